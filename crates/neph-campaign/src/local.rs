@@ -15,7 +15,7 @@ mod trace;
 use std::fmt::Display;
 use std::net::SocketAddr;
 
-use neph_model::{BitRate, ExperimentId, HostFacts, Throughput, Traceroute};
+use neph_model::{BitRate, ExperimentId, HostFacts, Throughput, Traceroute, Warning};
 use neph_probe::{
     IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer, UploadSpec, allot_files,
 };
@@ -46,6 +46,8 @@ pub trait Ground: std::fmt::Debug {
     fn cue(&self);
     /// What each direction of each link did so far, in the same order each time.
     fn links(&self) -> Vec<LinkCount>;
+    /// What is to be said of everything that is measured in it, however it went.
+    fn warnings(&self) -> Vec<Warning>;
     /// Loads these sites from now on, and no others; without any, none.
     ///
     /// # Errors
@@ -128,6 +130,13 @@ impl LocalCarrier {
     fn links(&self) -> Vec<LinkCount> {
         self.lab.as_ref().map_or_else(Vec::new, |lab| lab.links())
     }
+
+    /// What the lab earns, where its links had done `before` when the experiment began.
+    fn warnings(&self, before: &[LinkCount]) -> Vec<Warning> {
+        let own = self.lab.as_ref().map(|lab| lab.warnings());
+        let of_links = links::warnings(before, &self.links());
+        own.into_iter().flatten().chain(of_links).collect()
+    }
 }
 
 fn failed(operation: impl Into<String>, reason: impl Display) -> CarryError {
@@ -197,7 +206,7 @@ impl Carrier for LocalCarrier {
                 (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
                 _ => neph_model::Load::default(),
             },
-            warnings: links::warnings(&before.1, &self.links()),
+            warnings: self.warnings(&before.1),
         };
         let unanswered = courses
             .iter_mut()

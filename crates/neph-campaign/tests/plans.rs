@@ -118,12 +118,12 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         "flows-macro.toml",
         "flows-micro.toml",
         "flows-seasons.toml",
+        "guest-added.toml",
         "guest-asymmetry.toml",
         "guest-limit.toml",
         "guest-load.toml",
         "guest-tenancy.toml",
         "guest-workloads.toml",
-        "namespace-workloads.toml",
     ] {
         let (_, plan, scenarios) = read(name);
         for file in plan.topologies() {

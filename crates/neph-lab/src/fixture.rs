@@ -34,10 +34,28 @@ pub(crate) trait Build: Debug + Send + Sync {
     fn pods(&self) -> Vec<usize> {
         Vec::new()
     }
-    /// Those of them that have a kernel of their own.
+    /// Those of them that are guests.
     fn guests(&self) -> Vec<Guest> {
         Vec::new()
     }
+    /// How to tell whether it can be built on this machine, where not every machine can.
+    fn trial(&self) -> Option<Trial> {
+        None
+    }
+}
+
+/// Whether this machine can have something, and what it has else.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    /// Programs that must be there.
+    pub(crate) programs: Vec<&'static str>,
+    /// Those that must run without any other file.
+    pub(crate) lone: Vec<&'static str>,
+    /// A line of the shell that ends with status 0 where it can be; else the last line that it writes
+    /// says why not. It may leave files in its working directory.
+    pub(crate) line: String,
+    /// What takes its place; if nothing does, what to do about it.
+    pub(crate) instead: Result<Arc<dyn Build>, &'static str>,
 }
 
 /// What a fixture is built of.

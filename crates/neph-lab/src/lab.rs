@@ -31,7 +31,7 @@ use neph_sys::place::Place;
 use crate::counters::LinkCounters;
 use crate::cue::Cue;
 use crate::engine::Pace;
-use crate::guest::{self, Console};
+use crate::guest::{self, Console, StandIn};
 use crate::journal::{self, HasKeeper, Whose, Witness};
 use crate::plan::Step;
 use crate::topology::Topology;
@@ -90,6 +90,7 @@ impl UpOptions {
 pub struct Lab {
     name: String,
     topology: Topology,
+    stand_ins: Vec<StandIn>,
     /// Tells whoever asks how the lab is.
     teller: Option<Teller>,
     /// Keeps cores awake while packets cross the links.
@@ -134,9 +135,14 @@ impl Lab {
         &self.name
     }
 
-    /// What it was made from.
+    /// What it was made from, with namespaces in the place of [`Self::stand_ins`].
     pub fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// The guests that this machine could not run.
+    pub fn stand_ins(&self) -> &[StandIn] {
+        &self.stand_ins
     }
 
     /// The namespace of `site`, to run probers or reflectors in.

@@ -37,7 +37,7 @@ pub use gate::{
     Share, Splitting, Step as ScheduleStep, Trace, Treatment, Turn, What, Wire, transmission_time,
 };
 pub use group::GroupError;
-pub use guest::{Console, ConsoleError, Guest};
+pub use guest::{Console, ConsoleError, Guest, Kernel, StandIn};
 pub use journal::{HasKeeper, UndoError};
 pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,

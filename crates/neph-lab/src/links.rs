@@ -10,6 +10,7 @@ mod guests;
 mod haproxy;
 mod l4;
 mod macvlan;
+mod namespace;
 mod netem;
 mod nginx;
 mod pods;
@@ -46,7 +47,8 @@ pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
 pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4, &haproxy::HaProxy, &nginx::Nginx];
 
 /// All kinds of `[[guest]]`.
-pub(crate) const GUESTS: &[&dyn FixtureKind] = &[&uml::UserMode, &qemu::Qemu];
+pub(crate) const GUESTS: &[&dyn FixtureKind] =
+    &[&uml::UserMode, &qemu::Qemu, &namespace::Namespace];
 
 /// A way to carry a link.
 pub(crate) trait LinkKind: Sync + std::fmt::Debug {

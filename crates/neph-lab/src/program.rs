@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use neph_sys::netns::{self, NetNs};
@@ -220,6 +220,22 @@ pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
         ("tc", namespace),
         &lines,
     )
+}
+
+/// Runs a line of the shell in `folder`; none where it ends with status 0, else the last line that it
+/// wrote.
+pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, ProgramError> {
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(folder);
+    let ran = command.stdin(Stdio::null()).output();
+    let ran = ran.map_err(|source| not_run("sh", source))?;
+    if ran.status.success() {
+        return Ok(None);
+    }
+    let told = [ran.stdout, ran.stderr].concat();
+    let told = String::from_utf8_lossy(&told);
+    let last = told.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Ok(Some(last.unwrap_or("it does not start").to_owned()))
 }
 
 fn batch(

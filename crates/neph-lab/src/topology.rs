@@ -213,7 +213,7 @@ impl Topology {
         format!("{:016x}", hashing.0.finish())
     }
 
-    /// The sites with a kernel of their own.
+    /// The guests, whether their kernels are their own or this machine's.
     pub fn guests(&self) -> Vec<Guest> {
         let fixtures = self.fixtures.iter();
         fixtures
@@ -221,7 +221,7 @@ impl Topology {
             .collect()
     }
 
-    /// Whether the site called `name` has a kernel of its own.
+    /// Whether the site called `name` is a guest.
     pub fn is_guest(&self, name: &str) -> bool {
         let guests = self.guests();
         let site = self.site_index(name);

@@ -92,6 +92,13 @@ pub enum Warning {
         /// How many, of all that asked it meanwhile.
         packets: u64,
     },
+    /// This machine could not run the lab's guests: namespaces took their place.
+    GuestsStoodIn {
+        /// Which, by their sites.
+        guests: Vec<String>,
+        /// Why they could not run.
+        why: String,
+    },
     /// The lab's link could not keep its word.
     LinkLate {
         /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
@@ -128,7 +135,9 @@ impl Warning {
             | Self::ConnectionsRefused {
                 connections: count, ..
             } => *count as f64,
-            Self::EchoMissing { names, .. } => names.len() as f64,
+            Self::EchoMissing { names, .. } | Self::GuestsStoodIn { guests: names, .. } => {
+                names.len() as f64
+            }
             Self::SizesNotApplied { .. } => 0.0,
         }
     }
@@ -173,6 +182,9 @@ impl Warning {
             }
             Self::ReflectorDropped { .. } => {
                 "ask for fewer messages a second, free a core at the reflector, or, where it runs without root, raise net.core.rmem_max there: losses of this experiment are partly the reflector's own"
+            }
+            Self::GuestsStoodIn { .. } => {
+                "mend the reason, or read it as what neighbours cost and not as what a kernel of a guest's own does: there was one kernel"
             }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
@@ -226,6 +238,7 @@ impl fmt::Display for Warning {
             | Self::ConnectionsRefused { .. }
             | Self::ReflectorSlow { .. }
             | Self::ReflectorDropped { .. } => self.of_a_reflector(f),
+            Self::GuestsStoodIn { why, .. } => write!(f, "guests as namespaces: {why}"),
             Self::LinkBroke { packets: 1 } => {
                 f.write_str("the lab's link lost 1 packet that it should have carried")
             }

@@ -35,8 +35,7 @@ impl StampClock {
 
     /// Reads both clocks. Returns by how much the wall clock stepped, if it did.
     pub(crate) fn refresh(&mut self) -> Option<Span> {
-        let pair = clock::pair();
-        let step = step_between(self.pair, pair, told_rate);
+        let (pair, step) = after(self.pair, clock::pair(), told_rate);
         if step.is_some() {
             self.suspect_until = Some(pair.raw.0 + STALE);
         } else if self.suspect_until.is_some_and(|until| until <= pair.raw.0) {
@@ -61,18 +60,33 @@ impl StampClock {
     }
 }
 
-/// By how much the wall clock stepped; `rate_ppm` tells how fast it is being slewed, and is asked
-/// only when it looks like a step.
-fn step_between(before: Pair, after: Pair, rate_ppm: impl FnOnce() -> i64) -> Option<Span> {
-    let apart = after.offset() - before.offset();
-    let elapsed = after.raw.0 - before.raw.0;
+/// What is known after another reading, and by how much the wall clock stepped; `rate_ppm` tells how
+/// fast it is being slewed, and is asked only when it looks like a step.
+///
+/// Where reading takes long (a guest has each clock by a system call, and a thread may be kept from
+/// running in between), the reading before is the better one: a step is what neither's doubt explains.
+fn after(before: Pair, read: Pair, rate_ppm: impl FnOnce() -> i64) -> (Pair, Option<Span>) {
+    let apart = read.offset() - before.offset();
+    let elapsed = read.raw.0 - before.raw.0;
     let slewed = |ppm: i64| elapsed / 1_000_000 * ppm + elapsed % 1_000_000 * ppm / 1_000_000;
-    if apart.abs() <= slewed(SLEW_PPM) + READING {
-        return None;
+    let reading = READING + before.doubt + read.doubt;
+    if apart.abs() <= slewed(SLEW_PPM) + reading {
+        let carried = Pair {
+            raw: read.raw,
+            wall: WallNanos(read.raw.0 + before.offset()),
+            doubt: before.doubt + slewed(SLEW_PPM),
+        };
+        let better = if carried.doubt < read.doubt {
+            carried
+        } else {
+            read
+        };
+        return (better, None);
     }
     // Not exactly that rate: it may have changed since the first reading.
-    let bound = slewed(2 * rate_ppm().abs() + SLEW_PPM) + READING;
-    (apart.abs() > bound).then_some(Span::from_nanos(apart))
+    let bound = slewed(2 * rate_ppm().abs() + SLEW_PPM) + reading;
+    let step = (apart.abs() > bound).then_some(Span::from_nanos(apart));
+    (read, step)
 }
 
 fn told_rate() -> i64 {
@@ -85,15 +99,18 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn slewing_is_no_step_and_a_millisecond_is() {
-        let at = |raw: i64, wall: i64| Pair {
+    fn at(raw: i64, wall: i64) -> Pair {
+        Pair {
             raw: RawNanos(raw),
             wall: WallNanos(wall),
-        };
+            doubt: 40,
+        }
+    }
+
+    #[test]
+    fn slewing_is_no_step_and_a_millisecond_is() {
         let second = 1_000_000_000;
-        let still = || 0;
-        let step = |after| step_between(at(0, 0), after, still);
+        let step = |read| after(at(0, 0), read, || 0).1;
         assert_eq!(step(at(second, second + 500_000)), None);
         assert_eq!(step(at(1_000, 15_000)), None);
         let stepped = step(at(second, second - 1_000_000));
@@ -102,14 +119,27 @@ mod tests {
 
     #[test]
     fn a_daemon_that_slews_by_eight_per_cent_steps_nothing() {
-        let at = |raw: i64, wall: i64| Pair {
-            raw: RawNanos(raw),
-            wall: WallNanos(wall),
-        };
         let chrony = || 83_333;
         let slewed = at(10_000_000, 10_833_330);
-        assert_eq!(step_between(at(0, 0), slewed, chrony), None);
+        assert_eq!(after(at(0, 0), slewed, chrony), (slewed, None));
         let stepped = at(10_000_000, 12_000_000);
-        assert!(step_between(at(0, 0), stepped, chrony).is_some());
+        assert!(after(at(0, 0), stepped, chrony).1.is_some());
+    }
+
+    #[test]
+    fn a_reading_that_took_long_is_no_step_and_does_not_move_stamps() {
+        let millis = 10_000_000;
+        let slow = Pair {
+            doubt: 50_000,
+            ..at(millis, millis + 60_000)
+        };
+        let (pair, step) = after(at(0, 0), slow, || 0);
+        assert_eq!((pair.offset(), pair.raw, step), (0, slow.raw, None));
+        // Carried on for 10 ms it is worth less, so that soon any reading is better.
+        assert_eq!(pair.doubt, 40 + 5_000);
+        let (pair, step) = after(pair, at(2 * millis, 2 * millis + 4_000), || 0);
+        assert_eq!((pair.offset(), pair.doubt, step), (4_000, 40, None));
+        let quick = Pair { doubt: 40, ..slow };
+        assert!(after(at(0, 0), quick, || 0).1.is_some(), "that is a step");
     }
 }

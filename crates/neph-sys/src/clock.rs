@@ -22,6 +22,8 @@ pub struct Pair {
     pub raw: RawNanos,
     /// On the wall clock.
     pub wall: WallNanos,
+    /// How far the two may be from one moment, nanoseconds: half of what reading them took.
+    pub doubt: i64,
 }
 
 impl Pair {
@@ -83,6 +85,7 @@ fn read_pair() -> (i64, Pair) {
         Pair {
             raw: RawNanos(before + width / 2),
             wall,
+            doubt: (width + 1) / 2,
         },
     )
 }
@@ -199,6 +202,7 @@ mod tests {
     fn a_pair_converts_its_own_wall_time_to_its_own_raw_time() {
         let pair = pair();
         assert_eq!(pair.to_raw(pair.wall), pair.raw);
+        assert!(pair.doubt >= 0);
         let later = WallNanos(pair.wall.0 + 7);
         assert_eq!(pair.to_raw(later).0, pair.raw.0 + 7);
     }

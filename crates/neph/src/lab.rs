@@ -199,6 +199,13 @@ fn name_of(given: Option<&str>, file: &Path) -> String {
     }
 }
 
+/// Says which guests this machine could not run, and why.
+pub(crate) fn tell_stand_ins(lab: &Lab) {
+    for stand_in in lab.stand_ins() {
+        output::say(&format!("neph lab: {stand_in}"));
+    }
+}
+
 pub(crate) fn failure(error: LabError) -> Failure {
     match error {
         LabError::Interrupted { .. } => Failure::Interrupted(error.to_string()),

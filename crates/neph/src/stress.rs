@@ -3,6 +3,7 @@
 //! Owns the words; each kind of load is a file of its own.
 
 mod aim;
+mod announce;
 mod conversation;
 mod cpu;
 mod duty;
@@ -16,6 +17,8 @@ use clap::{Args as ClapArgs, Subcommand};
 
 pub(crate) use self::cpu::HELD;
 use crate::exit::{Failure, Outcome};
+
+pub(crate) use announce::WORKS;
 
 /// Options of `neph stress`.
 #[derive(Debug, ClapArgs)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::net::SocketAddr;
 
 use neph_model::{BitRate, ByteSize, Span};
 use neph_text::{parse_duration, parse_percent, parse_rate, parse_size};
@@ -62,6 +63,13 @@ pub(crate) fn flows(text: &str) -> Result<usize, String> {
     usize::try_from(flows).map_err(|error| error.to_string())
 }
 
+/// Where to listen: an address of this host, and a port.
+pub(crate) fn listening(text: &str) -> Result<SocketAddr, String> {
+    let remedy = "write an address of this host and a port: 127.0.0.1:8080, [::1]:8080, or \
+                  0.0.0.0:8080 for all of IPv4";
+    text.parse().map_err(|_| remedy.to_owned())
+}
+
 /// `64`, `10KiB`, `100kB`; a bare number is bytes.
 pub(crate) fn size(text: &str) -> Result<ByteSize, String> {
     if let Ok(bytes) = text.parse() {
@@ -116,6 +124,14 @@ fn sentence(fault: &neph_text::Fault) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_to_listen_is_an_address_with_a_port_and_what_is_none_is_told_how() {
+        assert_eq!(listening("[::1]:80").map(|at| at.port()), Ok(80));
+        for wrong in ["nonsense", "8080", "127.0.0.1", "localhost:80"] {
+            assert!(listening(wrong).is_err_and(|told| told.contains("127.0.0.1:8080")));
+        }
+    }
 
     #[test]
     fn bare_numbers_mean_what_ping_means() {

@@ -43,7 +43,10 @@ pub enum LabError {
         file: PathBuf,
     },
     /// Labs need privileges.
-    #[error("a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}")]
+    #[error(
+        "a lab needs root (CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN): {source}; run neph as root, \
+         for example by sudo"
+    )]
     NotPermitted {
         /// What was refused.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -101,6 +104,16 @@ pub enum LabError {
         lab: String,
         /// What was asked for.
         site: String,
+    },
+    /// Guests cannot run here, and nothing takes their place.
+    #[error("[[guest]] {guests} cannot run here: {why}; {remedy}")]
+    NoGuests {
+        /// The name of their table.
+        guests: String,
+        /// Why not.
+        why: String,
+        /// What to do about it.
+        remedy: &'static str,
     },
     /// A guest's console.
     #[error(transparent)]

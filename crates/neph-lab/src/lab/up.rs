@@ -44,6 +44,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
     let mut lab = Lab {
         name: options.name.clone(),
         topology: topology.clone(),
+        stand_ins: Vec::new(),
         teller: None,
         waker: None,
         services: Vec::new(),
@@ -104,15 +105,14 @@ fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
 }
 
 fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), LabError> {
-    let topology = lab.topology.clone();
-    let written = |source| LabError::Journal {
+    let described = journal.describe(&lab.topology.fingerprint(), options.keeper);
+    described.map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
         source,
-    };
-    let fingerprint = topology.fingerprint();
-    journal
-        .describe(&fingerprint, options.keeper)
-        .map_err(written)?;
+    })?;
+    let folder = journal::folder(&lab.name);
+    let (topology, stand_ins) = guest::settle(&lab.topology, Some(&folder))?;
+    (lab.topology, lab.stand_ins) = (topology.clone(), stand_ins);
     let plan = plan_of(&topology, &lab.name);
     plan.programs().try_for_each(program::must_have)?;
     plan.lone_programs().try_for_each(program::must_be_lone)?;
@@ -169,10 +169,14 @@ fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
 
 /// Everything that [`up`] does, in its order.
 pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
+    // Nothing is tried here, and what cannot be is told by who brings it up.
+    let settled = guest::settle(topology, None).map(|(settled, _)| settled);
+    let topology = &settled.unwrap_or_else(|_| topology.clone());
     let plan = plan_of(topology, &options.name);
     let record = options.truth.as_ref().map(|truth| truth.folder.as_path());
     let homes = Homes::here();
-    let mut steps = plan.wire_steps();
+    let mut steps = guest::trial_steps(topology, &plan.wire);
+    steps.extend(plan.wire_steps());
     for (index, site) in topology.sites.iter().enumerate() {
         let groups = homes.groups_of(&plan.sites[index], site)?;
         steps.extend(plan.site_steps(index, &groups));

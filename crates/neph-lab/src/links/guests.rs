@@ -1,5 +1,6 @@
 //! What the kinds of guest have in common: a tap for each on a bridge of its host, an image, a
-//! console, and routes that lead every site to it.
+//! console, and routes that lead every site to it. Where they cannot run, [`super::namespace`] takes
+//! their place.
 //!
 //! Owns the network around a guest and what its first process does. IPv4 only, as pods. A guest runs
 //! within its site's share of the machine, though its tap is at its host: so a capture there sees
@@ -8,15 +9,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use neph_model::{BitRate, Span};
 use neph_sys::netns;
 use neph_text::{Bytes, Fault, Fields, Node, Port, Take};
 
+use super::namespace::Namespaces;
 use super::pods::{self, Pod, Pods, host_mac, pod_mac};
 use super::proxy::path;
-use crate::fixture::{Build, Built, Ground, Nodes};
-use crate::guest::{self, Guest};
+use crate::fixture::{Build, Built, Ground, Nodes, Trial};
+use crate::guest::{self, Guest, Kernel};
 use crate::plan::{Operation, routes};
 use crate::topology::{Ready, ReadyCheck, Service, quantity};
 
@@ -27,6 +30,8 @@ const GRACE: Span = Span::ZERO;
 /// What a guest's kernel and its programs need beside the image, MiB.
 const KERNEL: u32 = 64;
 const MEMORY: u64 = 192 << 20;
+/// What must run without any other file.
+const LONE: [&str; 1] = ["busybox"];
 /// Below nothing starts: the image lies in it twice for a moment.
 const MEMORIES: RangeInclusive<u64> = (64 << 20)..=(64 << 30);
 
@@ -41,6 +46,9 @@ pub(super) trait Machine: Debug + Send + Sync + 'static {
     fn command(&self, start: &Start<'_>) -> String;
     /// The program that it is.
     fn program(&self) -> &'static str;
+    /// The shell's command that ends with status 0 where guests with so much memory together can run,
+    /// MiB; else the last line that it writes says why not.
+    fn trial(&self, all_mebibytes: u64) -> String;
 }
 
 /// What a machine is told.
@@ -64,14 +72,22 @@ pub(super) struct Start<'s> {
     pub(super) words: &'s str,
 }
 
-/// Guests of one kind, all alike.
-#[derive(Debug)]
-struct Guests<M> {
-    sites: Vec<Pod>,
+/// What is asked of guests that are all alike, whatever runs them.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) sites: Vec<Pod>,
     memory: u64,
     bandwidth: Option<BitRate>,
-    port: u16,
-    run: Vec<String>,
+    pub(super) port: u16,
+    pub(super) run: Vec<String>,
+}
+
+/// Guests of one kind.
+#[derive(Debug)]
+struct Guests<M> {
+    asked: Asked,
+    /// Whether namespaces may take their place.
+    fallback: bool,
     machine: M,
 }
 
@@ -81,17 +97,11 @@ pub(super) fn read(
     nodes: Nodes<'_>,
     machine: impl Machine,
 ) -> Option<Box<dyn Build>> {
-    let sites = pods::listed(table, "sites", nodes);
-    let memory = table.optional_with("memory", memory);
-    let bandwidth = table.optional_with("bandwidth", quantity::rate);
-    let port = table.optional::<Port>("port");
-    let run = table.one_or_list_with("run", line).unwrap_or_default();
+    let asked = Asked::read(table, nodes);
+    let fallback = table.optional::<bool>("fallback");
     Some(Box::new(Guests {
-        sites: sites?,
-        memory: memory.map_or(MEMORY, |memory| memory.value),
-        bandwidth: bandwidth.map(|rate| rate.value),
-        port: port.map_or(guest::PORT, |port| port.value.0),
-        run: run.into_iter().map(|line| line.value).collect(),
+        asked: asked?,
+        fallback: fallback.is_none_or(|fallback| fallback.value),
         machine,
     }))
 }
@@ -120,63 +130,58 @@ fn line(node: &Node) -> Result<String, Fault> {
     Ok(line)
 }
 
-impl<M: Machine> Build for Guests<M> {
-    fn pods(&self) -> Vec<usize> {
-        self.sites.iter().map(|guest| guest.site).collect()
+impl Asked {
+    /// What every kind is asked for.
+    pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
+        let sites = pods::listed(table, "sites", nodes);
+        let memory = table.optional_with("memory", memory);
+        let bandwidth = table.optional_with("bandwidth", quantity::rate);
+        let port = table.optional::<Port>("port");
+        let run = table.one_or_list_with("run", line).unwrap_or_default();
+        Some(Self {
+            sites: sites?,
+            memory: memory.map_or(MEMORY, |memory| memory.value),
+            bandwidth: bandwidth.map(|rate| rate.value),
+            port: port.map_or(guest::PORT, |port| port.value.0),
+            run: run.into_iter().map(|line| line.value).collect(),
+        })
     }
 
-    fn guests(&self) -> Vec<Guest> {
+    /// The guests, which have kernels of their own or that of this machine.
+    pub(super) fn guests(&self, kernel: Kernel) -> Vec<Guest> {
         let of = |guest: &Pod| Guest {
             site: guest.site,
             port: self.port,
             bandwidth: self.bandwidth,
+            kernel,
         };
         self.sites.iter().map(of).collect()
     }
 
-    fn build(&self, ground: &Ground<'_>) -> Built {
-        let pods = Pods {
-            pods: &self.sites,
-            ground: *ground,
-        };
-        let first = pods.namespace(self.sites[0].site);
-        let mut operations = vec![Operation::image(
-            first,
-            &ground.own_file("image"),
-            self.script(),
-        )];
-        for host in pods.hosts() {
-            operations.extend(self.switch(pods, host));
-        }
-        for guest in pods.pods {
-            operations.extend(lead(pods, *guest));
-        }
-        let services = pods.pods.iter().map(|guest| self.service(pods, *guest));
-        Built {
-            operations,
-            services: services.collect(),
-            programs: vec![self.machine.program(), "nsenter", "mkfifo"],
-            lone: vec!["busybox"],
-            ..Built::default()
-        }
+    /// What is run beside the reflector, as the shell reads it.
+    pub(super) fn lines(&self) -> String {
+        let lines = self.run.iter().flat_map(|line| [line.as_str(), " &\n"]);
+        lines.collect()
     }
-}
 
-impl<M: Machine> Guests<M> {
-    /// The bridge of a host with a tap for each guest in it. Nobody has to ask for anybody's hardware
-    /// address. A guest takes no frame that is longer than its interface, so segments go one by one.
-    fn switch(&self, pods: Pods<'_>, host: usize) -> Vec<Operation> {
+    /// The bridge of a host with a tap for each guest in it, or what `join` makes in its place. Nobody
+    /// has to ask for anybody's hardware address. A guest takes no frame that is longer than its
+    /// interface, so segments go one by one.
+    pub(super) fn switch(
+        &self,
+        (pods, host): (Pods<'_>, usize),
+        join: impl Fn(Pod) -> String,
+    ) -> Vec<Operation> {
         let (bridge, namespace) = (pods.interface("vm"), pods.namespace(host));
         let (mac, mtu) = (host_mac(pods.ground.number, host), pods.underlay_mtu());
         let make = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
+        let whole = one_by_one(mtu);
         let mut operations = vec![
             Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
             Operation::ip(namespace, make),
             Operation::ip(
                 namespace,
-                format!(
-                    "link set dev {bridge} address {mac} mtu {mtu} gso_max_segs 1 gso_max_size {mtu} up"
-                ),
+                format!("link set dev {bridge} address {mac} mtu {mtu} {whole} up"),
             ),
         ];
         for guest in pods.of(host) {
@@ -184,7 +189,7 @@ impl<M: Machine> Guests<M> {
             let congestion = routes::congestion(pods.site(host));
             let mac = pod_mac(guest.site);
             let lines = [
-                format!("tuntap add dev {tap} mode tap"),
+                join(guest),
                 format!("link set dev {tap} mtu {mtu} master {bridge} up"),
                 format!("neighbour add {address} lladdr {mac} dev {bridge} nud permanent"),
                 format!(
@@ -203,6 +208,78 @@ impl<M: Machine> Guests<M> {
         }
         operations
     }
+}
+
+/// What has an interface send each segment by itself.
+pub(super) fn one_by_one(mtu: u32) -> String {
+    format!("gso_max_segs 1 gso_max_size {mtu}")
+}
+
+impl<M: Machine> Build for Guests<M> {
+    fn pods(&self) -> Vec<usize> {
+        self.asked.sites.iter().map(|guest| guest.site).collect()
+    }
+
+    fn guests(&self) -> Vec<Guest> {
+        self.asked.guests(Kernel::Own)
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.asked.sites,
+            ground: *ground,
+        };
+        let first = pods.namespace(self.asked.sites[0].site);
+        let mut operations = vec![Operation::image(
+            first,
+            &ground.own_file("image"),
+            self.script(),
+        )];
+        for host in pods.hosts() {
+            let join = |guest| format!("tuntap add dev {} mode tap", tap(guest));
+            operations.extend(self.asked.switch((pods, host), join));
+        }
+        for guest in pods.pods {
+            operations.extend(lead(pods, *guest));
+        }
+        let services = pods.pods.iter().map(|guest| self.service(pods, *guest));
+        Built {
+            operations,
+            services: services.collect(),
+            programs: self.programs(),
+            lone: LONE.to_vec(),
+            ..Built::default()
+        }
+    }
+
+    fn trial(&self) -> Option<Trial> {
+        let instead: Result<Arc<dyn Build>, &str> = match (self.fallback, &self.asked.run) {
+            (false, _) => Err("leave out fallback = false to have namespaces instead"),
+            (true, run) if run.is_empty() => Ok(Arc::new(Namespaces::of(self.asked.clone()))),
+            // Unasked, nothing that was meant for another kernel is done to this one.
+            _ => Err(
+                "namespaces do not take their place by themselves, for 'run' would be run on this \
+                 machine: write kind = \"namespace\" if it may be",
+            ),
+        };
+        Some(Trial {
+            programs: self.programs(),
+            lone: LONE.to_vec(),
+            line: self.machine.trial(self.all_mebibytes()),
+            instead,
+        })
+    }
+}
+
+impl<M: Machine> Guests<M> {
+    fn programs(&self) -> Vec<&'static str> {
+        vec![self.machine.program(), "nsenter", "mkfifo"]
+    }
+
+    fn all_mebibytes(&self) -> u64 {
+        let each = self.asked.memory >> 20;
+        each.saturating_mul(self.asked.sites.len() as u64)
+    }
 
     fn service(&self, pods: Pods<'_>, guest: Pod) -> Service {
         let (ground, site) = (&pods.ground, &pods.site(guest.site).name);
@@ -214,14 +291,14 @@ impl<M: Machine> Guests<M> {
             host_mac(ground.number, guest.host),
             pods.underlay_mtu(),
         );
-        let (image, mebibytes) = (ground.own_file("image"), self.memory >> 20);
+        let (image, mebibytes) = (ground.own_file("image"), self.asked.memory >> 20);
         let folder = path(ground.folder, "");
         let pipes = guest::pipes(ground.folder, site);
         let console = pipes[0].with_extension("").display().to_string();
         let start = Start {
             name: &name,
             mebibytes,
-            all_mebibytes: mebibytes.saturating_mul(self.sites.len() as u64),
+            all_mebibytes: self.all_mebibytes(),
             image: &image,
             tap: &tap,
             mac: &mac,
@@ -244,7 +321,10 @@ impl<M: Machine> Guests<M> {
              exec {inside} {command} 5<>{into} 6<>{out}",
             ground.name,
         );
-        let asking = format!("{inside} busybox nc -w 1 {own} {} </dev/null", self.port);
+        let asking = format!(
+            "{inside} busybox nc -w 1 {own} {} </dev/null",
+            self.asked.port
+        );
         Service {
             name,
             site: guest.site,
@@ -262,13 +342,7 @@ impl<M: Machine> Guests<M> {
     /// The first process of a guest: it finds its own names on the kernel's command line. Its shell
     /// ends never: it takes one command after the other from the console.
     fn script(&self) -> String {
-        let run: Vec<&str> = self
-            .run
-            .iter()
-            .flat_map(|line| [line.as_str(), " &\n"])
-            .collect();
-        let run = run.concat();
-        let port = self.port;
+        let (run, port) = (self.asked.lines(), self.asked.port);
         format!(
             "#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin HOME=/tmp\n\
              mount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t devtmpfs dev /dev\n\
@@ -291,12 +365,12 @@ impl<M: Machine> Guests<M> {
 }
 
 /// The interface that a guest is behind, at its host.
-fn tap(guest: Pod) -> String {
+pub(super) fn tap(guest: Pod) -> String {
     format!("tap_{}", guest.site)
 }
 
 /// Leads all sites beyond the host to a guest, by the host's way.
-fn lead(pods: Pods<'_>, guest: Pod) -> Vec<Operation> {
+pub(super) fn lead(pods: Pods<'_>, guest: Pod) -> Vec<Operation> {
     let topology = pods.ground.topology;
     let address = pods.address(guest.site);
     let others = topology.sites.iter().enumerate();

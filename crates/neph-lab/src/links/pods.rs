@@ -185,20 +185,20 @@ impl<'t> Pods<'t> {
                 operations.extend(lines.map(|line| Operation::ip(namespace, line)));
             }
             let mac = host_mac(self.ground.number, host);
-            operations.extend(self.of(host).flat_map(|pod| self.settle(pod, &mac)));
+            operations.extend(self.of(host).flat_map(|pod| self.settle(pod, &mac, "eth0")));
         }
         operations
     }
 
-    /// Gives a pod its way out, over the interface that its host ends with this address.
-    fn settle(self, pod: Pod, mac: &str) -> Vec<Operation> {
+    /// Gives a pod its way out by its interface `dev`, which its host ends with this address.
+    pub(super) fn settle(self, pod: Pod, mac: &str, dev: &str) -> Vec<Operation> {
         let (own, gateway) = (self.address(pod.site), self.address(pod.host));
         let congestion = self.congestion(pod);
         [
-            "link set dev eth0 up".to_owned(),
-            format!("neighbour add {gateway} lladdr {mac} dev eth0 nud permanent"),
-            format!("route add {gateway}/32 dev eth0 src {own}{congestion}"),
-            format!("route add default via {gateway} dev eth0 src {own}{congestion}"),
+            format!("link set dev {dev} up"),
+            format!("neighbour add {gateway} lladdr {mac} dev {dev} nud permanent"),
+            format!("route add {gateway}/32 dev {dev} src {own}{congestion}"),
+            format!("route add default via {gateway} dev {dev} src {own}{congestion}"),
         ]
         .map(|line| Operation::ip(self.namespace(pod.site), line))
         .to_vec()

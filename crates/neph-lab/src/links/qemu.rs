@@ -74,18 +74,12 @@ impl Machine for Emulated {
     fn prepare(&self, start: &Start<'_>) -> String {
         let Start { name, image, .. } = start;
         let accel = self.processor.command();
-        let kernel = match &self.kernel {
-            Some(kernel) => format!("kernel={kernel}"),
-            None => "kernel=$(ls /boot/vmlinuz-* 2>/dev/null | sort -V | tail -n 1)".to_owned(),
-        };
         // The kernel unpacks one archive after the other.
         format!(
-            "{kernel} && if [ ! -r \"$kernel\" ]; then \
-             echo \"no kernel ${{kernel:-in /boot}}: install the package linux-image-cloud-amd64, \
-             or write kernel = \\\"FILE\\\" at [[guest]]\"; exit 1; fi && \
-             {}&& {{ cat {image}; (cd {name}.files && find . | busybox cpio -o -H newc); }} \
+            "{} && {} && {{ cat {image}; (cd {name}.files && find . | busybox cpio -o -H newc); }} \
              > {name}.initrd && accel=$({accel}) && ",
-            modules(name)
+            self.found(),
+            modules(name).trim_end()
         )
     }
 
@@ -114,6 +108,33 @@ impl Machine for Emulated {
 
     fn program(&self) -> &'static str {
         "qemu-system-x86_64"
+    }
+
+    fn trial(&self, all_mebibytes: u64) -> String {
+        let accel = self.processor.command();
+        format!(
+            "{}; [ \"$({accel})\" != kvm ] || [ -w /dev/kvm ] || {{ \
+             echo 'there is no /dev/kvm'; exit 1; }}; \
+             (: <>/dev/net/tun) 2>/dev/null || {{ echo 'there is no /dev/net/tun for taps'; exit 1; }}; \
+             [ \"$(busybox awk '/^MemAvailable/ {{ print int($2 / 1024) }}' /proc/meminfo)\" \
+             -ge {all_mebibytes} ] || {{ echo \"{all_mebibytes} MiB of memory are not free\"; exit 1; }}",
+            self.found()
+        )
+    }
+}
+
+impl Emulated {
+    /// The shell's commands that set `$kernel`, or say that there is none.
+    fn found(&self) -> String {
+        let kernel = match &self.kernel {
+            Some(kernel) => format!("kernel={kernel}"),
+            None => "kernel=$(ls /boot/vmlinuz-* 2>/dev/null | sort -V | tail -n 1)".to_owned(),
+        };
+        format!(
+            "{kernel}; [ -r \"$kernel\" ] || {{ \
+             echo \"no kernel ${{kernel:-in /boot}}: install the package linux-image-cloud-amd64, \
+             or write kernel = \\\"FILE\\\" at [[guest]]\"; exit 1; }}"
+        )
     }
 }
 

@@ -108,7 +108,7 @@ fn a_machine_takes_the_kernel_and_the_processor_that_it_is_told() {
     assert!(has(&found, "ls /boot/vmlinuz-*") && has(&found, "then echo kvm; else echo tcg"));
     assert!(has(&found, "ifname=tap_2,") && has(&found, "ifname=tap_3,"));
     let told = machines("kernel = \"/srv/vmlinuz-6.1\"\naccel = \"kvm\"\n");
-    assert!(has(&told, "kernel=/srv/vmlinuz-6.1 &&") && has(&told, "accel=$(echo kvm)"));
+    assert!(has(&told, "kernel=/srv/vmlinuz-6.1;") && has(&told, "accel=$(echo kvm)"));
 }
 
 #[test]
@@ -125,4 +125,37 @@ fn a_kernel_s_file_is_a_path_without_what_a_shell_would_read() {
         let mistakes = guests(kernel).expect_err("no path");
         assert_eq!(mistakes[0].what, "this is no kernel's file", "{kernel}");
     }
+}
+
+#[test]
+fn guests_that_are_namespaces_have_a_veth_where_a_guest_has_its_tap_and_all_else_alike() {
+    let guests = |kind: &str| {
+        let table = format!(
+            "{MIDDLE}[[guest]]\nname = \"g\"\nkind = \"{kind}\"\nsites = [\"p\", \"q\"]\n\
+             bandwidth = \"8Mbit/s\"\nport = 9000\nmemory = \"256MiB\"\nrun = \"true\"\n"
+        );
+        plan(&table)
+    };
+    let steps = guests("namespace");
+    let has = |part: &str| steps.iter().any(|line| line.contains(part));
+    assert!(has(
+        "link add name tap_2 mtu 1500 type veth peer name vec0 mtu 1500 address 02:6e:70:00:02:00 \
+         netns neph-x-p"
+    ));
+    assert!(has("true &\nexec \"$0\" reflect --listen 0.0.0.0:9000"));
+    assert!(has("route add default via "), "its own way out");
+    assert!(!has("tuntap") && !has("initramfs") && !has("unless this ends"));
+    // Where guests of their own kernels can be or not: those with 'run' are not replaced unasked.
+    let own = guests("uml");
+    assert!(own.iter().any(|line| line.contains("unless this ends")));
+    // The host's side, and that of everybody beyond.
+    let alike = |line: &&String| {
+        let parts = ["vm_0", "tbf rate 8000000bit", "10.30.0.11"];
+        let one = parts.iter().any(|part| line.contains(part));
+        one && (line.starts_with("ip -n") || line.starts_with("tc ")) && !line.contains("x-p ")
+    };
+    let theirs: Vec<&String> = own.iter().filter(alike).collect();
+    let ours: Vec<&String> = steps.iter().filter(alike).collect();
+    assert!(ours.len() > 4, "{ours:#?}");
+    assert_eq!(theirs, ours);
 }

@@ -10,6 +10,9 @@ use crate::fixture::{Build, FixtureKind, Nodes};
 /// Containers often have 64 MiB there, and forbid to run what is in it.
 const FOLDERS: &str = "\"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp";
 
+/// How long it may take to check what it needs, seconds: less than one where nobody else works.
+const PATIENCE: u32 = 60;
+
 #[derive(Debug)]
 pub(crate) struct UserMode;
 
@@ -47,15 +50,35 @@ impl Machine for UserMode {
     fn program(&self) -> &'static str {
         "linux.uml"
     }
+
+    fn trial(&self, all_mebibytes: u64) -> String {
+        let at = fitting_folder(all_mebibytes);
+        // The last of what it checks before it begins: ptrace and its memory do by then.
+        format!(
+            "at=\"$({at})\"; [ -n \"$at\" ] || {{ \
+             echo \"of \\$TMPDIR, /dev/shm, /tmp and /var/tmp none that may hold programs (noexec) \
+             has {all_mebibytes} MiB for their memory\"; exit 1; }}; \
+             (: <>/dev/net/tun) 2>/dev/null || {{ echo 'there is no /dev/net/tun for taps'; exit 1; }}; \
+             TMPDIR=\"$at\" busybox timeout -s KILL {PATIENCE} busybox setsid sh -c 'echo $$; \
+             exec linux.uml uml_dir=. umid=trial mem=32M con=null panic=-1' 2>&1 | {{ read -r pid; \
+             while read -r line; do case $line in *PROT_EXEC*OK*) kill -9 -$pid; exit 0 ;; esac; \
+             said=$line; done; echo \"linux.uml does not start: $said\"; exit 1; }}"
+        )
+    }
 }
 
-/// The shell's command that writes the first folder that takes the guests' memory. Without any it is
-/// the first one: the guest's last words say then what it lacks there.
-fn memory_folder(mebibytes: u64) -> String {
+/// The shell's command that writes the first folder that takes the guests' memory; nothing without any.
+fn fitting_folder(mebibytes: u64) -> String {
     format!(
         "set -- {FOLDERS}; for at; do \
          case \",$(findmnt -no OPTIONS -T \"$at\"),\" in *,noexec,*) continue ;; esac; \
          [ \"$(busybox df -Pm \"$at\" | busybox awk 'NR == 2 {{ print $4 }}')\" \
-         -ge {mebibytes} ] && {{ echo \"$at\"; exit; }}; done 2>/dev/null; echo \"$1\""
+         -ge {mebibytes} ] && {{ echo \"$at\"; exit; }}; done 2>/dev/null"
     )
+}
+
+/// The same; without any it is the first one: the guest's last words say then what it lacks there.
+fn memory_folder(mebibytes: u64) -> String {
+    let at = fitting_folder(mebibytes);
+    format!("{at}; echo \"$1\"")
 }

@@ -94,6 +94,10 @@ fn told(warning: &Warning) -> (String, String) {
             format!("ICMP echo to {} could not be sent", names.join(", ")),
             format!(": {why}"),
         ),
+        Warning::GuestsStoodIn { guests, why } => (
+            format!("namespaces stood in for the guests {}", guests.join(", ")),
+            format!(": {why}"),
+        ),
         _ => (warning.to_string(), String::new()),
     }
 }

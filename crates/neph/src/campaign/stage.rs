@@ -7,6 +7,7 @@ use clap::Parser;
 use neph_campaign::plan::LabReflector;
 use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan, Stressed};
 use neph_lab::{Direction, Lab, Site, Topology, UpOptions};
+use neph_model::Warning;
 use neph_probe::{Place, Reflector, Stop};
 
 use super::Scene;
@@ -74,6 +75,7 @@ impl Stage {
             ..UpOptions::named(dead::own_name(PURPOSE))
         };
         let lab = Lab::up(topology, &options).map_err(lab::failure)?;
+        lab::tell_stand_ins(&lab);
         let guests = topology.guests();
         let guests = guests.iter().flat_map(|guest| {
             let addresses = topology.sites[guest.site].addresses();
@@ -207,6 +209,15 @@ impl Ground for LabGround {
         if let Some(lab) = self.lab() {
             lab.cue_giver().give();
         }
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let stand_ins = self.lab().map_or(&[][..], Lab::stand_ins);
+        let stood_in = stand_ins.first().map(|first| Warning::GuestsStoodIn {
+            guests: stand_ins.iter().flat_map(|one| one.sites.clone()).collect(),
+            why: first.why.clone(),
+        });
+        stood_in.into_iter().collect()
     }
 
     fn links(&self) -> Vec<LinkCount> {

@@ -1,22 +1,23 @@
 //! The load that an experiment asks for at sites of its lab, while it runs.
 //!
-//! Owns starting and ending `neph stress`: in a guest through its console, elsewhere as a process in
-//! the site's share of the machine.
+//! Owns which loads there are and what is said of them; each one, from its start to its end, is in
+//! [`running`].
 
-use std::io::Read;
-use std::process::{Child, Command, Stdio};
+mod running;
 
 use neph_campaign::{Load, Stressed, exact_rate};
-use neph_lab::{Lab, LabError};
-use neph_sys::place::PlaceError;
-use neph_sys::process::{self, Birth, Request};
+use neph_lab::Lab;
+use neph_model::Span;
 use serde_json::Value;
 
 use crate::output;
 use crate::stress::HELD;
+use running::Running;
 
 /// It is ended when the experiment is over; should nobody be left to do that, by itself.
 const LONGEST: &str = "24h";
+/// How long loads may take until they work.
+const WITHIN: Span = Span::from_secs(3);
 /// Below this share of the rate that was asked, traffic is worth a word.
 const CARRIED: f64 = 0.9;
 
@@ -26,43 +27,16 @@ pub(super) struct Stressing {
     running: Vec<Running>,
 }
 
-#[derive(Debug)]
-struct Running {
-    asked: Stressed,
-    what: What,
-}
-
-#[derive(Debug)]
-enum What {
-    /// A process of a guest, by its number there, and where it writes what it held.
-    Guest(u32, String),
-    Here(Child),
-}
-
-/// What kept a load from being made.
-#[derive(Debug, thiserror::Error)]
-enum StressError {
-    #[error(transparent)]
-    Lab(#[from] LabError),
-    #[error(transparent)]
-    Place(#[from] PlaceError),
-    #[error("start neph stress: {0}")]
-    NotStarted(#[from] std::io::Error),
-    #[error("it does not say which process it is")]
-    Unknown,
-}
-
 impl Stressing {
-    /// Ends what runs, and starts what is wanted.
+    /// Ends what runs, starts what is wanted, and waits until it works, but not for ever.
     pub(super) fn set(&mut self, lab: &Lab, wanted: &[Stressed]) -> Result<(), String> {
         let mut refused = None;
         // All of them, also after one that cannot be ended.
-        while let Some(mut running) = self.running.pop() {
-            match end(&mut running, lab) {
-                Ok(told) => tell(&running.asked, &told),
+        while let Some(running) = self.running.pop() {
+            let (site, load) = (running.asked.site.clone(), running.asked.clone());
+            match running.end(lab) {
+                Ok(told) => tell(&load, &told),
                 Err(error) => {
-                    running.kill();
-                    let site = &running.asked.site;
                     refused.get_or_insert_with(|| format!("end the load at '{site}': {error}"));
                 }
             }
@@ -71,31 +45,30 @@ impl Stressing {
             return Err(refused);
         }
         for (number, asked) in wanted.iter().enumerate() {
-            let what = start(asked, lab, number);
-            let what = what.map_err(|error| format!("load site '{}': {error}", asked.site))?;
-            let asked = asked.clone();
-            self.running.push(Running { asked, what });
+            let started = Running::start(asked, lab, (number, &words(&asked.load)));
+            let started =
+                started.map_err(|error| format!("load site '{}': {error}", asked.site))?;
+            self.running.push(started);
+        }
+        self.await_all(lab)
+    }
+
+    /// They have the same time, from now on.
+    fn await_all(&mut self, lab: &Lab) -> Result<(), String> {
+        let until = neph_probe::now() + WITHIN;
+        for running in &mut self.running {
+            let works = running.works_by(until, lab).map_err(|error| {
+                format!("wait for the load at '{}': {error}", running.asked.site)
+            })?;
+            if !works {
+                output::say(&format!(
+                    "neph: the load {} does not work as asked after {WITHIN}; what is measured now is \
+                     measured beside what it does",
+                    running.asked
+                ));
+            }
         }
         Ok(())
-    }
-}
-
-impl Drop for Stressing {
-    fn drop(&mut self) {
-        for running in &mut self.running {
-            running.kill();
-        }
-    }
-}
-
-impl Running {
-    /// Ends it without asking, if it is of this machine.
-    fn kill(&mut self) {
-        if let What::Here(child) = &mut self.what {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }
 
@@ -114,59 +87,9 @@ fn words(load: &Load) -> Vec<String> {
         }
         Load::Stream(target, rate) => vec!["stream".to_owned(), target.clone(), limit(*rate)],
     };
-    let always = ["-w", LONGEST, "--format", "json"].map(str::to_owned);
+    let always = ["--announce", "-w", LONGEST, "--format", "json"].map(str::to_owned);
     let all = std::iter::once("stress".to_owned()).chain(own);
     all.chain(always).collect()
-}
-
-fn start(asked: &Stressed, lab: &Lab, number: usize) -> Result<What, StressError> {
-    let words = words(&asked.load);
-    if let Some(mut console) = Lab::console(lab.name(), &asked.site)? {
-        let file = format!("/tmp/stress{number}.json");
-        let line = format!(
-            "rm -f {file}; neph {} >{file} 2>/dev/null & echo $!",
-            words.join(" ")
-        );
-        let mut told = Vec::new();
-        console.run(&line, &mut told).map_err(LabError::from)?;
-        let process = String::from_utf8_lossy(&told).trim().parse();
-        let process = process.map_err(|_| StressError::Unknown)?;
-        return Ok(What::Guest(process, file));
-    }
-    let mut command = Command::new(std::env::current_exe()?);
-    command
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let place = lab.place(&asked.site)?;
-    place.arrange(Birth::default().leads_session(), &mut command)?;
-    // A child's namespace is that of the thread which starts it.
-    Ok(What::Here(place.run(|| command.spawn())??))
-}
-
-/// Ends a load; what it told then.
-fn end(running: &mut Running, lab: &Lab) -> Result<Vec<u8>, StressError> {
-    let mut told = Vec::new();
-    match &mut running.what {
-        What::Guest(process, file) => {
-            if let Some(mut console) = Lab::console(lab.name(), &running.asked.site)? {
-                let line = format!(
-                    "kill {process}; for try in $(seq 3000); do [ -s {file} ] && break; \
-                     kill -0 {process} || break; usleep 10000; done 2>/dev/null; cat {file}"
-                );
-                console.run(&line, &mut told).map_err(LabError::from)?;
-            }
-        }
-        What::Here(child) => {
-            process::ask(child.id(), Request::End)?;
-            if let Some(mut out) = child.stdout.take() {
-                out.read_to_end(&mut told)?;
-            }
-            child.wait()?;
-        }
-    }
-    Ok(told)
 }
 
 /// A column of what was told, of each thread, connection or stream.

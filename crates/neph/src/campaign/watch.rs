@@ -48,6 +48,8 @@ impl Watch {
             Warning::EchoMissing { why, .. } if !self.without_echo.insert(why.clone()) => {
                 "  ! no ICMP echo, as before".to_owned()
             }
+            // Why was said when the lab came up.
+            Warning::GuestsStoodIn { .. } => "  ! guests as namespaces".to_owned(),
             _ => format!("  ! {warning}"),
         }
     }

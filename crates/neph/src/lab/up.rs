@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use neph_lab::{HasKeeper, Lab, Recording, ServiceState, Topology, UpOptions};
+use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Topology, UpOptions};
 
-use super::{failure, keeper, name_of};
+use super::{failure, keeper, name_of, tell_stand_ins};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, sink, topology};
@@ -99,6 +99,7 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
     let stop = interrupt::stop_on_ctrl_c()?;
     options.stop = stop.flag();
     let lab = Lab::up(topology, &options).map_err(failure)?;
+    tell_stand_ins(&lab);
     let mut out = output::data();
     sites(&lab)?.write(Format::Text, &mut out)?;
     if args.keeper {
@@ -159,11 +160,14 @@ fn sites(lab: &Lab) -> Result<Sheet, Failure> {
         Column::left("ADDRESSES", "addresses"),
         Column::left("ENTER BY", "enter"),
     ]);
+    let guests = lab.topology().guests();
     for site in &lab.topology().sites {
         let namespace = lab.namespace(&site.name).map_err(failure)?;
         let addresses: Vec<String> = site.addresses().map(|ip| ip.to_string()).collect();
-        let is_guest = lab.topology().is_guest(&site.name);
-        let enter = if is_guest {
+        let own_kernel = guests.iter().any(|guest| {
+            guest.kernel == Kernel::Own && lab.topology().sites[guest.site].name == site.name
+        });
+        let enter = if own_kernel {
             format!("neph lab run {} -- COMMAND", site.name)
         } else {
             format!("nsenter --net=/run/netns/{}", namespace.name())

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use guests::GuestCheck;
 
-use super::{dead, failure, name_of, predict};
+use super::{dead, failure, name_of, predict, tell_stand_ins};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -48,6 +48,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         ..UpOptions::named(dead::own_name(PURPOSE))
     };
     let lab = Lab::up(&topology, &options).map_err(failure)?;
+    tell_stand_ins(&lab);
     output::say(&format!(
         "neph lab: measuring {} of {}, {}",
         what(&topology),

@@ -16,6 +16,7 @@ use neph_sys::tcp;
 use neph_wire::echo::{REQUEST_MIN, Request};
 use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame};
 
+use super::announce::Beginning;
 use super::pace::Pace;
 
 /// For connecting and the answer to the hello: a busy peer takes its time.
@@ -57,12 +58,15 @@ pub(super) struct Carried {
     pub(super) broken: Option<String>,
 }
 
-/// Carries the traffic until its time is over or `stop` is set.
-pub(super) fn converse(subject: &Subject, stop: &Stop) -> Result<Carried, String> {
+/// Carries the traffic until its time is over or `stop` is set; it has begun with the first reply.
+pub(super) fn converse(
+    subject: &Subject,
+    (beginning, stop): (&Beginning, &Stop),
+) -> Result<Carried, String> {
     let connected = TcpStream::connect_timeout(&subject.address, PATIENCE);
     let mut stream = connected.map_err(|error| error.to_string())?;
     greet(&mut stream, subject)?;
-    let mut talk = Talk::new(stream, subject);
+    let mut talk = Talk::new(stream, subject, beginning);
     if let Err(error) = talk.run(stop) {
         talk.carried.broken = Some(error.to_string());
     }
@@ -100,6 +104,7 @@ fn greet(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
 
 struct Talk<'s> {
     subject: &'s Subject,
+    beginning: &'s Beginning,
     stream: TcpStream,
     /// A whole message with its length, written again and again under another number.
     message: Vec<u8>,
@@ -112,12 +117,13 @@ struct Talk<'s> {
 }
 
 impl<'s> Talk<'s> {
-    fn new(stream: TcpStream, subject: &'s Subject) -> Self {
+    fn new(stream: TcpStream, subject: &'s Subject, beginning: &'s Beginning) -> Self {
         let size = subject.request.max(REQUEST_MIN);
         let mut message = frame_prefix(u32::try_from(size).unwrap_or(u32::MAX)).to_vec();
         Request { seq: 0 }.encode_into(size, &mut message);
         Self {
             subject,
+            beginning,
             stream,
             written: message.len(),
             message,
@@ -224,6 +230,9 @@ impl<'s> Talk<'s> {
                 next_frame(&self.inbox[taken..], u32::MAX).map_err(io::Error::other)?
             {
                 self.carried.answered += 1;
+                if self.carried.answered == 1 {
+                    self.beginning.one_works();
+                }
                 self.carried.back += payload.len() as u64;
                 self.carried.received += (self.message.len() - PREFIX) as u64;
                 taken += consumed;

@@ -11,6 +11,7 @@ use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::sched;
 use sha2::{Digest, Sha256};
 
+use super::announce::{Announce, Beginning};
 use super::duty::{Duty, PERIOD};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -20,6 +21,8 @@ use crate::{interrupt, output, value};
 const PIECE: usize = 4096;
 /// How far from its target a load counts as held, in percent of the time.
 pub(crate) const HELD: f64 = 3.0;
+/// How long it must be held until the load is said to work.
+const PROOF: Span = Span::from_millis(100);
 
 /// Options of `neph stress cpu`.
 #[derive(Debug, ClapArgs)]
@@ -40,6 +43,8 @@ pub(super) struct Args {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
+    #[command(flatten)]
+    announce: Announce,
     /// How to write what was held
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -81,7 +86,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     try_pins(&args.cpus)?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let asked = &stop;
+    let asked = (&Beginning::of(&args.announce, threads.len()), &stop);
     let all = thread::scope(|scope| {
         let begun: Vec<_> = threads
             .into_iter()
@@ -130,7 +135,11 @@ fn pin_to(cpu: usize) -> Result<(), Failure> {
 }
 
 /// One thread's work.
-fn work(args: &Args, cpu: Option<usize>, stop: &Stop) -> Result<Worked, Failure> {
+fn work(
+    args: &Args,
+    cpu: Option<usize>,
+    (beginning, stop): (&Beginning, &Stop),
+) -> Result<Worked, Failure> {
     if let Some(cpu) = cpu {
         pin_to(cpu)?;
     }
@@ -141,6 +150,7 @@ fn work(args: &Args, cpu: Option<usize>, stop: &Stop) -> Result<Worked, Failure>
     let mut duty = Duty::new(args.target);
     let (mut piece, mut hashes) = ([0_u8; PIECE], 0_u64);
     let mut begin = start;
+    let mut proof = Some(Proof::default());
     while begin < end && !stop.is_set() {
         let before = worked();
         let due = before + duty.due(Span::from_nanos(begin.0 - start.0), before);
@@ -151,6 +161,11 @@ fn work(args: &Args, cpu: Option<usize>, stop: &Stop) -> Result<Worked, Failure>
         }
         let next = RawNanos(begin.0 + PERIOD.nanos()).min(end);
         begin = clock::sleep_until(next, Spin::NONE);
+        let held = |proof: &mut Proof| proof.is_held((since(start), worked()), args.target);
+        if proof.as_mut().is_some_and(held) {
+            proof = None;
+            beginning.one_works();
+        }
     }
     // Without this nobody would need the hashes, and so nobody would make them.
     std::hint::black_box(piece);
@@ -160,6 +175,28 @@ fn work(args: &Args, cpu: Option<usize>, stop: &Stop) -> Result<Worked, Failure>
         lasted: since(start),
         hashes,
     })
+}
+
+/// Whether a thread works as it shall, looked at anew after a while.
+#[derive(Clone, Copy, Debug, Default)]
+struct Proof {
+    from: Span,
+    worked: Span,
+}
+
+impl Proof {
+    /// Whether the target was held since the last look, or from the start on; `now` is how long it has
+    /// been and how much was worked. Too early nothing is looked at.
+    #[expect(clippy::cast_precision_loss, reason = "a share of a tenth of a second")]
+    fn is_held(&mut self, now: (Span, Span), target: f64) -> bool {
+        let (lasted, worked) = (now.0 - self.from, now.1 - self.worked);
+        if lasted < PROOF {
+            return false;
+        }
+        (self.from, self.worked) = now;
+        let percent = 100.0 * worked.nanos() as f64 / lasted.nanos().max(1) as f64;
+        percent >= target * 100.0 - HELD
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -186,4 +223,19 @@ fn tell(all: &[Worked], args: &Args) -> Result<(), Failure> {
     let mut out = output::data();
     sheet.write(args.format, &mut out)?;
     Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_works_when_it_held_its_target_for_a_tenth_of_a_second() {
+        let at = |millis: i64, worked: i64| (Span::from_millis(millis), Span::from_millis(worked));
+        let mut proof = Proof::default();
+        assert!(!proof.is_held(at(50, 50), 0.8), "too early");
+        assert!(!proof.is_held(at(100, 60), 0.8), "others had it");
+        assert!(!proof.is_held(at(190, 150), 0.8), "too early again");
+        assert!(proof.is_held(at(200, 138), 0.8), "78 % since then");
+    }
 }

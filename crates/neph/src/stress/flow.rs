@@ -9,6 +9,7 @@ use neph_probe::Stop;
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 
 use super::aim::{self, Most};
+use super::announce::{Announce, Beginning};
 use super::conversation::{Carried, Subject, converse};
 use super::telling::{rate, received_rate};
 use crate::exit::{Failure, Outcome};
@@ -50,6 +51,8 @@ pub(super) struct Args {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
+    #[command(flatten)]
+    announce: Announce,
     /// How to write what was carried
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -86,7 +89,9 @@ impl Args {
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let subject = args.subject()?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let all = all(&subject, usize::from(args.flows), &stop);
+    let flows = usize::from(args.flows);
+    let beginning = Beginning::of(&args.announce, flows);
+    let all = all(&subject, flows, (&beginning, &stop));
     let mut whole = true;
     let mut carried = Vec::with_capacity(all.len());
     for (number, flow) in all.into_iter().enumerate() {
@@ -132,10 +137,14 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
     }
 }
 
-fn all(subject: &Subject, flows: usize, stop: &Stop) -> Vec<Result<Carried, String>> {
+fn all(
+    subject: &Subject,
+    flows: usize,
+    course: (&Beginning, &Stop),
+) -> Vec<Result<Carried, String>> {
     thread::scope(|scope| {
         let begun: Vec<_> = (0..flows)
-            .map(|_| scope.spawn(move || converse(subject, stop)))
+            .map(|_| scope.spawn(move || converse(subject, course)))
             .collect();
         let ended = begun.into_iter().map(|thread| {
             let ended = thread.join();

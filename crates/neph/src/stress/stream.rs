@@ -18,6 +18,7 @@ use neph_wire::stamp::{
     encode_request, request_size,
 };
 
+use super::announce::{Announce, Beginning};
 use super::telling::{rate, received_rate};
 use super::{aim, video};
 use crate::exit::{Failure, Outcome};
@@ -47,6 +48,8 @@ pub(super) struct Args {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
+    #[command(flatten)]
+    announce: Announce,
     /// How to write what was sent
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -76,6 +79,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .map_err(|error| Failure::refused(format!("open a UDP socket to {address}: {error}")))?;
     let mut stream = Stream {
         args,
+        beginning: Beginning::of(&args.announce, 1),
         socket,
         told: Streamed::default(),
         buffer: vec![0; LARGEST],
@@ -116,6 +120,7 @@ fn open(address: SocketAddr) -> std::io::Result<UdpSocket> {
 
 struct Stream<'a> {
     args: &'a Args,
+    beginning: Beginning,
     socket: UdpSocket,
     told: Streamed,
     buffer: Vec<u8>,
@@ -196,6 +201,9 @@ impl Stream<'_> {
             return;
         };
         self.told.back += 1;
+        if self.told.back == 1 {
+            self.beginning.one_works();
+        }
         self.told.back_bytes += length as u64;
         // The reflector numbers what it answers from 0.
         self.told.there = self.told.there.max(u64::from(reply.packet.seq) + 1);

@@ -3,11 +3,12 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::labs::{Kept, place, privileged};
+use crate::neph::{Place, Ran};
 
 const GUEST: &str = "version = 1\n\
     [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
@@ -93,6 +94,49 @@ fn a_guest_answers_with_its_own_kernel_s_marks_runs_what_it_is_told_and_leaves_n
     assert!(!folder.exists());
 }
 
+/// A folder of programs that has what labs need, and no User-Mode Linux.
+fn without_uml(place: &Place) -> PathBuf {
+    let programs = place.path("bin");
+    fs::create_dir(&programs).expect("a folder");
+    for program in ["ip", "bridge", "tc", "sh", "nsenter", "mkfifo", "busybox"] {
+        let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+        let found = found.iter().map(|folder| Path::new(folder).join(program));
+        let found = found.into_iter().find(|file| file.exists()).expect(program);
+        std::os::unix::fs::symlink(found, programs.join(program)).expect("a link");
+    }
+    programs
+}
+
+#[test]
+fn where_guests_cannot_run_a_plan_has_namespaces_in_their_place_and_says_so() {
+    let test = "where_guests_cannot_run_a_plan_has_namespaces_in_their_place_and_says_so";
+    if !possible(test) {
+        return;
+    }
+    let place = place(&GUEST.replace("run = [\"echo ran > /tmp/ran\"]\n", ""));
+    let plan = "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 20\nstress = \"other 5%\"\n\
+        [[endpoint]]\nname = \"vm\"\nurl = \"udp://10.86.1.1:9000\"\n\
+        [lab]\ntopology = \"two.toml\"\nprober = \"client\"\n";
+    fs::write(place.path("p.toml"), plan).expect("a file");
+    let programs = without_uml(&place);
+    let mut run = place.command(["run", "p.toml", "--no-report"]);
+    let ran: Ran = run
+        .env("PATH", &programs)
+        .output()
+        .expect("neph runs")
+        .into();
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let told = "guests as namespaces: those of [[guest]] m (vm, other) cannot run here: the program \
+                'linux.uml' is missing: install the package user-mode-linux\n";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    let shown = place.neph(["show", "--format", "json"]).out;
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    assert!(
+        shown.to_string().contains("guests as namespaces: "),
+        "{shown}"
+    );
+}
+
 #[test]
 fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
     let test = "a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks";
@@ -148,14 +192,9 @@ fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
     let ran = place.neph(words);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.err.contains("or more at [[guest]] m"), "{}", ran.err);
-    let programs = place.path("bin");
-    fs::create_dir(&programs).expect("a folder");
-    for program in ["ip", "bridge", "tc", "sh", "nsenter", "mkfifo", "busybox"] {
-        let found = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-        let found = found.iter().map(|folder| Path::new(folder).join(program));
-        let found = found.into_iter().find(|file| file.exists()).expect(program);
-        std::os::unix::fs::symlink(found, programs.join(program)).expect("a link");
-    }
+    let programs = without_uml(&place);
+    let refusing = GUEST.replace("\"uml\"", "\"uml\"\nfallback = false");
+    fs::write(place.path("two.toml"), refusing).expect("a file");
     let without = place.command(words).env("PATH", &programs).output();
     let told = String::from_utf8(without.expect("neph runs").stderr).expect("UTF-8");
     assert!(

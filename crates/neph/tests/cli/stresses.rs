@@ -6,7 +6,7 @@ use std::process::Child;
 use serde_json::Value;
 
 use crate::labs::{TWO, place, privileged};
-use crate::neph::{begin, command, neph};
+use crate::neph::{SOON, begin, command, eventually, neph};
 
 #[test]
 fn a_load_tells_what_each_thread_worked_by_its_own_clock() {
@@ -90,8 +90,7 @@ fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
         return;
     }
     let place = place(TWO);
-    // A share that nobody else asks for who runs this test at the same time.
-    let share = format!("{}%", 5.0 + f64::from(std::process::id()) / 1e8);
+    let share = own_share();
     let load = format!("b {share}");
     let asked = plan(&format!("[\"none\", \"{load}\"]"));
     fs::write(place.path("p.toml"), asked).expect("a file");
@@ -102,13 +101,64 @@ fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
     let words = shown.to_string();
     let both = [format!("\"{load}\""), "\"none\"".to_owned()];
     assert!(both.iter().all(|load| words.contains(load)), "{words}");
+    assert!(!is_loaded(&share));
+}
+
+#[test]
+fn a_load_ends_with_a_plan_that_is_killed() {
+    let test = "a_load_ends_with_a_plan_that_is_killed";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    let share = own_share();
+    let asked = plan(&format!("\"b {share}\"")).replace("20\n", "60000\n");
+    fs::write(place.path("p.toml"), asked).expect("a file");
+    let mut run = place.command(["run", "p.toml", "--no-report"]);
+    let (mut running, _, _) = begin(&mut run);
+    eventually("a load", SOON, || is_loaded(&share));
+    running.kill().expect("it runs");
+    running.wait().expect("it ended");
+    eventually("no load", SOON, || !is_loaded(&share));
+    let lab = format!("run{}", running.id());
+    // Another test's neph may have taken down what was left by now.
+    place.neph(["lab", "down", &lab]);
+}
+
+/// A share that nobody else asks for who runs these tests at the same time.
+fn own_share() -> String {
+    format!("{}%", 5.0 + f64::from(std::process::id()) / 1e8)
+}
+
+/// Whether somebody makes a load of this share.
+fn is_loaded(share: &str) -> bool {
     let own = format!("stress\0cpu\0--target\0{share}");
     let processes = fs::read_dir("/proc").expect("proc").flatten();
-    let left = processes.filter(|process| {
-        let words = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
-        words.contains(&own)
-    });
-    assert_eq!(left.count(), 0);
+    let mut words =
+        processes.map(|one| fs::read_to_string(one.path().join("cmdline")).unwrap_or_default());
+    words.any(|words| words.contains(&own))
+}
+
+#[test]
+fn a_load_says_once_that_it_works() {
+    let there = Reflecting::start();
+    let to = |kind: &str| format!("{kind} {} -w 1s --announce", there.address);
+    for words in [
+        to("flow"),
+        to("stream"),
+        "cpu --target 2% -w 1s --announce".to_owned(),
+    ] {
+        let ran = neph(["stress"].into_iter().chain(words.split(' ')));
+        let said = ran
+            .err
+            .lines()
+            .filter(|line| *line == "neph stress: it works");
+        assert_eq!(said.count(), 1, "{words}: {}", ran.err);
+    }
+    let gone = there.address.clone();
+    drop(there);
+    let ran = neph(["stress", "flow", &gone, "-w", "200ms", "--announce"]);
+    assert!(!ran.err.contains("it works"), "{}", ran.err);
 }
 
 /// A reflector in the background on a port of its own; ended with this.

@@ -102,6 +102,9 @@ impl Ground for Own {
     fn links(&self) -> Vec<LinkCount> {
         Vec::new()
     }
+    fn warnings(&self) -> Vec<Warning> {
+        Vec::new()
+    }
 }
 
 #[test]

@@ -183,6 +183,7 @@ fn the_example_of_guests_is_a_good_topology_and_every_key_and_kind_is_on_the_pag
         "bandwidth",
         "port",
         "run",
+        "fallback",
         "kernel",
         "accel",
     ];

@@ -1,0 +1,118 @@
+//! Guests without a kernel of their own: each is its site's network namespace, behind a veth where a
+//! guest has its tap, with the same addresses, share of the machine, ceiling and reflector.
+//!
+//! One kernel does the work of host and guests then, on whichever processor it is: what neighbours
+//! cost can be measured, what a kernel of its own costs cannot.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use neph_model::Span;
+use neph_text::Fields;
+
+use super::guests::{self, Asked, one_by_one, tap};
+use super::pods::{Pod, Pods, host_mac, pod_mac};
+use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
+use crate::guest::{Guest, Kernel};
+use crate::plan::Operation;
+use crate::topology::{Ready, ReadyCheck, Service};
+
+/// The interface of a guest, as `uml` calls it.
+const INTERFACE: &str = "vec0";
+const PATIENCE: Span = Span::from_secs(60);
+
+#[derive(Debug)]
+pub(crate) struct Namespace;
+
+/// Guests that are namespaces.
+#[derive(Debug)]
+pub(super) struct Namespaces(Asked);
+
+impl FixtureKind for Namespace {
+    fn name(&self) -> &'static str {
+        "namespace"
+    }
+
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+        Some(Box::new(Namespaces(Asked::read(table, nodes)?)))
+    }
+}
+
+impl Namespaces {
+    /// In the place of guests of which this is asked.
+    pub(super) const fn of(asked: Asked) -> Self {
+        Self(asked)
+    }
+}
+
+impl Build for Namespaces {
+    fn pods(&self) -> Vec<usize> {
+        self.0.sites.iter().map(|guest| guest.site).collect()
+    }
+
+    fn guests(&self) -> Vec<Guest> {
+        self.0.guests(Kernel::Shared)
+    }
+
+    fn build(&self, ground: &Ground<'_>) -> Built {
+        let pods = Pods {
+            pods: &self.0.sites,
+            ground: *ground,
+        };
+        let mut operations = Vec::new();
+        for host in pods.hosts() {
+            operations.extend(self.0.switch((pods, host), |guest| join(pods, guest)));
+            let mac = host_mac(ground.number, host);
+            for guest in pods.of(host) {
+                let whole = one_by_one(pods.underlay_mtu());
+                let namespace = pods.namespace(guest.site);
+                operations.push(Operation::ip(
+                    namespace,
+                    format!("link set dev {INTERFACE} {whole}"),
+                ));
+                operations.extend(pods.settle(guest, &mac, INTERFACE));
+            }
+        }
+        for guest in pods.pods {
+            operations.extend(guests::lead(pods, *guest));
+        }
+        let services = pods.pods.iter().map(|guest| self.service(ground, *guest));
+        Built {
+            services: services.collect(),
+            ..Built::of(operations)
+        }
+    }
+}
+
+impl Namespaces {
+    /// What a guest's first process runs.
+    fn service(&self, ground: &Ground<'_>, guest: Pod) -> Service {
+        let (run, port) = (self.0.lines(), self.0.port);
+        let line = format!("{run}exec \"$0\" reflect --listen 0.0.0.0:{port}");
+        let neph = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("neph"));
+        let neph = neph.to_string_lossy().into_owned();
+        Service {
+            name: ground.name_at(guest.site),
+            site: guest.site,
+            command: vec!["sh".to_owned(), "-c".to_owned(), line, neph],
+            environment: BTreeMap::new(),
+            ready: Some(Ready {
+                check: ReadyCheck::Tcp(port),
+                timeout: PATIENCE,
+            }),
+            log: None,
+            // As a guest: killed, not asked.
+            grace: Span::ZERO,
+        }
+    }
+}
+
+/// The line of `ip` that makes the veth between the host and a guest.
+fn join(pods: Pods<'_>, guest: Pod) -> String {
+    let (tap, mtu) = (tap(guest), pods.underlay_mtu());
+    let (mac, namespace) = (pod_mac(guest.site), pods.namespace(guest.site));
+    format!(
+        "link add name {tap} mtu {mtu} type veth peer name {INTERFACE} mtu {mtu} address {mac} \
+         netns {namespace}"
+    )
+}
