@@ -3,13 +3,14 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::process::Stdio;
 use std::thread::{self, JoinHandle};
 
 use neph_probe::{Reflector, ReflectorSpec};
 use serde_json::Value;
 
 use crate::labs::privileged;
-use crate::neph::Place;
+use crate::neph::{Place, send};
 
 fn plan(target: &str, more: &str) -> String {
     format!(
@@ -172,4 +173,70 @@ fn a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
     let heard = heard.join().expect("heard");
     let states: Vec<&Value> = heard.iter().map(|one| &one["state"]).collect();
     assert_eq!(states, ["raised", "over"]);
+}
+
+fn of<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    lines.iter().filter(move |line| line["kind"] == kind)
+}
+
+/// A lab that is up as long as this is there.
+struct Up<'a>(&'a Place, String);
+
+impl Drop for Up<'_> {
+    fn drop(&mut self) {
+        self.0.neph(["lab", "down", &self.1]);
+    }
+}
+
+/// What hops says of both ends of the link, of pings for 14 s, each a line.
+fn recorded(place: &Place, lab: &str, rule: &str) -> Vec<Value> {
+    let [near, far] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
+    let ping = format!("ping icmp://10.82.0.2 --site {near} -i 20ms -w 20s -q");
+    let mut ping = place.command(ping.split(' '));
+    let mut ping = ping.stdout(Stdio::null()).spawn().expect("it runs");
+    let hops = format!(
+        "hops a=iface:path@{near} b=iface:path@{far} -w 14s --format ndjson --packets --alarm"
+    );
+    let ran = place.neph(hops.split(' ').chain([rule]));
+    send("INT", ping.id());
+    ping.wait().expect("it ends");
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    let lines = ran.out.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it() {
+    if !privileged("a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it") {
+        return;
+    }
+    let place = Place::empty();
+    // For 3 s of each 8 s, whenever the recording begins.
+    let lab = LAB.replace("direction", "every = \"8s\"\ndirection");
+    fs::write(place.path("lab.toml"), lab).expect("a file");
+    let name = format!("alarm{}", std::process::id());
+    let ran = place.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let up = Up(&place, name);
+    let lines = recorded(&place, &up.1, "a - b there > 40ms p50 for 1s until 20ms");
+    let states = of(&lines, "alarm").filter_map(|one| one["state"].as_str());
+    let states: Vec<&str> = states.collect();
+    assert!(states.starts_with(&["raised", "over"]), "{states:?}");
+    for alarm in of(&lines, "alarm") {
+        // What the last second before was like, packet by packet.
+        let at = alarm["since_ns"].as_i64().expect("when");
+        let before = at - 1_000_000_000..at;
+        let latest = of(&lines, "packet").filter(|packet| {
+            let since = packet["since_ns"].as_i64().expect("when");
+            packet["way"] == "there" && before.contains(&since)
+        });
+        let delays = latest.filter_map(|one| one["segments"][0]["ns"].as_i64());
+        let delays: Vec<i64> = delays.collect();
+        let slow = delays.iter().filter(|delay| **delay > 40_000_000).count();
+        assert!(delays.len() >= 6, "{alarm}");
+        let is_raised = alarm["state"] == "raised";
+        assert_eq!(slow * 2 > delays.len(), is_raised, "{alarm}: {delays:?}");
+    }
 }
