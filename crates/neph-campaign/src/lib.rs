@@ -1,14 +1,16 @@
 //! Plans and campaigns: from a file to experiments carried out in order.
 //!
 //! Owns plans (typed text, then meaning), their expansion into scenarios, the order of execution,
-//! what to run next, carrying it out through a [`Carrier`], provenance and quality warnings. Sends
+//! what to run next, carrying it out through a [`Carrier`], alarms, provenance and quality warnings. Sends
 //! nothing itself, reads no clock and keeps no data: carriers, clocks and stores are given to it.
 
 mod agenda;
+pub mod alarm;
 mod carrier;
 pub mod estimate;
 pub mod expand;
 mod host_series;
+mod judge;
 mod keeper;
 mod local;
 mod meter;
@@ -32,6 +34,7 @@ pub use carrier::{
     Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Part, Prepared, Progress,
     StopFlag, ThroughputOrder, TracerouteOrder,
 };
+pub use judge::Judged;
 pub use keeper::{FleetKeeper, FleetKept, Keeping};
 pub use local::caps::refusal_warnings;
 pub use local::fleet::check_files;

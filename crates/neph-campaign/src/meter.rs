@@ -1,4 +1,4 @@
-//! Figures of one experiment while its messages pass by: the tally, lateness, round trips.
+//! Figures of one experiment while its messages pass by: the tally, lateness, round trips, alarms.
 //!
 //! Sits between the carrier and the store's recorder; keeps eight bytes a message, not the
 //! messages.
@@ -11,6 +11,7 @@ use neph_model::{
 };
 use neph_store::{Recorder, SentWithin, Store, StoreError};
 
+use crate::judge::Judge;
 use crate::spans::Spans;
 use crate::stays::Stays;
 
@@ -39,6 +40,7 @@ pub(crate) struct Meter {
     response: Spans,
     /// The peer is a reflector, so its receive stamp is to be expected.
     reflector: bool,
+    judge: Judge,
 }
 
 /// Running figures of a scenario's experiment, for people who watch. Response times count from
@@ -69,13 +71,26 @@ impl Meter {
             connections_lost: 0,
             response: Spans::new(SHORTEST, DIGITS),
             reflector,
+            judge: Judge::default(),
         }
+    }
+
+    /// The same, with an experiment's alarms.
+    pub(crate) fn judging(mut self, judge: Judge) -> Self {
+        self.judge = judge;
+        self
+    }
+
+    /// Its alarms.
+    pub(crate) const fn judge(&mut self) -> &mut Judge {
+        &mut self.judge
     }
 
     pub(crate) fn message(&mut self, message: &Message) {
         if message.flow != FlowIndex(0) {
             return;
         }
+        self.judge.message(message);
         self.tally.messages += 1;
         self.tally.duplicates += u64::from(message.duplicates);
         self.tally.reordered += u64::from(message.reordered);
@@ -110,6 +125,7 @@ impl Meter {
 
     /// Takes note of a fleet's messages. Its response time is the network's round trip.
     pub(crate) fn fleet(&mut self, messages: &[FleetMessage]) {
+        self.judge.fleet(messages);
         for message in messages {
             self.tally.messages += 1;
             match &message.outcome {
@@ -242,6 +258,30 @@ impl MeteredRecorder {
     pub(crate) fn into_inner(self) -> Box<dyn Recorder> {
         self.inner
     }
+
+    /// No message comes any more: what the alarms find then is recorded too.
+    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
+        lock(&self.meter).judge.finish();
+        self.alarms()
+    }
+
+    /// Alarms that were raised or have ended stand beside the messages that they were found in.
+    fn alarms(&mut self) -> Result<(), StoreError> {
+        let found = lock(&self.meter).judge.unrecorded();
+        for change in found {
+            self.inner.event(&Event {
+                flow: FlowIndex(0),
+                at: change.at.nanos(),
+                kind: if change.is_raised {
+                    EventKind::AlarmRaised
+                } else {
+                    EventKind::AlarmOver
+                },
+                text: change.in_words("round trip"),
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// The meter, also after a panic elsewhere: its counts are whole after every call.
@@ -262,12 +302,13 @@ impl Recorder for MeteredRecorder {
         for message in messages {
             meter.message(message);
         }
-        Ok(())
+        drop(meter);
+        self.alarms()
     }
     fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
         self.inner.fleet(messages)?;
         lock(&self.meter).fleet(messages);
-        Ok(())
+        self.alarms()
     }
     fn event(&mut self, event: &Event) -> Result<(), StoreError> {
         self.inner.event(event)?;

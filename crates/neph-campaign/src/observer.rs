@@ -5,6 +5,7 @@ use neph_model::{
 };
 
 use crate::agenda::Standing;
+use crate::alarm::Change;
 use crate::carrier::{Progress, ThroughputOrder};
 use crate::meter::Figures;
 
@@ -67,6 +68,15 @@ pub enum News<'a> {
         progress: Progress,
         /// What each has measured so far; at least one.
         figures: &'a [Figures],
+    },
+    /// An alarm of a running experiment was raised or has ended; it is in the store.
+    Alarm {
+        /// The experiment, as it began.
+        experiment: &'a Experiment,
+        /// Its scenario.
+        scenario: &'a Scenario,
+        /// What was found, and when: since the experiment's start.
+        change: &'a Change,
     },
     /// An experiment has ended and is stored.
     ExperimentEnded {

@@ -4,6 +4,7 @@
 //! [`Plan`] is what the rest of the program sees. The Latency Tester's settings take the same way
 //! from [`crate::settings`].
 
+mod alarms;
 mod compare;
 mod fleet;
 mod interpret;

@@ -25,6 +25,10 @@ pub enum EventKind {
     /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
     /// in [`crate::TcpState`] instead.
     Retransmitted,
+    /// A rule of the plan's alarms was broken for as long as it says.
+    AlarmRaised,
+    /// What raised an alarm has been well for as long.
+    AlarmOver,
 }
 
 impl EventKind {
@@ -39,6 +43,8 @@ impl EventKind {
             Self::LateReply => "late_reply",
             Self::Refused => "refused",
             Self::Retransmitted => "retransmitted",
+            Self::AlarmRaised => "alarm_raised",
+            Self::AlarmOver => "alarm_over",
         }
     }
     /// The kind of that name.
@@ -52,6 +58,8 @@ impl EventKind {
             Self::LateReply,
             Self::Refused,
             Self::Retransmitted,
+            Self::AlarmRaised,
+            Self::AlarmOver,
         ]
         .into_iter()
         .find(|kind| kind.name() == name)

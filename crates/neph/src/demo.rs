@@ -55,6 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         quiet: args.quiet,
         no_report: false,
         acknowledge: None,
+        webhook: None,
     };
     match whether_in_a_lab() {
         Ok(()) => {

@@ -3,6 +3,7 @@
 //! Joins the other crates and measures nothing itself. Data goes to standard output, everything
 //! else to standard error.
 
+mod alarm;
 mod awake;
 mod campaign;
 mod capture_file;

@@ -12,7 +12,7 @@ use super::meaning::{Endpoint, Ping, Plan, Skip, ThroughputPlan, ThroughputServe
 use super::parameter::{PARAMETERS, Parameter};
 use super::sections::{TypedPing, TypedThroughput};
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
-use super::{ThroughputTool, compare, fleet, season};
+use super::{ThroughputTool, alarms, compare, fleet, season};
 use crate::expand;
 use scope::Scope;
 
@@ -235,8 +235,10 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
             target: target.value.clone(),
             written_at: target.span.clone(),
             axes,
+            alarms: alarms::of(&endpoint.axes, &typed.axes),
         });
     }
+    alarms::check(typed, &endpoints, problems);
     endpoints
 }
 

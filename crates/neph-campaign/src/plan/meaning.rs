@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use neph_model::{ByteSize, Order, Span};
+use neph_model::{ByteSize, Order, Scenario, Span};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
 use super::{ComparePlan, PlotPlan, Season, Target};
+use crate::alarm::Rule;
+use crate::judge::Judged;
 
 /// A plan: everything that is measured, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +78,19 @@ impl Plan {
         hash_of(&self.text)
     }
 
+    /// The rules by which an experiment of a scenario is judged while it runs.
+    pub fn alarms_of(&self, scenario: &Scenario) -> &[Rule<Judged>] {
+        let mut endpoints = self.endpoints.iter();
+        let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
+        endpoint.map_or(&[], |endpoint| &endpoint.alarms)
+    }
+
+    /// Whether any experiment is judged.
+    pub fn has_alarms(&self) -> bool {
+        let mut endpoints = self.endpoints.iter();
+        endpoints.any(|endpoint| !endpoint.alarms.is_empty())
+    }
+
     /// The topologies that its lab has, each once: the lab's own, then those of seasons. None
     /// without a lab.
     pub fn topologies(&self) -> Vec<&Placed<String>> {
@@ -131,6 +146,8 @@ pub struct Endpoint {
     pub written_at: Range<usize>,
     /// Its scenarios are all combinations of these.
     pub axes: Axes,
+    /// What is told while one of them is measured.
+    pub alarms: Vec<Rule<Judged>>,
 }
 
 /// What multiplies into scenarios. No list is empty, no value occurs twice in its list.

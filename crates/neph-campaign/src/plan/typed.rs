@@ -11,7 +11,9 @@ use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
 use super::parameter::{PARAMETERS, word};
 use super::sections::{self, Sections, TypedPing};
-use super::{PairOrder, Target};
+use super::{PairOrder, Target, alarms};
+use crate::alarm::Rule;
+use crate::judge::Judged;
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.
 pub(crate) type Written<T> = Option<Vec<Placed<T>>>;
@@ -27,6 +29,8 @@ pub(crate) struct TypedAxes {
     /// Whether a length is written at all, right or wrong.
     pub(crate) length_written: bool,
     pub(crate) parameters: BTreeMap<&'static str, Vec<Placed<String>>>,
+    /// Rules that multiply nothing.
+    pub(crate) alarms: Written<Rule<Judged>>,
     /// Parameters that are written and mean nothing: what follows from their absence is no mistake.
     pub(crate) unread: BTreeSet<&'static str>,
 }
@@ -168,6 +172,7 @@ fn axes(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
     axes.length_written = fields.entry("duration").is_some() || fields.entry("messages").is_some();
     axes.duration = fields.optional("duration");
     axes.messages = fields.optional("messages");
+    axes.alarms = alarms::read(fields);
     axes
 }
 

@@ -8,8 +8,9 @@ use neph_model::{Experiment, ExperimentStatus, HostFacts, Load, ProbeKind, Prove
 use super::{Build, Run, RunError, reflector_of, storing};
 use crate::agenda::{Past, Slot};
 use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Prepared};
+use crate::judge::Judge;
 use crate::meter::{Meter, MeteredRecorder, lock};
-use crate::observer::News;
+use crate::observer::{News, Observer};
 use crate::pairs::site_of;
 use crate::plan::Limits;
 use crate::warnings::warnings;
@@ -89,7 +90,8 @@ impl Run<'_, '_> {
         });
         let main = order.experiment.flows.first();
         let reflector = main.is_some_and(|flow| flow.reflector);
-        let meter = Arc::new(Mutex::new(Meter::new(reflector)));
+        let judge = Judge::by(self.plan.alarms_of(&order.scenario));
+        let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(judge)));
         Ok(Begun {
             slot,
             order,
@@ -103,10 +105,12 @@ impl Run<'_, '_> {
         let Begun {
             slot,
             mut order,
-            recorder,
+            mut recorder,
             meter,
             end,
         } = begun;
+        storing("record its alarms", recorder.finish())?;
+        tell_alarms(self.crew.observer, &order, &meter);
         let end = end.unwrap_or_else(|| End::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
         settle(&mut order.experiment, &end, &meter, &self.plan.limits);
@@ -162,18 +166,24 @@ impl Run<'_, '_> {
         let Some(first) = ready.first().map(|one| one.order.scenario.clone()) else {
             return Ok(());
         };
-        let meters: Vec<_> = ready.iter().map(|one| Arc::clone(&one.meter)).collect();
         let observer = RefCell::new(&mut *self.crew.observer);
-        let mut parts: Vec<Part<'_>> = ready
+        let (metered, mut parts): (Vec<_>, Vec<Part<'_>>) = ready
             .iter_mut()
-            .map(|one| Part {
-                order: &one.order,
-                recorder: &mut one.recorder,
+            .map(|one| {
+                let (order, recorder) = (&one.order, &mut one.recorder);
+                ((order, &one.meter), Part { order, recorder })
             })
-            .collect();
+            .unzip();
         let carried = self.crew.carrier.carry_out(&mut parts, &|progress| {
-            let figures: Vec<_> = meters.iter().map(|meter| lock(meter).figures()).collect();
-            observer.borrow_mut().tell(&News::Running {
+            let mut observer = observer.borrow_mut();
+            for (order, meter) in &metered {
+                tell_alarms(&mut **observer, order, meter);
+            }
+            let figures: Vec<_> = metered
+                .iter()
+                .map(|(_, meter)| lock(meter).figures())
+                .collect();
+            observer.tell(&News::Running {
                 scenario: &first,
                 progress,
                 figures: &figures,
@@ -217,6 +227,18 @@ impl Run<'_, '_> {
             site: order.site.clone(),
             ..provenance(&order.experiment, plan_hash, self.build, end, meter)
         }
+    }
+}
+
+/// Tells what an experiment's alarms found since the last time.
+fn tell_alarms(observer: &mut dyn Observer, order: &ExperimentOrder, meter: &Mutex<Meter>) {
+    let untold = lock(meter).judge().untold();
+    for change in &untold {
+        observer.tell(&News::Alarm {
+            experiment: &order.experiment,
+            scenario: &order.scenario,
+            change,
+        });
     }
 }
 

@@ -1,3 +1,4 @@
+mod alarms;
 mod fake;
 mod pairs;
 mod seasons;
@@ -54,6 +55,10 @@ impl Observer for Diary {
             News::ExperimentBegun { left, .. } => format!("{left} left"),
             News::Running { figures, .. } => {
                 format!("running {} replies", figures[0].tally.replies)
+            }
+            News::Alarm { change, .. } => {
+                let what = if change.is_raised { "alarm" } else { "over" };
+                format!("{what} at {} s", change.at.nanos() / 1_000_000_000)
             }
             News::Ended { status, .. } => format!("ended {}", status.name()),
             _ => return,

@@ -111,6 +111,20 @@ impl ExperimentData {
         let lost = |event: &&Event| event.kind == EventKind::ConnectionLost;
         self.events.iter().filter(lost).map(|event| event.at)
     }
+    /// From when until when alarms were raised, in nanoseconds since the start; `None`: to its end.
+    pub fn alarms(&self) -> Vec<(i64, Option<i64>)> {
+        let rule = |event: &Event| event.text.split(';').next().map(str::to_owned);
+        let mut spans = Vec::new();
+        for (place, event) in self.events.iter().enumerate() {
+            if event.kind == EventKind::AlarmRaised {
+                let mut later = self.events[place..].iter();
+                let over = later
+                    .find(|other| other.kind == EventKind::AlarmOver && rule(other) == rule(event));
+                spans.push((event.at, over.map(|other| other.at)));
+            }
+        }
+        spans
+    }
     /// When segments of the main flow were sent again, and how many: as its sockets counted them,
     /// or as the capture beside an imported measurement saw them.
     pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {

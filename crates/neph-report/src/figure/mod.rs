@@ -3,6 +3,7 @@
 //! One file per figure, its `mod` line and an entry in [`FIGURES`]. A figure that has many scenarios to
 //! show comes as several pages.
 
+mod alarms;
 mod boxes;
 mod boxplot;
 mod cdf;

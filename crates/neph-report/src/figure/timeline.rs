@@ -6,11 +6,10 @@ use neph_stats::{Grid, Reading, Sorted, envelope};
 
 use super::boxes::{axis_title, in_unit};
 use super::boxplot::outside;
-use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, Segment, panel_title, segments, time_axis};
-use super::{Figure, boxes::capital};
+use super::{Figure, alarms, boxes::capital, flags};
 use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose};
 use crate::data::{ExperimentData, FlowData};
 use crate::palette::{self, RETRANSMISSION};
@@ -203,6 +202,7 @@ fn legend(
     if experiments().any(|e| e.reconnects().next().is_some()) {
         entries.push((Swatch::Line(RECONNECT), "reconnect".to_owned()));
     }
+    entries.extend(alarms::legend(experiments()));
     entries
 }
 
@@ -266,6 +266,7 @@ fn drawn(
             }
         }
         inside.extend(incidents(segment, area));
+        inside.extend(alarms::marks(segment, area));
     }
     marks.push(plot.clipped(inside));
     marks

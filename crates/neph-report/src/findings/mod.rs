@@ -2,6 +2,7 @@
 //!
 //! Owns what is worth saying and how sure it is. The tests behind it are `neph-stats`'.
 
+mod alarms;
 mod beyond_ping;
 mod compare;
 mod crossover;
@@ -90,6 +91,7 @@ pub(crate) fn findings_beside(
     (causes, fleets): (&[Diagnosis], &[Against]),
 ) -> Vec<Finding> {
     let mut found = measured::findings(data, settings);
+    found.extend(alarms::findings(data, settings));
     found.extend(dominant::findings(data, settings));
     found.extend(beyond_ping::findings(data, settings, causes));
     found.extend(levels::findings(data, settings));

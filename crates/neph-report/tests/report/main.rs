@@ -1,5 +1,6 @@
 //! The report as a whole, over campaigns whose truth is known.
 
+mod alarms;
 mod alike;
 mod causes;
 mod comparisons;

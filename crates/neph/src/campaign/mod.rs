@@ -1,6 +1,7 @@
 //! Plans and campaigns at the command line: check, plan, run, resume.
 
 mod acknowledge;
+mod alarming;
 mod check;
 mod decidable;
 mod heard;

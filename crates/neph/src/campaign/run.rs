@@ -9,8 +9,10 @@ use neph_probe::Stop;
 use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
+use super::alarming::{self, Alarming};
 use super::watch::Watch;
 use super::{Read, read, scenes, stage, understand_kept, unfinished};
+use crate::alarm::webhook::{self, Url};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{diagnose, interrupt, output, report, version};
@@ -61,6 +63,9 @@ pub(crate) struct Settings {
     /// a fleet is 'lane/port'
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
+    /// Tell each alarm of the plan to this address too, by a POST
+    #[arg(long, value_name = "URL", value_parser = webhook::url)]
+    pub(crate) webhook: Option<Url>,
 }
 
 /// Carries a plan out.
@@ -112,6 +117,12 @@ pub(crate) fn carry_out(
     earlier: Option<&Campaign>,
     settings: &Settings,
 ) -> Result<Outcome, Failure> {
+    if settings.webhook.is_some() && !read.plan.has_alarms() {
+        return Err(Failure::usage(
+            "--webhook has nothing to tell: the plan has no alarm; add for example \
+             alarm = \"round_trip > 2ms p99 for 30s\"",
+        ));
+    }
     let stop = interrupt::stop_on_ctrl_c()?;
     stage::check_rights(&read.plan)?;
     neph_campaign::check_files(&read.plan).map_err(Failure::usage)?;
@@ -122,32 +133,44 @@ pub(crate) fn carry_out(
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
     let carrier = stage::carrier(&read.plan, &read.scenes, season.as_deref(), &stop)?;
-    let (campaign, standing) = match &settings.acknowledge {
-        None => conduct(
-            read,
-            order,
-            earlier,
-            (store.as_mut(), carrier),
-            settings,
-            &stop,
-        ),
+    let mut watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
+    let told = (&mut watch, &stop);
+    let conducted = match &settings.acknowledge {
+        None => conduct(read, (order, earlier), (store.as_mut(), carrier), told),
         Some(path) => {
             let carrier = Acknowledging::new(carrier, path)?;
-            conduct(
-                read,
-                order,
-                earlier,
-                (store.as_mut(), carrier),
-                settings,
-                &stop,
-            )
+            conduct(read, (order, earlier), (store.as_mut(), carrier), told)
         }
-    }?;
+    };
+    let ended = conducted.and_then(|(campaign, standing)| {
+        tell(read, store.as_ref(), &campaign, settings)?;
+        outcome(read, store.as_ref(), (&campaign, standing), &stop)
+    });
+    // Last: who does not hear must not keep the report back.
+    watch.finish();
+    ended
+}
+
+fn tell(
+    read: &Read,
+    store: &dyn Store,
+    campaign: &Campaign,
+    settings: &Settings,
+) -> Result<(), Failure> {
     if settings.no_report {
-        diagnose::after_run(store.as_ref(), &campaign)?;
+        diagnose::after_run(store, campaign)
     } else {
-        report::after_run(store.as_ref(), &campaign, &read.plan, &settings.workspace)?;
+        report::after_run(store, campaign, &read.plan, &settings.workspace)
     }
+}
+
+/// How a campaign ended that could be carried out. What raised an alarm was measured as a whole.
+fn outcome(
+    read: &Read,
+    store: &dyn Store,
+    (campaign, standing): (&Campaign, Standing),
+    stop: &Stop,
+) -> Result<Outcome, Failure> {
     match (campaign.status, stop.is_set()) {
         (_, true) => {
             output::say(&format!(
@@ -156,9 +179,17 @@ pub(crate) fn carry_out(
             ));
             Ok(Outcome::Interrupted)
         }
+        (CampaignStatus::Complete, false) if read.plan.has_alarms() => {
+            let is_alarmed = alarming::was_raised(store, campaign)?;
+            Ok(if is_alarmed {
+                Outcome::Alarmed
+            } else {
+                Outcome::Done
+            })
+        }
         (CampaignStatus::Complete, false) => Ok(Outcome::Done),
         (_, false) => {
-            unfinished::tell(store.as_ref(), &campaign, standing)?;
+            unfinished::tell(store, campaign, standing)?;
             Ok(Outcome::Nothing)
         }
     }
@@ -175,28 +206,22 @@ fn season_of_next(
     Ok(neph_campaign::next_season(&read.plan, campaign, &past, now))
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one call, the two branches of an option"
-)]
+/// Carries out or goes on.
 fn conduct<C: Carrier>(
     read: &Read,
-    order: Option<Order>,
-    earlier: Option<&Campaign>,
+    (order, earlier): (Option<Order>, Option<&Campaign>),
     (store, mut carrier): (&mut dyn Store, C),
-    settings: &Settings,
-    stop: &Stop,
+    (watch, stop): (&mut Watch, &Stop),
 ) -> Result<(Campaign, Standing), Failure> {
     let build = Build {
         version: version::VERSION.to_owned(),
         commit: version::COMMIT.to_owned(),
     };
-    let mut watch = Watch::new(settings.quiet);
     let flag = StopFlag::from(stop.flag());
     let mut crew = Crew {
         store,
         carrier: &mut carrier,
-        observer: &mut watch,
+        observer: &mut *watch,
         clock: &RealClock,
         stop: &flag,
     };

@@ -9,6 +9,7 @@ use neph_model::{
     Warning,
 };
 
+use super::alarming::Alarming;
 use super::preview::time;
 use crate::counted::counted;
 use crate::{output, when};
@@ -24,10 +25,11 @@ pub(super) struct Watch {
     campaign: Option<CampaignId>,
     /// Why there are no echoes, as far as it is said.
     without_echo: BTreeSet<String>,
+    alarming: Alarming,
 }
 
 impl Watch {
-    pub(super) fn new(quiet: bool) -> Self {
+    pub(super) fn new(quiet: bool, alarming: Alarming) -> Self {
         Self {
             lively: output::is_lively(),
             quiet,
@@ -35,7 +37,13 @@ impl Watch {
             standing: String::new(),
             campaign: None,
             without_echo: BTreeSet::new(),
+            alarming,
         }
+    }
+
+    /// Nothing more happens: what was told elsewhere arrives, or is given up.
+    pub(super) fn finish(self) {
+        self.alarming.finish();
     }
 
     pub(super) const fn campaign(&self) -> Option<CampaignId> {
@@ -57,6 +65,19 @@ impl Watch {
     fn stand(&mut self, standing: Standing, left: Option<Span>) {
         self.left = left.unwrap_or(self.left);
         self.standing = format!("{}/{}", standing.complete, standing.total);
+    }
+
+    /// An alarm stays, also where no progress is wanted.
+    fn alarm(&self, news: &News<'_>) {
+        if let News::Alarm {
+            experiment,
+            scenario,
+            change,
+        } = news
+        {
+            self.live("");
+            self.alarming.tell(experiment, scenario, change);
+        }
     }
 
     /// Rewrites the live line.
@@ -128,7 +149,7 @@ impl Observer for Watch {
                 self.line(&format!("[{}] block {block} {label}: {end}", self.standing));
             }
             News::Ended { status, .. } => self.line(&format!("campaign {}", status.name())),
-            _ => {}
+            _ => self.alarm(news),
         }
     }
 }
@@ -266,7 +287,7 @@ mod tests {
 
     #[test]
     fn why_there_are_no_echoes_is_said_once() {
-        let mut watch = Watch::new(true);
+        let mut watch = Watch::new(true, Alarming::new(None));
         let missing = |name: &str, why: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],
             why: why.to_owned(),

@@ -107,6 +107,7 @@ impl Gallery {
             quiet: self.quiet,
             no_report: false,
             acknowledge: None,
+            webhook: None,
         };
         let outcome = campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)?;
         if outcome != Outcome::Done {

@@ -2,9 +2,10 @@
 
 use neph_probe::Stop;
 
+use super::alarms::Rules;
 use super::point::Point;
 use super::{Args, analyse, nat};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{self, Failure, Outcome};
 use crate::{output, recording};
 
 /// The live points, or none where all are files.
@@ -40,13 +41,20 @@ pub(super) fn run(
     for rule in &args.nat {
         nat(rule, &planned)?;
     }
+    let names: Vec<String> = planned.into_iter().map(|point| point.name).collect();
+    Rules::parse(&args.alarms, &names)?;
     let recording = recording::record(points, &args.live, stop)?;
     let told = tell(args, &recording);
+    let is_alarmed = matches!(told, Ok(Outcome::Alarmed));
     if let Some(fault) = recording.fault {
+        if is_alarmed {
+            exit::say(&fault);
+            return told;
+        }
         return Err(fault);
     }
     let outcome = told?;
-    Ok(if stop.is_set() {
+    Ok(if stop.is_set() && !is_alarmed {
         Outcome::Interrupted
     } else {
         outcome

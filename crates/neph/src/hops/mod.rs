@@ -2,6 +2,7 @@
 //!
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
+mod alarms;
 mod figure;
 mod live;
 mod offsets;
@@ -24,6 +25,7 @@ use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output, recording};
+use alarms::Rules;
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
@@ -54,7 +56,7 @@ enum Clock {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
-have one clock.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 130 interrupted."
+have one clock.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
 )]
 pub(crate) struct Args {
     /// Captures, or live points, in the order in which packets pass their points, from those who ask to those who answer
@@ -80,6 +82,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     figure: Option<PathBuf>,
     #[command(flatten)]
+    alarms: alarms::Wanted,
+    #[command(flatten)]
     live: recording::Options,
 }
 
@@ -102,6 +106,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 /// # Errors
 /// A file that is no capture, points that share no packet, or clocks that were set back.
 fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failure> {
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let rules = Rules::parse(&args.alarms, &names)?;
     let one_clock: Vec<bool> = points
         .windows(2)
         .map(|pair| args.clock == Clock::Same || pair[0].has_clock_of(&pair[1]))
@@ -123,14 +129,16 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
         ),
         failure => failure,
     })?;
-    let names = points.iter().map(|point| point.name.clone()).collect();
-    let passages = Passages::of(names, followed, clocks);
-    let is_measured = telling::tell(args, &passages)?;
+    let passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
+    let alarms = rules.judge(&passages);
+    let is_measured = telling::tell(args, &passages, &alarms)?;
     figure::write(&passages, args.figure.as_deref())?;
-    Ok(match (is_cut, is_measured) {
-        (true, _) => Outcome::Interrupted,
-        (false, true) => Outcome::Done,
-        (false, false) => Outcome::Nothing,
+    let is_alarmed = alarms.tell(&args.alarms);
+    Ok(match (is_alarmed, is_cut, is_measured) {
+        (true, _, _) => Outcome::Alarmed,
+        (false, true, _) => Outcome::Interrupted,
+        (false, false, true) => Outcome::Done,
+        (false, false, false) => Outcome::Nothing,
     })
 }
 

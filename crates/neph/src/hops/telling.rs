@@ -6,6 +6,7 @@ use neph_capture::Way;
 use neph_model::{OneWay, Span};
 use serde_json::{Value, json};
 
+use super::alarms::Alarms;
 use super::offsets::Offsets;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
@@ -42,7 +43,7 @@ const PARTS: [Column; 5] = [
 ];
 
 /// Writes everything. Whether there was any delay.
-pub(super) fn tell(args: &Args, passages: &Passages) -> Result<bool, Failure> {
+pub(super) fn tell(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<bool, Failure> {
     let mut out = output::data();
     let delays = shares::delays(passages);
     let trips = shares::round_trips(passages);
@@ -63,6 +64,7 @@ pub(super) fn tell(args: &Args, passages: &Passages) -> Result<bool, Failure> {
             let rest = json!({
                 "segments": segments.json(),
                 "round_trips": parts.json(),
+                "alarms": alarms.json(),
                 "summary": summary(passages),
             });
             let packets = args.packets.then_some(passages);
@@ -80,6 +82,9 @@ pub(super) fn tell(args: &Args, passages: &Passages) -> Result<bool, Failure> {
                     line["kind"] = kind.into();
                     writeln!(out, "{line}")?;
                 }
+            }
+            for alarm in alarms.json() {
+                writeln!(out, "{alarm}")?;
             }
             writeln!(out, "{}", summary(passages))?;
         }

@@ -1,10 +1,8 @@
 //! A period for programs: a line for each flow that carried a packet, and one for all together.
 
 use neph_capture::{Flow, Half, Recent, Side};
-use neph_model::Wall;
 use serde_json::{Value, json};
 
-use super::alarm::Change;
 use super::watching::{Lately, Stretch};
 use crate::read::json::{sent, trips};
 use crate::read::row::via;
@@ -28,19 +26,6 @@ pub(super) fn flow(stretch: Stretch, flow: &Flow, recent: &Recent) -> Value {
             "server": trips(recent.trips(Half::Server)),
             "client": trips(recent.trips(Half::Client)),
         },
-    })
-}
-
-/// An alarm that was raised or has ended.
-pub(super) fn alarm(at: Wall, change: &Change<'_>) -> Value {
-    json!({
-        "kind": "alarm",
-        "at_unix_ns": at.unix_nanos(),
-        "rule": change.rule,
-        "state": if change.is_raised { "raised" } else { "over" },
-        "limit_ns": change.limit.nanos(),
-        "round_trips": change.of,
-        "round_trips_longer": change.longer,
     })
 }
 

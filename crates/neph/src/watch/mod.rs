@@ -13,7 +13,6 @@ mod metrics;
 pub(crate) mod recording;
 mod screen;
 mod watching;
-mod webhook;
 pub(crate) mod writing;
 
 use std::net::SocketAddr;
@@ -27,6 +26,7 @@ use neph_model::{ByteSize, Span};
 use neph_probe::Stop;
 use neph_sys::clock;
 
+use crate::alarm::webhook::{self, Url};
 use crate::capture_file::OUT;
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketChoice;
@@ -37,7 +37,6 @@ use crate::{exit, interrupt, output, read, site, value};
 use ears::{Ears, Listening};
 use intake::Intake;
 use watching::Watching;
-use webhook::Url;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -10,19 +10,19 @@ use neph_capture::{
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
 
-use super::alarm::{Alarm, Change};
+use super::alarm::Alarm;
 use super::door::Door;
 use super::ears::Seen;
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
-use super::webhook::Webhook;
 use super::{Args, Format, json};
-use crate::counted::counted;
+use crate::alarm::webhook::Webhook;
+use crate::alarm::{document, sentence};
 use crate::exit::Failure;
+use crate::output;
 use crate::read::conversations::{Conversations, Told};
 use crate::read::summary::File;
 use crate::read::telling::Telling;
-use crate::{output, when};
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ impl Watching {
             telling: Telling::new(args.shown()),
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
-            webhook: args.webhook.clone().map(Webhook::begin),
+            webhook: (args.webhook.clone()).map(|url| Webhook::begin(url, "neph watch")),
             metrics: args
                 .prometheus
                 .map(open)
@@ -141,7 +141,7 @@ impl Watching {
         let since = Span::from_nanos(now.raw.0 - self.first.0);
         for change in self.alarms.iter_mut().filter_map(|alarm| alarm.look(since)) {
             let at = Wall::from_unix_nanos(now.wall.0);
-            let told = json::alarm(at, &change);
+            let told = document(at, &change, "round_trips");
             match &mut self.screen {
                 Some(screen) => {
                     let left = screen.leave(self.telling.out());
@@ -149,7 +149,7 @@ impl Watching {
                 }
                 None => self.telling.line(&told),
             }
-            output::say(&sentence(at, &change));
+            output::say(&sentence(at, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
                 webhook.tell(&told);
             }
@@ -217,22 +217,6 @@ fn open(address: SocketAddr) -> Result<Door, Failure> {
     let (door, address) = Door::open(address)?;
     output::say(&format!("neph watch: http://{address}/metrics"));
     Ok(door)
-}
-
-fn sentence(at: Wall, change: &Change<'_>) -> String {
-    let what = if change.is_raised {
-        "ALARM"
-    } else {
-        "the alarm is over"
-    };
-    format!(
-        "{}  {what}: {}; of the last {}, {} took longer than {}",
-        when::utc(at),
-        change.rule,
-        counted(change.of, "round trip"),
-        change.longer,
-        change.limit
-    )
 }
 
 impl Seen {

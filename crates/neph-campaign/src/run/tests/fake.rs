@@ -20,6 +20,8 @@ use crate::carrier::{
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fate {
     Complete,
+    /// Complete; replies to messages from this number on and before that one take 100 times as long.
+    Slow(u64, u64),
     /// Refused before it began.
     Refused,
     /// It breaks off after half of its messages.
@@ -70,14 +72,15 @@ pub(super) struct Fake {
     pub(super) expected: Vec<bool>,
 }
 
-fn message(seq: u64, outcome: Outcome) -> Message {
+fn message(seq: u64, outcome: Outcome, slow: bool) -> Message {
     let due = i64::try_from(seq).expect("few") * 1_000_000_000;
     let mut marks = Marks::intended_at(Instant::from_nanos(due));
     if outcome != Outcome::Failed {
         marks.app_send = Some(Instant::from_nanos(due + 10_000));
     }
     if outcome == Outcome::Reply {
-        marks.app_recv = Some(Instant::from_nanos(due + 4_000_000));
+        let took = if slow { 400_000_000 } else { 4_000_000 };
+        marks.app_recv = Some(Instant::from_nanos(due + took));
     }
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.outcome = outcome;
@@ -120,7 +123,8 @@ impl Fake {
         let mut prepared = self.prepared.iter();
         let fate = prepared.find(|(id, _)| *id == order.experiment.id);
         let fate = fate.expect("it was prepared").1;
-        let whole = matches!(fate, Fate::Complete | Fate::Mute);
+        let whole = matches!(fate, Fate::Complete | Fate::Slow(..) | Fate::Mute);
+        let is_slow = |seq| matches!(fate, Fate::Slow(from, until) if (from..until).contains(&seq));
         let count = if whole {
             order.scenario.messages
         } else {
@@ -132,7 +136,7 @@ impl Fake {
             Outcome::Reply
         };
         for seq in 0..count {
-            recorder.messages(&[message(seq, outcome)])?;
+            recorder.messages(&[message(seq, outcome, is_slow(seq))])?;
             self.time.pass(order.scenario.interval);
         }
         progress(Progress {
@@ -140,7 +144,7 @@ impl Fake {
             due: count,
         });
         let ending = match fate {
-            Fate::Complete | Fate::Mute => Ending::Complete,
+            Fate::Complete | Fate::Slow(..) | Fate::Mute => Ending::Complete,
             Fate::Broken => Ending::Failed("the connection was lost for good".to_owned()),
             Fate::CtrlC => {
                 order.stop.set();

@@ -1,5 +1,6 @@
 //! `neph hops` held against a path whose every delay is known, and what it refuses.
 
+mod alarms;
 mod figures;
 mod interrupted;
 mod simulated;

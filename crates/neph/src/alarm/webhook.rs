@@ -20,7 +20,7 @@ const WAITING: usize = 64;
 
 /// Where alarms are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Url {
+pub(crate) struct Url {
     /// Name or address, and port.
     authority: String,
     port: u16,
@@ -28,7 +28,7 @@ pub(super) struct Url {
 }
 
 /// `http://HOST[:PORT][/PATH]`
-pub(super) fn url(text: &str) -> Result<Url, String> {
+pub(crate) fn url(text: &str) -> Result<Url, String> {
     let Some(rest) = text.strip_prefix("http://") else {
         return Err(
             "write http://HOST:PORT/PATH; what speaks https needs a proxy before it".into(),
@@ -58,7 +58,9 @@ pub(super) fn url(text: &str) -> Result<Url, String> {
 
 /// A thread that tells.
 #[derive(Debug)]
-pub(super) struct Webhook {
+pub(crate) struct Webhook {
+    /// The command that tells.
+    who: &'static str,
     authority: String,
     alarms: SyncSender<String>,
     /// Hangs up when all were told.
@@ -66,7 +68,8 @@ pub(super) struct Webhook {
 }
 
 impl Webhook {
-    pub(super) fn begin(url: Url) -> Self {
+    /// Tells in the name of a command, `neph watch`.
+    pub(crate) fn begin(url: Url, who: &'static str) -> Self {
         let (alarms, told) = sync_channel::<String>(WAITING);
         let authority = url.authority.clone();
         let (ended, telling) = sync_channel(0);
@@ -76,31 +79,35 @@ impl Webhook {
             for body in told {
                 if let Err(error) = post(&url, &body) {
                     let authority = &url.authority;
-                    output::say(&format!(
-                        "neph watch: tell {authority} of an alarm: {error}"
-                    ));
+                    output::say(&format!("{who}: tell {authority} of an alarm: {error}"));
                 }
             }
         });
         Self {
+            who,
             authority,
             alarms,
             telling,
         }
     }
 
-    pub(super) fn tell(&self, alarm: &Value) {
+    /// Posts it, beside whatever is done meanwhile.
+    pub(crate) fn tell(&self, alarm: &Value) {
         if self.alarms.try_send(alarm.to_string()).is_err() {
-            output::say("neph watch: an alarm was not told: too many wait for the webhook");
+            output::say(&format!(
+                "{}: an alarm was not told: too many wait for the webhook",
+                self.who
+            ));
         }
     }
 
     /// Waits until all were told, or could not be, but not for ever.
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         drop(self.alarms);
         if self.telling.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
             output::say(&format!(
-                "neph watch: {} did not take all alarms within {} s; they stand above",
+                "{}: {} did not take all alarms within {} s; they stand above",
+                self.who,
                 self.authority,
                 FAREWELL.as_secs()
             ));
@@ -192,7 +199,8 @@ mod tests {
                 .expect("answer");
             String::from_utf8(heard).expect("text")
         });
-        let webhook = Webhook::begin(url(&format!("http://{address}/hear")).expect("a URL"));
+        let url = url(&format!("http://{address}/hear")).expect("a URL");
+        let webhook = Webhook::begin(url, "neph watch");
         webhook.tell(&json!({"kind": "alarm"}));
         webhook.finish();
         let heard = hearing.join().expect("heard");

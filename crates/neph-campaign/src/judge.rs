@@ -1,0 +1,216 @@
+//! The alarms of one experiment: which of its messages a plan's rule counts, and as of when.
+//!
+//! Owns the names of what a plan's rules are about. Each experiment begins anew: what was counted in
+//! another one, under another load or in another block, says nothing of it.
+
+use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Message, Outcome, Own, Span};
+
+use crate::alarm::{Alarm, Change, Paced, Rule};
+
+/// What a plan's alarm is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// From when the schedule said to the reply, as running figures tell it; of a fleet the network's
+    /// round trip.
+    RoundTrip,
+    /// The network's round trip by kernel stamps. A reply without them does not count.
+    Network,
+}
+
+/// As plans call it.
+pub(crate) const SUBJECTS: [(&str, Judged); 2] = [
+    ("round_trip", Judged::RoundTrip),
+    ("network", Judged::Network),
+];
+
+/// An experiment's alarms, and what they found.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    alarms: Vec<Paced<Judged>>,
+    found: Vec<Change>,
+    /// So many of `found` are in the store.
+    recorded: usize,
+    /// So many of `found` were told.
+    told: usize,
+}
+
+impl Judge {
+    pub(crate) fn by(rules: &[Rule<Judged>]) -> Self {
+        let alarms = rules.iter().cloned().map(Alarm::new).map(Paced::new);
+        Self {
+            alarms: alarms.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of a message of the main flow. One that was not sent says nothing of the path.
+    pub(crate) fn message(&mut self, message: &Message) {
+        if message.flow != FlowIndex(0) {
+            return;
+        }
+        let marks = &message.marks;
+        let sent = marks.begun().unwrap_or(marks.intended);
+        match message.outcome {
+            Outcome::Reply => self.count(marks.app_recv.unwrap_or(sent), |judged| match judged {
+                Judged::RoundTrip => message.ledger().map(|ledger| ledger.response_time()),
+                Judged::Network => marks.network_round_trip(),
+            }),
+            Outcome::Lost => self.lose(sent),
+            Outcome::Failed => {}
+        }
+    }
+
+    pub(crate) fn fleet(&mut self, messages: &[FleetMessage]) {
+        if self.alarms.is_empty() {
+            return;
+        }
+        for message in messages {
+            match &message.outcome {
+                FleetOutcome::Reply(reply) => {
+                    let network = reply.network();
+                    self.count(message.sent, |_| Some(network));
+                }
+                FleetOutcome::Lost => self.lose(message.sent),
+                FleetOutcome::Failed => {}
+            }
+        }
+    }
+
+    fn count(&mut self, at: Instant<Own>, took: impl Fn(Judged) -> Option<Span>) {
+        for alarm in &mut self.alarms {
+            if let Some(took) = took(alarm.alarm().rule().subject) {
+                self.found.extend(alarm.count(since(at), Some(took)));
+            }
+        }
+    }
+
+    /// That it is lost is known later; as of when it was sent it cannot be ahead of what comes then.
+    fn lose(&mut self, sent: Instant<Own>) {
+        for alarm in &mut self.alarms {
+            self.found.extend(alarm.count(since(sent), None));
+        }
+    }
+
+    /// No message comes any more.
+    pub(crate) fn finish(&mut self) {
+        let found = self.alarms.iter_mut().filter_map(Paced::finish);
+        self.found.extend(found);
+    }
+
+    /// What was found since the last call, to be recorded.
+    pub(crate) fn unrecorded(&mut self) -> Vec<Change> {
+        let from = std::mem::replace(&mut self.recorded, self.found.len());
+        self.found[from..].to_vec()
+    }
+
+    /// What was recorded since the last call, to be told.
+    pub(crate) fn untold(&mut self) -> Vec<Change> {
+        let from = std::mem::replace(&mut self.told, self.recorded);
+        self.found[from..self.recorded].to_vec()
+    }
+}
+
+/// Marks of an experiment count from its start.
+fn since(at: Instant<Own>) -> Span {
+    at - Instant::from_nanos(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FleetReply, Lane, Marks, ReadBy, Seq};
+
+    use super::*;
+
+    fn rules(texts: &[&str]) -> Vec<Rule<Judged>> {
+        let parse = |text: &&str| Rule::parse(text, &SUBJECTS).expect("a rule");
+        texts.iter().map(parse).collect()
+    }
+
+    /// One each 100 ms, with a reply after 1 ms, but from 10 s to 20 s as `then` says.
+    fn messages(then: Option<i64>) -> Vec<Message> {
+        let message = |seq: u64| {
+            let at = i64::try_from(seq).expect("few") * 100;
+            let mut marks = Marks::intended_at(Instant::from_nanos(at * 1_000_000));
+            let after = |millis: i64| Some(marks.intended + Span::from_millis(millis));
+            marks.app_send = Some(marks.intended);
+            let is_slow = (10_000..20_000).contains(&at);
+            let took = if is_slow { then } else { Some(1) };
+            marks.app_recv = took.and_then(after);
+            let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+            message.outcome = took.map_or(Outcome::Lost, |_| Outcome::Reply);
+            message
+        };
+        (0..400).map(message).collect()
+    }
+
+    fn told(judge: &mut Judge) -> Vec<(bool, i64)> {
+        let told = judge.untold().into_iter();
+        told.map(|change| (change.is_raised, change.at.nanos() / 1_000_000_000))
+            .collect()
+    }
+
+    #[test]
+    fn a_delay_and_a_loss_of_some_seconds_raise_it_and_their_end_ends_it() {
+        for then in [Some(30), None] {
+            let mut judge = Judge::by(&rules(&["round_trip > 20ms p90 for 3s"]));
+            for message in messages(then) {
+                judge.message(&message);
+            }
+            judge.finish();
+            assert!(told(&mut judge).is_empty(), "nothing is told unrecorded");
+            assert_eq!(judge.unrecorded().len(), 2);
+            assert!(judge.unrecorded().is_empty());
+            // p90 needs 29: stretches of 3 s, and that from 9 s on is over the limit already.
+            assert_eq!(told(&mut judge), [(true, 12), (false, 24)]);
+            assert!(told(&mut judge).is_empty());
+        }
+    }
+
+    #[test]
+    fn other_flows_what_was_not_sent_and_what_has_no_stamps_do_not_count() {
+        let mut judge = Judge::by(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
+        for mut message in messages(Some(30)) {
+            message.flow = FlowIndex(1);
+            judge.message(&message);
+            message.flow = FlowIndex(0);
+            message.outcome = Outcome::Failed;
+            judge.message(&message);
+        }
+        judge.finish();
+        assert!(judge.unrecorded().is_empty());
+        // Without stamps at the interface there is no round trip of the network.
+        for message in messages(Some(30)) {
+            judge.message(&message);
+        }
+        let rules: Vec<String> = judge.unrecorded().into_iter().map(|one| one.rule).collect();
+        assert_eq!(rules, ["round_trip > 1us p50"]);
+    }
+
+    #[test]
+    fn a_fleets_network_is_judged_and_its_losses() {
+        let mut judge = Judge::by(&rules(&["round_trip > 20ms p50"]));
+        let message = |seq: u32, outcome| FleetMessage {
+            lane: Lane(seq % 8),
+            source_port: 9,
+            seq,
+            sent: Instant::from_nanos(i64::from(seq) * 100_000_000),
+            late: Span::ZERO,
+            outcome,
+        };
+        let slow = FleetReply {
+            round_trip: Span::from_millis(30),
+            read_by: ReadBy::Kernel,
+            at_peer: None,
+            ttl: None,
+            copies: 0,
+            answer: None,
+        };
+        let kinds = [FleetOutcome::Reply(slow), FleetOutcome::Lost];
+        let all: Vec<FleetMessage> = (0..20_u32)
+            .map(|seq| message(seq, kinds[(seq % 2) as usize]))
+            .collect();
+        judge.fleet(&all);
+        judge.finish();
+        assert_eq!(judge.unrecorded().len(), 1);
+    }
+}

@@ -1,0 +1,188 @@
+//! The plan's `alarm`: rules that each experiment is judged by while it runs. They multiply nothing.
+//!
+//! Owns the key, whose rules hold where, and what no experiment can ever raise.
+
+use neph_model::Span;
+use neph_text::{Fault, Fields, Node, Placed, Problems, Take};
+
+use super::meaning::{Axes, Endpoint};
+use super::typed::{TypedAxes, TypedPlan, Written};
+use crate::alarm::Rule;
+use crate::judge::{Judged, SUBJECTS};
+
+/// Reads `alarm`, a rule or a list.
+pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<Judged>> {
+    let written = fields.entry("alarm").is_some();
+    let rules = fields.one_or_list_with("alarm", rule);
+    rules.or_else(|| written.then(Vec::new))
+}
+
+fn rule(node: &Node) -> Result<Rule<Judged>, Fault> {
+    let text = String::take(node)?;
+    Rule::parse(&text, &SUBJECTS).map_err(|wrong| {
+        let Fault { what, remedy } = wrong.value;
+        Fault::new(format!("in this alarm {what}"), remedy)
+    })
+}
+
+/// Those of an endpoint, else of the top.
+pub(super) fn of(own: &TypedAxes, top: &TypedAxes) -> Vec<Rule<Judged>> {
+    let written = own.alarms.as_ref().or(top.alarms.as_ref());
+    let written = written.into_iter().flatten();
+    written.map(|rule| rule.value.clone()).collect()
+}
+
+/// Notes every rule that no experiment which it holds for can break: it is too short, or has too few
+/// messages.
+pub(super) fn check(typed: &TypedPlan, endpoints: &[Endpoint], problems: &Problems<'_>) {
+    let own = |endpoint: &&Endpoint| {
+        let mut typed = typed.endpoints.iter();
+        typed.any(|one| {
+            let is_it = |name: &Placed<String>| name.value == endpoint.name;
+            one.axes.alarms.is_some() && one.name.as_ref().is_some_and(is_it)
+        })
+    };
+    let (with_own, others): (Vec<&Endpoint>, Vec<&Endpoint>) = endpoints.iter().partition(own);
+    for rule in typed.axes.alarms.iter().flatten() {
+        check_one(rule, &others, problems);
+    }
+    for one in &typed.endpoints {
+        let name = one.name.as_ref().map(|name| &name.value);
+        let it = with_own.iter().copied();
+        let it: Vec<&Endpoint> = it.filter(|known| Some(&known.name) == name).collect();
+        for rule in one.axes.alarms.iter().flatten() {
+            check_one(rule, &it, problems);
+        }
+    }
+}
+
+/// Where it holds for none, a mistake elsewhere has left none, or each has its own.
+fn check_one(rule: &Placed<Rule<Judged>>, endpoints: &[&Endpoint], problems: &Problems<'_>) {
+    let mut faults = endpoints
+        .iter()
+        .map(|endpoint| why_never(&rule.value, &endpoint.axes));
+    let Some(first) = faults.next() else {
+        return;
+    };
+    if let Some(fault) = first.filter(|_| faults.all(|fault| fault.is_some())) {
+        problems.add(rule.span.clone(), fault);
+    }
+}
+
+/// Why no experiment of an endpoint can break a rule; `None` where one can.
+fn why_never(rule: &Rule<Judged>, axes: &Axes) -> Option<Fault> {
+    let flows = axes.parameters.get("flows").into_iter().flatten();
+    let flows = flows.filter_map(|flows| flows.parse::<u64>().ok()).max();
+    let flows = flows.unwrap_or(1);
+    let most = |of: &dyn Fn(Span, u64) -> i64| {
+        let each = axes.intervals.iter();
+        let each = each.map(|interval| of(*interval, axes.length.messages(*interval)));
+        each.max().unwrap_or(0)
+    };
+    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let messages = most(&|_, messages| count(messages.saturating_mul(flows)));
+    let needs = rule.quantile.needs;
+    if messages < count(needs) {
+        let (name, sum) = (rule.quantile.name, messages);
+        let what = format!("{name} needs {needs} messages, and an experiment has {sum}");
+        let remedy = "write a lower quantile, or measure for longer";
+        return Some(Fault::new(what, remedy));
+    }
+    let longest = most(&|interval, messages| interval.times(count(messages)).nanos());
+    let longest = Span::from_nanos(longest);
+    (longest < rule.length).then(|| {
+        let what = format!(
+            "this alarm is raised after {}, and an experiment takes {longest}: each begins anew",
+            rule.length
+        );
+        Fault::new(
+            what,
+            "write a shorter time behind for, or measure for longer",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use super::*;
+    use crate::plan::{Plan, parse};
+
+    /// A plan with this at the top and in its second endpoint.
+    fn read(top: &str, other: &str) -> Result<Plan, Vec<String>> {
+        let text = format!(
+            "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{top}\n\
+             [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
+             [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{other}\n"
+        );
+        let told = |found: Vec<neph_text::Problem>| found.iter().map(ToString::to_string).collect();
+        parse(&Source::new("p.toml", text)).map_err(told)
+    }
+
+    fn texts(plan: &Plan) -> Vec<Vec<&str>> {
+        let endpoints = plan.endpoints.iter();
+        endpoints
+            .map(|one| one.alarms.iter().map(|rule| rule.text.as_str()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn an_endpoints_own_alarms_stand_for_those_of_the_top() {
+        let plan = read(
+            "alarm = [\"round_trip > 2ms p99 for 30s\", \"network > 1ms p50\"]",
+            "alarm = \"round_trip > 9ms p99\"",
+        );
+        let plan = plan.expect("a good plan");
+        let top = vec!["round_trip > 2ms p99 for 30s", "network > 1ms p50"];
+        assert_eq!(texts(&plan), [top, vec!["round_trip > 9ms p99"]]);
+        assert_eq!(plan.endpoints[0].alarms[1].subject, Judged::Network);
+        assert!(plan.has_alarms());
+        assert!(!read("", "").expect("a good plan").has_alarms());
+    }
+
+    #[test]
+    fn a_mistake_is_told_where_it_stands() {
+        for (rule, said) in [
+            (
+                "path > 2ms p99",
+                "'path' is not what it is about; known here: round_trip, network",
+            ),
+            (
+                "round_trip > 2ms p98",
+                "in this alarm 'p98' is not a quantile",
+            ),
+            ("round_trip > 2ms p99.9 until 3ms", "more than"),
+            (
+                "",
+                "is missing; write for example: round_trip > 2ms p99 for 30s",
+            ),
+            (
+                "round_trip > 2ms p50 for 61s",
+                "raised after 61.000 s, and an experiment takes 60",
+            ),
+        ] {
+            let line = format!("alarm = \"{rule}\"");
+            for (read, place) in [(read(&line, ""), "5:9"), (read("", &line), "12:9")] {
+                let told = read.expect_err("a mistake");
+                let place = format!("p.toml:{place}: ");
+                let one = told.len() == 1 && told[0].starts_with(&place) && told[0].contains(said);
+                assert!(one, "{rule}: {told:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_of_the_top_may_be_for_one_of_several_endpoints() {
+        let rule = "alarm = \"round_trip > 2ms p99\"";
+        let few = "messages = 99";
+        assert!(read(rule, few).is_ok());
+        let told = read("", &format!("{few}\n{rule}")).expect_err("never");
+        assert!(
+            told[0].contains("p99 needs 299 messages, and an experiment has 99"),
+            "{told:?}"
+        );
+        // Those of all flows together.
+        assert!(read("", &format!("{few}\nflows = [2, 8]\n{rule}")).is_ok());
+    }
+}

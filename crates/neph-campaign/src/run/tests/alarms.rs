@@ -1,0 +1,78 @@
+//! Alarms of a plan: judged within each experiment, kept beside its messages, told at once.
+
+use neph_model::{CampaignStatus, EventKind, Experiment};
+
+use super::Lab;
+use super::fake::Fate;
+
+/// Two experiments of a minute, a message a second.
+const PLAN: &str = r#"
+version = 1
+name = "alarms"
+interval = "1s"
+messages = 60
+blocks = 2
+seed = 5
+alarm = "round_trip > 10ms p50 for 6s"
+[[endpoint]]
+name = "a"
+url = "ws://a"
+"#;
+
+/// The kinds and seconds of the events of each experiment.
+fn events(lab: &Lab) -> Vec<Vec<(EventKind, i64)>> {
+    let experiments = lab.experiments();
+    let store = Lab::store(lab.folder.path());
+    let of = |experiment: &Experiment| {
+        let events = store.events(experiment.id).expect("events");
+        let second = |at: i64| at / 1_000_000_000;
+        events
+            .iter()
+            .map(|one| (one.kind, second(one.at)))
+            .collect()
+    };
+    experiments.iter().map(of).collect()
+}
+
+fn told(lab: &Lab) -> Vec<&str> {
+    let lines = lab.diary.0.iter().map(String::as_str);
+    lines
+        .filter(|line| line.contains(" at ") && !line.starts_with("block"))
+        .collect()
+}
+
+#[test]
+fn an_alarm_and_its_end_are_kept_and_told_and_the_measurement_is_whole() {
+    let mut lab = Lab::new(PLAN, &[Fate::Slow(20, 40)]);
+    let (campaign, standing) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert_eq!(standing.complete, 2);
+    // p50 needs six messages: from 18 s on most of six were slow, from 42 s on none.
+    let kept = [(EventKind::AlarmRaised, 24), (EventKind::AlarmOver, 48)];
+    assert_eq!(events(&lab), [kept.to_vec(), Vec::new()]);
+    assert_eq!(told(&lab), ["alarm at 24 s", "over at 48 s"]);
+    assert_eq!(lab.experiments()[0].tally.replies, 60);
+}
+
+#[test]
+fn each_experiment_is_judged_anew() {
+    // Twelve slow seconds, but six in each.
+    let text = PLAN.replace("for 6s", "for 7s");
+    let mut lab = Lab::new(&text, &[Fate::Slow(54, 60), Fate::Slow(0, 6)]);
+    lab.go().expect("it runs");
+    assert_eq!(events(&lab), [Vec::new(), Vec::new()]);
+    // As many in one are enough.
+    let mut lab = Lab::new(&text, &[Fate::Slow(24, 36)]);
+    lab.go().expect("it runs");
+    assert_eq!(told(&lab), ["alarm at 36 s", "over at 48 s"]);
+}
+
+#[test]
+fn a_campaign_that_goes_on_is_judged_as_before() {
+    let mut lab = Lab::new(PLAN, &[Fate::Complete, Fate::Killed, Fate::Slow(0, 60)]);
+    lab.go().expect_err("killed");
+    lab.go().expect("it goes on");
+    let raised: Vec<_> = events(&lab).into_iter().flatten().collect();
+    assert_eq!(raised, [(EventKind::AlarmRaised, 6)]);
+    assert_eq!(told(&lab), ["alarm at 6 s"]);
+}

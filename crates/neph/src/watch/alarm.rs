@@ -1,0 +1,147 @@
+//! Which round trips of a watch an alarm counts.
+//!
+//! Owns the names of the subjects. Rules and states are neph-campaign's, which counts in its words.
+
+use neph_campaign::alarm::{Alarm as Judged, Change};
+use neph_capture::{Answer, Half, Method, Sample};
+use neph_model::Span;
+use neph_text::Fault;
+
+use crate::alarm;
+use crate::exit::Failure;
+
+/// Which round trips.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// Between here and servers, of the path alone.
+    Path,
+    /// Between here and clients, of the path alone.
+    ClientPath,
+    /// Of servers that answered with data.
+    WithData,
+}
+
+const SUBJECTS: [(&str, Subject); 3] = [
+    ("path", Subject::Path),
+    ("client-path", Subject::ClientPath),
+    ("with-data", Subject::WithData),
+];
+
+impl Subject {
+    fn is_of(self, sample: &Sample) -> bool {
+        match self {
+            Self::Path => sample.half == Half::Server && sample.answer.speaks_of_path(),
+            Self::ClientPath => sample.half == Half::Client && sample.answer.speaks_of_path(),
+            Self::WithData => sample.half == Half::Server && sample.answer == Answer::WithData,
+        }
+    }
+}
+
+/// An alarm over round trips by one method.
+#[derive(Debug)]
+pub(super) struct Alarm {
+    judged: Judged<Subject>,
+    method: Method,
+}
+
+impl Alarm {
+    /// One that was typed so; of round trips by `method`.
+    pub(super) fn parse(text: &str, method: Method) -> Result<Self, Failure> {
+        Ok(Self {
+            judged: Judged::new(alarm::parse(text, &SUBJECTS, elsewhere)?),
+            method,
+        })
+    }
+
+    /// As the rule was typed, and whether it is raised.
+    pub(super) fn standing(&self) -> (&str, bool) {
+        self.judged.standing()
+    }
+
+    /// Whether it was ever raised.
+    pub(super) const fn was_raised(&self) -> bool {
+        self.judged.was_raised()
+    }
+
+    pub(super) fn sample(&mut self, sample: &Sample) {
+        if sample.method == self.method && self.judged.rule().subject.is_of(sample) {
+            self.judged.count(Some(sample.round_trip));
+        }
+    }
+
+    /// It is `now`, since the watch began: tells whether that changes anything.
+    pub(super) fn look(&mut self, now: Span) -> Option<Change> {
+        self.judged.look(now)
+    }
+}
+
+/// What is said of a word that another command knows.
+fn elsewhere(word: &str) -> Option<Fault> {
+    let is_segment = word.split_whitespace().next() == Some("segment");
+    is_segment.then(|| {
+        let what = "one interface shows no segments: they lie between two capture points";
+        let remedy = "neph hops --alarm judges them; write path, client-path or with-data here";
+        Fault::new(what, remedy)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Wall;
+
+    use super::*;
+
+    fn sample(millis: i64) -> Sample {
+        Sample {
+            at: Wall::from_unix_nanos(0),
+            round_trip: Span::from_millis(millis),
+            half: Half::Server,
+            method: Method::Acknowledgement,
+            answer: Answer::Bare,
+            in_flight: 1,
+        }
+    }
+
+    /// Whether six of these are enough for a rule about the path.
+    fn is_raised_by(sample: &Sample) -> bool {
+        let alarm = Alarm::parse("path > 10ms p50", Method::Acknowledgement);
+        let mut alarm = alarm.expect("a rule");
+        for _ in 0..6 {
+            alarm.sample(sample);
+        }
+        alarm.look(Span::from_secs(1)).is_some()
+    }
+
+    #[test]
+    fn other_round_trips_do_not_count() {
+        assert!(is_raised_by(&sample(99)));
+        for answer in [Answer::WithData, Answer::Delayed] {
+            assert!(!is_raised_by(&Sample {
+                answer,
+                ..sample(99)
+            }));
+        }
+        let method = Method::Echo;
+        assert!(!is_raised_by(&Sample {
+            method,
+            ..sample(99)
+        }));
+        let half = Half::Client;
+        assert!(!is_raised_by(&Sample { half, ..sample(99) }));
+    }
+
+    #[test]
+    fn a_mistake_has_its_place_and_segments_are_those_of_hops() {
+        let told = |text: &str| match Alarm::parse(text, Method::Acknowledgement) {
+            Err(Failure::Text(_, problems)) => problems[0].to_string(),
+            other => panic!("{other:?}"),
+        };
+        let typo = told("pat > 2ms p99");
+        assert!(typo.starts_with("--alarm:1:1: 'pat' is not"), "{typo}");
+        assert!(typo.ends_with("did you mean 'path'?"), "{typo}");
+        for text in ["segment > 2ms p99 for 30s", "segment back > 2ms p99"] {
+            let told = told(text);
+            assert!(told.contains("neph hops --alarm"), "{told}");
+        }
+    }
+}

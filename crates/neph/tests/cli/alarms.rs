@@ -1,0 +1,242 @@
+//! Alarms of plans: what is told, kept and posted, and the exit status.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::process::Stdio;
+use std::thread::{self, JoinHandle};
+
+use neph_probe::{Reflector, ReflectorSpec};
+use serde_json::Value;
+
+use crate::labs::privileged;
+use crate::neph::{Place, send};
+
+fn plan(target: &str, more: &str) -> String {
+    format!(
+        "version = 1\nname = \"judged\"\ninterval = \"20ms\"\nmessages = 60\n{more}\n\n\
+         [[endpoint]]\nname = \"b\"\nurl = \"udp://{target}\"\n"
+    )
+}
+
+/// A place with this plan, and the arguments that carry it out.
+fn with(plan: &str) -> (Place, [&'static str; 3]) {
+    let place = Place::empty();
+    fs::write(place.path("plan.toml"), plan).expect("a file");
+    (place, ["run", "plan.toml", "--no-report"])
+}
+
+/// Takes so many posts and gives what each told.
+fn hear(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
+    let address = listener.local_addr().expect("an address");
+    let heard = thread::spawn(move || {
+        let one = |_| {
+            let (mut peer, _) = listener.accept().expect("a post");
+            let mut text = Vec::new();
+            while !text.ends_with(b"}") {
+                let mut some = [0; 1024];
+                let n = peer.read(&mut some).expect("read");
+                text.extend_from_slice(&some[..n]);
+            }
+            peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+                .expect("answer");
+            let text = String::from_utf8(text).expect("text");
+            let body = text.split("\r\n\r\n").nth(1).expect("a body");
+            serde_json::from_str(body).expect("JSON")
+        };
+        (0..posts).map(one).collect()
+    });
+    (address, heard)
+}
+
+/// The alarm events of the only experiment: kinds, and milliseconds since its start.
+fn events(place: &Place) -> Vec<(String, i64)> {
+    let ran = place.neph(["list", "last", "--format", "json"]);
+    let listed: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let id = listed[0]["id"].as_str().expect("an id").to_owned();
+    let ran = place.neph(["show", &id, "--format", "json"]);
+    let shown: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let events = shown["events"].as_array().expect("events").iter();
+    let kind = |event: &Value| event["kind"].as_str().expect("a kind").to_owned();
+    events
+        .map(|event| {
+            (
+                kind(event),
+                event["at_ns"].as_i64().expect("when") / 1_000_000,
+            )
+        })
+        .filter(|(kind, _)| kind.starts_with("alarm"))
+        .collect()
+}
+
+#[test]
+fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
+    let reflector = Reflector::start(&ReflectorSpec::at(([127, 0, 0, 1], 0).into()));
+    let reflector = reflector.expect("a reflector");
+    let target = reflector.address().to_string();
+    let rules = "alarm = [\"round_trip > 1ns p50\", \"round_trip > 100s p50\"]";
+    let (place, run) = with(&plan(&target, rules));
+    let (address, heard) = hear(1);
+    let url = format!("http://{address}/hook");
+    let ran = place.neph(run.into_iter().chain(["--quiet", "--webhook", &url]));
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    let told: Vec<&str> = ran
+        .err
+        .lines()
+        .filter(|line| line.contains("ALARM"))
+        .collect();
+    assert_eq!(told.len(), 1, "{}", ran.err);
+    assert!(
+        told[0].contains("round_trip > 1ns p50; of the last"),
+        "{}",
+        ran.err
+    );
+    let posted = heard.join().expect("heard");
+    let of = |key: &str| posted[0][key].as_str().expect("text").to_owned();
+    assert_eq!(
+        (of("state"), of("rule")),
+        ("raised".into(), "round_trip > 1ns p50".into())
+    );
+    let kept = events(&place);
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0].0, "alarm_raised");
+    // It is complete: there is nothing to go on with, and nothing new to tell.
+    assert_eq!(place.neph(["resume"]).status, 0);
+    let (place, run) = with(&plan(&target, "alarm = \"round_trip > 100s p50\""));
+    assert_eq!(place.neph(run).status, 0);
+}
+
+#[test]
+fn what_cannot_be_an_alarm_is_told_before_anything_is_measured() {
+    for (alarm, said) in [
+        (
+            "segment > 2ms p99",
+            "plan.toml:5:9: in this alarm 'segment' is not",
+        ),
+        (
+            "round_trip > 2ms p99",
+            "p99 needs 299 messages, and an experiment has 60",
+        ),
+    ] {
+        let (place, run) = with(&plan("192.0.2.1", &format!("alarm = \"{alarm}\"")));
+        for arguments in [&["check", "plan.toml"][..], &run] {
+            let ran = place.neph(arguments.iter().copied());
+            assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+            assert!(ran.err.contains(said), "{}", ran.err);
+        }
+        assert_eq!(place.files(), ["plan.toml"]);
+    }
+    let (place, run) = with(&plan("192.0.2.1", ""));
+    let ran = place.neph(run.into_iter().chain(["--webhook", "http://127.0.0.1:9/"]));
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(
+        ran.err.contains("the plan has no alarm; add"),
+        "{}",
+        ran.err
+    );
+}
+
+/// From 2 s to 5 s after the cue the way there is 60 ms longer.
+const LAB: &str = "version = 1\n\
+    [[site]]\nname = \"a\"\naddress = \"10.82.0.1/24\"\n\
+    [[site]]\nname = \"b\"\naddress = \"10.82.0.2/24\"\n\
+    [[link]]\nname = \"path\"\na = \"a\"\nb = \"b\"\ndelay = \"2ms\"\n\
+    [[link.schedule]]\nat = \"2s\"\nuntil = \"5s\"\ndirection = \"a_to_b\"\ndelay = \"62ms\"\n";
+
+#[test]
+fn a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
+    if !privileged("a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it") {
+        return;
+    }
+    let rule = "messages = 450\nalarm = \"network > 40ms p50 for 1s until 20ms\"";
+    let plan = plan("10.82.0.2:8080", rule).replacen("messages = 60\n", "", 1);
+    let plan = plan
+        + "\n[lab]\ntopology = \"lab.toml\"\nprober = \"a\"\n\n[[lab.reflector]]\nsite = \"b\"\n";
+    let (place, run) = with(&plan);
+    fs::write(place.path("lab.toml"), LAB).expect("a file");
+    let (address, heard) = hear(2);
+    let url = format!("http://{address}/hook");
+    let ran = place.neph(run.into_iter().chain(["--webhook", &url]));
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    // By the messages' own times: within what the rule says and a second of counting.
+    let kept = events(&place);
+    let [(raised, from), (over, until)] = &kept[..] else {
+        panic!("{kept:?}");
+    };
+    assert_eq!(
+        (raised.as_str(), over.as_str()),
+        ("alarm_raised", "alarm_over")
+    );
+    assert!((3_000..=4_000).contains(from), "{kept:?}");
+    assert!((6_000..=7_000).contains(until), "{kept:?}");
+    let heard = heard.join().expect("heard");
+    let states: Vec<&Value> = heard.iter().map(|one| &one["state"]).collect();
+    assert_eq!(states, ["raised", "over"]);
+}
+
+fn of<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    lines.iter().filter(move |line| line["kind"] == kind)
+}
+
+/// A lab that is up as long as this is there.
+struct Up<'a>(&'a Place, String);
+
+impl Drop for Up<'_> {
+    fn drop(&mut self) {
+        self.0.neph(["lab", "down", &self.1]);
+    }
+}
+
+/// What hops says of both ends of the link, of pings for 14 s, each a line.
+fn recorded(place: &Place, lab: &str, rule: &str) -> Vec<Value> {
+    let [near, far] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
+    let ping = format!("ping icmp://10.82.0.2 --site {near} -i 20ms -w 20s -q");
+    let mut ping = place.command(ping.split(' '));
+    let mut ping = ping.stdout(Stdio::null()).spawn().expect("it runs");
+    let hops = format!(
+        "hops a=iface:path@{near} b=iface:path@{far} -w 14s --format ndjson --packets --alarm"
+    );
+    let ran = place.neph(hops.split(' ').chain([rule]));
+    send("INT", ping.id());
+    ping.wait().expect("it ends");
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    let lines = ran.out.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
+}
+
+#[test]
+fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it() {
+    if !privileged("a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it") {
+        return;
+    }
+    let place = Place::empty();
+    // For 3 s of each 8 s, whenever the recording begins.
+    let lab = LAB.replace("direction", "every = \"8s\"\ndirection");
+    fs::write(place.path("lab.toml"), lab).expect("a file");
+    let name = format!("alarm{}", std::process::id());
+    let ran = place.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let up = Up(&place, name);
+    let lines = recorded(&place, &up.1, "a - b there > 40ms p50 for 1s until 20ms");
+    let states = of(&lines, "alarm").filter_map(|one| one["state"].as_str());
+    let states: Vec<&str> = states.collect();
+    assert!(states.starts_with(&["raised", "over"]), "{states:?}");
+    for alarm in of(&lines, "alarm") {
+        // What the last second before was like, packet by packet.
+        let at = alarm["since_ns"].as_i64().expect("when");
+        let before = at - 1_000_000_000..at;
+        let latest = of(&lines, "packet").filter(|packet| {
+            let since = packet["since_ns"].as_i64().expect("when");
+            packet["way"] == "there" && before.contains(&since)
+        });
+        let delays = latest.filter_map(|one| one["segments"][0]["ns"].as_i64());
+        let delays: Vec<i64> = delays.collect();
+        let slow = delays.iter().filter(|delay| **delay > 40_000_000).count();
+        assert!(delays.len() >= 6, "{alarm}");
+        let is_raised = alarm["state"] == "raised";
+        assert_eq!(slow * 2 > delays.len(), is_raised, "{alarm}: {delays:?}");
+    }
+}

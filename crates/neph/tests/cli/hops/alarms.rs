@@ -1,0 +1,72 @@
+//! Alarms on segments: a segment that is slow for three seconds, by the stamps of its end.
+
+use serde_json::Value;
+
+use super::simulated::{Path, SECOND, START, Simulated};
+use super::{lines, run};
+use crate::neph::Place;
+
+/// Packets there each 2 ms for so many rounds of 6 ms; from 3 s to 6 s all there take 8 ms more.
+fn captures(place: &Place, rounds: u32) -> Vec<String> {
+    let slow = START + 3 * SECOND..START + 6 * SECOND;
+    let shows = |point: usize, at: i64| {
+        let is_slow = point == 1 && slow.contains(&at);
+        at + if is_slow { 8_000_000 } else { 0 }
+    };
+    Simulated::of(Path::PLAIN, rounds, 7).write(place, shows).0
+}
+
+#[test]
+fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
+    let place = Place::empty();
+    let files = captures(&place, 2_000);
+    let other = "p0 - p1 back > 6ms p99";
+    for rule in ["segment > 6ms p99 for 1s", "p0 - p1 there > 6ms p99 for 1s"] {
+        let arguments = ["--clock", "same", "--alarm", rule, "--alarm", other];
+        let ran = run(&files, &[&arguments[..], &["--format", "ndjson"]].concat());
+        assert_eq!(ran.status, 3, "{}", ran.err);
+        let lines = lines(&ran);
+        let alarms: Vec<&Value> = lines.iter().filter(|one| one["kind"] == "alarm").collect();
+        let [raised, over] = alarms[..] else {
+            panic!("{alarms:?}");
+        };
+        for (alarm, state, second) in [(raised, "raised", 4), (over, "over", 7)] {
+            assert_eq!(alarm["state"], state);
+            assert_eq!(alarm["rule"], rule);
+            assert_eq!(alarm["segment"], "p0 - p1, there");
+            assert_eq!(alarm["since_ns"], second * SECOND);
+        }
+        assert_eq!(lines.last().expect("a summary")["kind"], "summary");
+        let told = ran.err.lines().filter(|line| line.contains(rule));
+        assert_eq!(told.count(), 2, "{}", ran.err);
+        let document = run(&files, &[&arguments[..], &["--format", "json"]].concat());
+        let document: Value = serde_json::from_str(&document.out).expect("JSON");
+        assert_eq!(document["alarms"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+#[test]
+fn what_is_well_or_too_little_raises_none_and_what_is_no_segment_is_refused() {
+    let place = Place::empty();
+    let files = captures(&place, 20);
+    let alarm = |rule: &str| run(&files, &["--clock", "same", "--alarm", rule]);
+    let well = alarm("segment > 1s p50");
+    assert_eq!((well.status, well.err.as_str()), (0, ""));
+    let few = alarm("p0 - p1 > 1ns p99");
+    assert_eq!(few.status, 0, "{}", few.err);
+    assert!(
+        few.err.contains("no segment told 299 delays"),
+        "{}",
+        few.err
+    );
+    let wrong = alarm("p0 - p2 > 2ms p99");
+    assert_eq!((wrong.status, wrong.out.as_str()), (2, ""));
+    assert!(wrong.err.contains("--alarm:1:1"), "{}", wrong.err);
+    assert!(
+        wrong.err.contains("did you mean 'p0 - p1'?"),
+        "{}",
+        wrong.err
+    );
+    let lone = run(&files, &["--webhook", "http://127.0.0.1:9/"]);
+    assert_eq!(lone.status, 2, "{}", lone.err);
+}
