@@ -320,9 +320,10 @@ impl Table {
 
     fn remove(&mut self, place: u32, listener: &mut impl Listener) {
         self.recency.remove(place);
-        let Some(flow) = self.flows[place as usize].take() else {
+        let Some(mut flow) = self.flows[place as usize].take() else {
             return;
         };
+        flow.settle();
         let hash = self.hasher.hash_one(flow.name.key);
         if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == place) {
             entry.remove();
