@@ -113,14 +113,14 @@ impl Exchanges {
     pub fn silence(&mut self, now: Wall, mut ended: impl FnMut(&Pair)) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
-        while let Some((place, _)) = self.recency.oldest().filter(|(_, last)| *last < until) {
+        while let Some(place) = self.recency.oldest_before(until) {
             self.remove(place, &mut ended);
         }
     }
 
     /// No more packets come: all pairs are over, the longest silent first.
     pub fn end(&mut self, mut ended: impl FnMut(&Pair)) {
-        while let Some((place, _)) = self.recency.oldest() {
+        while let Some(place) = self.recency.oldest() {
             self.remove(place, &mut ended);
         }
     }
@@ -132,7 +132,7 @@ impl Exchanges {
 
     fn insert(&mut self, at: Wall, between: Between, ended: &mut impl FnMut(&Pair)) -> u32 {
         if self.places.len() >= self.most
-            && let Some((place, _)) = self.recency.oldest()
+            && let Some(place) = self.recency.oldest()
         {
             self.crowded_out += 1;
             self.remove(place, ended);

@@ -204,7 +204,7 @@ impl Table {
     /// No more packets come: all flows are over, the longest silent first.
     pub fn end(&mut self, listener: &mut impl Listener) {
         self.flush(listener);
-        while let Some((place, _)) = self.recency.oldest() {
+        while let Some(place) = self.recency.oldest() {
             self.remove(place, listener);
         }
     }
@@ -306,13 +306,13 @@ impl Table {
 
     fn end_silent(&mut self, listener: &mut impl Listener) {
         let until = self.now.saturating_sub(self.limits.idle.nanos());
-        while let Some((place, _)) = self.recency.oldest().filter(|(_, last)| *last < until) {
+        while let Some(place) = self.recency.oldest_before(until) {
             self.remove(place, listener);
         }
     }
 
     fn crowd_out(&mut self, listener: &mut impl Listener) {
-        if let Some((place, _)) = self.recency.oldest() {
+        if let Some(place) = self.recency.oldest() {
             self.crowded_out += 1;
             self.remove(place, listener);
         }
