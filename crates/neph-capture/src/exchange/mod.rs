@@ -91,7 +91,16 @@ impl Exchanges {
 
     /// A packet was captured at `at`. Tells whether it was part of an exchange; pairs that are over
     /// are handed to `ended`.
-    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, mut ended: impl FnMut(&Pair)) -> bool {
+    #[inline]
+    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&Pair)) -> bool {
+        match packet.transport {
+            // Nearly all packets.
+            Transport::Tcp { .. } => false,
+            _ => self.take_in(at, packet, ended),
+        }
+    }
+
+    fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, mut ended: impl FnMut(&Pair)) -> bool {
         let Some((between, said)) = part_of(packet) else {
             return false;
         };
