@@ -4,19 +4,24 @@
 //! Owns the buckets and how they are made coarser: all at once, each two of a doubling into one, so
 //! that the relative error is the same everywhere and known (as in `UDDSketch`, Epicoco et al. 2020).
 //! All kinds lie in one piece of memory: there are very many of these, and each piece that is looked
-//! at costs more than the looking. [`Histogram`](crate::Histogram) takes a hundred times the memory.
+//! at costs more than the looking. Therefore the latest numbers are put into buckets some at a time.
+//! [`Histogram`](crate::Histogram) takes a hundred times the memory.
 
+mod buckets;
 mod selection;
 
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 pub use selection::Selection;
 
 /// Numbers that are kept as they are, of all kinds together.
 const EXACT: usize = 32;
+/// Numbers that are put into buckets together: all sketches have room for as many.
+const TOGETHER: usize = 16;
 /// Buckets of a doubling at first, as a power of two: to one part in 256.
 const FINE: u8 = 7;
 /// No coarser than this, however far apart numbers are: to one part in 16.
@@ -35,16 +40,19 @@ const LARGEST: u64 = (1 << (64 - KIND_BITS)) - 1;
 /// How many numbers of which size there were of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketches {
-    /// While there are few: numbers, two words each, in the order of their coming. Then the exact
-    /// ends of each kind, least and most, two words each; and behind them buckets, a word each, in
-    /// their order.
+    /// The exact ends of each kind, least and most, two words each; behind them buckets, a word each,
+    /// in their order; behind these the latest numbers as they are, two words each, in the order of
+    /// their coming. While there are few, all are the latest.
     words: Vec<u32>,
     /// What had no room in the count of a word, by its kind and bucket.
-    carried: BTreeMap<u32, u64>,
-    /// Buckets of a doubling, as a power of two; none while numbers are kept as they are.
+    #[expect(clippy::box_collection, reason = "two words less in each of very many")]
+    carried: Option<Box<BTreeMap<u32, u64>>>,
+    /// Buckets of a doubling, as a power of two; none while all numbers are kept as they are.
     precision: Option<u8>,
     /// Kinds whose ends are there.
     kinds: u8,
+    /// Numbers that are kept as they are.
+    latest: u8,
 }
 
 /// Words that the ends of a kind take.
@@ -55,85 +63,91 @@ impl Sketches {
     pub const KINDS: u8 = 1 << KIND_BITS;
 
     /// Counts a number of a kind below [`Self::KINDS`].
+    #[inline]
     pub fn add(&mut self, kind: u8, number: u64) {
-        let (kind, number) = (kind % Self::KINDS, number.min(LARGEST));
-        if self.precision.is_none() && self.words.len() < 2 * EXACT {
-            return self.keep(kind, number);
+        let most = self.precision.map_or(EXACT, |_| TOGETHER);
+        if usize::from(self.latest) == most {
+            self.put_into_buckets();
         }
-        let precision = self.settle();
-        let at = self.count(label(kind, number, precision), 1);
-        if self.is_at_an_end(at) {
-            self.widen(kind, number, number);
-        }
-        self.tidy();
+        self.make_room(2);
+        let number = whole(kind % Self::KINDS, number.min(LARGEST));
+        self.words.extend(split(number));
+        self.latest += 1;
     }
 
     /// Counts all that `other` counted.
     pub fn merge(&mut self, other: &Self) {
+        let other = &*other.settled();
         let Some(finer) = other.precision else {
             for (kind, number) in other.numbers() {
                 self.add(kind, number);
             }
             return;
         };
-        self.settle();
+        self.put_into_buckets();
         let precision = self.coarsen_to(finer);
-        self.add_in_order(other, finer, precision);
-        for (label, count) in &other.carried {
-            self.count(relabel(*label, finer, precision), *count);
+        let words = &other.words[other.buckets()..];
+        let relabel = |label| relabel(label, finer, precision);
+        let counts = words.iter().map(|word| counted(*word));
+        self.count_all(counts.map(|(label, count)| (relabel(label), count)));
+        for (label, count) in other.carried.as_deref().into_iter().flatten() {
+            self.count(relabel(*label), *count);
         }
         for (kind, least, most) in other.ends() {
             self.widen(kind, least, most);
         }
-        self.tidy();
+        self.thin_out();
     }
 
-    /// Adds the buckets of another, which are as fine as these or finer: both are in order, so that one
-    /// walk over both is enough.
-    fn add_in_order(&mut self, other: &Self, from: u8, to: u8) {
-        let buckets = self.buckets();
-        let (own, theirs) = (
-            self.words.split_off(buckets),
-            &other.words[other.buckets()..],
-        );
-        self.make_room(own.len() + theirs.len());
-        let mut own = own.into_iter().peekable();
-        for word in theirs {
-            let label = relabel(word >> COUNT_BITS, from, to);
-            while let Some(before) = own.next_if(|own| own >> COUNT_BITS <= label) {
-                self.words.push(before);
-            }
-            self.append(label, u64::from(word & COUNT_MOST));
+    /// Puts the latest numbers to the others. What is asked does not depend on it, but is told without
+    /// a copy from then on.
+    pub fn settle(&mut self) {
+        if self.precision.is_some() && self.latest > 0 {
+            self.put_into_buckets();
         }
-        self.words.extend(own);
+    }
+
+    fn settled(&self) -> Cow<'_, Self> {
+        if self.precision.is_none() || self.latest == 0 {
+            return Cow::Borrowed(self);
+        }
+        let mut settled = self.clone();
+        settled.put_into_buckets();
+        Cow::Owned(settled)
     }
 
     /// Numbers of these kinds, together; `None` where there is none.
-    pub fn of(&self, kinds: &[u8]) -> Option<Selection> {
-        Selection::of(self, kinds)
+    pub fn of(&self, kinds: impl IntoIterator<Item = u8>) -> Option<Selection> {
+        Selection::of(&self.settled(), bits(kinds))
+    }
+
+    /// Whether there is any number of these kinds.
+    pub fn has_any(&self, kinds: impl IntoIterator<Item = u8>) -> bool {
+        self.has(bits(kinds))
+    }
+
+    fn has(&self, kinds: u16) -> bool {
+        let is_meant = |kind: u8| kinds >> kind & 1 != 0;
+        self.ends().any(|(kind, ..)| is_meant(kind))
+            || self.numbers().any(|(kind, _)| is_meant(kind))
     }
 
     /// What quantiles may be off by: one part in so many, and not at all for numbers below it.
     pub fn one_part_in(&self) -> u64 {
-        self.precision
-            .map_or(LARGEST, |precision| 1 << (precision + 1))
+        let precision = self.settled().precision;
+        precision.map_or(LARGEST, |precision| 1 << (precision + 1))
     }
 
-    /// Reads what the next number will need first.
+    /// Reads what the next number will need.
+    #[inline]
     pub fn fetch(&self) -> u64 {
-        let (first, middle) = (self.words.first(), self.words.get(self.words.len() / 2));
-        u64::from(first.copied().unwrap_or(0) ^ middle.copied().unwrap_or(0))
+        self.words.last().copied().map_or(0, u64::from)
     }
 
     /// Bytes of memory beside the sketches themselves.
     pub fn heap(&self) -> usize {
-        self.words.capacity() * size_of::<u32>() + self.carried.len() * size_of::<(u32, u64)>()
-    }
-
-    /// Keeps a number as it is.
-    fn keep(&mut self, kind: u8, number: u64) {
-        self.make_room(2);
-        self.words.extend(whole(kind, number));
+        let carried = self.carried.as_ref().map_or(0, |carried| carried.len());
+        self.words.capacity() * size_of::<u32>() + carried * size_of::<(u32, u64)>()
     }
 
     /// By half of what there is instead of all of it: there are very many of these.
@@ -149,160 +163,71 @@ impl Sketches {
         ENDS * usize::from(self.kinds)
     }
 
+    /// Where the latest numbers begin.
+    fn buckets_end(&self) -> usize {
+        self.words.len() - 2 * usize::from(self.latest)
+    }
+
     /// Those that are kept as they are.
     fn numbers(&self) -> impl Iterator<Item = (u8, u64)> {
-        let kept = if self.precision.is_none() {
-            &self.words[..]
-        } else {
-            &[]
-        };
-        kept.as_chunks::<2>().0.iter().map(|words| apart(*words))
+        let latest = self.words[self.buckets_end()..].as_chunks::<2>().0;
+        latest.iter().map(|words| apart(joined(*words)))
     }
 
     /// Least and most of each kind.
     fn ends(&self) -> impl Iterator<Item = (u8, u64, u64)> {
         let ends = self.words[..self.buckets()].as_chunks::<ENDS>().0;
         ends.iter().map(|[a, b, c, d]| {
-            let ((kind, least), (_, most)) = (apart([*a, *b]), apart([*c, *d]));
+            let ((kind, least), (_, most)) = (apart(joined([*a, *b])), apart(joined([*c, *d])));
             (kind, least, most)
         })
     }
 
-    /// Kind and bucket as one, and how many there are of them.
-    fn counts(&self) -> impl Iterator<Item = (u32, u64)> {
-        let words = match self.precision {
-            Some(_) => &self.words[self.buckets()..],
-            None => &[],
-        };
-        let counted = words
+    /// Of a kind: kind and bucket as one, and how many there are of them.
+    fn counts_of(&self, kind: u8) -> impl Iterator<Item = (u32, u64)> {
+        let words = &self.words[self.buckets()..self.buckets_end()];
+        let kind_of = |word: u32| word >> (32 - KIND_BITS);
+        let (from, until) = (u32::from(kind), u32::from(kind) + 1);
+        let from = words.partition_point(|word| kind_of(*word) < from);
+        let until = words.partition_point(|word| kind_of(*word) < until);
+        let carried = self.carried.as_deref().into_iter().flatten();
+        let carried = carried.map(|(label, count)| (*label, *count));
+        let carried = carried.filter(move |(label, _)| parts(*label).0 == kind);
+        words[from..until]
             .iter()
-            .map(|word| (word >> COUNT_BITS, u64::from(word & COUNT_MOST)));
-        counted.chain(self.carried.iter().map(|(label, count)| (*label, *count)))
-    }
-
-    /// Sorts numbers that were kept as they are into buckets; tells how fine these are.
-    fn settle(&mut self) -> u8 {
-        if let Some(precision) = self.precision {
-            return precision;
-        }
-        let numbers: Vec<_> = self.numbers().collect();
-        *self = Self {
-            words: Vec::with_capacity(numbers.len() + numbers.len() / 2),
-            precision: Some(FINE),
-            ..Self::default()
-        };
-        for (kind, number) in numbers {
-            self.count(label(kind, number, FINE), 1);
-            self.widen(kind, number, number);
-        }
-        FINE
-    }
-
-    /// Adds to the count of the last bucket, or of a new one behind it.
-    fn append(&mut self, label: u32, more: u64) {
-        let last = self.words[self.buckets()..].last();
-        if last.is_none_or(|last| last >> COUNT_BITS != label) {
-            self.make_room(1);
-            self.words.push(label << COUNT_BITS);
-        }
-        self.raise(self.words.len() - 1, more);
-    }
-
-    /// Adds to the count of a kind's bucket; tells where its word is.
-    fn count(&mut self, label: u32, more: u64) -> usize {
-        let buckets = self.buckets();
-        let at = buckets + self.words[buckets..].partition_point(|word| word >> COUNT_BITS < label);
-        let is_there = self
-            .words
-            .get(at)
-            .is_some_and(|word| word >> COUNT_BITS == label);
-        if !is_there {
-            self.make_room(1);
-            self.words.insert(at, label << COUNT_BITS);
-        }
-        self.raise(at, more);
-        at
-    }
-
-    /// Adds to the count of the bucket at a place.
-    fn raise(&mut self, at: usize, more: u64) {
-        let word = &mut self.words[at];
-        let label = *word >> COUNT_BITS;
-        let count = u64::from(*word & COUNT_MOST).saturating_add(more);
-        match u32::try_from(count) {
-            Ok(count) if count <= COUNT_MOST => *word = label << COUNT_BITS | count,
-            // One stays, so that no word tells of nothing.
-            _ => {
-                *word = label << COUNT_BITS | 1;
-                let before = self.carried.entry(label).or_default();
-                *before = before.saturating_add(count - 1);
-            }
-        }
-    }
-
-    /// Whether a word is the first or last of its kind: only there ends can move.
-    fn is_at_an_end(&self, at: usize) -> bool {
-        let kind = |at: usize| self.words.get(at).map(|word| word >> (32 - KIND_BITS));
-        let own = kind(at);
-        at == self.buckets() || kind(at - 1) != own || kind(at + 1) != own
-    }
-
-    fn widen(&mut self, kind: u8, least: u64, most: u64) {
-        let buckets = self.buckets();
-        for ends in self.words[..buckets].as_chunks_mut::<ENDS>().0 {
-            let [a, b, c, d] = *ends;
-            let ((known, low), (_, high)) = (apart([a, b]), apart([c, d]));
-            if known == kind {
-                let ([a, b], [c, d]) = (whole(kind, low.min(least)), whole(kind, high.max(most)));
-                *ends = [a, b, c, d];
-                return;
-            }
-        }
-        self.make_room(ENDS);
-        let ends = whole(kind, least).into_iter().chain(whole(kind, most));
-        self.words.splice(buckets..buckets, ends);
-        self.kinds += 1;
-    }
-
-    /// Makes buckets coarser until they are few enough.
-    fn tidy(&mut self) {
-        let many = MANY * usize::from(self.kinds);
-        while self.words.len() - self.buckets() > many {
-            let Some(precision) = self.precision.filter(|fine| *fine > COARSEST) else {
-                return;
-            };
-            self.coarsen_to(precision - 1);
-        }
-    }
-
-    /// Buckets of a lower precision, unless they are that already; tells how fine they are then.
-    fn coarsen_to(&mut self, precision: u8) -> u8 {
-        let before = self.settle();
-        if precision >= before {
-            return before;
-        }
-        let finer: Vec<_> = self.counts().collect();
-        self.precision = Some(precision);
-        self.words.truncate(self.buckets());
-        self.carried.clear();
-        for (label, count) in finer {
-            self.count(relabel(label, before, precision), count);
-        }
-        precision
+            .map(|word| counted(*word))
+            .chain(carried)
     }
 }
 
-/// A kind and a number as two words.
-fn whole(kind: u8, number: u64) -> [u32; 2] {
-    let whole = u64::from(kind) << (64 - KIND_BITS) | number;
+/// A bit for each kind that there can be.
+fn bits(kinds: impl IntoIterator<Item = u8>) -> u16 {
+    let kinds = kinds.into_iter().filter(|kind| *kind < Sketches::KINDS);
+    kinds.fold(0, |bits, kind| bits | 1 << kind)
+}
+
+/// A kind and a number as one, in the order of kinds first.
+fn whole(kind: u8, number: u64) -> u64 {
+    u64::from(kind) << (64 - KIND_BITS) | number
+}
+
+/// Kind and number.
+fn apart(whole: u64) -> (u8, u64) {
+    let [first, ..] = whole.to_be_bytes();
+    (first >> (8 - KIND_BITS), whole & LARGEST)
+}
+
+fn split(whole: u64) -> [u32; 2] {
     [low(whole >> 32), low(whole)]
 }
 
-/// Kind and number of two words.
-fn apart([high, low]: [u32; 2]) -> (u8, u64) {
-    let whole = u64::from(high) << 32 | u64::from(low);
-    let [first, ..] = whole.to_be_bytes();
-    (first >> (8 - KIND_BITS), whole & LARGEST)
+fn joined([high, low]: [u32; 2]) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Kind and bucket as one, and the count, of a word.
+fn counted(word: u32) -> (u32, u64) {
+    (word >> COUNT_BITS, u64::from(word & COUNT_MOST))
 }
 
 /// A kind and a bucket as one.

@@ -91,7 +91,16 @@ impl Exchanges {
 
     /// A packet was captured at `at`. Tells whether it was part of an exchange; pairs that are over
     /// are handed to `ended`.
-    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, mut ended: impl FnMut(&Pair)) -> bool {
+    #[inline]
+    pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&Pair)) -> bool {
+        match packet.transport {
+            // Nearly all packets.
+            Transport::Tcp { .. } => false,
+            _ => self.take_in(at, packet, ended),
+        }
+    }
+
+    fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, mut ended: impl FnMut(&Pair)) -> bool {
         let Some((between, said)) = part_of(packet) else {
             return false;
         };
@@ -113,14 +122,14 @@ impl Exchanges {
     pub fn silence(&mut self, now: Wall, mut ended: impl FnMut(&Pair)) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
-        while let Some((place, _)) = self.recency.oldest().filter(|(_, last)| *last < until) {
+        while let Some(place) = self.recency.oldest_before(until) {
             self.remove(place, &mut ended);
         }
     }
 
     /// No more packets come: all pairs are over, the longest silent first.
     pub fn end(&mut self, mut ended: impl FnMut(&Pair)) {
-        while let Some((place, _)) = self.recency.oldest() {
+        while let Some(place) = self.recency.oldest() {
             self.remove(place, &mut ended);
         }
     }
@@ -132,7 +141,7 @@ impl Exchanges {
 
     fn insert(&mut self, at: Wall, between: Between, ended: &mut impl FnMut(&Pair)) -> u32 {
         if self.places.len() >= self.most
-            && let Some((place, _)) = self.recency.oldest()
+            && let Some(place) = self.recency.oldest()
         {
             self.crowded_out += 1;
             self.remove(place, ended);

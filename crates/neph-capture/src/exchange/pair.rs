@@ -177,6 +177,6 @@ impl Pair {
         if self.between.question == Question::Quic && !self.spin.is_spinning() {
             return None;
         }
-        self.trips.of(&[side as u8]).as_ref().map(Quantiles::of)
+        self.trips.of([side as u8]).as_ref().map(Quantiles::of)
     }
 }

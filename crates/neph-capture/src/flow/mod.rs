@@ -152,6 +152,11 @@ impl Flow {
         u64::from(self.connection.fetch_far(side)) ^ trips
     }
 
+    /// It is over.
+    fn settle(&mut self) {
+        self.trips.iter_mut().for_each(Trips::settle);
+    }
+
     /// Who speaks with whom.
     pub const fn name(&self) -> &Name {
         &self.name
@@ -180,6 +185,7 @@ impl Flow {
             Some(before) => {
                 let mut all = before.trips(half).clone();
                 all.merge(latest);
+                all.settle();
                 Cow::Owned(all)
             }
         }
@@ -187,9 +193,10 @@ impl Flow {
 
     /// Bytes of memory that it takes.
     fn memory(&self) -> usize {
+        let sent: usize = self.sent.iter().map(Sent::heap).sum();
         let trips: usize = self.trips.iter().map(Trips::heap).sum();
         let before = self.before.as_ref().map_or(0, |before| before.heap());
-        size_of::<Self>() + self.connection.heap() + trips + before
+        size_of::<Self>() + self.connection.heap() + sent + trips + before
     }
 }
 

@@ -48,8 +48,9 @@ impl Before {
     }
 
     pub(super) fn heap(&self) -> usize {
+        let sent: usize = self.sent.iter().map(Sent::heap).sum();
         let trips: usize = self.trips.iter().map(Trips::heap).sum();
-        size_of::<Self>() + trips
+        size_of::<Self>() + sent + trips
     }
 }
 
@@ -63,6 +64,7 @@ impl Flow {
             return None;
         }
         before.sent.clone_from(&self.sent);
+        self.trips.iter_mut().for_each(Trips::settle);
         let trips = std::mem::take(&mut self.trips);
         merge(&mut before.trips, &trips);
         Some(Recent { sent, trips })

@@ -1,106 +1,123 @@
 //! Who was seen longest ago.
 //!
 //! Owns the order of places in a table by when they were last touched, apart from what is in the
-//! places: the order is small and stays in the processor's cache.
+//! places. A touch is only noted: the order is made up for when somebody asks who is the oldest, which
+//! is far less often. What is in the queue is never later than the truth, so that its first is the
+//! oldest as soon as it is true.
 
-/// No place.
-const NONE: u32 = u32::MAX;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
-#[derive(Debug, Clone, Copy)]
-struct Link {
-    older: u32,
-    newer: u32,
+/// The touches of a table are numbered from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Touch {
+    number: u64,
     /// Nanoseconds since 1970.
     at: i64,
 }
 
-/// Places in the order of their last touch.
-#[derive(Debug)]
-pub(crate) struct Recency {
-    links: Vec<Link>,
-    oldest: u32,
-    newest: u32,
-}
+/// Of a place that is not in use.
+const NEVER: Touch = Touch { number: 0, at: 0 };
 
-impl Default for Recency {
-    fn default() -> Self {
-        Self {
-            links: Vec::new(),
-            oldest: NONE,
-            newest: NONE,
-        }
-    }
+/// Places in the order of their last touch.
+#[derive(Debug, Default)]
+pub(crate) struct Recency {
+    /// The last touch of each place.
+    touches: Vec<Touch>,
+    /// Touches so far.
+    count: u64,
+    /// An earlier touch of each place, or its last.
+    queue: BinaryHeap<Reverse<(Touch, u32)>>,
+    /// Which places are in the queue: those that are no more in use stay there until they are the first.
+    is_queued: Vec<bool>,
 }
 
 impl Recency {
-    /// The place that was touched longest ago, and when.
-    pub(crate) fn oldest(&self) -> Option<(u32, i64)> {
-        let link = self.links.get(self.oldest as usize)?;
-        Some((self.oldest, link.at))
+    /// The place that was touched longest ago.
+    pub(crate) fn oldest(&mut self) -> Option<u32> {
+        self.oldest_if(|_| true)
+    }
+
+    /// The same, if it was touched before `until`.
+    #[inline]
+    pub(crate) fn oldest_before(&mut self, until: i64) -> Option<u32> {
+        self.oldest_if(|at| at < until)
+    }
+
+    /// Looks no further than `is_due` holds.
+    #[inline]
+    fn oldest_if(&mut self, is_due: impl Fn(i64) -> bool) -> Option<u32> {
+        while let Some(Reverse((queued, _))) = self.queue.peek()
+            && is_due(queued.at)
+        {
+            if let Some(place) = self.correct_first() {
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// The first of the queue, if it is there by its last touch; else it is from now on, or is gone.
+    fn correct_first(&mut self) -> Option<u32> {
+        let mut first = self.queue.peek_mut()?;
+        let Reverse((queued, place)) = *first;
+        let last = self.touches[place as usize];
+        if last == queued {
+            return Some(place);
+        }
+        if last == NEVER {
+            PeekMut::pop(first);
+            self.is_queued[place as usize] = false;
+        } else {
+            *first = Reverse((last, place));
+        }
+        None
     }
 
     /// A place that is in use from now on.
     pub(crate) fn insert(&mut self, place: u32, at: i64) {
-        let link = Link {
-            older: self.newest,
-            newer: NONE,
-            at,
-        };
         let index = place as usize;
-        if index == self.links.len() {
-            self.links.push(link);
-        } else {
-            self.links[index] = link;
+        if index >= self.touches.len() {
+            self.touches.resize(index + 1, NEVER);
+            self.is_queued.resize(index + 1, false);
         }
-        self.append(place);
+        self.touch(place, at);
+        if !std::mem::replace(&mut self.is_queued[index], true) {
+            self.queue.push(Reverse((self.touches[index], place)));
+        }
     }
 
-    /// A place in use was touched.
+    /// A place in use was touched, not earlier than any other before.
+    #[inline]
     pub(crate) fn touch(&mut self, place: u32, at: i64) {
-        if self.newest != place {
-            self.remove(place);
-            self.append(place);
-        }
-        self.links[place as usize].at = at;
+        self.count += 1;
+        self.touches[place as usize] = Touch {
+            number: self.count,
+            at,
+        };
     }
 
     /// Reads what a touch of the place will need.
-    pub(super) fn fetch(&self, place: u32) -> u32 {
-        let link = |place: u32| self.links.get(place as usize);
-        let Some(own) = link(place) else {
-            return 0;
-        };
-        let (older, newer) = (link(own.older), link(own.newer));
-        older.map_or(0, |link| link.newer) ^ newer.map_or(0, |link| link.older)
+    pub(super) fn fetch(&self, place: u32) -> u64 {
+        let touch = self.touches.get(place as usize);
+        touch.map_or(0, |touch| touch.number)
     }
 
     /// A place in use is so no more.
     pub(crate) fn remove(&mut self, place: u32) {
-        let Link { older, newer, .. } = self.links[place as usize];
-        match self.links.get_mut(older as usize) {
-            Some(link) => link.newer = newer,
-            None => self.oldest = newer,
-        }
-        match self.links.get_mut(newer as usize) {
-            Some(link) => link.older = older,
-            None => self.newest = older,
+        self.touches[place as usize] = NEVER;
+        let first = self.queue.peek();
+        if first.is_some_and(|Reverse((_, first))| *first == place) {
+            self.queue.pop();
+            self.is_queued[place as usize] = false;
         }
     }
 
     pub(super) fn heap(&self) -> usize {
-        self.links.capacity() * size_of::<Link>()
-    }
-
-    fn append(&mut self, place: u32) {
-        let newest = self.newest;
-        let link = &mut self.links[place as usize];
-        link.older = newest;
-        link.newer = NONE;
-        match self.links.get_mut(newest as usize) {
-            Some(link) => link.newer = place,
-            None => self.oldest = place,
-        }
-        self.newest = place;
+        self.touches.capacity() * size_of::<Touch>()
+            + self.queue.capacity() * size_of::<(Touch, u32)>()
+            + self.is_queued.capacity()
     }
 }
 
@@ -132,7 +149,15 @@ mod tests {
                 if !(was_there && removes) {
                     plain.push((place, at));
                 }
-                prop_assert_eq!(recency.oldest(), plain.first().copied());
+                // Asked seldom the same is true as asked each time.
+                if at % 3 == 0 {
+                    let oldest = plain.first().copied();
+                    for until in [at - 20, at - 5, at + 1] {
+                        let before = oldest.filter(|(_, last)| *last < until);
+                        prop_assert_eq!(recency.oldest_before(until), before.map(|(place, _)| place));
+                    }
+                    prop_assert_eq!(recency.oldest(), oldest.map(|(place, _)| place));
+                }
             }
         }
     }

@@ -204,7 +204,7 @@ impl Table {
     /// No more packets come: all flows are over, the longest silent first.
     pub fn end(&mut self, listener: &mut impl Listener) {
         self.flush(listener);
-        while let Some((place, _)) = self.recency.oldest() {
+        while let Some(place) = self.recency.oldest() {
             self.remove(place, listener);
         }
     }
@@ -306,13 +306,13 @@ impl Table {
 
     fn end_silent(&mut self, listener: &mut impl Listener) {
         let until = self.now.saturating_sub(self.limits.idle.nanos());
-        while let Some((place, _)) = self.recency.oldest().filter(|(_, last)| *last < until) {
+        while let Some(place) = self.recency.oldest_before(until) {
             self.remove(place, listener);
         }
     }
 
     fn crowd_out(&mut self, listener: &mut impl Listener) {
-        if let Some((place, _)) = self.recency.oldest() {
+        if let Some(place) = self.recency.oldest() {
             self.crowded_out += 1;
             self.remove(place, listener);
         }
@@ -320,9 +320,10 @@ impl Table {
 
     fn remove(&mut self, place: u32, listener: &mut impl Listener) {
         self.recency.remove(place);
-        let Some(flow) = self.flows[place as usize].take() else {
+        let Some(mut flow) = self.flows[place as usize].take() else {
             return;
         };
+        flow.settle();
         let hash = self.hasher.hash_one(flow.name.key);
         if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == place) {
             entry.remove();

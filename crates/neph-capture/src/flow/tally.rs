@@ -17,7 +17,8 @@ pub struct Sent {
     pub payload: u64,
     /// Bytes on their way to the other side at most, as seen from the point of capture.
     pub most_in_flight: u32,
-    events: [u32; Event::ALL.len()],
+    /// None before the first: most flows have none, and there are very many flows.
+    events: Option<Box<[u32; Event::ALL.len()]>>,
 }
 
 impl Sent {
@@ -28,20 +29,23 @@ impl Sent {
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        let count = &mut self.events[event as usize];
+        let count = &mut self.events.get_or_insert_default()[event as usize];
         *count = count.saturating_add(1);
     }
 
     /// How often `event` happened to what it sent.
-    pub const fn count(&self, event: Event) -> u32 {
-        self.events[event as usize]
+    pub fn count(&self, event: Event) -> u32 {
+        let events = self.events.as_ref();
+        events.map_or(0, |events| events[event as usize])
     }
 
     /// What was sent since `before` was counted of the same side. What is the most is that of all.
     pub(super) fn since(&self, before: &Self) -> Self {
-        let mut events = self.events;
-        for (event, before) in events.iter_mut().zip(before.events) {
-            *event = event.saturating_sub(before);
+        let mut events = self.events.clone();
+        if let (Some(events), Some(before)) = (&mut events, &before.events) {
+            for (event, before) in events.iter_mut().zip(**before) {
+                *event = event.saturating_sub(before);
+            }
         }
         Self {
             packets: self.packets.saturating_sub(before.packets),
@@ -52,8 +56,13 @@ impl Sent {
         }
     }
 
+    /// Bytes of memory beside itself.
+    pub(super) fn heap(&self) -> usize {
+        self.events.as_deref().map_or(0, size_of_val)
+    }
+
     /// Segments that were sent again, for whatever reason.
-    pub const fn sent_again(&self) -> u32 {
+    pub fn sent_again(&self) -> u32 {
         let needed = self
             .count(Event::Retransmission)
             .saturating_add(self.count(Event::FastRetransmission));
@@ -100,20 +109,22 @@ impl Trips {
 
     /// Those that speak of the path alone.
     pub fn path(&self, method: Method) -> Option<Quantiles> {
-        self.quantiles(method, &[Answer::Handshake, Answer::Bare])
+        self.quantiles(method, &PATH)
+    }
+
+    /// Whether any speaks of the path alone.
+    pub fn has_path(&self, method: Method) -> bool {
+        self.0.has_any(kinds(method, &PATH))
     }
 
     fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
-        let found: &[Found] = match method {
-            Method::Echo => &[Found::Both, Found::Echo],
-            Method::Acknowledgement => &[Found::Both, Found::Acknowledgement],
-            Method::Response => &[Found::Response],
-        };
-        let kinds = found
-            .iter()
-            .flat_map(|found| answers.iter().map(|answer| kind(*found, *answer)));
-        let kinds: Vec<u8> = kinds.collect();
-        self.0.of(&kinds).as_ref().map(Quantiles::of)
+        let found = self.0.of(kinds(method, answers));
+        found.as_ref().map(Quantiles::of)
+    }
+
+    /// What is asked from now on is told without a copy.
+    pub(super) fn settle(&mut self) {
+        self.0.settle();
     }
 
     /// Reads something of its memory: see `Table::fetch`.
@@ -144,6 +155,20 @@ impl Found {
             Method::Response => Self::Response,
         }
     }
+}
+
+/// What speaks of the path alone.
+const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
+
+/// The numbers that round trips of a method are counted under.
+fn kinds(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
+    let found: &[Found] = match method {
+        Method::Echo => &[Found::Both, Found::Echo],
+        Method::Acknowledgement => &[Found::Both, Found::Acknowledgement],
+        Method::Response => &[Found::Response],
+    };
+    let of = |found: Found| answers.iter().map(move |answer| kind(found, *answer));
+    found.iter().flat_map(move |found| of(*found))
 }
 
 /// The number that such round trips are counted under.

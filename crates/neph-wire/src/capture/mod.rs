@@ -111,6 +111,7 @@ impl Ticks {
     };
 
     /// Saturates, which no real date does.
+    #[inline]
     fn nanos(self, ticks: u64) -> i64 {
         // Nearly all files have one of these, and dividing 128 bits takes its time.
         let each = match self.per_second {
@@ -164,6 +165,7 @@ impl Order {
     }
 
     /// Numbers that follow each other.
+    #[inline]
     fn four(self, bytes: &[u8; 16]) -> [u32; 4] {
         let (fields, _) = bytes.as_chunks::<4>();
         let mut numbers = [0; 4];
@@ -216,28 +218,32 @@ impl CaptureReader {
     ///
     /// # Errors
     /// When it is no capture, or contradicts itself. What was read before stays true.
+    #[inline]
     pub fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<Step<'a>, CaptureError> {
         match &mut self.format {
             Format::Pcap(pcap) => pcap.step(bytes),
             Format::Pcapng(section) => section.step(bytes, &mut self.dropped),
-            Format::Unknown => {
-                let Some(magic) = Order::Big.u32(bytes, 0) else {
-                    return Ok(Step::Need(4));
-                };
-                if magic == pcapng::SECTION {
-                    self.format = Format::Pcapng(pcapng::Section::default());
-                    return Ok(Step::Skip(0));
-                }
-                // Before its whole header is asked for: a short file is told what it is not.
-                if !pcap::begins_with(magic) {
-                    return Err(CaptureError::Magic(magic));
-                }
-                let Some(header) = bytes.first_chunk() else {
-                    return Ok(Step::Need(pcap::HEADER));
-                };
-                self.format = Format::Pcap(pcap::Pcap::read(header)?);
-                Ok(Step::Skip(pcap::HEADER))
-            }
+            Format::Unknown => self.begin(bytes),
         }
+    }
+
+    /// Tells the two formats apart.
+    fn begin<'a>(&mut self, bytes: &[u8]) -> Result<Step<'a>, CaptureError> {
+        let Some(magic) = Order::Big.u32(bytes, 0) else {
+            return Ok(Step::Need(4));
+        };
+        if magic == pcapng::SECTION {
+            self.format = Format::Pcapng(pcapng::Section::default());
+            return Ok(Step::Skip(0));
+        }
+        // Before its whole header is asked for: a short file is told what it is not.
+        if !pcap::begins_with(magic) {
+            return Err(CaptureError::Magic(magic));
+        }
+        let Some(header) = bytes.first_chunk() else {
+            return Ok(Step::Need(pcap::HEADER));
+        };
+        self.format = Format::Pcap(pcap::Pcap::read(header)?);
+        Ok(Step::Skip(pcap::HEADER))
     }
 }

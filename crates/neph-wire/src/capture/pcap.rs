@@ -59,6 +59,7 @@ impl Pcap {
         })
     }
 
+    #[inline]
     pub(super) fn step<'a>(&self, bytes: &'a [u8]) -> Result<Step<'a>, CaptureError> {
         let Some(before) = bytes.first_chunk::<BEFORE>() else {
             return Ok(Step::Need(BEFORE));

@@ -74,7 +74,19 @@ impl Link {
     }
 
     /// Where the IP packet begins; `None` if there is none.
+    #[inline]
     pub(super) fn strip(self, bytes: &[u8]) -> Option<Framed<'_>> {
+        // Nearly all packets.
+        if self == Self::Ethernet
+            && let Some((&[.., a, b], packet)) = bytes.split_first_chunk::<14>()
+            && u16::from_be_bytes([a, b]) == IPV4
+        {
+            return Some(plain(packet));
+        }
+        self.strip_any(bytes)
+    }
+
+    fn strip_any(self, bytes: &[u8]) -> Option<Framed<'_>> {
         let mut reader = Reader::new(bytes);
         match self {
             Self::Ethernet => {

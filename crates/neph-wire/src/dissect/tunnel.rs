@@ -38,7 +38,16 @@ pub(super) struct Inside<'a> {
 
 /// `None` if the packet is no tunnel's, or what it carries cannot be made out: then it is what it
 /// is.
+#[inline]
 pub(super) fn look_through<'a>(ip: &IpPacket<'a>, transport: &Transport<'a>) -> Option<Inside<'a>> {
+    match transport {
+        // Nearly all packets.
+        Transport::Tcp { .. } => None,
+        _ => look_into(ip, transport),
+    }
+}
+
+fn look_into<'a>(ip: &IpPacket<'a>, transport: &Transport<'a>) -> Option<Inside<'a>> {
     let (tunnel, framed) = match *transport {
         Transport::Udp { header, .. } if VXLAN.contains(&header.destination) => {
             vxlan(header.payload)?

@@ -1,8 +1,11 @@
 //! A flow, and all of them together, for programs: everything, times in nanoseconds.
 
+use std::net::SocketAddr;
+
 use neph_capture::{Answer, Event, Flow, Half, Method, Name, Quantiles, Sample, Sent, Side, Trips};
-use neph_model::Wall;
-use serde_json::{Map, Value, json};
+use neph_model::{Span, Wall};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use super::row::via;
 
@@ -20,106 +23,193 @@ const EVENTS: [(Event, &str); Event::ALL.len()] = [
     (Event::Reset, "reset"),
 ];
 
-const ANSWERS: [(Answer, &str); Answer::ALL.len()] = [
-    (Answer::Handshake, "handshake"),
-    (Answer::Bare, "bare"),
-    (Answer::WithData, "with_data"),
-    (Answer::Delayed, "delayed"),
-];
-
-pub(crate) fn flow(flow: &Flow) -> Value {
+/// Written as it is told: a flow has a hundred numbers, and there are very many flows.
+pub(crate) fn flow(flow: &Flow) -> impl Serialize {
     let name = flow.name();
-    json!({
-        "kind": "flow",
-        "client": name.client().to_string(),
-        "server": name.server().to_string(),
-        "client_known": name.is_client_known(),
-        "via": via(name).trim_start(),
-        "began_unix_ns": flow.began().unix_nanos(),
-        "last_unix_ns": flow.last().unix_nanos(),
-        "sent": {
-            "client": sent(flow.sent(Side::Client)),
-            "server": sent(flow.sent(Side::Server)),
+    FlowOver {
+        kind: "flow",
+        client: name.client(),
+        server: name.server(),
+        client_known: name.is_client_known(),
+        via: via(name).trim_start().to_owned(),
+        began_unix_ns: flow.began().unix_nanos(),
+        last_unix_ns: flow.last().unix_nanos(),
+        sent: Sides {
+            client: sent(flow.sent(Side::Client)),
+            server: sent(flow.sent(Side::Server)),
         },
-        "round_trips": {
-            "server": trips(&flow.trips(Half::Server)),
-            "client": trips(&flow.trips(Half::Client)),
+        round_trips: Halves {
+            server: trips(&flow.trips(Half::Server)),
+            client: trips(&flow.trips(Half::Client)),
         },
-    })
+    }
 }
 
-pub(crate) fn sent(sent: &Sent) -> Value {
-    let mut object = Map::new();
-    object.insert("packets".to_owned(), sent.packets.into());
-    object.insert("bytes".to_owned(), sent.bytes.into());
-    object.insert("payload_bytes".to_owned(), sent.payload.into());
-    object.insert(
-        "most_in_flight_bytes".to_owned(),
-        sent.most_in_flight.into(),
-    );
-    for (event, key) in EVENTS {
-        object.insert(key.to_owned(), sent.count(event).into());
+#[derive(Serialize)]
+struct FlowOver<'a> {
+    kind: &'static str,
+    client: SocketAddr,
+    server: SocketAddr,
+    client_known: bool,
+    via: String,
+    began_unix_ns: i64,
+    last_unix_ns: i64,
+    sent: Sides<SentBy<'a>>,
+    round_trips: Halves,
+}
+
+#[derive(Serialize)]
+struct Sides<T> {
+    client: T,
+    server: T,
+}
+
+#[derive(Serialize)]
+struct Halves {
+    server: ByMethod,
+    client: ByMethod,
+}
+
+pub(crate) const fn sent(sent: &Sent) -> SentBy<'_> {
+    SentBy(sent)
+}
+
+/// What one side sent.
+pub(crate) struct SentBy<'a>(&'a Sent);
+
+impl Serialize for SentBy<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(sent) = self;
+        let mut object = serializer.serialize_map(Some(4 + EVENTS.len()))?;
+        object.serialize_entry("packets", &sent.packets)?;
+        object.serialize_entry("bytes", &sent.bytes)?;
+        object.serialize_entry("payload_bytes", &sent.payload)?;
+        object.serialize_entry("most_in_flight_bytes", &sent.most_in_flight)?;
+        for (event, key) in EVENTS {
+            object.serialize_entry(key, &sent.count(event))?;
+        }
+        object.end()
     }
-    Value::Object(object)
 }
 
 /// Round trips of one half by each method; `path` is what speaks of the path alone, `response` holds
 /// the program's time too.
-pub(crate) fn trips(trips: &Trips) -> Value {
-    let by = |method| {
-        let mut object = Map::new();
-        object.insert("path".to_owned(), quantiles(trips.path(method)));
-        for (answer, key) in ANSWERS {
-            object.insert(key.to_owned(), quantiles(trips.of(method, answer)));
-        }
-        Value::Object(object)
-    };
-    json!({
-        "acknowledgement": by(Method::Acknowledgement),
-        "echo": by(Method::Echo),
-        "response": quantiles(trips.of(Method::Response, Answer::WithData)),
-    })
+#[derive(Serialize)]
+pub(crate) struct ByMethod {
+    acknowledgement: ByAnswer,
+    echo: ByAnswer,
+    response: Option<Told>,
 }
 
-pub(crate) fn quantiles(quantiles: Option<Quantiles>) -> Value {
-    let Some(of) = quantiles else {
-        return Value::Null;
+#[derive(Serialize)]
+struct ByAnswer {
+    path: Option<Told>,
+    handshake: Option<Told>,
+    bare: Option<Told>,
+    with_data: Option<Told>,
+    delayed: Option<Told>,
+}
+
+/// A sample of round trips.
+#[derive(Serialize)]
+pub(crate) struct Told {
+    n: u64,
+    min_ns: i64,
+    p50_ns: i64,
+    p95_ns: Option<i64>,
+    p99_ns: Option<i64>,
+    max_ns: i64,
+}
+
+pub(crate) fn trips(trips: &Trips) -> ByMethod {
+    let by = |method| {
+        let of = |answer| quantiles(trips.of(method, answer));
+        ByAnswer {
+            path: quantiles(trips.path(method)),
+            handshake: of(Answer::Handshake),
+            bare: of(Answer::Bare),
+            with_data: of(Answer::WithData),
+            delayed: of(Answer::Delayed),
+        }
     };
-    json!({
-        "n": of.n,
-        "min_ns": of.least.nanos(),
-        "p50_ns": of.p50.nanos(),
-        "p95_ns": of.p95.map(neph_model::Span::nanos),
-        "p99_ns": of.p99.map(neph_model::Span::nanos),
-        "max_ns": of.most.nanos(),
+    ByMethod {
+        acknowledgement: by(Method::Acknowledgement),
+        echo: by(Method::Echo),
+        response: quantiles(trips.of(Method::Response, Answer::WithData)),
+    }
+}
+
+pub(crate) fn quantiles(quantiles: Option<Quantiles>) -> Option<Told> {
+    quantiles.map(|of| Told {
+        n: of.n,
+        min_ns: of.least.nanos(),
+        p50_ns: of.p50.nanos(),
+        p95_ns: of.p95.map(Span::nanos),
+        p99_ns: of.p99.map(Span::nanos),
+        max_ns: of.most.nanos(),
     })
 }
 
 /// A single round trip.
-pub(crate) fn sample(name: &Name, sample: &Sample) -> Value {
-    json!({
-        "kind": "sample",
-        "at_unix_ns": sample.at.unix_nanos(),
-        "client": name.client().to_string(),
-        "server": name.server().to_string(),
-        "half": half(sample.half),
-        "method": method(sample.method),
-        "answer": ANSWERS[sample.answer as usize].1,
-        "round_trip_ns": sample.round_trip.nanos(),
-        "in_flight_bytes": sample.in_flight,
-    })
+pub(crate) fn sample(name: &Name, sample: &Sample) -> impl Serialize {
+    SampleFound {
+        kind: "sample",
+        at_unix_ns: sample.at.unix_nanos(),
+        client: name.client(),
+        server: name.server(),
+        half: half(sample.half),
+        method: method(sample.method),
+        answer: answer(sample.answer),
+        round_trip_ns: sample.round_trip.nanos(),
+        in_flight_bytes: sample.in_flight,
+    }
+}
+
+#[derive(Serialize)]
+struct SampleFound {
+    kind: &'static str,
+    at_unix_ns: i64,
+    client: SocketAddr,
+    server: SocketAddr,
+    half: &'static str,
+    method: &'static str,
+    answer: &'static str,
+    round_trip_ns: i64,
+    in_flight_bytes: u32,
 }
 
 /// Something else than the next segment.
-pub(crate) fn event(name: &Name, at: Wall, side: Side, event: Event) -> Value {
-    json!({
-        "kind": "event",
-        "at_unix_ns": at.unix_nanos(),
-        "client": name.client().to_string(),
-        "server": name.server().to_string(),
-        "sent_by": match side { Side::Client => "client", Side::Server => "server" },
-        "event": EVENTS[event as usize].1,
-    })
+pub(crate) fn event(name: &Name, at: Wall, side: Side, event: Event) -> impl Serialize {
+    EventFound {
+        kind: "event",
+        at_unix_ns: at.unix_nanos(),
+        client: name.client(),
+        server: name.server(),
+        sent_by: match side {
+            Side::Client => "client",
+            Side::Server => "server",
+        },
+        event: EVENTS[event as usize].1,
+    }
+}
+
+#[derive(Serialize)]
+struct EventFound {
+    kind: &'static str,
+    at_unix_ns: i64,
+    client: SocketAddr,
+    server: SocketAddr,
+    sent_by: &'static str,
+    event: &'static str,
+}
+
+const fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Handshake => "handshake",
+        Answer::Bare => "bare",
+        Answer::WithData => "with_data",
+        Answer::Delayed => "delayed",
+    }
 }
 
 const fn half(half: Half) -> &'static str {

@@ -60,9 +60,7 @@ impl Summary {
         }
         let server = flow.trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
-        let is_measured = methods
-            .into_iter()
-            .any(|method| server.path(method).is_some());
+        let is_measured = methods.into_iter().any(|method| server.has_path(method));
         self.unmeasured += u64::from(!is_measured);
         self.server.merge(&server);
         self.client.merge(&flow.trips(Half::Client));

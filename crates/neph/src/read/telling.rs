@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use neph_capture::{Event, Flow, Listener, Method, Name, Pair, Sample, Side};
 use neph_model::Wall;
-use serde_json::Value;
+use serde::Serialize;
 
 use super::conversations::{Conversations, Told};
 use super::row::{COLUMNS, First, Sort, row};
@@ -101,9 +101,13 @@ impl Telling {
     }
 
     /// A line of JSON.
-    pub(crate) fn line(&mut self, value: &Value) {
-        let written = writeln!(self.out, "{value}");
+    pub(crate) fn line(&mut self, value: &impl Serialize) {
+        let written = self.value(value).and_then(|()| writeln!(self.out));
         self.written(written);
+    }
+
+    fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        Ok(serde_json::to_writer(&mut self.out, value)?)
     }
 
     /// Remembers a refusal of the output.
@@ -160,7 +164,8 @@ impl Listener for Telling {
                 } else {
                     ",\n"
                 };
-                let written = write!(self.out, "{before}{}", json::flow(flow));
+                let written = write!(self.out, "{before}");
+                let written = written.and_then(|()| self.value(&json::flow(flow)));
                 self.written(written);
             }
         }

@@ -1,0 +1,145 @@
+//! How numbers get into the buckets of sketches, and how these are made coarser.
+//!
+//! While buckets change no latest numbers stand behind them.
+
+use super::{
+    COARSEST, COUNT_BITS, COUNT_MOST, ENDS, EXACT, FINE, MANY, Sketches, apart, counted, joined,
+    label, relabel, split, whole,
+};
+
+impl Sketches {
+    /// Puts the latest numbers into buckets, which are what one would have come to that puts in each
+    /// when it comes.
+    pub(super) fn put_into_buckets(&mut self) {
+        let precision = *self.precision.get_or_insert(FINE);
+        let mut latest = [0; EXACT];
+        let latest = &mut latest[..usize::from(self.latest)];
+        let end = self.buckets_end();
+        let words = self.words[end..].as_chunks().0;
+        for (number, words) in latest.iter_mut().zip(words) {
+            *number = joined(*words);
+        }
+        self.words.truncate(end);
+        self.latest = 0;
+        // Only where buckets may become too many in between it matters when each comes.
+        let at_most = end - self.buckets() + latest.len();
+        if at_most > MANY * usize::from(self.kinds.max(1)) {
+            return latest
+                .iter()
+                .for_each(|number| self.put_into_bucket(*number));
+        }
+        latest.sort_unstable();
+        let labels = latest.iter().map(|number| {
+            let (kind, number) = apart(*number);
+            (label(kind, number, precision), 1)
+        });
+        self.count_all(labels);
+        for same in latest.chunk_by(|one, next| apart(*one).0 == apart(*next).0) {
+            let ((kind, least), (_, most)) = (apart(same[0]), apart(same[same.len() - 1]));
+            self.widen(kind, least, most);
+        }
+    }
+
+    fn put_into_bucket(&mut self, number: u64) {
+        let (kind, number) = apart(number);
+        let precision = self.precision.unwrap_or(FINE);
+        self.count(label(kind, number, precision), 1);
+        self.widen(kind, number, number);
+        self.thin_out();
+    }
+
+    /// Adds to the counts of buckets, which come in their order.
+    pub(super) fn count_all(&mut self, counts: impl Iterator<Item = (u32, u64)>) {
+        let mut at = self.buckets();
+        for (label, more) in counts {
+            at = self.seek(at, label);
+            let word = self.words.get(at);
+            if word.is_none_or(|word| word >> COUNT_BITS != label) {
+                self.make_room(1);
+                self.words.insert(at, label << COUNT_BITS);
+            }
+            self.raise(at, more);
+        }
+    }
+
+    /// The place of the first bucket from a place on that is not before `label`: most are near.
+    fn seek(&self, mut from: usize, label: u32) -> usize {
+        let is_before = |word: &u32| word >> COUNT_BITS < label;
+        let mut step = 1;
+        while self.words.get(from + step).is_some_and(is_before) {
+            from += step;
+            step *= 2;
+        }
+        let near = &self.words[from..self.words.len().min(from + step)];
+        from + near.partition_point(is_before)
+    }
+
+    /// Adds to the count of a kind's bucket.
+    pub(super) fn count(&mut self, label: u32, more: u64) {
+        self.count_all(std::iter::once((label, more)));
+    }
+
+    /// Adds to the count of the bucket at a place.
+    fn raise(&mut self, at: usize, more: u64) {
+        let word = &mut self.words[at];
+        let label = *word >> COUNT_BITS;
+        let count = u64::from(*word & COUNT_MOST).saturating_add(more);
+        match u32::try_from(count) {
+            Ok(count) if count <= COUNT_MOST => *word = label << COUNT_BITS | count,
+            // One stays, so that no word tells of nothing.
+            _ => {
+                *word = label << COUNT_BITS | 1;
+                let carried = self.carried.get_or_insert_default();
+                let before = carried.entry(label).or_default();
+                *before = before.saturating_add(count - 1);
+            }
+        }
+    }
+
+    /// Moves the ends of a kind out to these.
+    pub(super) fn widen(&mut self, kind: u8, least: u64, most: u64) {
+        let (least, most) = (whole(kind, least), whole(kind, most));
+        let buckets = self.buckets();
+        for ends in self.words[..buckets].as_chunks_mut::<ENDS>().0 {
+            let [a, b, c, d] = *ends;
+            let (low, high) = (joined([a, b]), joined([c, d]));
+            if apart(low).0 == kind {
+                let ([a, b], [c, d]) = (split(low.min(least)), split(high.max(most)));
+                *ends = [a, b, c, d];
+                return;
+            }
+        }
+        self.make_room(ENDS);
+        let ends = split(least).into_iter().chain(split(most));
+        self.words.splice(buckets..buckets, ends);
+        self.kinds += 1;
+    }
+
+    /// Makes buckets coarser until they are few enough.
+    pub(super) fn thin_out(&mut self) {
+        let many = MANY * usize::from(self.kinds);
+        while self.words.len() - self.buckets() > many {
+            let Some(precision) = self.precision.filter(|fine| *fine > COARSEST) else {
+                return;
+            };
+            self.coarsen_to(precision - 1);
+        }
+    }
+
+    /// Buckets of a lower precision, unless they are that already; tells how fine they are then.
+    pub(super) fn coarsen_to(&mut self, precision: u8) -> u8 {
+        let before = self.precision.unwrap_or(FINE);
+        if precision >= before {
+            return before;
+        }
+        let finer = self.words.split_off(self.buckets());
+        let carried = std::mem::take(&mut self.carried);
+        self.precision = Some(precision);
+        let finer = finer.into_iter().map(counted);
+        self.count_all(finer.map(|(label, count)| (relabel(label, before, precision), count)));
+        for (label, count) in carried.into_iter().flat_map(|carried| *carried) {
+            self.count(relabel(label, before, precision), count);
+        }
+        precision
+    }
+}
