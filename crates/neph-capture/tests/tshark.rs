@@ -222,6 +222,10 @@ struct Seen {
     repeats: BTreeMap<(u32, usize), bool>,
     /// `highest` of the same flow and end before the latest packet.
     before: u64,
+    /// The same of `acked`.
+    acked_before: u64,
+    /// What of each flow and end passed, in that order.
+    passed: BTreeMap<(u32, usize), Vec<(u64, u64)>>,
 }
 
 impl Seen {
@@ -243,7 +247,27 @@ impl Seen {
         self.before = *highest;
         *highest = truth.range.1.max(*highest);
         let acked = self.acked.entry((truth.flow, truth.from)).or_default();
+        self.acked_before = *acked;
         *acked = truth.ack.unwrap_or(0).max(*acked);
+        self.passed.entry(sender).or_default().push(truth.range);
+    }
+
+    /// Whether something of lower number that `truth` acknowledges first passed later than its last,
+    /// or again.
+    fn answers_what_waited(&self, truth: &Truth) -> bool {
+        let other = (truth.flow, 1 - truth.from);
+        let (Some(ack), Some(passed)) = (truth.ack, self.passed.get(&other)) else {
+            return false;
+        };
+        let is_last = |range: &(u64, u64)| range.1 == ack && range.0 < ack;
+        let Some(place) = passed.iter().position(is_last) else {
+            return false;
+        };
+        let is_below =
+            |range: &&(u64, u64)| range.0 < passed[place].0 && range.1 > self.acked_before;
+        let again = self.again.get(&other).into_iter().flatten();
+        let later = passed[place..].iter();
+        later.chain(again).any(|range| is_below(&range))
     }
 
     /// Whether an acknowledgement of all of `truth` passed before it.
@@ -309,6 +333,7 @@ fn differences(
     if ours.round_trip != theirs.round_trip {
         let why = match (ours.round_trip, theirs.round_trip) {
             (None, Some(_)) if seen.answers_what_came_again(truth) => Some("Karn"),
+            (None, Some(_)) if seen.answers_what_waited(truth) => Some("waited for what was lost"),
             (None, Some(_)) if seen.answers_a_probe(truth) => Some("to a window probe"),
             (Some(ours), Some(theirs)) if ours < theirs && seen.answers_what_came_again(truth) => {
                 Some("behind a window probe")

@@ -62,10 +62,22 @@ impl Sender {
         self.next.is_none_or(|next| !next.is_after(segment.seq))
     }
 
-    /// How `segment`'s time stamp compares with the newest that went before it; `None` without stamps.
-    pub(super) fn stamp_order(&self, segment: &Segment) -> Option<Ordering> {
-        let (value, _) = segment.stamps?;
-        Some(value.since(self.newest_stamp?).cmp(&0))
+    /// What should have followed `segment` passed already: how the segment's time stamp compares with
+    /// those of it, and when the first of it passed. Greater than the oldest, it was sent after what
+    /// should have followed; less than the newest, before what passed. Of what was forgotten only the
+    /// newest stamp and the last passage are known.
+    pub(super) fn overtakers(&self, segment: &Segment) -> (Option<Ordering>, Option<Wall>) {
+        let beyond = self.waiting.beyond(segment.end());
+        let stamps = segment.stamps.zip(self.newest_stamp);
+        let order = stamps.map(|((own, _), newest)| {
+            let oldest = beyond.map_or(newest, |(oldest, _)| oldest);
+            if own.is_after(oldest) {
+                Ordering::Greater
+            } else {
+                own.since(newest).cmp(&0)
+            }
+        });
+        (order, beyond.map_or(self.next_at, |(_, at)| Some(at)))
     }
 
     /// Whether some of `segment` passed here before, or may have: what was forgotten is not known.

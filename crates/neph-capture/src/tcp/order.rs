@@ -1,7 +1,7 @@
 //! What a segment is when it is not simply the next: sent again, out of order, said twice.
 //!
 //! Follows the order of tests of Wireshark's analysis, so that the two can be compared; where a time
-//! stamp or a SACK block tells more surely than a time does, it decides (docs/passive.md).
+//! stamp tells more surely than a time does, it decides (docs/passive.md).
 
 use std::cmp::Ordering;
 
@@ -144,12 +144,13 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
     }
     // A segment that was sent again carries the time of that; one that was overtaken an older one,
     // or the same where the clock has not ticked in between.
-    match sender.stamp_order(segment) {
+    let (order, passed) = sender.overtakers(segment);
+    match order {
         Some(Ordering::Less) => return Event::OutOfOrder,
         Some(Ordering::Greater) => return again,
         Some(Ordering::Equal) | None => {}
     }
-    let since_next = sender.next_at.map_or(i64::MAX, nanos);
+    let since_next = passed.map_or(i64::MAX, nanos);
     let is_soon = since_next < soon(segment, sender, receiver);
     if !asked_for && is_soon && sender.next != Some(segment.end()) {
         return Event::OutOfOrder;

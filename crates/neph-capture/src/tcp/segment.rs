@@ -17,12 +17,8 @@ pub struct Segment {
     pub(super) window: u16,
     /// Value and echo of the time stamp option.
     pub(super) stamps: Option<(Serial, Serial)>,
-    /// Shift of the windows that follow; on SYNs.
-    pub(super) scale: Option<u8>,
     /// The largest segment that its sender takes; on SYNs.
     pub(super) largest: Option<u16>,
-    /// The first block of the SACK option.
-    pub(super) sack: Option<(Serial, Serial)>,
 }
 
 impl Segment {
@@ -38,9 +34,7 @@ impl Segment {
             flags: header.flags,
             window: header.window,
             stamps: options.timestamps.map(both),
-            scale: options.window_scale,
             largest: options.largest_segment,
-            sack: options.sack.map(both),
         }
     }
 

@@ -60,9 +60,7 @@ fn data(seq: u32, length: u32, ack: u32) -> Segment {
         flags: ACK,
         window: 500,
         stamps: None,
-        scale: None,
         largest: None,
-        sack: None,
     }
 }
 
@@ -313,4 +311,46 @@ proptest! {
         }
         prop_assert!(scene.told.samples.iter().all(|one| one.round_trip >= Span::ZERO));
     }
+}
+
+#[test]
+fn what_waited_at_the_receiver_for_a_lost_segment_tells_nothing_of_the_path() {
+    // Captured at the server, 1 ms away: 100 is lost on the way here, and comes again 40 ms later.
+    let mut scene = opened();
+    scene.told.samples.clear();
+    scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
+    scene.see(100, Client, stamped(data(120, 10, 500), 1100, 5000));
+    scene.see(140, Client, stamped(data(100, 10, 500), 1140, 5000));
+    scene.see(141, Server, stamped(data(500, 0, 130), 5111, 1140));
+    assert_eq!(scene.told.by(Acknowledgement), []);
+    assert_eq!(scene.told.by(Echo), [(Half::Server, 1, Bare)]);
+    // Captured at the client: all passed, and the first once more.
+    let mut scene = opened();
+    scene.told.samples.clear();
+    for seq in [100, 110, 120] {
+        scene.see(100, Client, stamped(data(seq, 10, 500), 1100, 5000));
+    }
+    scene.see(140, Client, stamped(data(100, 10, 500), 1140, 5000));
+    scene.see(170, Server, stamped(data(500, 0, 130), 5111, 1140));
+    assert_eq!(scene.told.by(Acknowledgement), []);
+    assert_eq!(scene.told.by(Echo), [(Half::Server, 30, Bare)]);
+    // What follows is measured again.
+    scene.see(200, Client, stamped(data(130, 10, 500), 1200, 5111));
+    scene.see(230, Server, stamped(data(500, 0, 140), 5200, 1200));
+    assert_eq!(scene.told.by(Acknowledgement), [(Half::Server, 30, Bare)]);
+}
+
+#[test]
+fn what_fills_a_gap_was_sent_again_if_its_stamp_is_newer_than_that_of_what_passed_instead() {
+    let events = |stamp| {
+        let mut scene = opened();
+        scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
+        // New data goes out in the same millisecond as what is sent again.
+        scene.see(140, Client, stamped(data(120, 10, 500), 1140, 5000));
+        scene.see(140, Client, stamped(data(100, 10, 500), stamp, 5000));
+        scene.told.events
+    };
+    let gap = (Client, Event::Gap);
+    assert_eq!(events(1140), [gap, (Client, Event::Retransmission)]);
+    assert_eq!(events(1099), [gap, (Client, Event::OutOfOrder)]);
 }

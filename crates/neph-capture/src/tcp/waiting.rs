@@ -154,11 +154,33 @@ impl Waiting {
         (first.load.0 | second.load.0) & Load::ANYTHING != 0 || self.far.capacity() > 0
     }
 
-    /// The segment whose last byte `ack` acknowledges, unless it was sent again; all before it are
-    /// answered too.
+    /// The segment whose last byte `ack` acknowledges, unless it was sent again, or had to wait at the
+    /// receiver for another that was: all before it are answered too, and one of them passed later
+    /// or once more.
     pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
-        let last = self.answered(Load::ACKNOWLEDGEMENT, |one| !one.end.is_after(ack));
-        last.filter(|last| last.end == ack && !last.is_again())
+        let (mut filled, mut again, mut waited) = (None, false, false);
+        let last = self.answered(Load::ACKNOWLEDGEMENT, |one| {
+            let is_answered = !one.end.is_after(ack);
+            if is_answered {
+                waited = again || filled > Some(one.at);
+                filled = filled.max(Some(one.at));
+                again |= one.is_again();
+            }
+            is_answered
+        });
+        last.filter(|last| last.end == ack && !last.is_again() && !waited)
+    }
+
+    /// Of what lies behind `end` and awaits its acknowledgement the oldest time stamp, and when the
+    /// first of it passed.
+    pub(super) fn beyond(&self, end: Serial) -> Option<(Serial, Wall)> {
+        let is_beyond =
+            |one: &&Awaiting| one.awaits(Load::ACKNOWLEDGEMENT) && !end.is_after(one.seq);
+        let beyond = self.all().filter(is_beyond);
+        beyond.map(|one| (one.value, one.at)).reduce(|first, one| {
+            let is_older = first.0.is_after(one.0);
+            (if is_older { one.0 } else { first.0 }, first.1.min(one.1))
+        })
     }
 
     /// The first segment that carried the time stamp `echo`, at its first echo, which has to
@@ -169,7 +191,7 @@ impl Waiting {
     }
 
     /// The last of those at the front of which `is` holds: they await `what` no more.
-    fn answered(&mut self, what: u32, is: impl Fn(&Awaiting) -> bool) -> Option<Awaiting> {
+    fn answered(&mut self, what: u32, mut is: impl FnMut(&Awaiting) -> bool) -> Option<Awaiting> {
         let mut answered: Option<&Awaiting> = None;
         let (front, back) = self.far.as_mut_slices();
         for part in [&mut self.near[..], front, back] {
