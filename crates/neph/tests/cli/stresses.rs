@@ -188,16 +188,30 @@ fn requests_and_replies_take_turns_and_both_count() {
 fn a_stream_has_its_rate_and_tells_what_came_back() {
     let there = Reflecting::start();
     let (status, rows) = traffic(&there.address, "stream TARGET --rate 1450kbit/s -w 2s");
-    assert_eq!((status, rows.len()), (0, 1), "{rows:?}");
+    assert_eq!(rows.len(), 1, "{rows:?}");
     let row = &rows[0];
     let frames = number(row, "frames");
     // A machine that stands still leaves frames out.
     assert!((1..=50).contains(&frames), "{row}");
+    assert_eq!(frames + number(row, "left_out_frames"), 50, "{row}");
+    assert!(status == 0 || frames < 50, "{row}");
     let bytes = number(row, "sent_bytes");
     assert!(frames < 50 || bytes >= 1_450_000 / 8 * 2, "{row}");
     let packets = ["sent_packets", "received_packets", "back_packets"];
     let [sent, received, back] = packets.map(|name| number(row, name));
     assert!(sent >= received && received >= back && back > 0, "{row}");
+}
+
+#[test]
+fn a_stream_that_did_not_hold_its_rate_ends_with_its_time_and_says_so() {
+    let there = Reflecting::start();
+    let words = ["stress", "stream", &there.address, "--rate", "100Gbit/s"];
+    let ran = neph(words.into_iter().chain(["-w", "500ms", "--format", "json"]));
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(ran.err.contains("100 % was asked"), "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let frames = ["frames", "left_out_frames"].map(|name| number(&told[0], name));
+    assert_eq!(frames, [0, 13], "{told}");
 }
 
 #[test]
