@@ -1,6 +1,8 @@
 //! The command line from outside: bad input, what is listed, shown, exported and imported, and
 //! the edges. The program runs as its users run it.
 
+#[path = "cli/clock_peers.rs"]
+mod clock_peers;
 #[path = "cli/clocks.rs"]
 mod clocks;
 #[path = "cli/cues.rs"]

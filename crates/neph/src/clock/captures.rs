@@ -70,6 +70,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         mean: formula.mean.mean(),
         round_trip: formula.shortest,
         n: fit.n as u64,
+        is_old: false,
     };
     for fit in &course.fits {
         telling.row(&row(fit))?;
