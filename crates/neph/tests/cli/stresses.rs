@@ -37,6 +37,12 @@ fn what_cannot_be_is_a_usage_error() {
             "stress", "cpu", "--target", target, "--cpus", cpus, "-w", "24h",
         ]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        let why = if cpus == "0" {
+            "from 1% to 100%"
+        } else {
+            "may be used"
+        };
+        assert!(ran.err.contains(why), "{}", ran.err);
     }
 }
 
@@ -224,4 +230,12 @@ fn traffic_to_nobody_ends_by_itself_and_says_so() {
     }
     let ran = neph(["stress", "flow", "127.0.0.1", "--rate", "0bit/s"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
+}
+
+#[test]
+fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
+    let many = ["stress", "cpu", "--target", "100%", "--cores", "256"];
+    let ran = neph(many.into_iter().chain(["-w", "1s"]));
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert_eq!(ran.err.matches("was asked").count(), 1, "{}", ran.err);
 }
