@@ -1,7 +1,10 @@
 //! `neph stress` at the command line.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Child;
+use std::thread;
 
 use serde_json::Value;
 
@@ -228,6 +231,9 @@ fn traffic_to_nobody_ends_by_itself_and_says_so() {
         assert_eq!(ran.status, 1, "{kind}: {}", ran.err);
         assert!(ran.err.contains(&gone), "{kind}: {}", ran.err);
     }
+    let ran = neph(["stress", "flow", "127.0.0.1", "--capacity", "50Mbit/s"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("needs --rate max"), "{}", ran.err);
     let ran = neph(["stress", "flow", "127.0.0.1", "--rate", "0bit/s"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
 }
@@ -238,4 +244,22 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
     let ran = neph(many.into_iter().chain(["-w", "1s"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert_eq!(ran.err.matches("was asked").count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn a_server_that_is_no_reflector_is_told_to_be_none_without_a_table() {
+    let there = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = there.local_addr().expect("an address").to_string();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = there.accept().expect("a connection");
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .expect("room");
+        // Until it goes, which may be by a reset: closed at once, its hello would meet one.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let ran = neph(["stress", "flow", &address, "-w", "1s"]);
+    server.join().expect("it ends");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("is no neph reflect"), "{}", ran.err);
 }
