@@ -4,7 +4,7 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{EventKind, ProbeKind, Span, Tally};
+use neph_model::{EventKind, Span, Tally};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, TargetError, anchor};
 use neph_stats::ClockNature;
 
@@ -63,7 +63,13 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
 
 /// The flow that is asked for.
 fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
-    let target = if peer.contains("://") {
+    let target = if let Some((scheme, rest)) = peer.split_once("://") {
+        if scheme != "udp" {
+            return Err(Failure::Usage(format!(
+                "target '{peer}': clocks are compared over UDP; write udp://{rest}, or {rest} for the \
+                 port of neph reflect"
+            )));
+        }
         Target::parse(peer).map_err(Failure::usage)?
     } else {
         // The port of ours, where none is named; STAMP's own is 862.
@@ -75,12 +81,6 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         let host = neph_probe::bracketed(typed.host());
         Target::parse(&format!("udp://{host}:{port}")).map_err(Failure::usage)?
     };
-    if target.kind() != ProbeKind::Udp {
-        return Err(Failure::Usage(format!(
-            "{target}: clocks are compared over UDP; write udp://{}",
-            target.host()
-        )));
-    }
     let address = target
         .resolve(args.ip.version())
         .map_err(|error| match error {
@@ -209,8 +209,13 @@ impl Live<'_> {
         let (Ok(course), Some(row)) = (course, row) else {
             let why = self.refused.as_deref().unwrap_or("no reply came");
             self.telling.nothing()?;
+            let key = match (&self.refused, &self.args.stamp_key) {
+                (None, Some(_)) => ", or if it runs, with the --stamp-key of here",
+                (None, None) => ", or if it runs with a --stamp-key, give that here",
+                (Some(_), _) => "",
+            };
             output::say(&format!(
-                "neph clock: nobody answers at {name}: {why}; start neph reflect there"
+                "neph clock: nobody answers at {name}: {why}; start neph reflect there{key}"
             ));
             return Ok(false);
         };

@@ -124,6 +124,44 @@ fn nobody_there_is_told() {
     assert_eq!(document(&ran.out)["summary"], Value::Null);
 }
 
+#[test]
+fn a_peer_that_takes_another_key_may_be_silent_for_that() {
+    let reflector = reflector();
+    let peer = reflector.address().to_string();
+    let some = [
+        "clock",
+        &peer,
+        "-n",
+        "1",
+        "-i",
+        "10ms",
+        "--stamp-key",
+        "xyz",
+    ];
+    let ran = neph(some);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.err.contains("with the --stamp-key of here"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_figure_that_never_came_leaves_its_place_as_it_was() {
+    let place = Place::empty();
+    for before in [None, Some("mine")] {
+        let figure = place.path("offset.svg");
+        if let Some(text) = before {
+            fs::write(&figure, text).expect("a file");
+        }
+        let path = figure.display().to_string();
+        let ran = neph(["clock", "127.0.0.1:9", "-n", "1", "--figure", &path]);
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        assert_eq!(fs::read_to_string(&figure).ok().as_deref(), before);
+    }
+}
+
 /// A capture of raw IPv4 in nanoseconds.
 struct Capture(Vec<(i64, Vec<u8>)>);
 
@@ -260,6 +298,7 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
     one.write(Path::new(&alone));
     for (there, why) in [
         (&none, "no packet of"),
+        (&files[0], "one file twice"),
         (&alone, "one direction only"),
         (&"/nowhere.pcap".to_owned(), "/nowhere.pcap"),
     ] {
@@ -274,6 +313,11 @@ fn what_cannot_be_meant_is_refused() {
     for (arguments, why) in [
         (&["clock"][..], "PEER"),
         (&["clock", "tcp://h:1"], "udp://"),
+        (&["clock", "tcp://h"], "write udp://h"),
+        (
+            &["clock", "h", "--figure", "/nonexist/x.svg"],
+            "make the folder /nonexist",
+        ),
         (&["clock", "h", "--figure", "offset.bmp"], ".svg"),
         (&["clock", "h", "-i", "1us"], "100us"),
         (&["clock", "h", "--wander", "3000"], "1000 ppm"),
