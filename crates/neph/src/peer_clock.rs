@@ -13,7 +13,7 @@ pub(crate) const DOUBT: i64 = 250;
 const STRETCH: i64 = 10_000_000;
 
 /// The raw clocks of a peer and of ours.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PeerClock {
     nature: ClockNature,
     kept: KeptLimits,

@@ -40,7 +40,7 @@ pub(crate) fn positive_span(text: &str) -> Result<Span, String> {
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let percent = match text.parse() {
         Ok(percent) => percent,
-        Err(_) => parse_percent(text).map_err(|fault| sentence(&fault))?,
+        Err(_) => parse_percent(text).unwrap_or(f64::NAN),
     };
     if (1.0..=100.0).contains(&percent) {
         return Ok(percent / 100.0);

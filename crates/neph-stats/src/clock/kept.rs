@@ -13,7 +13,7 @@ const FRESH: i64 = 300 * SECOND;
 const MORE: usize = 8_192;
 
 /// Limits of both kinds, ascending in time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct KeptLimits {
     /// One limit of each kind is kept in so long, while it is fresh.
     stretch: i64,

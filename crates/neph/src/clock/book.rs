@@ -2,7 +2,9 @@
 //!
 //! Owns bringing stamps, limits and wall clocks together. Does no input or output and reads no clock.
 
-use neph_model::{Anchor, Instant, Message, Own, Peer, Span, Wall, WallCourse, WallStep};
+use std::collections::BTreeMap;
+
+use neph_model::{Anchor, Instant, Message, Own, Peer, Seq, Span, Wall, WallCourse, WallStep};
 use neph_stats::{ClockFit, ClockNature, FourStamps, MeanOffset};
 
 use crate::peer_clock::{DOUBT, PeerClock};
@@ -11,7 +13,7 @@ use crate::peer_clock::{DOUBT, PeerClock};
 const SAME: Span = Span::from_nanos(10);
 
 /// Everything that was exchanged with a peer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Book {
     pub(super) raw: PeerClock,
     own: WallCourse<Own>,
@@ -28,6 +30,9 @@ pub(super) struct Book {
     pub(super) dots: Dots,
     pub(super) raw_dots: Dots,
     pub(super) steps: Vec<Step>,
+    /// Exchanges that were answered and are not over: messages are told in order, and the one that waits
+    /// for its timeout holds up all behind it.
+    answered: BTreeMap<Seq, Message>,
 }
 
 /// A wall clock was set, on either side.
@@ -64,6 +69,7 @@ impl Book {
             dots: Dots::default(),
             raw_dots: Dots::default(),
             steps: Vec::new(),
+            answered: BTreeMap::new(),
         }
     }
 
@@ -79,8 +85,23 @@ impl Book {
         }
     }
 
+    /// An exchange that was answered; better stamps may follow when it is over.
+    pub(super) fn answered(&mut self, message: &Message) {
+        self.answered.insert(message.seq, *message);
+    }
+
+    /// Everything that is known now, with what was answered and is not over.
+    pub(super) fn so_far(&self) -> Self {
+        let mut all = self.clone();
+        for message in std::mem::take(&mut all.answered).values() {
+            all.message(message);
+        }
+        all
+    }
+
     /// An exchange that is over; whether it had all four stamps.
     pub(super) fn message(&mut self, message: &Message) -> bool {
+        self.answered.remove(&message.seq);
         let Some(stamps) = self.raw.message(&message.marks) else {
             return false;
         };

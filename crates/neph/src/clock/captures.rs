@@ -29,6 +29,7 @@ const ROWS: i64 = 10;
 /// Reads both and tells.
 pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref())?;
+    refuse_twice(here, there)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut meeting = Meeting::default();
     packets(("clock", here), &stop, |at, _, packet| {
@@ -70,6 +71,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         mean: formula.mean.mean(),
         round_trip: formula.shortest,
         n: fit.n as u64,
+        is_old: false,
     };
     for fit in &course.fits {
         telling.row(&row(fit))?;
@@ -142,6 +144,18 @@ impl Formula {
             formula.shortest = Some(shortest);
         }
         formula
+    }
+}
+
+/// One file has one clock. What cannot be found is told where it is read.
+fn refuse_twice(here: &Path, there: &Path) -> Result<(), Failure> {
+    match (here.canonicalize(), there.canonicalize()) {
+        (Ok(one), Ok(other)) if one == other && one.is_file() => Err(Failure::Usage(format!(
+            "--captures {} {}: that is one file twice; give the captures of both ends",
+            here.display(),
+            there.display()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The offset over time as a figure: which clocks, and where it is written.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use neph_report::{ClockDrawing, ClockLine, ClockMoment, Figure, clock_course, pdf, png, svg};
@@ -9,20 +10,36 @@ use neph_stats::ClockFit;
 use super::book::{Book, Dots};
 use super::course::Course;
 use crate::exit::Failure;
-use crate::output;
+use crate::{output, sink};
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
 const SCALE: f64 = 2.0;
 
-/// Refuses a file name that tells no format, before anything is measured.
+/// Refuses a file name that tells no format and a file that cannot be written, before anything is
+/// measured. Leaves nothing there, and what is there as it is.
 pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
-    match ending(path) {
-        Some("svg" | "png" | "pdf") => Ok(()),
-        _ => Err(Failure::Usage(format!(
+    if !matches!(ending(path), Some("svg" | "png" | "pdf")) {
+        return Err(Failure::Usage(format!(
             "--figure {}: a name that ends in .svg, .png or .pdf is needed",
             path.display()
-        ))),
+        )));
+    }
+    let refused = |error| Failure::Usage(format!("--figure: {}", sink::unwritable(path, &error)));
+    match File::create_new(path) {
+        Ok(_) => fs::remove_file(path).map_err(refused),
+        // Whoever waits for the end of a pipe must not see one now.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::metadata(path) {
+            Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
+            _ => OpenOptions::new().write(true).open(path).map(drop).or_else(
+                // A link to what is not there yet: its end is told by writing.
+                |error| match error.kind() {
+                    ErrorKind::NotFound => Ok(()),
+                    _ => Err(refused(error)),
+                },
+            ),
+        },
+        Err(error) => Err(refused(error)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{EventKind, ProbeKind, Span, Tally};
+use neph_model::{EventKind, Span, Tally};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, TargetError, anchor};
 use neph_stats::ClockNature;
 
@@ -43,6 +43,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
         telling: Telling::new(args),
         began: neph_probe::now().nanos(),
         told: 0,
+        told_exchanges: 0,
         steps_told: 0,
         refused: None,
         tally: Tally::default(),
@@ -62,7 +63,13 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
 
 /// The flow that is asked for.
 fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
-    let target = if peer.contains("://") {
+    let target = if let Some((scheme, rest)) = peer.split_once("://") {
+        if scheme != "udp" {
+            return Err(Failure::Usage(format!(
+                "target '{peer}': clocks are compared over UDP; write udp://{rest}, or {rest} for the \
+                 port of neph reflect"
+            )));
+        }
         Target::parse(peer).map_err(Failure::usage)?
     } else {
         // The port of ours, where none is named; STAMP's own is 862.
@@ -74,12 +81,6 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         let host = neph_probe::bracketed(typed.host());
         Target::parse(&format!("udp://{host}:{port}")).map_err(Failure::usage)?
     };
-    if target.kind() != ProbeKind::Udp {
-        return Err(Failure::Usage(format!(
-            "{target}: clocks are compared over UDP; write udp://{}",
-            target.host()
-        )));
-    }
     let address = target
         .resolve(args.ip.version())
         .map_err(|error| match error {
@@ -110,8 +111,9 @@ struct Live<'a> {
     telling: Telling<'a>,
     /// On our raw clock, as all times here.
     began: i64,
-    /// Lines that were due.
+    /// Lines that were due, and the exchanges of which the last one told.
     told: i64,
+    told_exchanges: u64,
     steps_told: usize,
     /// Why nobody answers, as far as it was told.
     refused: Option<String>,
@@ -140,7 +142,10 @@ impl Live<'_> {
         loop {
             match flow.reports().try_recv() {
                 // Our own two clocks are read as near to each exchange as it is heard of.
-                Ok(Report::Reply(_)) => self.book.anchor(anchor()),
+                Ok(Report::Reply(message)) => {
+                    self.book.anchor(anchor());
+                    self.book.answered(&message);
+                }
                 Ok(Report::Message(message)) => {
                     self.book.anchor(anchor());
                     self.book.message(&message);
@@ -165,27 +170,32 @@ impl Live<'_> {
             self.telling.step(&Whose::wall(step), self.began)?;
         }
         let every = self.args.every.unwrap_or(EVERY).nanos();
-        let due = (neph_probe::now().nanos() - self.began) / every;
+        let now = neph_probe::now().nanos();
+        let due = (now - self.began) / every;
         if due > self.told {
             self.told = due;
-            if let Some(row) = self.row() {
-                self.telling.row(&row)?;
+            let known = self.book.so_far();
+            let is_old = known.exchanges == self.told_exchanges;
+            self.told_exchanges = known.exchanges;
+            let at = if is_old { Some(now) } else { known.latest };
+            if let Some(row) = at.and_then(|at| self.row(&known, at)) {
+                self.telling.row(&Row { is_old, ..row })?;
             }
         }
         Ok(())
     }
 
-    /// The clocks as of the latest exchange.
-    fn row(&self) -> Option<Row> {
-        let at = self.book.latest?;
-        let reading = self.book.reading(at)?;
+    /// The clocks at a moment.
+    fn row(&self, book: &Book, at: i64) -> Option<Row> {
+        let reading = book.reading(at)?;
         Some(Row {
             since: Span::from_nanos(at - self.began),
             fit: reading.raw,
             wall: reading.wall,
-            mean: self.book.wall_mean.mean(),
-            round_trip: self.book.shortest,
-            n: self.book.exchanges,
+            mean: book.wall_mean.mean(),
+            round_trip: book.shortest,
+            n: book.exchanges,
+            is_old: false,
         })
     }
 
@@ -193,13 +203,19 @@ impl Live<'_> {
     fn finish(mut self, name: &str) -> Result<bool, Failure> {
         self.tell()?;
         let every = self.args.every.unwrap_or(EVERY).nanos();
-        let (book, row) = (&self.book, self.row());
+        let book = &self.book;
+        let row = book.latest.and_then(|at| self.row(book, at));
         let course = Course::of(book.raw.limits(), book.raw.nature(), every);
         let (Ok(course), Some(row)) = (course, row) else {
             let why = self.refused.as_deref().unwrap_or("no reply came");
             self.telling.nothing()?;
+            let key = match (&self.refused, &self.args.stamp_key) {
+                (None, Some(_)) => ", or if it runs, with the --stamp-key of here",
+                (None, None) => ", or if it runs with a --stamp-key, give that here",
+                (Some(_), _) => "",
+            };
             output::say(&format!(
-                "neph clock: nobody answers at {name}: {why}; start neph reflect there"
+                "neph clock: nobody answers at {name}: {why}; start neph reflect there{key}"
             ));
             return Ok(false);
         };

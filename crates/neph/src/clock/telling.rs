@@ -33,6 +33,9 @@ pub(super) struct Row {
     pub(super) round_trip: Option<i64>,
     /// Exchanges so far, or packets.
     pub(super) n: u64,
+    /// None of them since the line before: what is told is of the last one, with the doubt that has
+    /// grown since.
+    pub(super) is_old: bool,
 }
 
 impl Row {
@@ -59,6 +62,12 @@ impl Row {
         value["n"] = self.n.into();
         value
     }
+
+    fn line(&self) -> Value {
+        let mut value = self.json();
+        value["nothing_new"] = self.is_old.into();
+        value
+    }
 }
 
 impl<'a> Telling<'a> {
@@ -82,8 +91,8 @@ impl<'a> Telling<'a> {
 
     pub(super) fn row(&mut self, row: &Row) -> io::Result<()> {
         match self.args.format {
-            Format::Json => self.rows.push(row.json()),
-            Format::Ndjson => writeln!(self.out, "{}", row.json())?,
+            Format::Json => self.rows.push(row.line()),
+            Format::Ndjson => writeln!(self.out, "{}", row.line())?,
             Format::Text => self.line(row)?,
         }
         self.out.flush()
@@ -119,7 +128,8 @@ impl<'a> Telling<'a> {
             .round_trip
             .map(|trip| Span::from_nanos(trip).to_string());
         let trip = trip.unwrap_or_else(|| "-".to_owned());
-        writeln!(self.out, "  {trip:>10}  {:>8}", row.n)
+        let old = if row.is_old { "  nothing new" } else { "" };
+        writeln!(self.out, "  {trip:>10}  {:>8}{old}", row.n)
     }
 
     /// A step that was seen just now.

@@ -11,9 +11,16 @@ use crate::value;
 
 /// Where `host[:port]` is; the reflector's port unless one is named.
 pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
+    let why = "write host[:port], where neph reflect answers";
+    if text.contains("://") {
+        return Err(Failure::Usage(format!(
+            "target '{text}': neph stress takes no scheme, flow goes over TCP and stream over UDP; {why}"
+        )));
+    }
     let typed = Target::parse(&format!("http://{text}")).map_err(|error| {
-        let why = "write host[:port], where neph reflect answers";
-        Failure::usage(format!("{error}; {why}"))
+        // The scheme is ours, nobody typed it.
+        let error = error.to_string().replace("http://", "");
+        Failure::Usage(format!("{error}; {why}"))
     })?;
     let has_port = text.rsplit_once(':').is_some_and(|(host, port)| {
         port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
@@ -58,6 +65,16 @@ mod tests {
         assert_eq!(at("[::1]").as_deref(), Some("[::1]:8080"));
         assert_eq!(at("[::1]:9").as_deref(), Some("[::1]:9"));
         assert!(at("127.0.0.1:http").is_none());
+        for wrong in ["127.0.0.1:http", "udp://127.0.0.1"] {
+            let Err(Failure::Usage(why)) = address(wrong) else {
+                panic!("{wrong}")
+            };
+            assert!(why.contains(&format!("'{wrong}'")), "{why}");
+            assert!(
+                why.contains("write host[:port]") && !why.contains("http://"),
+                "{why}"
+            );
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::output;
 pub(crate) const WORKS: &str = "neph stress: it works";
 
 /// Whether it is to be said.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub(super) struct Announce {
     /// Say on standard error when the load works: each core at its target, an answer on each
     /// connection

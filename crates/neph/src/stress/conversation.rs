@@ -14,7 +14,9 @@ use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp;
 use neph_wire::echo::{REQUEST_MIN, Request};
-use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame};
+use neph_wire::frame::{
+    FrameError, HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame,
+};
 
 use super::announce::Beginning;
 use super::pace::Pace;
@@ -91,7 +93,12 @@ fn greet(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
         .and_then(|()| stream.write_all(&hello))
         .and_then(|()| stream.read_exact(&mut told))
         .map_err(|error| format!("it is no neph reflect, or does not answer: {error}"))?;
-    let told = HelloReply::decode(&told).map_err(|error| error.to_string())?;
+    let told = HelloReply::decode(&told).map_err(|error| match error {
+        FrameError::Magic(_) => {
+            "it answers, but is no neph reflect: name the port of one".to_owned()
+        }
+        other => other.to_string(),
+    })?;
     if let Status::Refused(refusal) = told.status {
         return Err(refusal.to_string());
     }

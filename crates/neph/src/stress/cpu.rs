@@ -1,5 +1,6 @@
 //! `neph stress cpu`: threads that hash, each for a share of the time by its own CPU clock.
 
+use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::thread;
@@ -66,11 +67,6 @@ impl Worked {
     fn percent(&self) -> f64 {
         100.0 * self.busy.nanos() as f64 / self.lasted.nanos().max(1) as f64
     }
-
-    fn name(&self) -> String {
-        self.cpu
-            .map_or_else(|| "any".to_owned(), |cpu| cpu.to_string())
-    }
 }
 
 /// Makes the load until its time is over or ctrl-C, and tells what was held.
@@ -106,20 +102,44 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }
-    for one in &missed {
-        output::say(&format!(
-            "neph stress: CPU {} worked {:.1} % of the time, {:.0} % was asked: somebody else had it, \
-             or a limit holds here",
-            one.name(),
-            one.percent(),
-            args.target * 100.0
-        ));
+    if args.cpus.is_empty() {
+        say_missed(&missed, args);
+    } else {
+        for one in &missed {
+            say_missed(&[one], args);
+        }
     }
     Ok(if missed.is_empty() {
         Outcome::Done
     } else {
         Outcome::Nothing
     })
+}
+
+/// Says of these threads together that they did not hold the load; nothing of none.
+fn say_missed(missed: &[&Worked], args: &Args) {
+    let percents = missed.iter().map(|one| one.percent());
+    let ends = percents
+        .clone()
+        .reduce(f64::min)
+        .zip(percents.reduce(f64::max));
+    let Some((least, most)) = ends else { return };
+    let who = match missed {
+        [one] => one
+            .cpu
+            .map_or_else(|| "a thread".to_owned(), |cpu| format!("CPU {cpu}")),
+        many => format!("{} threads", many.len()),
+    };
+    let worked = if missed.len() == 1 {
+        format!("{least:.1}")
+    } else {
+        format!("{least:.1} to {most:.1}")
+    };
+    output::say(&format!(
+        "neph stress: {who} worked {worked} % of the time, {:.0} % was asked: somebody else had it, \
+         or a limit holds here",
+        args.target * 100.0
+    ));
 }
 
 /// Whether a thread can be on each of these CPUs: before one of them works for hours beside another
@@ -131,7 +151,18 @@ fn try_pins(cpus: &[usize]) -> Result<(), Failure> {
 }
 
 fn pin_to(cpu: usize) -> Result<(), Failure> {
-    sched::pin_to_cpus(&[cpu]).map_err(|error| Failure::usage(format!("--cpus {cpu}: {error}")))
+    sched::pin_to_cpus(&[cpu]).map_err(|error| {
+        let there = usable().map_or_else(String::new, |cpus| format!("; {cpus} may be used"));
+        Failure::Usage(format!("--cpus {cpu}: {error}{there}"))
+    })
+}
+
+/// The CPUs that this process may use, as the kernel writes them: `0-3`.
+fn usable() -> Option<String> {
+    let told = fs::read_to_string("/proc/self/status").ok()?;
+    let mut lines = told.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
 }
 
 /// One thread's work.

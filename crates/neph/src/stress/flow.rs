@@ -45,6 +45,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64", requires = "reply")]
     request: ByteSize,
     /// What the link carries that all flows go through: tells how many more like these share it
+    /// (with --rate max)
     #[arg(long, value_name = "RATE", value_parser = aim::some_rate, conflicts_with = "reply")]
     capacity: Option<BitRate>,
     /// Stop after this long
@@ -60,6 +61,12 @@ pub(super) struct Args {
 
 impl Args {
     fn subject(&self) -> Result<Subject, Failure> {
+        if let (Some(_), Some(rate)) = (self.capacity, self.rate.0) {
+            return Err(Failure::Usage(format!(
+                "--capacity needs --rate max: flows that are held at {rate} by their own limit tell \
+                 nothing of others"
+            )));
+        }
         let each = |rate: BitRate| BitRate((rate.bits_per_second() / u64::from(self.flows)).max(1));
         let rate = self.rate.0.map(each);
         let piece = rate.map_or(PIECES.1, |rate| {
@@ -92,6 +99,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let flows = usize::from(args.flows);
     let beginning = Beginning::of(&args.announce, flows);
     let all = all(&subject, flows, (&beginning, &stop));
+    // Where no flow began, a table of zeros tells nothing; a document is one all the same.
+    let is_told = args.format != Format::Text || all.iter().any(Result::is_ok);
     let mut whole = true;
     let mut carried = Vec::with_capacity(all.len());
     for (number, flow) in all.into_iter().enumerate() {
@@ -106,7 +115,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         carried.push(flow.unwrap_or_default());
     }
-    tell(&carried, args)?;
+    if is_told {
+        tell(&carried, args)?;
+    }
     if let Some(capacity) = args.capacity {
         output::say(&others(capacity, &carried));
     }

@@ -19,6 +19,7 @@ use neph_wire::stamp::{
 };
 
 use super::announce::{Announce, Beginning};
+use super::cpu::HELD;
 use super::telling::{rate, received_rate};
 use super::{aim, video};
 use crate::exit::{Failure, Outcome};
@@ -36,7 +37,8 @@ const LARGEST: usize = 1 << 16;
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 it was sent and some came back, 1 nobody answered, 2 usage, 130 interrupted (with what was sent)."
+Exit status: 0 it was sent within 3 points of its rate and some came back, 1 it was not or nobody answered, \
+2 usage, 130 interrupted (with what was sent)."
 )]
 pub(super) struct Args {
     /// The reflector that receives it, and sends it back
@@ -58,7 +60,11 @@ pub(super) struct Args {
 /// What was sent, and what became of it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Streamed {
+    /// Frames that were sent whole.
     frames: u64,
+    /// Frames whose time came, and their payload.
+    due: u64,
+    due_bytes: u64,
     packets: u64,
     bytes: u64,
     /// Packets that the reflector had, as the last one that came back tells.
@@ -69,6 +75,19 @@ struct Streamed {
     /// Packets that this host did not send.
     refused: u64,
     lasted: Span,
+}
+
+impl Streamed {
+    /// Frames whose time passed before they were sent whole.
+    fn left_out(&self) -> u64 {
+        self.due - self.frames
+    }
+
+    /// How much of what was due was sent, percent.
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    fn percent(&self) -> f64 {
+        100.0 * self.bytes as f64 / self.due_bytes.max(1) as f64
+    }
 }
 
 /// Streams until its time is over or ctrl-C, and tells what was sent.
@@ -99,6 +118,17 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         output::say(&format!(
             "neph stress: no packet came back from {address}: is neph reflect there, and does it \
              take UDP without a key?"
+        ));
+        return Ok(Outcome::Nothing);
+    }
+    let held = stream.told.percent();
+    if 100.0 - held > HELD {
+        output::say(&format!(
+            "neph stress: {held:.1} % of {} was sent, 100 % was asked; frames left out: {} of {}: \
+             somebody else had the CPU, or a limit holds here",
+            args.rate,
+            stream.told.left_out(),
+            stream.told.due
         ));
         return Ok(Outcome::Nothing);
     }
@@ -133,24 +163,46 @@ impl Stream<'_> {
     }
 
     fn send_all(&mut self, stop: &Stop) -> Result<(), Failure> {
-        let mut due = Span::ZERO;
-        while due < self.args.duration && !stop.is_set() {
-            while self.elapsed() < due && !stop.is_set() {
-                self.hear((due - self.elapsed()).min(TICK).max(Span::ZERO))?;
+        let due = |frame| video::INTERVAL.times(frame);
+        let mut frame = 0;
+        while due(frame) < self.args.duration && !stop.is_set() {
+            while self.elapsed() < due(frame) && !stop.is_set() {
+                self.hear((due(frame) - self.elapsed()).min(TICK).max(Span::ZERO))?;
             }
-            for size in video::packets(self.told.frames, self.args.rate) {
-                self.send(size)?;
+            if stop.is_set() {
+                return Ok(());
             }
-            self.told.frames += 1;
+            self.told.frames += u64::from(self.send_frame(number(frame), stop)?);
             // Who was kept from sending leaves frames out, as a player would: it sends no burst.
-            let late = (self.elapsed() - due).nanos() / video::INTERVAL.nanos();
-            due += video::INTERVAL.times(late.max(1));
+            let now = self.elapsed().min(self.args.duration);
+            let next = (now.nanos() / video::INTERVAL.nanos()).max(frame + 1);
+            self.count_due(frame, next);
+            frame = next;
         }
-        let end = RawNanos(self.began + due.min(self.args.duration).nanos());
         if !stop.is_set() {
+            let end = RawNanos(self.began + self.args.duration.nanos());
             clock::sleep_until(end, clock::Spin::NONE);
         }
         Ok(())
+    }
+
+    /// Sends one frame; whether all of it, before the end of the time and before it was stopped.
+    fn send_frame(&mut self, frame: u64, stop: &Stop) -> Result<bool, Failure> {
+        for size in video::packets(frame, self.args.rate) {
+            // A frame of a large rate takes longer than its time.
+            if stop.is_set() || self.elapsed() >= self.args.duration {
+                return Ok(false);
+            }
+            self.send(size)?;
+        }
+        Ok(true)
+    }
+
+    /// The time of these frames came.
+    fn count_due(&mut self, from: i64, until: i64) {
+        self.told.due += number(until - from);
+        let bytes = (from..until).map(|frame| video::bytes(number(frame), self.args.rate));
+        self.told.due_bytes += bytes.sum::<u64>();
     }
 
     fn send(&mut self, size: u64) -> Result<(), Failure> {
@@ -210,10 +262,16 @@ impl Stream<'_> {
     }
 }
 
+/// Of frames, from 0 on.
+fn number(frames: i64) -> u64 {
+    u64::try_from(frames).unwrap_or(0)
+}
+
 fn tell(told: Streamed, args: &Args) -> Result<(), Failure> {
     let mut sheet = Sheet::new(&[
         Column::right("ASKED", "asked_bit_s"),
         Column::right("FRAMES", "frames"),
+        Column::right("LEFT OUT", "left_out_frames"),
         Column::right("SENT", "sent_packets"),
         Column::right("BYTES", "sent_bytes"),
         Column::right("NOT SENT", "refused_packets"),
@@ -226,6 +284,7 @@ fn tell(told: Streamed, args: &Args) -> Result<(), Failure> {
     sheet.rows.push(vec![
         rate(args.rate),
         Cell::count(told.frames),
+        Cell::count(told.left_out()),
         Cell::count(told.packets),
         Cell::new(ByteSize(told.bytes).to_string(), told.bytes),
         Cell::count(told.refused),
@@ -238,4 +297,61 @@ fn tell(told: Streamed, args: &Args) -> Result<(), Failure> {
     let mut out = output::data();
     sheet.write(args.format, &mut out)?;
     Ok(out.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Of 100 Gbit/s, of which the first frame alone takes seconds.
+    fn stream(args: &Args, to: SocketAddr) -> Stream<'_> {
+        Stream {
+            args,
+            beginning: Beginning::of(&args.announce, 1),
+            socket: open(to).expect("a socket"),
+            told: Streamed::default(),
+            buffer: vec![0; LARGEST],
+            began: clock::raw().0,
+        }
+    }
+
+    fn args(duration: Span) -> Args {
+        Args {
+            target: String::new(),
+            rate: BitRate(100_000_000_000),
+            duration,
+            format: Format::Text,
+            announce: Announce::default(),
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_time_is_heard_within_a_frame_and_what_was_left_out_is_counted() {
+        let there = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let args = args(Span::from_millis(90));
+        let mut stream = stream(&args, there.local_addr().expect("an address"));
+        stream.send_all(&Stop::new()).expect("it ends");
+        let told = stream.told;
+        assert_eq!((told.frames, told.due, told.left_out()), (0, 3, 3));
+        assert!(told.percent() < 100.0 - HELD, "{told:?}");
+    }
+
+    #[test]
+    fn a_stop_is_heard_within_a_frame() {
+        let there = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let args = args(Span::from_secs(3_600));
+        let mut stream = stream(&args, there.local_addr().expect("an address"));
+        let stop = Stop::new();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                there.recv(&mut [0; 8]).expect("the first packet");
+                stop.set();
+            });
+            stream.send_all(&stop).expect("it ends");
+        });
+        assert_eq!(stream.told.frames, 0);
+        assert!(stream.told.left_out() >= 1, "{:?}", stream.told);
+    }
 }

@@ -19,14 +19,19 @@ const PACKET: u64 = 1_200;
 
 /// The payload of each packet of the frame with this number, bytes; the last ones may be smaller.
 pub(super) fn packets(frame: u64, rate: BitRate) -> impl Iterator<Item = u64> {
+    let bytes = bytes(frame, rate);
+    let count = bytes.div_ceil(PACKET).max(1);
+    (0..count).map(move |packet| bytes * (packet + 1) / count - bytes * packet / count)
+}
+
+/// The payload of all packets of the frame with this number, bytes.
+pub(super) fn bytes(frame: u64, rate: BitRate) -> u64 {
     let second = rate.bits_per_second() / 8;
     let place = usize::try_from(frame % PARTS.len() as u64).unwrap_or_default();
     let before: u64 = PARTS.iter().take(place).sum();
     // By what was due until now, so that no byte is lost to rounding.
     let until = |parts: u64| second / WHOLE * parts + second % WHOLE * parts / WHOLE;
-    let bytes = until(before + PARTS[place]) - until(before);
-    let count = bytes.div_ceil(PACKET).max(1);
-    (0..count).map(move |packet| bytes * (packet + 1) / count - bytes * packet / count)
+    until(before + PARTS[place]) - until(before)
 }
 
 #[cfg(test)]

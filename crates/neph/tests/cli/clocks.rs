@@ -2,26 +2,22 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::Stdio;
-use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use neph_wire::stamp::{Auth, ErrorEstimate, Format, ReflectorPacket, Timestamp, decode_request};
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, command, neph, send};
 use crate::pings::reflector;
 
-const SECOND: i64 = 1_000_000_000;
+pub(crate) const SECOND: i64 = 1_000_000_000;
 const START: i64 = 1_795_000_000 * SECOND;
 
-fn document(text: &str) -> Value {
+pub(crate) fn document(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-fn number(value: &Value) -> i64 {
+pub(crate) fn number(value: &Value) -> i64 {
     value.as_i64().expect("a whole number")
 }
 
@@ -126,6 +122,44 @@ fn nobody_there_is_told() {
     assert_eq!(ran.status, 1);
     assert!(ran.err.contains("start neph reflect there"), "{}", ran.err);
     assert_eq!(document(&ran.out)["summary"], Value::Null);
+}
+
+#[test]
+fn a_peer_that_takes_another_key_may_be_silent_for_that() {
+    let reflector = reflector();
+    let peer = reflector.address().to_string();
+    let some = [
+        "clock",
+        &peer,
+        "-n",
+        "1",
+        "-i",
+        "10ms",
+        "--stamp-key",
+        "xyz",
+    ];
+    let ran = neph(some);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(
+        ran.err.contains("with the --stamp-key of here"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_figure_that_never_came_leaves_its_place_as_it_was() {
+    let place = Place::empty();
+    for before in [None, Some("mine")] {
+        let figure = place.path("offset.svg");
+        if let Some(text) = before {
+            fs::write(&figure, text).expect("a file");
+        }
+        let path = figure.display().to_string();
+        let ran = neph(["clock", "127.0.0.1:9", "-n", "1", "--figure", &path]);
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        assert_eq!(fs::read_to_string(&figure).ok().as_deref(), before);
+    }
 }
 
 /// A capture of raw IPv4 in nanoseconds.
@@ -264,6 +298,7 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
     one.write(Path::new(&alone));
     for (there, why) in [
         (&none, "no packet of"),
+        (&files[0], "one file twice"),
         (&alone, "one direction only"),
         (&"/nowhere.pcap".to_owned(), "/nowhere.pcap"),
     ] {
@@ -278,6 +313,11 @@ fn what_cannot_be_meant_is_refused() {
     for (arguments, why) in [
         (&["clock"][..], "PEER"),
         (&["clock", "tcp://h:1"], "udp://"),
+        (&["clock", "tcp://h"], "write udp://h"),
+        (
+            &["clock", "h", "--figure", "/nonexist/x.svg"],
+            "make the folder /nonexist",
+        ),
         (&["clock", "h", "--figure", "offset.bmp"], ".svg"),
         (&["clock", "h", "-i", "1us"], "100us"),
         (&["clock", "h", "--wander", "3000"], "1000 ppm"),
@@ -290,57 +330,4 @@ fn what_cannot_be_meant_is_refused() {
         assert_eq!(ran.status, 2, "{arguments:?}");
         assert!(ran.err.contains(why), "{arguments:?}: {}", ran.err);
     }
-}
-
-/// A STAMP reflector of somebody else (RFC 8762): no marks, its clock on the wall is `ahead`.
-fn stranger(ahead: i64) -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let address = socket.local_addr().expect("an address");
-    thread::spawn(move || {
-        let now = || {
-            let since = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .expect("after 1970");
-            let nanos = i64::try_from(since.as_nanos()).expect("before 2262");
-            Timestamp::from_unix(nanos + ahead, Format::Ntp).expect("in this era")
-        };
-        let mut buffer = [0; 2_048];
-        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-            let receive = now();
-            let request = decode_request(&buffer[..length], Auth::Open)
-                .expect("STAMP")
-                .packet;
-            let reply = ReflectorPacket {
-                seq: request.seq,
-                timestamp: now(),
-                error: ErrorEstimate::from_nanos(1_000, Format::Ntp),
-                ssid: request.ssid,
-                receive,
-                sender_seq: request.seq,
-                sender_timestamp: request.timestamp,
-                sender_error: request.error,
-                sender_ttl: 64,
-            };
-            let mut bytes = Vec::new();
-            reply.encode(Auth::Open, &mut bytes);
-            // Whoever went away needs no answer.
-            let _ = socket.send_to(&bytes, from);
-        }
-    });
-    address
-}
-
-#[test]
-fn a_reflector_of_somebody_else_tells_its_wall_clock() {
-    let ahead = 90 * SECOND;
-    let peer = format!("udp://{}", stranger(ahead));
-    let some = ["clock", &peer, "-n", "20", "-i", "10ms"];
-    let ran = neph(some.into_iter().chain(["--format", "json"]));
-    assert_eq!(ran.status, 0, "{}", ran.err);
-    let wall = &document(&ran.out)["summary"]["wall"];
-    let off = number(&wall["offset_ns"]) - ahead;
-    assert!(off.abs() <= number(&wall["bound_ns"]), "{off}: {wall}");
-    let text = neph(some);
-    assert!(text.out.contains("wall clocks now"), "{}", text.out);
-    assert!(!text.out.contains("raw clocks now"), "{}", text.out);
 }

@@ -1,7 +1,10 @@
 //! `neph stress` at the command line.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Child;
+use std::thread;
 
 use serde_json::Value;
 
@@ -37,6 +40,12 @@ fn what_cannot_be_is_a_usage_error() {
             "stress", "cpu", "--target", target, "--cpus", cpus, "-w", "24h",
         ]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        let why = if cpus == "0" {
+            "from 1% to 100%"
+        } else {
+            "may be used"
+        };
+        assert!(ran.err.contains(why), "{}", ran.err);
     }
 }
 
@@ -238,16 +247,30 @@ fn requests_and_replies_take_turns_and_both_count() {
 fn a_stream_has_its_rate_and_tells_what_came_back() {
     let there = Reflecting::start();
     let (status, rows) = traffic(&there.address, "stream TARGET --rate 1450kbit/s -w 2s");
-    assert_eq!((status, rows.len()), (0, 1), "{rows:?}");
+    assert_eq!(rows.len(), 1, "{rows:?}");
     let row = &rows[0];
     let frames = number(row, "frames");
     // A machine that stands still leaves frames out.
     assert!((1..=50).contains(&frames), "{row}");
+    assert_eq!(frames + number(row, "left_out_frames"), 50, "{row}");
+    assert!(status == 0 || frames < 50, "{row}");
     let bytes = number(row, "sent_bytes");
     assert!(frames < 50 || bytes >= 1_450_000 / 8 * 2, "{row}");
     let packets = ["sent_packets", "received_packets", "back_packets"];
     let [sent, received, back] = packets.map(|name| number(row, name));
     assert!(sent >= received && received >= back && back > 0, "{row}");
+}
+
+#[test]
+fn a_stream_that_did_not_hold_its_rate_ends_with_its_time_and_says_so() {
+    let there = Reflecting::start();
+    let words = ["stress", "stream", &there.address, "--rate", "100Gbit/s"];
+    let ran = neph(words.into_iter().chain(["-w", "500ms", "--format", "json"]));
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert!(ran.err.contains("100 % was asked"), "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let frames = ["frames", "left_out_frames"].map(|name| number(&told[0], name));
+    assert_eq!(frames, [0, 13], "{told}");
 }
 
 #[test]
@@ -258,6 +281,35 @@ fn traffic_to_nobody_ends_by_itself_and_says_so() {
         assert_eq!(ran.status, 1, "{kind}: {}", ran.err);
         assert!(ran.err.contains(&gone), "{kind}: {}", ran.err);
     }
+    let ran = neph(["stress", "flow", "127.0.0.1", "--capacity", "50Mbit/s"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("needs --rate max"), "{}", ran.err);
     let ran = neph(["stress", "flow", "127.0.0.1", "--rate", "0bit/s"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
+}
+
+#[test]
+fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
+    let many = ["stress", "cpu", "--target", "100%", "--cores", "256"];
+    let ran = neph(many.into_iter().chain(["-w", "1s"]));
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert_eq!(ran.err.matches("was asked").count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn a_server_that_is_no_reflector_is_told_to_be_none_without_a_table() {
+    let there = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = there.local_addr().expect("an address").to_string();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = there.accept().expect("a connection");
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .expect("room");
+        // Until it goes, which may be by a reset: closed at once, its hello would meet one.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let ran = neph(["stress", "flow", &address, "-w", "1s"]);
+    server.join().expect("it ends");
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    assert!(ran.err.contains("is no neph reflect"), "{}", ran.err);
 }

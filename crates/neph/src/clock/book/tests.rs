@@ -103,6 +103,40 @@ impl Peer {
 }
 
 #[test]
+fn what_was_answered_counts_at_once_and_once_only() {
+    let mut book = Peer::QUIET.observed(3);
+    let marks = |sent: i64| {
+        let theirs = |at: i64| Instant::from_nanos(at + Peer::QUIET.raw);
+        let mut marks = Marks::intended_at(Instant::from_nanos(sent));
+        marks.app_send = Some(Instant::from_nanos(sent));
+        marks.peer.app_rx = Some(theirs(sent + 500 * MICRO));
+        marks.peer.app_tx = Some(theirs(sent + 510 * MICRO));
+        marks.app_recv = Some(Instant::from_nanos(sent + 1_010 * MICRO));
+        marks
+    };
+    // The 600th is out for long; these came after it.
+    let later = [601, 602].map(|number: u64| {
+        let sent = 60 * SECOND + i64::try_from(number).expect("small") * MILLI;
+        let mut message = Message::new(FlowIndex(0), Seq(number), marks(sent));
+        message.outcome = Outcome::Reply;
+        message
+    });
+    for message in &later {
+        book.answered(message);
+    }
+    let known = book.so_far();
+    assert_eq!((book.exchanges, known.exchanges), (600, 602));
+    assert!(known.latest > book.latest);
+    let at = known.latest.expect("a moment");
+    let fit = known.reading(at).expect("messages are around it").raw;
+    assert!((fit.offset - Peer::QUIET.raw).abs() <= fit.bound, "{fit:?}");
+    for message in &later {
+        assert!(book.message(message));
+    }
+    assert_eq!(book.so_far().exchanges, 602);
+}
+
+#[test]
 fn the_truth_lies_within_the_bound_of_every_line() {
     let mut chance = Chance(1);
     for seed in 0..40 {
