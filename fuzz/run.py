@@ -120,4 +120,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("ended; what was run until the last turn stands in executions.json")
