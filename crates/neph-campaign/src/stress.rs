@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use neph_model::BitRate;
+use neph_model::{BitRate, Scenario};
 use neph_text::{Fault, Node, Take, parse_percent, parse_rate};
 
 /// What a site does while something is measured.
@@ -61,7 +61,7 @@ pub fn exact(rate: BitRate) -> String {
 }
 
 /// What a plan writes where no load is meant, and for a rate where there is no limit.
-const NONE: &str = "none";
+const NONE: &str = Scenario::UNSTRESSED;
 const MOST: &str = "max";
 
 /// The loads that `text` asks for.

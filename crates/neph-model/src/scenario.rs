@@ -41,6 +41,28 @@ impl Scenario {
     /// The parameter that names the site that a scenario is measured from.
     pub const SITE: &'static str = "from";
 
+    /// The parameter that asks for a load at sites of the lab ...
+    const STRESS: &'static str = "stress";
+    /// ... and what it says where none is meant.
+    pub const UNSTRESSED: &'static str = "none";
+
+    /// The load that the plan itself makes meanwhile, as it writes it: `vm2 98%, vm3 98%`.
+    pub fn stress(&self) -> Option<&str> {
+        let asked = self.parameters.get(Self::STRESS).map(String::as_str);
+        asked.filter(|load| *load != Self::UNSTRESSED)
+    }
+
+    /// Whether both fix the same, the load that the plan makes meanwhile aside.
+    pub fn is_alike_but_for_stress(&self, other: &Self) -> bool {
+        let rest = |one: &Self| {
+            let mut rest = one.clone();
+            rest.parameters.remove(Self::STRESS);
+            (rest.id, rest.index) = (ScenarioId(0), 0);
+            rest
+        };
+        rest(self) == rest(other)
+    }
+
     /// The site that it is measured from, where the plan names one.
     pub fn site(&self) -> Option<&str> {
         self.parameters.get(Self::SITE).map(String::as_str)
@@ -82,6 +104,29 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_is_told_where_one_is_meant_and_makes_no_other_scenario() {
+        let scenario = |stress: &str, index: u32| Scenario {
+            id: ScenarioId(u64::from(index)),
+            index,
+            endpoint: "a".to_owned(),
+            target: "udp://192.0.2.1:8080".to_owned(),
+            probe: ProbeKind::Udp,
+            interval: Span::from_millis(10),
+            request_size: ByteSize(64),
+            response_size: ByteSize(64),
+            messages: 10,
+            parameters: [("stress".to_owned(), stress.to_owned())].into(),
+            varied: vec!["stress".to_owned()],
+        };
+        let (without, with) = (scenario("none", 0), scenario("vm2 98%", 1));
+        assert_eq!((without.stress(), with.stress()), (None, Some("vm2 98%")));
+        assert!(with.is_alike_but_for_stress(&without));
+        let mut larger = without;
+        larger.request_size = ByteSize(65);
+        assert!(!with.is_alike_but_for_stress(&larger));
+    }
 
     #[test]
     fn labels_tell_apart_what_differs() {

@@ -197,6 +197,17 @@ impl Warning {
 }
 
 impl Warning {
+    /// What to do about it in an experiment in which the plan itself makes `load`: what is part of the
+    /// experiment is not to be stopped.
+    pub fn advice_under(&self, load: Option<&str>) -> String {
+        match (self, load) {
+            (Self::SenderLate { .. } | Self::CpuSaturated { .. }, Some(load)) => format!(
+                "the plan itself makes the load {load}, so this is part of what is measured; where the load is not meant to reach the prober, keep a core free for neph, or use fewer or slower flows"
+            ),
+            _ => self.advice().to_owned(),
+        }
+    }
+
     /// Whether it says that the host was short of CPU: busy itself, or robbed by its hypervisor.
     pub const fn is_of_a_busy_host(&self) -> bool {
         matches!(

@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Trace(Box<trace::Args>),
     /// Round trips of what captures hold, without sending a packet: path and programs told apart.
     Read(read::Args),
-    /// Round trips of the TCP flows that pass an interface, live, without sending a packet.
+    /// Round trips of what passes an interface, live, without sending a packet.
     Watch(Box<watch::Args>),
     /// How far a peer's clock is from ours, and how fast they drift apart: each with its bound.
     Clock(Box<clock::Args>),

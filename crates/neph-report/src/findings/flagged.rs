@@ -8,7 +8,8 @@ use super::failed::failed;
 use super::{Finding, FindingKind, first_few, plural, real};
 use crate::{CampaignData, PlotSettings};
 
-/// The experiments with one kind of warning.
+/// The experiments with one kind of warning; those of a busy host apart in which the plan itself makes
+/// a load.
 struct Flagged<'a> {
     worst: &'a Warning,
     /// Where it was at its worst.
@@ -18,11 +19,14 @@ struct Flagged<'a> {
 }
 
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let mut kinds: BTreeMap<&'static str, Flagged<'_>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(&'static str, bool), Flagged<'_>> = BTreeMap::new();
     for scenario in data.measured(settings) {
+        let load = data.scenarios[scenario].stress();
         for (_, warning) in data.flags(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
-            let flagged = kinds.entry(warning.advice()).or_insert_with(|| Flagged {
+            let kind = warning.advice();
+            let is_planned = warning.advice_under(load) != kind;
+            let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
                 worst: warning,
                 scenario,
                 scenarios: BTreeSet::new(),
@@ -46,11 +50,11 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         };
         return vec![Finding::new(FindingKind::Flagged, "none", text.to_owned())];
     }
-    let mut kinds: Vec<(&str, Flagged<'_>)> = kinds.into_iter().collect();
-    kinds.sort_by_key(|(_, flagged)| std::cmp::Reverse(flagged.experiments));
+    let mut kinds: Vec<Flagged<'_>> = kinds.into_values().collect();
+    kinds.sort_by_key(|flagged| std::cmp::Reverse(flagged.experiments));
     kinds
-        .into_iter()
-        .map(|(advice, flagged)| sentence(data, advice, &flagged))
+        .iter()
+        .map(|flagged| sentence(data, flagged))
         .collect()
 }
 
@@ -60,7 +64,9 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
     !data.measured(settings).is_empty() && failed(data, settings).next().is_none()
 }
 
-fn sentence(data: &CampaignData, advice: &str, flagged: &Flagged<'_>) -> Finding {
+fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
+    let load = data.scenarios[flagged.scenario].stress();
+    let advice = flagged.worst.advice_under(load);
     let label = |index: &usize| data.scenarios[*index].label();
     let (fact, reason) = told(flagged.worst);
     let mut what = format!("{fact} in {}", label(&flagged.scenario));

@@ -1,7 +1,8 @@
 //! `neph read`: round trips of the flows in captures, without having sent a packet.
 //!
 //! Joins files, the table of flows and what is shown of it. Memory is bounded by the flows at a time,
-//! not by packets: what is over is written or counted, and forgotten.
+//! not by packets: what is over is written or counted, and forgotten. One exception: for JSON in one
+//! document all exchanges that are over wait until the end.
 
 pub(crate) mod conversations;
 mod exchanges;

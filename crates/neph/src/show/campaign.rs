@@ -23,7 +23,7 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
     document.table("Scenarios", "scenarios", matrix(&scenarios));
     let rows = list::experiments(store, campaign)?;
     document.table("Experiments", "experiments", rows);
-    document.table("Flags", "flags", flags(&experiments));
+    document.table("Flags", "flags", flags(&experiments, &scenarios));
     document.table("Throughput checks", "throughput", throughput(&checks));
     document.table("Traceroutes", "traceroutes", traceroutes(&routes));
     document.quote("Plan", "plan", &campaign.plan_text);
@@ -98,25 +98,33 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
     sheet
 }
 
-/// Each kind of warning once, with how many experiments have it and what to do about it.
-fn flags(experiments: &[Experiment]) -> Sheet {
+/// Each kind of warning once, with how many experiments have it and what to do about it; by load where
+/// the plan makes one and that is what to know.
+fn flags(experiments: &[Experiment], scenarios: &[Scenario]) -> Sheet {
     let mut sheet = Sheet::new(&[
         Column::right("EXPERIMENTS", "experiments"),
         Column::left("FOR EXAMPLE", "example"),
         Column::left("ADVICE", "advice"),
     ]);
-    let all = || experiments.iter().flat_map(|one| &one.warnings);
-    let mut told: Vec<&Warning> = Vec::new();
-    for warning in all() {
-        let alike = |other: &&Warning| other.advice() == warning.advice();
-        if told.iter().any(alike) {
-            continue;
+    let load = |one: &Experiment| {
+        let scenario = scenarios.iter().find(|known| known.id == one.scenario);
+        scenario.and_then(Scenario::stress)
+    };
+    let mut told: Vec<(&Warning, String, u64)> = Vec::new();
+    for one in experiments {
+        for warning in &one.warnings {
+            let advice = warning.advice_under(load(one));
+            match told.iter_mut().find(|(_, other, _)| *other == advice) {
+                Some((_, _, count)) => *count += 1,
+                None => told.push((warning, advice, 1)),
+            }
         }
-        told.push(warning);
+    }
+    for (warning, advice, count) in told {
         sheet.rows.push(vec![
-            Cell::count(all().filter(alike).count() as u64),
+            Cell::count(count),
             Cell::text(warning.to_string()),
-            Cell::text(warning.advice()),
+            Cell::text(advice),
         ]);
     }
     sheet

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use neph_flows::diamond;
-use neph_model::{Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Span, Tally};
+use neph_model::{
+    Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Scenario, Span, Tally,
+};
 use neph_store::Store;
 use serde_json::json;
 
@@ -21,6 +23,10 @@ pub(super) fn document(
 ) -> Result<Document, Failure> {
     let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
     let scenario = list::by_id(scenarios).remove(&experiment.scenario);
+    let load = scenario
+        .as_ref()
+        .and_then(Scenario::stress)
+        .map(str::to_owned);
     let label = scenario.map_or_else(|| experiment.scenario.to_string(), |known| known.label());
     let events = store.events(experiment.id).map_err(Failure::refused)?;
     let samples = store.samples(experiment.id).map_err(Failure::refused)?;
@@ -55,7 +61,7 @@ pub(super) fn document(
             document.pairs("Its routes", "routes", lacking);
         }
     }
-    document.table("Flags", "flags", flags(experiment));
+    document.table("Flags", "flags", flags(experiment, load.as_deref()));
     document.table("Events", "events", happened(&events));
     document.table("Series", "series", series(&samples));
     if let Some(known) = store.provenance(experiment.id).map_err(Failure::refused)? {
@@ -184,14 +190,16 @@ fn flows(flows: &[Flow]) -> Sheet {
     sheet
 }
 
-fn flags(experiment: &Experiment) -> Sheet {
+fn flags(experiment: &Experiment, load: Option<&str>) -> Sheet {
     let mut sheet = Sheet::new(&[
         Column::left("FLAG", "flag"),
         Column::left("ADVICE", "advice"),
     ]);
     for warning in &experiment.warnings {
         let flag = Cell::new(warning.to_string(), json!(warning));
-        sheet.rows.push(vec![flag, Cell::text(warning.advice())]);
+        sheet
+            .rows
+            .push(vec![flag, Cell::text(warning.advice_under(load))]);
     }
     sheet
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ProbeKind, Seq, Stage};
+use neph_model::{ProbeKind, Scenario, Seq, Stage};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
@@ -26,6 +26,8 @@ const LEAST_MS: f64 = 0.5;
 /// What a segment carries, in bytes: of more, the server's kernel gives out what came behind a lost
 /// segment only when that has come too.
 const SEGMENT: u64 = 1448;
+/// Where the server takes less than this share of it without the plan's load, the load does it.
+const FAR_LESS: f64 = 0.5;
 /// So many messages at least: fewer have no median.
 const MESSAGES: usize = 6;
 
@@ -94,14 +96,58 @@ fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
     kept
 }
 
+/// A server's part of a scenario's messages: the medians of its experiments.
+struct Taken<'r> {
+    parts: Vec<(&'r Run<'r>, Part)>,
+    work: f64,
+    unread: f64,
+    after: f64,
+    ratio: f64,
+}
+
+impl<'r> Taken<'r> {
+    fn of(runs: &[&'r Run<'r>]) -> Option<Self> {
+        let parts = runs.iter().filter_map(|run| Some((*run, Part::of(run)?)));
+        let parts: Vec<(&Run<'_>, Part)> = parts.collect();
+        let middle = |value: fn(&Part) -> f64| {
+            let values = parts.iter().map(|(_, part)| value(part));
+            values.collect::<Ordered>().median()
+        };
+        Some(Self {
+            work: middle(|part| part.work)?,
+            unread: middle(|part| part.unread)?,
+            after: middle(|part| part.after)?,
+            ratio: middle(Part::ratio)?,
+            parts,
+        })
+    }
+
+    fn time(&self) -> f64 {
+        self.work + self.unread
+    }
+}
+
+/// Whose doing it is that the server takes its time.
+#[derive(Clone, Copy)]
+enum Whose<'s> {
+    /// Its own: no load, or as slow without it.
+    Server,
+    /// The load's that the plan makes: without it the server takes so many milliseconds.
+    Load(&'s str, f64),
+    /// Nobody can tell: the plan measures nothing without its load.
+    Unknown(&'s str),
+}
+
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    // The same server is told of once, where it costs most.
-    let mut worst: BTreeMap<Place, Found> = BTreeMap::new();
+    // The same server is told of once, where it costs most: by itself, and under the plan's load.
+    let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
     for runs in sight.grouped(|run| run.scenario.index).into_values() {
-        let Some(found) = told(&runs) else {
+        let Some(taken) = Taken::of(&runs).filter(|taken| taken.ratio >= 1.0) else {
             continue;
         };
-        let place = runs[0].place();
+        let whose = whose(sight, runs[0], &taken);
+        let found = told(&runs, &taken, whose);
+        let place = (runs[0].place(), matches!(whose, Whose::Load(..)));
         let known = worst.get(&place);
         if known.is_none_or(|known| known.cost < found.cost) {
             worst.insert(place, found);
@@ -110,51 +156,77 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     worst.into_values().collect()
 }
 
-fn told(runs: &[&Run<'_>]) -> Option<Found> {
-    let parts: Vec<(&Run<'_>, Part)> = runs
-        .iter()
-        .filter_map(|run| Some((*run, Part::of(run)?)))
-        .collect();
-    let middle = |value: fn(&Part) -> f64| {
-        let values = parts.iter().map(|(_, part)| value(part));
-        values.collect::<Ordered>().median()
+fn whose<'s>(sight: &Sight<'_>, run: &Run<'s>, taken: &Taken<'_>) -> Whose<'s> {
+    let Some(load) = run.scenario.stress() else {
+        return Whose::Server;
     };
-    let (work, unread) = (middle(|part| part.work)?, middle(|part| part.unread)?);
-    let (after, ratio) = (middle(|part| part.after)?, middle(Part::ratio)?);
-    if ratio < 1.0 {
-        return None;
+    match Taken::of(&sight.without_load(run)) {
+        None => Whose::Unknown(load),
+        Some(calm) if calm.time() < FAR_LESS * taken.time() => Whose::Load(load, calm.time()),
+        Some(_) => Whose::Server,
     }
+}
+
+fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Whose<'_>) -> Found {
+    let parts = &taken.parts;
     let confidence = Agreement {
         noun: "experiment",
         shown: parts.iter().filter(|(_, part)| part.ratio() >= 1.0).count(),
         of: runs.len(),
-        ratio,
+        ratio: taken.ratio,
     };
-    let place = runs[0].place().endpoint;
-    let whose = if work >= unread {
+    let cause = format!(
+        "{}: the server takes {} of the {} from a request's last byte to its reply ({}; {}){}.",
+        runs[0].place().endpoint,
+        millis(taken.time()),
+        millis(taken.after),
+        percent(taken.time() / taken.after),
+        runs[0].scenario.label(),
+        reason(taken, whose),
+    );
+    let mut found = Found::new(cause, remedy(taken, whose), confidence.confidence())
+        .costing(taken.time())
+        .with("peer application", taken.work, "ms")
+        .with("peer kernel", taken.unread, "ms")
+        .with("from the last byte to the reply", taken.after, "ms");
+    if let Whose::Load(_, calm) = whose {
+        found = found.with("without the plan's load", calm, "ms");
+    }
+    for (run, part) in parts {
+        found = found.seen_at(run, &part.slowest);
+    }
+    found
+}
+
+/// Why the server takes its time, as the sentence's end.
+fn reason(taken: &Taken<'_>, whose: Whose<'_>) -> String {
+    let doing = if taken.work >= taken.unread {
         "its program works or waits for others between reading a request and answering it"
     } else {
         "its program does not come to read what has arrived"
     };
-    let cause = format!(
-        "{place}: the server takes {} of the {} from a request's last byte to its reply ({}; {}): {whose}.",
-        millis(work + unread),
-        millis(after),
-        percent((work + unread) / after),
-        runs[0].scenario.label(),
-    );
-    let remedy = if work >= unread {
+    match whose {
+        Whose::Server => format!(": {doing}"),
+        Whose::Load(load, calm) => {
+            let calm = millis(calm);
+            format!(" under the plan's load {load}, and {calm} without it: the load does it")
+        }
+        Whose::Unknown(load) => format!(" under the plan's load {load}: {doing}"),
+    }
+}
+
+fn remedy(taken: &Taken<'_>, whose: Whose<'_>) -> String {
+    let own = if taken.work >= taken.unread {
         "profile the server: its own work, locks, and the backends that it waits for"
     } else {
         "give the server CPU: more cores or fewer neighbours, more accepting threads"
     };
-    let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
-        .costing(work + unread)
-        .with("peer application", work, "ms")
-        .with("peer kernel", unread, "ms")
-        .with("from the last byte to the reply", after, "ms");
-    for (run, part) in &parts {
-        found = found.seen_at(run, &part.slowest);
+    match whose {
+        Whose::Server => own.to_owned(),
+        Whose::Load(..) => "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back".to_owned(),
+        Whose::Unknown(_) => format!(
+            "measure the same with stress = \"{}\" beside it, which tells whether the load does it; if not, {own}",
+            Scenario::UNSTRESSED
+        ),
     }
-    Some(found)
 }

@@ -28,6 +28,9 @@ const LEAST_SHARE: f64 = 0.05;
 /// A quantile that fewer of the messages than this multiple of those beyond it were delayed, chance
 /// may have moved: where others are lost, the last percent of the replies is soon a handful.
 const ROBUST: f64 = 2.0;
+/// Where our host moves a quantile by less than this share of it without the plan's load, the load
+/// does it.
+const FAR_LESS: f64 = 0.5;
 /// What one message in twenty pays, to tell a cause's cost.
 const TAIL: f64 = 0.95;
 /// Where our host delays fewer of the messages than this and no experiment is flagged for it, there
@@ -179,6 +182,26 @@ impl<'r> Scenario<'r> {
         let first = self.runs.first();
         first.map_or_else(String::new, |one| one.run.scenario.label())
     }
+
+    /// The load that the plan makes in it.
+    fn load(&self) -> Option<&str> {
+        self.runs.first()?.run.scenario.stress()
+    }
+
+    /// How far our host moved the quantile that it moved most, in milliseconds.
+    fn farthest(&self) -> f64 {
+        let moved = self.moved.iter().map(|one| one.by());
+        moved.fold(0.0, f64::max)
+    }
+
+    /// Whether our host does far less to the same scenario without the plan's load.
+    fn is_by_load(&self, sight: &Sight<'_>) -> bool {
+        let calm = self.runs.first().map(|one| sight.without_load(one.run));
+        let calm = calm.filter(|runs| !runs.is_empty());
+        calm.map(|runs| Scenario::of(&runs))
+            .filter(|calm| !calm.moved.is_empty())
+            .is_some_and(|calm| calm.farthest() < FAR_LESS * self.farthest())
+    }
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
@@ -195,9 +218,18 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     }
     let sites = sites.into_iter();
     sites
-        .filter_map(|(site, all)| {
+        .flat_map(|(site, all)| {
             let who = if site.is_empty() { "our host" } else { &site };
-            told(who, &all).or_else(|| noted(who, &all))
+            let starved = all.iter().filter(|one| one.ratio() >= 1.0);
+            let (by_load, own): (Vec<_>, Vec<_>) = starved.partition(|one| one.is_by_load(sight));
+            let causes: Vec<Found> = [(own, false), (by_load, true)]
+                .into_iter()
+                .filter_map(|(starved, is_by_load)| told(who, &starved, all.len(), is_by_load))
+                .collect();
+            if causes.is_empty() {
+                return noted(who, &all).into_iter().collect();
+            }
+            causes
         })
         .collect()
 }
@@ -244,46 +276,49 @@ impl Paid {
     }
 }
 
-/// The scenarios of which our host moved a figure.
-fn told(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
-    let starved: Vec<&Scenario<'_>> = all.iter().filter(|one| one.ratio() >= 1.0).collect();
+/// The scenarios of which our host moved a figure, of so many: by itself, or by the plan's load.
+fn told(who: &str, starved: &[&Scenario<'_>], all: usize, is_by_load: bool) -> Option<Found> {
     let worst = starved
         .iter()
         .max_by(|a, b| a.ratio().total_cmp(&b.ratio()))?;
-    let paid = Paid::of(&starved)?;
+    let paid = Paid::of(starved)?;
     let moved: Vec<&Moved> = worst
         .moved
         .iter()
         .filter(|one| one.ratio() >= 1.0)
         .collect();
     let farthest = moved.last()?;
+    let load = worst.load().filter(|_| is_by_load);
     let in_words: Vec<String> = moved.iter().map(|one| one.in_words()).collect();
     let cause = format!(
-        "{who} was slow itself, not the network: its own delays moved {} ({}); one message in twenty paid {} or more to it ({} late in sending, {} until it was read), in {} of {}; {}.",
+        "{who} was slow itself, not the network: its own delays moved {} ({}); one message in twenty paid {} or more to it ({} late in sending, {} until it was read), in {} of {}; {}{}.",
         in_words.join(", "),
         worst.label(),
         millis(paid.tail),
         millis(paid.late),
         millis(paid.unread),
         starved.len(),
-        plural(all.len(), "scenario"),
+        plural(all, "scenario"),
         paid.whose(),
+        load.map_or_else(String::new, |load| format!(
+            " under the plan's load {load}, which does it: without it our host delays far less"
+        )),
     );
-    let remedy = "measure again from a host with a core to spare (or with CAP_SYS_NICE, which gives real-time priority), at a longer interval or with fewer flows; believe medians and the network stage rather than tails until then";
-    let mut found = Found::new(
-        cause,
-        remedy.to_owned(),
-        confidence(&starved, worst.ratio()),
-    )
-    .costing(paid.tail)
-    .with("95th percentile of our own stages", paid.tail, "ms")
-    .with("lateness", paid.late, "ms")
-    .with("until read", paid.unread, "ms")
-    .with("quantile moved", farthest.p * 100.0, "")
-    .with("without our host", farthest.without, "ms")
-    .with("as measured", farthest.with, "ms")
-    .with("CPU stolen", paid.steal, "%")
-    .with("CPU busy", paid.busy, "%");
+    let remedy = if is_by_load {
+        "give the prober a CPU that the load does not take (or CAP_SYS_NICE, which gives real-time priority), or a smaller load; believe medians and the network stage rather than tails until then"
+    } else {
+        "measure again from a host with a core to spare (or with CAP_SYS_NICE, which gives real-time priority), at a longer interval or with fewer flows; believe medians and the network stage rather than tails until then"
+    };
+    let mut found = Found::new(cause, remedy.to_owned(), confidence(starved, worst.ratio()))
+        .costing(paid.tail)
+        .with("95th percentile of our own stages", paid.tail, "ms")
+        .with("lateness", paid.late, "ms")
+        .with("until read", paid.unread, "ms")
+        .with("quantile moved", farthest.p * 100.0, "")
+        .with("without our host", farthest.without, "ms")
+        .with("as measured", farthest.with, "ms")
+        .with("CPU stolen", paid.steal, "%")
+        .with("CPU busy", paid.busy, "%");
     for run in starved.iter().flat_map(|one| &one.runs) {
         found = found.seen_at(run.run, &run.worst);
     }

@@ -3,6 +3,7 @@
 
 mod absent;
 mod beside;
+mod load;
 mod named;
 mod path;
 mod randomised;
