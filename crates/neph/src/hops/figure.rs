@@ -33,10 +33,12 @@ pub(super) fn write(passages: &Passages, folder: Option<&Path>) -> Result<(), Fa
     let mut delays: Vec<HopsDelay> = Vec::new();
     let mut packets: Vec<HopsPacket<'_>> = Vec::new();
     for row in passages.rows() {
-        let Some(way) = row.passage.way else { continue };
+        let Some((way, since)) = row.passage.way.zip(row.since) else {
+            continue;
+        };
         delays.extend((0..segments).map(|segment| delay(&row, segment)));
         packets.push(HopsPacket {
-            since: row.since.nanos(),
+            since: since.nanos(),
             way: match way {
                 Way::There => HopsWay::There,
                 Way::Back => HopsWay::Back,

@@ -42,8 +42,10 @@ pub(crate) enum End {
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) passage: Passage,
-    /// When it passed its first point, since the beginning, by the first point's clock.
-    pub(crate) since: Span,
+    /// When it passed its first point, since the beginning, by the first point's clock; around a
+    /// step, and where the clocks are not known, to within its delay. `None` where it was not seen on
+    /// the side of the first point either.
+    pub(crate) since: Option<Span>,
     /// Of each segment, in the order of the points.
     pub(crate) delays: Vec<Option<OneWay>>,
     /// What it took until its answer passed the first point, without any clock's doubt.
@@ -113,20 +115,28 @@ impl Passages {
         Span::from_nanos(if coarser > 1 { coarser } else { 0 })
     }
 
-    fn since(&self, passage: &Passage, way: Way) -> Span {
+    fn since(&self, passage: &Passage, way: Way) -> Option<Span> {
         let mut points = 0..=self.followed.segments();
         let seen = |point: &usize| passage.mark(*point).is_some();
         let first = match way {
             Way::There => points.find(seen),
             Way::Back => points.rfind(seen),
         };
-        let first = first.unwrap_or(0);
-        let mut at = passage.mark(first).unwrap_or(self.began);
-        for segment in (0..first).rev() {
-            let offset = self.clocks[segment].at_there(at);
-            at = at.saturating_sub(offset.map_or(0, |offset| offset.value().nanos()));
+        let mut point = first?;
+        let mut at = passage.mark(point)?;
+        while point > 0 {
+            let clocks = &self.clocks[point - 1];
+            let nearer = passage.mark(point - 1);
+            // Its own stamp says on which side of a step it passed.
+            let offset = nearer.map_or_else(|| clocks.at_there(at), |here| clocks.around(here, at));
+            (point, at) = match offset {
+                Some(offset) => (point - 1, at.saturating_sub(offset.value().nanos())),
+                None => (0..point)
+                    .rev()
+                    .find_map(|point| Some((point, passage.mark(point)?)))?,
+            };
         }
-        Span::from_nanos(at.saturating_sub(self.began))
+        Some(Span::from_nanos(at.saturating_sub(self.began)))
     }
 
     fn end(&self, passage: &Passage, way: Way) -> End {

@@ -213,7 +213,7 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         .collect();
     json!({
         "kind": "packet",
-        "since_ns": row.since.nanos(),
+        "since_ns": row.since.map(Span::nanos),
         "way": passage.way.map(way_word),
         "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
         "source": passage.flow.source.to_string(),
