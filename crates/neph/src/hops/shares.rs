@@ -21,6 +21,8 @@ pub(crate) struct Delays {
     pub(crate) passed: u64,
     pub(crate) lost: u64,
     pub(crate) reordered: u64,
+    /// What the network made of its packets, beside the first that came.
+    pub(crate) copies: u64,
     /// In nanoseconds.
     total: i128,
     bounds: i128,
@@ -102,11 +104,13 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
         (of.segment, of.protocol) = (at / PROTOCOLS.len() / 2, kind);
         of.is_back = at / PROTOCOLS.len() % 2 == 1;
         let way = if of.is_back { Way::Back } else { Way::There };
+        let is_meant = |number| protocol(number) == kind;
+        of.copies = passages.followed.copies(of.segment, way, is_meant);
         let mut values: Vec<f64> = Vec::with_capacity(usize::try_from(of.n).unwrap_or(0));
         if of.n > 0 {
             values.extend(passages.followed.passages().filter_map(|passage| {
-                let is_meant = passage.way == Some(way) && protocol(passage.flow.protocol) == kind;
-                let delay = is_meant.then(|| passages.delay(&passage, way, of.segment))?;
+                let is_here = passage.way == Some(way) && is_meant(passage.flow.protocol);
+                let delay = is_here.then(|| passages.delay(&passage, way, of.segment))?;
                 Some(delay?.delay.nanos() as f64)
             }));
         }
@@ -118,7 +122,7 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
             (of.p50, of.p99) = (told(sorted, 0.5), told(sorted, 0.99));
         }
     }
-    all.retain(|of| of.passed > 0 || of.lost > 0);
+    all.retain(|of| of.passed > 0 || of.lost > 0 || of.copies > 0);
     all
 }
 

@@ -111,13 +111,8 @@ fn document(packets: Option<&Passages>, rest: &Value, out: &mut impl Write) -> i
 fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet {
     let names = segment_names(&passages.names);
     let mut sheet = Sheet::new(&COLUMNS);
-    let mut told_copies = [None; 2];
     for of in delays {
         let way = if of.is_back { Way::Back } else { Way::There };
-        // Copies have no protocol: they stand in the first line of their segment and way.
-        let is_first = told_copies[way as usize].replace(of.segment) != Some(of.segment);
-        let copies = passages.followed.copies(of.segment, way);
-        let copies = if is_first { copies } else { 0 };
         let share = trips
             .iter()
             .find(|trips| trips.protocol == of.protocol)
@@ -141,7 +136,7 @@ fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet 
             time(mean.map(|_| of.most)),
             Cell::count(of.lost),
             Cell::count(of.reordered),
-            Cell::count(copies),
+            Cell::count(of.copies),
             share.map_or_else(Cell::absent, percent),
         ]);
     }

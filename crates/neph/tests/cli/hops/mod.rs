@@ -66,14 +66,23 @@ impl Off {
 
 /// What of all packets together is counted: those that were lost, and copies.
 fn count(lines: &[Value], simulated: &Simulated) {
-    let total = |key: &str| -> u64 {
-        let of = lines.iter().filter(|line| line["kind"] == "segment");
-        of.map(|line| line[key].as_u64().expect("a count")).sum()
-    };
+    let segments = || lines.iter().filter(|line| line["kind"] == "segment");
+    let count = |line: &Value, key: &str| line[key].as_u64().expect("a count");
     let truths = simulated.truths.iter();
     let lost = truths.filter(|truth| truth.lost_in.is_some()).count();
-    assert_eq!(total("lost"), lost as u64);
-    assert_eq!(total("copies"), simulated.copies());
+    let told: u64 = segments().map(|line| count(line, "lost")).sum();
+    assert_eq!(told, lost as u64);
+    for protocol in ["icmp", "tcp", "udp"] {
+        for (way, is_back) in [("there", false), ("back", true)] {
+            let of = segments().filter(|line| line["protocol"] == protocol && line["way"] == way);
+            let told: u64 = of.map(|line| count(line, "copies")).sum();
+            assert_eq!(
+                told,
+                simulated.copies(protocol, is_back) as u64,
+                "{protocol} {way}"
+            );
+        }
+    }
 }
 
 /// The last point's clock is 3 s ahead and 40 ppm fast.
