@@ -155,6 +155,14 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
         assert!(text.contains(&line), "{text}");
         assert_eq!(datagrams(&place, "kept", point), 40);
     }
+    let again = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
+    assert!(text.contains(&format!(": {again}\n")), "{text}");
+    let ran = place.neph(again.split(' ').skip(1));
+    assert!(
+        ran.out.contains("Clocks of here and there: one."),
+        "{}",
+        ran.out
+    );
     let ran = place.neph(["hops", &here, &there, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
