@@ -121,6 +121,12 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
     let is_cut = stop.is_set();
     let one_clock = &one_clock[..points.len() - 1];
     hops.only(points.len());
+    for rule in hops.idle().filter_map(|rule| args.nat.get(rule)) {
+        output::say(&format!(
+            "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
+             a rule before it was applied"
+        ));
+    }
     let followed = hops.end(one_clock);
     let clocks = clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
         // What has nothing in common so far may have had, later.

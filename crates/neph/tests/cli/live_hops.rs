@@ -163,6 +163,11 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
         "{}",
         ran.out
     );
+    let site = &wire.names[0];
+    let absent = format!("x=iface:zz@{site}");
+    let ran = place.neph(["hops", &here, &absent, "-w", "1s"]);
+    let said = format!("no interface zz in the network namespace {site}; ip -n {site} link");
+    assert!(ran.status == 2 && ran.err.contains(&said), "{}", ran.err);
     let ran = place.neph(["hops", &here, &there, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
@@ -308,7 +313,7 @@ fn points_that_are_none_are_refused_in_one_sentence() {
         (["iface:lo", "ssh:host"], "write ssh:user@host/eth0"),
         (
             ["iface:lo", "x=iface:no-such-if0"],
-            "no interface no-such-if0",
+            "no interface no-such-if0 here; ip link lists them, iface:INTERFACE@SITE looks",
         ),
         (
             ["iface:lo", "x=iface:lo@no-such-site"],

@@ -226,6 +226,15 @@ fn what_round_trips_are_made_of_adds_up_whatever_the_clocks_are() {
         // The far end took 50 us by its clock, which is 40 ppm fast.
         assert!((50_000..50_010).contains(&mean(3)), "{of:?}");
     }
+    let idle = "p1:203.0.113.9=203.0.113.8";
+    let warned = run(&files, &["--format", "json", "--nat", idle]);
+    assert_eq!((warned.status, warned.out), (0, ran.out));
+    let said = format!("--nat '{idle}' changed nothing");
+    assert!(
+        warned.err.contains(&said) && ran.err.is_empty(),
+        "{}",
+        warned.err
+    );
     let with = run(&files, &["--format", "json", "--packets"]);
     let mut with: Value = serde_json::from_str(&with.out).expect("JSON");
     let packets = with["packets"].take();
