@@ -116,7 +116,7 @@ fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet 
         let share = trips
             .iter()
             .find(|trips| trips.protocol == of.protocol)
-            .and_then(|trips| share(trips.parts[of.segment], trips.total));
+            .and_then(|trips| share(trips.part(of.segment, of.is_back)?, trips.total));
         let mean = of.mean();
         let mean_span = mean.map(|mean| mean.delay.nanos());
         let bound = mean.map(|_| of.bound);
@@ -143,7 +143,7 @@ fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet 
     sheet
 }
 
-/// The share of a segment, both ways, of the round trips of its protocol.
+/// The share of a part of the round trips of its protocol.
 #[expect(clippy::cast_precision_loss, reason = "a share is shown")]
 fn share(part: i128, total: i128) -> Option<f64> {
     (total > 0).then(|| part as f64 / total as f64)
