@@ -33,9 +33,19 @@ pub(crate) enum End {
     Arrived,
     /// It went into this segment and did not come out.
     Lost(usize),
-    /// The next point's capture did not last so long, hosts' packets never passed there, or the
-    /// clocks are not known.
-    Unknown,
+    /// It cannot be told whether it was lost.
+    Unknown(Doubt),
+}
+
+/// Why it cannot be told whether a packet was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// No packet of its hosts ever passed the next point.
+    NeverPassed,
+    /// The next point's capture had not begun, or was over.
+    NotCaptured,
+    /// The clocks are not known, or one was set.
+    Clocks,
 }
 
 /// One packet.
@@ -147,23 +157,22 @@ impl Passages {
             Way::There => match (0..=last).rev().find(passed) {
                 Some(at) if at == last => return End::Arrived,
                 Some(at) => (at, at + 1, at),
-                None => return End::Unknown,
+                None => return End::Unknown(Doubt::NotCaptured),
             },
             Way::Back => match (0..=last).find(passed) {
                 Some(0) => return End::Arrived,
                 Some(at) => (at, at - 1, at - 1),
-                None => return End::Unknown,
+                None => return End::Unknown(Doubt::NotCaptured),
             },
         };
-        let is_watched = self.followed.crosses(passage, segment)
-            && passage
-                .mark(at)
-                .and_then(|mark| self.is_covered(mark, (next, segment), way))
-                .unwrap_or(false);
-        if is_watched {
-            End::Lost(segment)
-        } else {
-            End::Unknown
+        if !self.followed.crosses(passage, segment) {
+            return End::Unknown(Doubt::NeverPassed);
+        }
+        let mark = passage.mark(at);
+        match mark.and_then(|mark| self.is_covered(mark, (next, segment), way)) {
+            Some(true) => End::Lost(segment),
+            Some(false) => End::Unknown(Doubt::NotCaptured),
+            None => End::Unknown(Doubt::Clocks),
         }
     }
 

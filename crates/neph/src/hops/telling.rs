@@ -236,6 +236,7 @@ fn summary(passages: &Passages) -> Value {
         })
         .collect();
     let clocks: Vec<Value> = passages.clocks.iter().map(clock).collect();
+    let [never_passed, not_captured, of_clocks] = ends_unknown(passages);
     json!({
         "kind": "summary",
         "points": points,
@@ -243,15 +244,25 @@ fn summary(passages: &Passages) -> Value {
         "packets": followed.passages().count(),
         "alike": followed.alike(),
         "joined": followed.joined(),
-        "end_unknown": ends_unknown(passages),
+        "end_unknown": {
+            "never_passed": never_passed,
+            "not_captured": not_captured,
+            "clocks": of_clocks,
+        },
         "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
     })
 }
 
-/// Packets that went into a segment and did not come out, where it cannot be told whether they were lost.
-fn ends_unknown(passages: &Passages) -> u64 {
-    let rows = passages.rows();
-    rows.filter(|row| row.end == End::Unknown).count() as u64
+/// Packets that went into a segment and did not come out, where it cannot be told whether they were
+/// lost, by the reason.
+fn ends_unknown(passages: &Passages) -> [u64; 3] {
+    let mut counts = [0; 3];
+    for row in passages.rows() {
+        if let End::Unknown(doubt) = row.end {
+            counts[doubt as usize] += 1;
+        }
+    }
+    counts
 }
 
 fn clock(offsets: &Offsets) -> Value {
@@ -295,12 +306,18 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     }
     let one_way = followed.passages().filter(|passage| passage.way.is_none());
     let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
+    let [never_passed, not_captured, of_clocks] = ends_unknown(passages);
     for (count, why) in [
         (one_way.count() as u64, "between hosts that show no way"),
         (
-            ends_unknown(passages),
-            "not seen again, of hosts that never passed the next point or when its capture was over",
+            never_passed,
+            "not seen again, of hosts of which no packet passed the next point",
         ),
+        (
+            not_captured,
+            "not seen again, when the next point's capture had not begun or was over",
+        ),
+        (of_clocks, "not seen again, while the clocks were not known"),
         (
             followed.joined(),
             "cut or joined by segmentation offload: told is their last byte",

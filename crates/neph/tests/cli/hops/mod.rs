@@ -1,6 +1,7 @@
 //! `neph hops` held against a path whose every delay is known, and what it refuses.
 
 mod alarms;
+mod ends;
 mod figures;
 mod interrupted;
 mod set_clocks;
