@@ -162,7 +162,7 @@ fn too_few(rule: &Rule<Subject>) -> String {
 
 /// Those of a segment and way, in the order of time; without those that have none.
 fn delays(passages: &Passages, segment: usize, way: Way) -> Vec<Delay> {
-    let rows = passages.rows().filter(|row| row.passage.way == Some(way));
+    let rows = passages.rows().filter(|row| row.way == way);
     let mut delays: Vec<Delay> = rows
         .filter_map(|row| {
             let told = row.delays[segment]?;

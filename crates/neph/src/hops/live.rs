@@ -37,11 +37,10 @@ pub(super) fn run(
     stop: &Stop,
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
-    let planned: Vec<Point> = points.iter().map(|point| named(&point.name)).collect();
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     for rule in &args.nat {
-        nat(rule, &planned)?;
+        nat(rule, &names)?;
     }
-    let names: Vec<String> = planned.into_iter().map(|point| point.name).collect();
     Rules::parse(&args.alarms, &names)?;
     let recording = recording::record(points, &args.live, stop)?;
     let told = tell(args, &recording);
@@ -61,14 +60,6 @@ pub(super) fn run(
     })
 }
 
-fn named(name: &str) -> Point {
-    Point {
-        name: name.to_owned(),
-        host: None,
-        path: std::path::PathBuf::new(),
-    }
-}
-
 fn tell(args: &Args, recording: &recording::Recording) -> Result<Outcome, Failure> {
     let silent = recording.points.iter().find(|point| point.packets == 0);
     if let Some(point) = silent {
@@ -83,9 +74,9 @@ fn tell(args: &Args, recording: &recording::Recording) -> Result<Outcome, Failur
         output::say(&format!("neph hops: the same again: {again}"));
     }
     let points = recording.points.iter().map(|recorded| Point {
+        name: recorded.name.clone(),
         host: Some(recorded.host.clone()),
         path: recorded.file.clone(),
-        ..named(&recorded.name)
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use neph_capture::{Followed, Passage, Trip, Way};
 use neph_model::{Instant, OneWay, Span};
+use neph_wire::ip;
 
 use super::offsets::Offsets;
 
@@ -52,6 +53,7 @@ pub(crate) enum Doubt {
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) passage: Passage,
+    pub(crate) way: Way,
     /// When it passed its first point, since the beginning, by the first point's clock; around a
     /// step, and where the clocks are not known, to within its delay. `None` where it was not seen on
     /// the side of the first point either.
@@ -101,6 +103,7 @@ impl Passages {
             round_trip: (self.round_trips.get(&passage.number)).map(|trip| Span::from_nanos(*trip)),
             end: self.end(&passage, way),
             passage,
+            way,
         }
     }
 
@@ -221,9 +224,9 @@ pub(crate) const PROTOCOLS: [&str; 4] = ["icmp", "tcp", "udp", "other"];
 /// Which of [`PROTOCOLS`], by its number in IP.
 pub(crate) const fn protocol(number: u8) -> usize {
     match number {
-        1 | 58 => 0,
-        6 => 1,
-        17 => 2,
+        ip::ICMP | ip::ICMPV6 => 0,
+        ip::TCP => 1,
+        ip::UDP => 2,
         _ => 3,
     }
 }

@@ -4,7 +4,7 @@
 //! Owns the summing. Delays of one kind at a time are kept to be put in order.
 
 use neph_capture::Way;
-use neph_model::{OneWay, Span};
+use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
 use super::passages::{End, PROTOCOLS, Passages, protocol};
@@ -25,7 +25,6 @@ pub(crate) struct Delays {
     pub(crate) copies: u64,
     /// In nanoseconds.
     total: i128,
-    bounds: i128,
     pub(crate) least: i64,
     pub(crate) most: i64,
     pub(crate) p50: Option<i64>,
@@ -35,16 +34,10 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
-    /// The mean, off by at most the mean of all bounds.
-    pub(crate) fn mean(&self) -> Option<OneWay> {
-        let of = |total: i128| {
-            let mean = total.checked_div(i128::from(self.n))?;
-            i64::try_from(mean).ok().map(Span::from_nanos)
-        };
-        Some(OneWay {
-            delay: of(self.total)?,
-            bound: of(self.bounds + i128::from(self.n) - 1)?,
-        })
+    /// The mean, in nanoseconds.
+    pub(crate) fn mean(&self) -> Option<i64> {
+        let mean = self.total.checked_div(i128::from(self.n))?;
+        i64::try_from(mean).ok()
     }
 
     fn add(&mut self, delay: OneWay) {
@@ -54,7 +47,6 @@ impl Delays {
         }
         self.n += 1;
         self.total += i128::from(nanos);
-        self.bounds += i128::from(bound);
         self.least = self.least.min(nanos);
         self.most = self.most.max(nanos);
         self.bound = self.bound.max(bound);
@@ -101,7 +93,7 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
     };
     let mut all = vec![Delays::default(); segments * 2 * PROTOCOLS.len()];
     for row in passages.rows() {
-        let Some(way) = row.passage.way else { continue };
+        let way = row.way;
         let protocol = protocol(row.passage.flow.protocol);
         for (segment, delay) in row.delays.iter().enumerate() {
             let of = &mut all[place(segment, way, protocol)];

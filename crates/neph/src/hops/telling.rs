@@ -118,14 +118,13 @@ fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet 
             .find(|trips| trips.protocol == of.protocol)
             .and_then(|trips| share(trips.part(of.segment, of.is_back)?, trips.total));
         let mean = of.mean();
-        let mean_span = mean.map(|mean| mean.delay.nanos());
         let bound = mean.map(|_| of.bound);
         sheet.rows.push(vec![
             Cell::text(names[of.segment].clone()),
             Cell::text(way_word(way)),
             Cell::text(PROTOCOLS[of.protocol]),
             Cell::count(of.n),
-            time(mean_span),
+            time(mean),
             Cell::new(
                 bound.map_or_else(|| "-".to_owned(), words::up),
                 bound.map_or(Value::Null, Value::from),
@@ -209,7 +208,7 @@ fn packet(passages: &Passages, row: &Row) -> Value {
     json!({
         "kind": "packet",
         "since_ns": row.since.map(Span::nanos),
-        "way": passage.way.map(way_word),
+        "way": way_word(row.way),
         "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
         "source": passage.flow.source.to_string(),
         "destination": passage.flow.destination.to_string(),
