@@ -23,8 +23,18 @@ pub struct Followed {
     crosses: Vec<Vec<bool>>,
     /// For each packet a bit for each segment in which it was overtaken.
     overtaken: Vec<u8>,
-    copies: Vec<[u64; 2]>,
+    copies: Vec<Copies>,
     spreads: Spreads,
+}
+
+/// Copies that were made between a point and the next one.
+#[derive(Debug, Clone, Copy)]
+struct Copies {
+    segment: usize,
+    way: Way,
+    /// Its number in IP.
+    protocol: u8,
+    many: u64,
 }
 
 /// A packet's way from point to point.
@@ -81,7 +91,7 @@ impl Hops {
             ways: Ways::of(self.flows.pairs()),
             crosses: Vec::new(),
             overtaken: Vec::new(),
-            copies: vec![[0; 2]; points.saturating_sub(1)],
+            copies: Vec::new(),
             packets: self.packets,
             flows: self.flows,
             points: self.points,
@@ -93,8 +103,13 @@ impl Hops {
                 followed.packets.of[*first as usize].standing = Standing::Followed;
             }
             let made = copies::set_aside(&mut followed.packets, &chain, (points, way));
-            if let Some(((segment, count), way)) = made.zip(way) {
-                followed.copies[segment][way as usize] += count;
+            if let Some((((segment, many), way), first)) = made.zip(way).zip(chain.first()) {
+                followed.copies.push(Copies {
+                    segment,
+                    way,
+                    protocol: followed.flow(*first).0.protocol,
+                    many,
+                });
             }
         }
         followed.look_at_order();
@@ -138,9 +153,14 @@ impl Followed {
         self.spreads.get(&passage.number)?.get(point).copied()?
     }
 
-    /// Copies that were made of packets in a segment.
-    pub fn copies(&self, segment: usize, way: Way) -> u64 {
-        self.copies[segment][way as usize]
+    /// Copies that were made in a segment of packets of the protocols that are meant, by their numbers
+    /// in IP.
+    pub fn copies(&self, segment: usize, way: Way, is_meant: impl Fn(u8) -> bool) -> u64 {
+        let copies = self.copies.iter();
+        copies
+            .filter(|of| of.segment == segment && of.way == way && is_meant(of.protocol))
+            .map(|of| of.many)
+            .sum()
     }
 
     /// Whether any packet between the same two hosts passed both points of a segment.

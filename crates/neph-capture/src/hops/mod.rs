@@ -41,17 +41,42 @@ pub struct Hops {
     flows: Flows,
     packets: Packets,
     points: Vec<Place>,
+    /// Rules of all points.
+    rules: usize,
 }
 
 /// A point of capture.
 #[derive(Debug, Default)]
 struct Place {
     point: Point,
-    mappings: Vec<Mapping>,
+    rules: Vec<Rule>,
     /// First and last stamp.
     extent: Option<(i64, i64)>,
     /// Packets as they passed.
     order: Vec<u32>,
+}
+
+/// What addresses are called elsewhere.
+#[derive(Debug)]
+struct Rule {
+    mapping: Mapping,
+    /// Of all rules, as they came.
+    number: usize,
+    has_changed: bool,
+}
+
+impl Place {
+    /// What an address of this point is called elsewhere.
+    fn name(&mut self, seen: SocketAddr) -> SocketAddr {
+        for rule in &mut self.rules {
+            let name = rule.mapping.apply(seen);
+            if name != seen {
+                rule.has_changed = true;
+                return name;
+            }
+        }
+        seen
+    }
 }
 
 /// Packets of one identity.
@@ -76,14 +101,28 @@ impl Hops {
             flows: Flows::default(),
             packets: Packets::at(points),
             points: (0..points).map(|_| Place::default()).collect(),
+            rules: 0,
         }
     }
 
     /// At this point addresses have other names.
     pub fn map(&mut self, point: usize, mapping: Mapping) {
         if let Some(place) = self.points.get_mut(point) {
-            place.mappings.push(mapping);
+            place.rules.push(Rule {
+                mapping,
+                number: self.rules,
+                has_changed: false,
+            });
         }
+        self.rules += 1;
+    }
+
+    /// Rules that changed no address so far, by their number, as they were given to [`Self::map`].
+    pub fn idle(&self) -> impl Iterator<Item = usize> + '_ {
+        let rules = self.points.iter().flat_map(|place| &place.rules);
+        rules
+            .filter(|rule| !rule.has_changed)
+            .map(|rule| rule.number)
     }
 
     /// Captures of points behind the first so many were not read: those are no part of the path.
@@ -103,15 +142,8 @@ impl Hops {
             place.point.cut += 1;
             return;
         };
-        let name = |seen: SocketAddr| {
-            let rules = place.mappings.iter();
-            rules
-                .map(|rule| rule.apply(seen))
-                .find(|name| *name != seen)
-                .unwrap_or(seen)
-        };
-        identity.source = name(identity.source);
-        identity.destination = name(identity.destination);
+        identity.source = place.name(identity.source);
+        identity.destination = place.name(identity.destination);
         if let Some(number) = self.find(point, identity, packet) {
             self.packets.set(number, point, Some(at));
             self.points[point].order.push(number);

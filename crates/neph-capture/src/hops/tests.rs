@@ -60,8 +60,8 @@ fn of_copies_the_first_that_came_is_the_packet() {
     assert_eq!(marks(&followed), [[Some(0), Some(5)], [Some(1), Some(6)]]);
     assert_eq!(
         (
-            followed.copies(0, Way::There),
-            followed.copies(0, Way::Back)
+            followed.copies(0, Way::There, |protocol| protocol == 17),
+            followed.copies(0, Way::Back, |_| true)
         ),
         (1, 0)
     );

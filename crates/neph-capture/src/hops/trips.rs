@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::followed::Followed;
-use super::packet::{Kind, NONE, Standing};
+use super::packet::{Kind, NONE};
 use crate::sequence::Serial;
 use crate::ways::Way;
 
@@ -34,9 +34,6 @@ impl Followed {
         let mut highest: HashMap<u32, Serial, RandomState> = HashMap::default();
         for number in self.order(self.segments()) {
             let packet = self.packets.get(number);
-            if packet.standing != Standing::Followed {
-                continue;
-            }
             let echo = match packet.kind {
                 Kind::Echo | Kind::Reply => packet.seq,
                 _ => NONE,

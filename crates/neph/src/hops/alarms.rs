@@ -160,14 +160,14 @@ fn too_few(rule: &Rule<Subject>) -> String {
     format!("--alarm '{text}' is not judged: no segment told {needs} delays, which {name} needs")
 }
 
-/// Those of a segment and way, in the order of time.
+/// Those of a segment and way, in the order of time; without those that have none.
 fn delays(passages: &Passages, segment: usize, way: Way) -> Vec<Delay> {
-    let rows = passages.rows().filter(|row| row.passage.way == Some(way));
+    let rows = passages.rows().filter(|row| row.way == way);
     let mut delays: Vec<Delay> = rows
         .filter_map(|row| {
             let told = row.delays[segment]?;
             Some(Delay {
-                since: row.since.nanos(),
+                since: row.since?.nanos(),
                 took: told.delay.nanos(),
                 bound: told.bound.nanos(),
             })

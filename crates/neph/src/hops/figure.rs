@@ -5,9 +5,17 @@ use std::path::Path;
 use neph_capture::Way;
 use neph_report::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops, write_figures};
 
-use super::passages::{End, Passages, Row};
+use super::passages::{End, PROTOCOLS, Passages, Row, protocol};
 use crate::exit::Failure;
 use crate::output;
+
+/// [`PROTOCOLS`], as figures have them.
+const KINDS: [HopsProtocol; PROTOCOLS.len()] = [
+    HopsProtocol::Icmp,
+    HopsProtocol::Tcp,
+    HopsProtocol::Udp,
+    HopsProtocol::Other,
+];
 
 /// Refuses a place that is no folder, before anything is read.
 ///
@@ -33,15 +41,15 @@ pub(super) fn write(passages: &Passages, folder: Option<&Path>) -> Result<(), Fa
     let mut delays: Vec<HopsDelay> = Vec::new();
     let mut packets: Vec<HopsPacket<'_>> = Vec::new();
     for row in passages.rows() {
-        let Some(way) = row.passage.way else { continue };
+        let Some(since) = row.since else { continue };
         delays.extend((0..segments).map(|segment| delay(&row, segment)));
         packets.push(HopsPacket {
-            since: row.since.nanos(),
-            way: match way {
+            since: since.nanos(),
+            way: match row.way {
                 Way::There => HopsWay::There,
                 Way::Back => HopsWay::Back,
             },
-            protocol: protocol(row.passage.flow.protocol),
+            protocol: KINDS[protocol(row.passage.flow.protocol)],
             segments: &[],
             round_trip: row.round_trip.map(neph_model::Span::nanos),
         });
@@ -69,15 +77,5 @@ fn delay(row: &Row, segment: usize) -> HopsDelay {
         },
         None if row.end == End::Lost(segment) => HopsDelay::Lost,
         None => HopsDelay::Unknown,
-    }
-}
-
-/// By its number in IP.
-const fn protocol(number: u8) -> HopsProtocol {
-    match number {
-        1 | 58 => HopsProtocol::Icmp,
-        6 => HopsProtocol::Tcp,
-        17 => HopsProtocol::Udp,
-        _ => HopsProtocol::Other,
     }
 }

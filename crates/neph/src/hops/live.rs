@@ -4,7 +4,7 @@ use neph_probe::Stop;
 
 use super::alarms::Rules;
 use super::point::Point;
-use super::{Args, analyse, nat};
+use super::{Args, Clock, analyse, nat};
 use crate::exit::{self, Failure, Outcome};
 use crate::{output, recording};
 
@@ -37,11 +37,10 @@ pub(super) fn run(
     stop: &Stop,
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
-    let planned: Vec<Point> = points.iter().map(|point| named(&point.name)).collect();
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     for rule in &args.nat {
-        nat(rule, &planned)?;
+        nat(rule, &names)?;
     }
-    let names: Vec<String> = planned.into_iter().map(|point| point.name).collect();
     Rules::parse(&args.alarms, &names)?;
     let recording = recording::record(points, &args.live, stop)?;
     let told = tell(args, &recording);
@@ -61,14 +60,6 @@ pub(super) fn run(
     })
 }
 
-fn named(name: &str) -> Point {
-    Point {
-        name: name.to_owned(),
-        host: None,
-        path: std::path::PathBuf::new(),
-    }
-}
-
 fn tell(args: &Args, recording: &recording::Recording) -> Result<Outcome, Failure> {
     let silent = recording.points.iter().find(|point| point.packets == 0);
     if let Some(point) = silent {
@@ -78,12 +69,84 @@ fn tell(args: &Args, recording: &recording::Recording) -> Result<Outcome, Failur
         ));
         return Ok(Outcome::Nothing);
     }
+    if args.live.are_kept() {
+        let again = again(args, &recording.points);
+        output::say(&format!("neph hops: the same again: {again}"));
+    }
     let points = recording.points.iter().map(|recorded| Point {
+        name: recorded.name.clone(),
         host: Some(recorded.host.clone()),
         path: recorded.file.clone(),
-        ..named(&recorded.name)
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.
     analyse(args, &points, &Stop::new())
+}
+
+/// The command that tells kept captures with the clocks that they were told with: captures do not
+/// say whose kernel stamped them.
+fn again(args: &Args, recorded: &[recording::Recorded]) -> String {
+    let mut words = vec!["neph".to_owned(), "hops".to_owned()];
+    words.extend(recorded.iter().map(|point| {
+        let mut sharing = recorded.iter().filter(|other| other.host == point.host);
+        let first = sharing.next().filter(|_| sharing.next().is_some());
+        let host = first.map_or(String::new(), |first| format!("@{}", first.name));
+        format!("{}{host}={}", point.name, point.file.display())
+    }));
+    if args.clock == Clock::Same {
+        words.extend(["--clock", "same"].map(str::to_owned));
+    }
+    if let Some(wander) = args.wander {
+        words.extend(["--wander".to_owned(), wander.to_string()]);
+    }
+    for rule in &args.nat {
+        words.extend(["--nat".to_owned(), rule.clone()]);
+    }
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    words.join(" ")
+}
+
+/// A word as a shell needs it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@".contains(c);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn recorded(name: &str, host: &str) -> recording::Recorded {
+        recording::Recorded {
+            name: name.to_owned(),
+            file: format!("my captures/{name}.pcap").into(),
+            host: host.to_owned(),
+            packets: 1,
+            lost: None,
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_told_again_with_the_clocks_that_its_points_share() {
+        let line = "neph iface:a iface:b ssh:c/eth0 --nat a:10.0.0.1=10.0.0.2 --wander 2";
+        let args = Line::try_parse_from(line.split(' ')).expect("options").args;
+        let points = [("a", "k1"), ("c", "k2"), ("b", "k1")];
+        let told = again(&args, &points.map(|(name, host)| recorded(name, host)));
+        assert_eq!(
+            told,
+            "neph hops 'a@a=my captures/a.pcap' 'c=my captures/c.pcap' 'b@a=my captures/b.pcap' \
+             --wander 2 --nat a:10.0.0.1=10.0.0.2"
+        );
+    }
 }

@@ -114,13 +114,19 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
         .collect();
     let mut hops = Hops::at(points.len());
     for rule in &args.nat {
-        let (place, mapping) = nat(rule, points)?;
+        let (place, mapping) = nat(rule, &names)?;
         hops.map(place, mapping);
     }
     let points = &points[..read(&mut hops, points, stop)?];
     let is_cut = stop.is_set();
     let one_clock = &one_clock[..points.len() - 1];
     hops.only(points.len());
+    for rule in hops.idle().filter_map(|rule| args.nat.get(rule)) {
+        output::say(&format!(
+            "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
+             a rule before it was applied"
+        ));
+    }
     let followed = hops.end(one_clock);
     let clocks = clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
         // What has nothing in common so far may have had, later.
@@ -176,17 +182,16 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
 }
 
 /// A translator's rule, and the point that is behind it.
-fn nat(rule: &str, points: &[Point]) -> Result<(usize, Mapping), Failure> {
+fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
     let (name, mapping) = rule
         .split_once(':')
         .ok_or_else(|| wrong("write POINT:OUTER=INNER".to_owned()))?;
-    let place = points.iter().position(|point| point.name == name);
+    let place = points.iter().position(|point| point == name);
     let place = place.ok_or_else(|| {
-        let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
         wrong(format!(
             "no point is called '{name}'; there are {}",
-            names.join(", ")
+            points.join(", ")
         ))
     })?;
     let mapping = mapping

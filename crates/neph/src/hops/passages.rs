@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use neph_capture::{Followed, Passage, Trip, Way};
 use neph_model::{Instant, OneWay, Span};
+use neph_wire::ip;
 
 use super::offsets::Offsets;
 
@@ -33,17 +34,30 @@ pub(crate) enum End {
     Arrived,
     /// It went into this segment and did not come out.
     Lost(usize),
-    /// The next point's capture did not last so long, hosts' packets never passed there, or the
-    /// clocks are not known.
-    Unknown,
+    /// It cannot be told whether it was lost.
+    Unknown(Doubt),
+}
+
+/// Why it cannot be told whether a packet was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// No packet of its hosts ever passed the next point.
+    NeverPassed,
+    /// The next point's capture had not begun, or was over.
+    NotCaptured,
+    /// The clocks are not known, or one was set.
+    Clocks,
 }
 
 /// One packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) passage: Passage,
-    /// When it passed its first point, since the beginning, by the first point's clock.
-    pub(crate) since: Span,
+    pub(crate) way: Way,
+    /// When it passed its first point, since the beginning, by the first point's clock; around a
+    /// step, and where the clocks are not known, to within its delay. `None` where it was not seen on
+    /// the side of the first point either.
+    pub(crate) since: Option<Span>,
     /// Of each segment, in the order of the points.
     pub(crate) delays: Vec<Option<OneWay>>,
     /// What it took until its answer passed the first point, without any clock's doubt.
@@ -89,6 +103,7 @@ impl Passages {
             round_trip: (self.round_trips.get(&passage.number)).map(|trip| Span::from_nanos(*trip)),
             end: self.end(&passage, way),
             passage,
+            way,
         }
     }
 
@@ -113,20 +128,28 @@ impl Passages {
         Span::from_nanos(if coarser > 1 { coarser } else { 0 })
     }
 
-    fn since(&self, passage: &Passage, way: Way) -> Span {
+    fn since(&self, passage: &Passage, way: Way) -> Option<Span> {
         let mut points = 0..=self.followed.segments();
         let seen = |point: &usize| passage.mark(*point).is_some();
         let first = match way {
             Way::There => points.find(seen),
             Way::Back => points.rfind(seen),
         };
-        let first = first.unwrap_or(0);
-        let mut at = passage.mark(first).unwrap_or(self.began);
-        for segment in (0..first).rev() {
-            let offset = self.clocks[segment].at_there(at);
-            at = at.saturating_sub(offset.map_or(0, |offset| offset.value().nanos()));
+        let mut point = first?;
+        let mut at = passage.mark(point)?;
+        while point > 0 {
+            let clocks = &self.clocks[point - 1];
+            let nearer = passage.mark(point - 1);
+            // Its own stamp says on which side of a step it passed.
+            let offset = nearer.map_or_else(|| clocks.at_there(at), |here| clocks.around(here, at));
+            (point, at) = match offset {
+                Some(offset) => (point - 1, at.saturating_sub(offset.value().nanos())),
+                None => (0..point)
+                    .rev()
+                    .find_map(|point| Some((point, passage.mark(point)?)))?,
+            };
         }
-        Span::from_nanos(at.saturating_sub(self.began))
+        Some(Span::from_nanos(at.saturating_sub(self.began)))
     }
 
     fn end(&self, passage: &Passage, way: Way) -> End {
@@ -137,23 +160,22 @@ impl Passages {
             Way::There => match (0..=last).rev().find(passed) {
                 Some(at) if at == last => return End::Arrived,
                 Some(at) => (at, at + 1, at),
-                None => return End::Unknown,
+                None => return End::Unknown(Doubt::NotCaptured),
             },
             Way::Back => match (0..=last).find(passed) {
                 Some(0) => return End::Arrived,
                 Some(at) => (at, at - 1, at - 1),
-                None => return End::Unknown,
+                None => return End::Unknown(Doubt::NotCaptured),
             },
         };
-        let is_watched = self.followed.crosses(passage, segment)
-            && passage
-                .mark(at)
-                .and_then(|mark| self.is_covered(mark, (next, segment), way))
-                .unwrap_or(false);
-        if is_watched {
-            End::Lost(segment)
-        } else {
-            End::Unknown
+        if !self.followed.crosses(passage, segment) {
+            return End::Unknown(Doubt::NeverPassed);
+        }
+        let mark = passage.mark(at);
+        match mark.and_then(|mark| self.is_covered(mark, (next, segment), way)) {
+            Some(true) => End::Lost(segment),
+            Some(false) => End::Unknown(Doubt::NotCaptured),
+            None => End::Unknown(Doubt::Clocks),
         }
     }
 
@@ -202,9 +224,9 @@ pub(crate) const PROTOCOLS: [&str; 4] = ["icmp", "tcp", "udp", "other"];
 /// Which of [`PROTOCOLS`], by its number in IP.
 pub(crate) const fn protocol(number: u8) -> usize {
     match number {
-        1 | 58 => 0,
-        6 => 1,
-        17 => 2,
+        ip::ICMP | ip::ICMPV6 => 0,
+        ip::TCP => 1,
+        ip::UDP => 2,
         _ => 3,
     }
 }

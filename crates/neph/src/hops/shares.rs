@@ -4,7 +4,7 @@
 //! Owns the summing. Delays of one kind at a time are kept to be put in order.
 
 use neph_capture::Way;
-use neph_model::{OneWay, Span};
+use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
 use super::passages::{End, PROTOCOLS, Passages, protocol};
@@ -21,9 +21,10 @@ pub(crate) struct Delays {
     pub(crate) passed: u64,
     pub(crate) lost: u64,
     pub(crate) reordered: u64,
+    /// What the network made of its packets, beside the first that came.
+    pub(crate) copies: u64,
     /// In nanoseconds.
     total: i128,
-    bounds: i128,
     pub(crate) least: i64,
     pub(crate) most: i64,
     pub(crate) p50: Option<i64>,
@@ -33,16 +34,10 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
-    /// The mean, off by at most the mean of all bounds.
-    pub(crate) fn mean(&self) -> Option<OneWay> {
-        let of = |total: i128| {
-            let mean = total.checked_div(i128::from(self.n))?;
-            i64::try_from(mean).ok().map(Span::from_nanos)
-        };
-        Some(OneWay {
-            delay: of(self.total)?,
-            bound: of(self.bounds + i128::from(self.n) - 1)?,
-        })
+    /// The mean, in nanoseconds.
+    pub(crate) fn mean(&self) -> Option<i64> {
+        let mean = self.total.checked_div(i128::from(self.n))?;
+        i64::try_from(mean).ok()
     }
 
     fn add(&mut self, delay: OneWay) {
@@ -52,7 +47,6 @@ impl Delays {
         }
         self.n += 1;
         self.total += i128::from(nanos);
-        self.bounds += i128::from(bound);
         self.least = self.least.min(nanos);
         self.most = self.most.max(nanos);
         self.bound = self.bound.max(bound);
@@ -68,6 +62,22 @@ pub(crate) struct RoundTrips {
     pub(crate) total: i128,
     /// Of each segment there and back, and behind the last point: they add up to `total`.
     pub(crate) parts: Vec<i128>,
+    /// Of each segment there alone, and of how many round trips: those whose clocks are known.
+    there: Vec<(i128, u64)>,
+}
+
+impl RoundTrips {
+    /// What a segment one way has of `total`; both ways together are its part. `None` where the clocks
+    /// are not known.
+    pub(crate) fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
+        let (known, n) = self.there[segment];
+        let there = (known * i128::from(self.n)).checked_div(i128::from(n))?;
+        Some(if is_back {
+            self.parts[segment] - there
+        } else {
+            there
+        })
+    }
 }
 
 /// Each segment's delays, in the order of the path, there before back.
@@ -83,7 +93,7 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
     };
     let mut all = vec![Delays::default(); segments * 2 * PROTOCOLS.len()];
     for row in passages.rows() {
-        let Some(way) = row.passage.way else { continue };
+        let way = row.way;
         let protocol = protocol(row.passage.flow.protocol);
         for (segment, delay) in row.delays.iter().enumerate() {
             let of = &mut all[place(segment, way, protocol)];
@@ -102,11 +112,13 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
         (of.segment, of.protocol) = (at / PROTOCOLS.len() / 2, kind);
         of.is_back = at / PROTOCOLS.len() % 2 == 1;
         let way = if of.is_back { Way::Back } else { Way::There };
+        let is_meant = |number| protocol(number) == kind;
+        of.copies = passages.followed.copies(of.segment, way, is_meant);
         let mut values: Vec<f64> = Vec::with_capacity(usize::try_from(of.n).unwrap_or(0));
         if of.n > 0 {
             values.extend(passages.followed.passages().filter_map(|passage| {
-                let is_meant = passage.way == Some(way) && protocol(passage.flow.protocol) == kind;
-                let delay = is_meant.then(|| passages.delay(&passage, way, of.segment))?;
+                let is_here = passage.way == Some(way) && is_meant(passage.flow.protocol);
+                let delay = is_here.then(|| passages.delay(&passage, way, of.segment))?;
                 Some(delay?.delay.nanos() as f64)
             }));
         }
@@ -118,7 +130,7 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
             (of.p50, of.p99) = (told(sorted, 0.5), told(sorted, 0.99));
         }
     }
-    all.retain(|of| of.passed > 0 || of.lost > 0);
+    all.retain(|of| of.passed > 0 || of.lost > 0 || of.copies > 0);
     all
 }
 
@@ -129,6 +141,7 @@ pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         .map(|protocol| RoundTrips {
             protocol,
             parts: vec![0; last + 1],
+            there: vec![(0, 0); last],
             ..RoundTrips::default()
         })
         .collect();
@@ -149,6 +162,12 @@ pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         of.total += around[0];
         for (at, part) in of.parts.iter_mut().enumerate() {
             *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
+        }
+        for (segment, (known, n)) in of.there.iter_mut().enumerate() {
+            if let Some(told) = passages.delay(&there, Way::There, segment) {
+                *known += i128::from(told.delay.nanos());
+                *n += 1;
+            }
         }
     }
     all.retain(|of| of.n > 0);

@@ -111,26 +111,20 @@ fn document(packets: Option<&Passages>, rest: &Value, out: &mut impl Write) -> i
 fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet {
     let names = segment_names(&passages.names);
     let mut sheet = Sheet::new(&COLUMNS);
-    let mut told_copies = [None; 2];
     for of in delays {
         let way = if of.is_back { Way::Back } else { Way::There };
-        // Copies have no protocol: they stand in the first line of their segment and way.
-        let is_first = told_copies[way as usize].replace(of.segment) != Some(of.segment);
-        let copies = passages.followed.copies(of.segment, way);
-        let copies = if is_first { copies } else { 0 };
         let share = trips
             .iter()
             .find(|trips| trips.protocol == of.protocol)
-            .and_then(|trips| share(trips.parts[of.segment], trips.total));
+            .and_then(|trips| share(trips.part(of.segment, of.is_back)?, trips.total));
         let mean = of.mean();
-        let mean_span = mean.map(|mean| mean.delay.nanos());
         let bound = mean.map(|_| of.bound);
         sheet.rows.push(vec![
             Cell::text(names[of.segment].clone()),
             Cell::text(way_word(way)),
             Cell::text(PROTOCOLS[of.protocol]),
             Cell::count(of.n),
-            time(mean_span),
+            time(mean),
             Cell::new(
                 bound.map_or_else(|| "-".to_owned(), words::up),
                 bound.map_or(Value::Null, Value::from),
@@ -141,14 +135,14 @@ fn table(passages: &Passages, delays: &[Delays], trips: &[RoundTrips]) -> Sheet 
             time(mean.map(|_| of.most)),
             Cell::count(of.lost),
             Cell::count(of.reordered),
-            Cell::count(copies),
+            Cell::count(of.copies),
             share.map_or_else(Cell::absent, percent),
         ]);
     }
     sheet
 }
 
-/// The share of a segment, both ways, of the round trips of its protocol.
+/// The share of a part of the round trips of its protocol.
 #[expect(clippy::cast_precision_loss, reason = "a share is shown")]
 fn share(part: i128, total: i128) -> Option<f64> {
     (total > 0).then(|| part as f64 / total as f64)
@@ -213,8 +207,8 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         .collect();
     json!({
         "kind": "packet",
-        "since_ns": row.since.nanos(),
-        "way": passage.way.map(way_word),
+        "since_ns": row.since.map(Span::nanos),
+        "way": way_word(row.way),
         "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
         "source": passage.flow.source.to_string(),
         "destination": passage.flow.destination.to_string(),
@@ -241,6 +235,7 @@ fn summary(passages: &Passages) -> Value {
         })
         .collect();
     let clocks: Vec<Value> = passages.clocks.iter().map(clock).collect();
+    let [never_passed, not_captured, of_clocks] = ends_unknown(passages);
     json!({
         "kind": "summary",
         "points": points,
@@ -248,15 +243,25 @@ fn summary(passages: &Passages) -> Value {
         "packets": followed.passages().count(),
         "alike": followed.alike(),
         "joined": followed.joined(),
-        "end_unknown": ends_unknown(passages),
+        "end_unknown": {
+            "never_passed": never_passed,
+            "not_captured": not_captured,
+            "clocks": of_clocks,
+        },
         "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
     })
 }
 
-/// Packets that went into a segment and did not come out, where it cannot be told whether they were lost.
-fn ends_unknown(passages: &Passages) -> u64 {
-    let rows = passages.rows();
-    rows.filter(|row| row.end == End::Unknown).count() as u64
+/// Packets that went into a segment and did not come out, where it cannot be told whether they were
+/// lost, by the reason.
+fn ends_unknown(passages: &Passages) -> [u64; 3] {
+    let mut counts = [0; 3];
+    for row in passages.rows() {
+        if let End::Unknown(doubt) = row.end {
+            counts[doubt as usize] += 1;
+        }
+    }
+    counts
 }
 
 fn clock(offsets: &Offsets) -> Value {
@@ -300,12 +305,18 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     }
     let one_way = followed.passages().filter(|passage| passage.way.is_none());
     let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
+    let [never_passed, not_captured, of_clocks] = ends_unknown(passages);
     for (count, why) in [
         (one_way.count() as u64, "between hosts that show no way"),
         (
-            ends_unknown(passages),
-            "not seen again, of hosts that never passed the next point or when its capture was over",
+            never_passed,
+            "not seen again, of hosts of which no packet passed the next point",
         ),
+        (
+            not_captured,
+            "not seen again, when the next point's capture had not begun or was over",
+        ),
+        (of_clocks, "not seen again, while the clocks were not known"),
         (
             followed.joined(),
             "cut or joined by segmentation offload: told is their last byte",

@@ -61,6 +61,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Whether the captures stay.
+    pub(crate) const fn are_kept(&self) -> bool {
+        self.save.is_some()
+    }
+
     /// What makes no sense of captures that are there already.
     ///
     /// # Errors

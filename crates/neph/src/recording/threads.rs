@@ -131,6 +131,7 @@ fn open_all(points: &[Point], options: &Options) -> Result<Vec<Ears>, Failure> {
         Spot::Here(Interface { name, site }) => Some(Ears::open(&Listening {
             interface: name,
             site: site.as_deref(),
+            elsewhere: "iface:INTERFACE@SITE",
             kept: options.snaplen,
             ring: options.ring,
             most: options.count.unwrap_or(u64::MAX),

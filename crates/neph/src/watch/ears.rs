@@ -39,6 +39,8 @@ pub(crate) struct Listening<'a> {
     pub(crate) interface: &'a str,
     /// The network namespace that it is in; the calling thread's where none is named.
     pub(crate) site: Option<&'a str>,
+    /// What whoever asked would write for another one.
+    pub(crate) elsewhere: &'static str,
     /// Bytes that are kept of each packet, at most.
     pub(crate) kept: u32,
     /// Memory in which packets wait.
@@ -97,7 +99,7 @@ impl Ears {
     /// In the calling thread's network namespace.
     fn open_here(listening: &Listening<'_>) -> Result<Self, Failure> {
         let interface = listening.interface;
-        let failed = |error: RingError| not_opened(&error, interface);
+        let failed = |error: RingError| not_opened(&error, listening);
         let (heads, start) = if interface == ANY {
             (Heads::Any, Start::Ip)
         } else {
@@ -256,14 +258,21 @@ const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
     FilterStep { code, jt, jf, k }
 }
 
-fn not_opened(error: &RingError, interface: &str) -> Failure {
+fn not_opened(error: &RingError, listening: &Listening<'_>) -> Failure {
+    let interface = listening.interface;
     match error.kind() {
         ErrorKind::PermissionDenied => Failure::refused(format!(
             "{error}; run it as root, or allow it: setcap cap_net_raw+ep on neph"
         )),
-        _ if error.is_missing() => Failure::usage(format!(
-            "there is no interface {interface} here; ip link lists them, --site looks in another network namespace"
-        )),
+        _ if error.is_missing() => Failure::usage(match listening.site {
+            Some(site) => format!(
+                "there is no interface {interface} in the network namespace {site}; ip -n {site} link lists those that are"
+            ),
+            None => format!(
+                "there is no interface {interface} here; ip link lists them, {} looks in another network namespace",
+                listening.elsewhere
+            ),
+        }),
         _ => Failure::refused(error),
     }
 }

@@ -119,6 +119,7 @@ impl Args {
         Listening {
             interface: &self.interface,
             site: self.site.as_deref(),
+            elsewhere: "--site",
             kept: self.snaplen,
             ring: self.ring,
             most: self.count.unwrap_or(u64::MAX),

@@ -155,6 +155,19 @@ fn a_point_elsewhere_is_recorded_beside_one_here() {
         assert!(text.contains(&line), "{text}");
         assert_eq!(datagrams(&place, "kept", point), 40);
     }
+    let again = "neph hops here@here=kept/here.pcap there@here=kept/there.pcap";
+    assert!(text.contains(&format!(": {again}\n")), "{text}");
+    let ran = place.neph(again.split(' ').skip(1));
+    assert!(
+        ran.out.contains("Clocks of here and there: one."),
+        "{}",
+        ran.out
+    );
+    let site = &wire.names[0];
+    let absent = format!("x=iface:zz@{site}");
+    let ran = place.neph(["hops", &here, &absent, "-w", "1s"]);
+    let said = format!("no interface zz in the network namespace {site}; ip -n {site} link");
+    assert!(ran.status == 2 && ran.err.contains(&said), "{}", ran.err);
     let ran = place.neph(["hops", &here, &there, "--save", "kept"]);
     assert_eq!(ran.status, 2);
     assert!(
@@ -300,7 +313,7 @@ fn points_that_are_none_are_refused_in_one_sentence() {
         (["iface:lo", "ssh:host"], "write ssh:user@host/eth0"),
         (
             ["iface:lo", "x=iface:no-such-if0"],
-            "no interface no-such-if0",
+            "no interface no-such-if0 here; ip link lists them, iface:INTERFACE@SITE looks",
         ),
         (
             ["iface:lo", "x=iface:lo@no-such-site"],

@@ -40,21 +40,7 @@ impl HopsDrawing<'_> {
     pub(super) fn path(&self) -> String {
         self.points.join(" → ")
     }
-}
 
-/// `± 8.0 µs`, of a bound above 0: no less than it is.
-pub(super) fn within(bound: f64) -> String {
-    // The last digit that is shown.
-    let step = match bound {
-        b if b < 0.1 => 1e-4,
-        b if b < 1.0 => 1e-3,
-        b if b < 100.0 => 1e-2,
-        _ => 10.0,
-    };
-    format!("± {}", millis((bound / step - 1e-6).ceil() * step))
-}
-
-impl HopsDrawing<'_> {
     /// What a bound is, at the end of every caption; nothing where no delay is known.
     pub(super) fn bound_told(&self) -> &'static str {
         let known = |delay: &HopsDelay| matches!(delay, HopsDelay::Known { .. });
@@ -67,6 +53,18 @@ impl HopsDrawing<'_> {
             ""
         }
     }
+}
+
+/// `± 8.0 µs`, of a bound above 0: no less than it is.
+pub(super) fn within(bound: f64) -> String {
+    // The last digit that is shown.
+    let step = match bound {
+        b if b < 0.1 => 1e-4,
+        b if b < 1.0 => 1e-3,
+        b if b < 100.0 => 1e-2,
+        _ => 10.0,
+    };
+    format!("± {}", millis((bound / step - 1e-6).ceil() * step))
 }
 
 #[cfg(test)]

@@ -87,8 +87,8 @@ impl Rows {
             .collect();
         let arrived = packets.iter().filter(|one| one.whole().is_some()).count();
         let kept = lost.len().min(LOST.max(MOST.saturating_sub(arrived)));
-        let mut shown = slowest(packets, MOST - kept.min(MOST));
-        let mut ended: Vec<Row> = (0..kept.min(MOST))
+        let mut shown = slowest(packets, MOST - kept);
+        let mut ended: Vec<Row> = (0..kept)
             .map(|nth| &packets[lost[nth * lost.len() / kept]])
             .filter_map(|packet| Some(Row::of(packet, End::Lost(packet.lost()?))))
             .collect();

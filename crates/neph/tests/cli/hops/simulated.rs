@@ -80,7 +80,8 @@ pub(super) struct Simulated {
     pub(super) truths: Vec<Truth>,
     captures: Vec<Capture>,
     dice: Dice,
-    copies: u64,
+    /// The protocol of each, and whether it went back.
+    copies: Vec<(&'static str, bool)>,
 }
 
 impl Simulated {
@@ -91,7 +92,7 @@ impl Simulated {
             truths: Vec::new(),
             captures: vec![Vec::new(); path.points],
             dice: Dice(seed | 1),
-            copies: 0,
+            copies: Vec::new(),
         };
         let mut at = START;
         for round in 0..rounds {
@@ -111,9 +112,10 @@ impl Simulated {
         simulated
     }
 
-    /// Copies that were made of packets, all segments together.
-    pub(super) const fn copies(&self) -> u64 {
-        self.copies
+    /// Copies that were made of packets of a protocol this way, all segments together.
+    pub(super) fn copies(&self, protocol: &str, is_back: bool) -> usize {
+        let copies = self.copies.iter();
+        copies.filter(|of| **of == (protocol, is_back)).count()
     }
 
     fn packet(&mut self, protocol: &'static str, round: u32, is_back: bool) -> Sent {
@@ -193,7 +195,7 @@ impl Simulated {
                 }
                 if times == 1 && self.dice.below(1_000) < self.path.doubled {
                     times = 2;
-                    self.copies += 1;
+                    self.copies.push((sent.protocol, sent.is_back));
                 }
                 now += self.path.least + self.queue();
             }

@@ -1,0 +1,86 @@
+//! Clocks that are set while their captures last.
+
+use super::simulated::{Path, SECOND, START, Simulated};
+use super::{lines, run};
+use crate::neph::Place;
+
+#[test]
+fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
+    for jump in [2 * SECOND, -2 * SECOND] {
+        let place = Place::empty();
+        let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+        let set = START + 3 * SECOND;
+        let shows = |point: usize, at: i64| {
+            if point == 1 && at >= set {
+                at + jump
+            } else {
+                at
+            }
+        };
+        let (files, stamps) = simulated.write(&place, shows);
+        let ran = run(&files, &["--format", "ndjson", "--packets"]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let lines = lines(&ran);
+        let (mut told, mut silent) = (0, 0);
+        for line in lines.iter().filter(|line| line["kind"] == "packet") {
+            let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+            let truth = &simulated.truths[stamps[&(0, mark)]];
+            let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+            let segment = &line["segments"][0];
+            let Some(delay) = segment["ns"].as_i64() else {
+                silent += 1;
+                continue;
+            };
+            told += 1;
+            let off = delay - (b - a).abs();
+            assert!(
+                off.abs() <= segment["bound_ns"].as_i64().expect("a bound"),
+                "{off}: {line}"
+            );
+        }
+        assert!(
+            told > 5_900 && told + silent == 6_000,
+            "{told} told, {silent} not"
+        );
+        assert_eq!(lines.last().expect("a summary")["clocks"][0]["steps"], 1);
+    }
+}
+
+#[test]
+fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
+    for jump in [10 * SECOND, -10 * SECOND] {
+        let place = Place::empty();
+        let mut simulated = Simulated::of(Path::PLAIN, 1_000, 12);
+        let set = START + 3 * SECOND;
+        let shows = |point: usize, at: i64| {
+            let ahead = if at >= set {
+                3_600 * SECOND + jump
+            } else {
+                3_600 * SECOND
+            };
+            if point == 1 { at + ahead } else { at }
+        };
+        let (files, stamps) = simulated.write(&place, shows);
+        let ran = run(&files, &["--format", "ndjson", "--packets"]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let began = simulated
+            .truths
+            .iter()
+            .filter_map(|truth| truth.at[0])
+            .min();
+        let lines = lines(&ran);
+        let (mut told, mut around) = (0, 0);
+        for line in lines.iter().filter(|line| line["kind"] == "packet") {
+            let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+            let truth = &simulated.truths[stamps[&(0, mark)]];
+            let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+            let since = a.min(b) - began.expect("a packet");
+            let off = line["since_ns"].as_i64().expect("a time") - since;
+            assert!(off.abs() <= (b - a).abs(), "off by {off}: {line}");
+            told += 1;
+            around += usize::from(line["segments"][0].is_null() && truth.is_back);
+        }
+        assert_eq!(told, 6_000);
+        assert!(around > 0, "no packet back passed while the clock was set");
+    }
+}
