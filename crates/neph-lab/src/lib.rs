@@ -43,7 +43,7 @@ pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,
     RerouteStatus, ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
-pub use plan::Step;
+pub use plan::{Step, quoted};
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
 pub use topology::{

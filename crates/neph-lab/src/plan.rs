@@ -21,7 +21,7 @@ use crate::segment;
 use crate::topology::{Role, Routing, Service, Topology};
 
 pub(crate) use operation::{Operation, Program};
-pub use steps::Step;
+pub use steps::{Step, quoted};
 
 /// A topology with the names that its lab gives to things.
 #[derive(Debug)]

@@ -32,6 +32,9 @@ const KERNEL: u32 = 64;
 const MEMORY: u64 = 192 << 20;
 /// What must run without any other file.
 const LONE: [&str; 1] = ["busybox"];
+/// The shell's command that ends the trial where the taps that guests are behind cannot be.
+const TAPS: &str =
+    "(: <>/dev/net/tun) 2>/dev/null || { echo 'there is no /dev/net/tun for taps'; exit 1; }";
 /// Below nothing starts: the image lies in it twice for a moment.
 const MEMORIES: RangeInclusive<u64> = (64 << 20)..=(64 << 30);
 
@@ -47,7 +50,7 @@ pub(super) trait Machine: Debug + Send + Sync + 'static {
     /// The program that it is.
     fn program(&self) -> &'static str;
     /// The shell's command that ends with status 0 where guests with so much memory together can run,
-    /// MiB; else the last line that it writes says why not.
+    /// MiB; else the last line that it writes says why not. Taps are there.
     fn trial(&self, all_mebibytes: u64) -> String;
 }
 
@@ -265,7 +268,7 @@ impl<M: Machine> Build for Guests<M> {
         Some(Trial {
             programs: self.programs(),
             lone: LONE.to_vec(),
-            line: self.machine.trial(self.all_mebibytes()),
+            line: format!("{TAPS}; {}", self.machine.trial(self.all_mebibytes())),
             instead,
         })
     }

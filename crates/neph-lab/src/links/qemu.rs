@@ -79,7 +79,7 @@ impl Machine for Emulated {
             "{} && {} && {{ cat {image}; (cd {name}.files && find . | busybox cpio -o -H newc); }} \
              > {name}.initrd && accel=$({accel}) && ",
             self.found(),
-            modules(name).trim_end()
+            modules(name)
         )
     }
 
@@ -115,7 +115,6 @@ impl Machine for Emulated {
         format!(
             "{}; [ \"$({accel})\" != kvm ] || [ -w /dev/kvm ] || {{ \
              echo 'there is no /dev/kvm'; exit 1; }}; \
-             (: <>/dev/net/tun) 2>/dev/null || {{ echo 'there is no /dev/net/tun for taps'; exit 1; }}; \
              [ \"$(busybox awk '/^MemAvailable/ {{ print int($2 / 1024) }}' /proc/meminfo)\" \
              -ge {all_mebibytes} ] || {{ echo \"{all_mebibytes} MiB of memory are not free\"; exit 1; }}",
             self.found()
@@ -149,6 +148,6 @@ fn modules(name: &str) -> String {
          $from/modules.dep 2>/dev/null); do number=$((number + 1)); \
          case $file in *.xz) unpack=xzcat ;; *.zst) unpack=\"zstd -dc\" ;; *.gz) unpack=zcat ;; *) unpack=cat ;; esac; \
          base=${{file##*/}}; \
-         $unpack $from/$file > {name}.files/modules/$number-${{base%%.ko*}}.ko || exit 1; done "
+         $unpack $from/$file > {name}.files/modules/$number-${{base%%.ko*}}.ko || exit 1; done"
     )
 }

@@ -190,8 +190,9 @@ fn started(service: &Service) -> String {
     all.join(" ")
 }
 
-/// A word as a shell needs it.
-fn quoted(word: &str) -> String {
+/// A word as a shell needs it, quoted only where it would read more into it. Of a command's first word a
+/// shell may read more: an assignment, a keyword.
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

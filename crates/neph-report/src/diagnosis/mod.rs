@@ -28,7 +28,7 @@ pub use found::{Evidence, Seen};
 pub use needs::Blind;
 pub(crate) use needs::Need;
 pub use rules::RULES;
-pub(crate) use sight::{Crossing, Leaving, Ordered, Place, Run, Sight, Times};
+pub(crate) use sight::{Crossing, Leaving, Ordered, Place, Run, Sight, Times, is_by_load};
 pub use text::{diagnoses_in_brief, diagnoses_in_full};
 
 /// A mechanism that makes messages slow, and how it is found.

@@ -118,6 +118,12 @@ impl<'a> Sight<'a> {
     }
 }
 
+/// Whether what a scenario has, and the same one without the plan's load, is that load's doing: without
+/// it there is less than half.
+pub(crate) fn is_by_load(with: f64, without: f64) -> bool {
+    without < 0.5 * with
+}
+
 impl Run<'_> {
     /// The site it was measured from; empty where the plan names none.
     pub(crate) fn site(&self) -> &str {

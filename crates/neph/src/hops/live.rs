@@ -1,5 +1,6 @@
 //! Points that are live: recorded first, and then captures like any others.
 
+use neph_lab::quoted;
 use neph_probe::Stop;
 
 use super::alarms::Rules;
@@ -104,15 +105,6 @@ fn again(args: &Args, recorded: &[recording::Recorded]) -> String {
     }
     let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     words.join(" ")
-}
-
-/// A word as a shell needs it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@".contains(c);
-    if word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use neph_model::Span;
 use serde_json::Value;
 
+use crate::points::Files;
 use crate::stage::{TwoSites, measure, neph, privileged, ran};
 
 const SECOND: i64 = 1_000_000_000;
@@ -231,15 +232,9 @@ fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
     }
     drop(reflector);
     let (here, there) = (here.end(), shifted(there.end(), 3 * SECOND, 40));
-    let folder = std::env::temp_dir().join(format!("neph-clock-files-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    let files = [("here", here), ("there", there)].map(|(name, bytes)| {
-        let path = folder.join(format!("{name}.pcap"));
-        fs::write(&path, bytes).expect("a file");
-        path.display().to_string()
-    });
-    let document = told(&["--captures", &files[0], &files[1]]);
-    fs::remove_dir_all(&folder).expect("the folder is ours");
+    let files = Files::of("clock-files", [("here", &here), ("there", &there)]);
+    let document = told(&["--captures", &files.paths[0], &files.paths[1]]);
+    drop(files);
     let summary = &document["summary"];
     println!("{} packets, {}", summary["n"], summary["clocks"]);
     assert!(

@@ -5,15 +5,12 @@
 
 #![expect(clippy::print_stdout, reason = "a test tells what it measured")]
 
-use std::fs;
-use std::path::Path;
-
 use neph_lab::{Record, Verdict};
 use neph_model::Span;
-use serde_json::Value;
 
 use crate::clocks::{Capture, shifted};
-use crate::stage::{TwoSites, measure, neph, privileged, ran};
+use crate::points::{Files, told_packets};
+use crate::stage::{TwoSites, measure, privileged};
 
 const SECOND: i64 = 1_000_000_000;
 const LINK: &str = "delay = \"2ms\"\nloss = \"2%\"";
@@ -29,24 +26,9 @@ struct Crossed {
 }
 
 /// What `neph hops` says of each packet there and back, in the order of their coming.
-fn told(files: &[String; 2], more: &[&str]) -> [Vec<Crossed>; 2] {
-    let some = [
-        "hops",
-        &files[0],
-        &files[1],
-        "--format",
-        "ndjson",
-        "--packets",
-    ];
-    let arguments: Vec<&str> = some.iter().chain(more).copied().collect();
-    let output = ran(neph(Path::new("/nowhere"), &arguments));
-    let text = String::from_utf8(output.stdout).expect("text");
+fn told(files: [&str; 2], more: &[&str]) -> [Vec<Crossed>; 2] {
     let mut crossed = [Vec::new(), Vec::new()];
-    for line in text.lines() {
-        let line: Value = serde_json::from_str(line).expect("JSON");
-        if line["kind"] != "packet" {
-            continue;
-        }
+    for line in told_packets(files, more) {
         let is_back = line["way"] == "back";
         let segment = &line["segments"][0];
         let of = Crossed {
@@ -127,17 +109,11 @@ fn every_packet_takes_what_the_links_record_says_and_the_lost_ones_are_those_it_
     drop(reflector);
     let (here, there) = (here.end(), there.end());
     let moved = shifted(there.clone(), 3 * SECOND, 40);
-    let folder = std::env::temp_dir().join(format!("neph-hops-files-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    let file = |name: &str, bytes: &[u8]| {
-        let path = folder.join(format!("{name}.pcap"));
-        fs::write(&path, bytes).expect("a file");
-        path.display().to_string()
-    };
-    let (here, there, moved) = (file("a", &here), file("b", &there), file("c", &moved));
-    let one_clock = told(&[here.clone(), there], &["--clock", "same"]);
-    let fitted = told(&[here, moved], &[]);
-    fs::remove_dir_all(&folder).expect("the folder is ours");
+    let files = Files::of("hops-files", [("a", &here), ("b", &there), ("c", &moved)]);
+    let [here, there, moved] = &files.paths;
+    let one_clock = told([here, there], &["--clock", "same"]);
+    let fitted = told([here, moved], &[]);
+    drop(files);
     let record = recorded(lab);
     for (way, name) in ["there", "back"].iter().enumerate() {
         hold(name, (&one_clock[way], &fitted[way]), &record[way]);

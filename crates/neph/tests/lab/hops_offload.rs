@@ -4,10 +4,8 @@
 //! Hosts stand behind the two sites of a lab, since its own links take offload off. Both ends send.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -16,8 +14,8 @@ use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
 use crate::clocks::shifted;
-use crate::points::{Frame, frames, recorded};
-use crate::stage::{TwoSites, neph, privileged, ran};
+use crate::points::{Files, Frame, frames, recorded, told_packets};
+use crate::stage::{TwoSites, privileged};
 
 const SECOND: i64 = 1_000_000_000;
 /// What is sent each way: so many times so many bytes.
@@ -131,23 +129,11 @@ fn ends(frames: &[Frame]) -> HashMap<End, (i64, u32)> {
 }
 
 /// Packets over TCP with data that are told: both stamps, delay and bound, and whether it was joined.
-fn told(files: &[String; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
-    let arguments = [
-        "hops",
-        &files[0],
-        &files[1],
-        "--format",
-        "ndjson",
-        "--packets",
-    ];
-    let output = ran(neph(Path::new("/nowhere"), &arguments));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let lines = text
-        .lines()
-        .map(|line| -> Value { serde_json::from_str(line).expect("JSON") });
+fn told(files: [&str; 2]) -> Vec<([i64; 2], i64, i64, bool)> {
+    let lines = told_packets(files, &[]).into_iter();
     let number = |value: &Value| value.as_i64().expect("a number");
     let mut told = Vec::new();
-    for line in lines.filter(|line| line["kind"] == "packet" && line["protocol"] == "tcp") {
+    for line in lines.filter(|line| line["protocol"] == "tcp") {
         let segment = &line["segments"][0];
         if !segment.is_null() {
             let marks = [0, 1].map(|point| number(&line["marks_unix_ns"][point]));
@@ -170,15 +156,9 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     drop(hosts);
     drop(lab);
     let moved = shifted(far.clone(), 3 * SECOND, 40);
-    let folder = std::env::temp_dir().join(format!("neph-hops-offload-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    let files = [("a", &near), ("b", &moved)].map(|(name, bytes)| {
-        let path = folder.join(format!("{name}.pcap"));
-        fs::write(&path, bytes).expect("a file");
-        path.display().to_string()
-    });
-    let told = told(&files);
-    fs::remove_dir_all(&folder).expect("the folder is ours");
+    let files = Files::of("hops-offload", [("a", &near), ("b", &moved)]);
+    let told = told(files.paths.each_ref().map(String::as_str));
+    drop(files);
     let was: HashMap<i64, i64> = frames(&moved)
         .iter()
         .zip(frames(&far))

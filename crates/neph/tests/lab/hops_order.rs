@@ -2,14 +2,13 @@
 //! what the captures show.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use neph_model::Span;
 use serde_json::Value;
 
 use crate::clocks::shifted;
-use crate::points::{Frame, frames, recorded};
+use crate::points::{Files, Frame, frames, recorded};
 use crate::stage::{TwoSites, measure, neph, privileged, ran};
 
 const SECOND: i64 = 1_000_000_000;
@@ -49,17 +48,14 @@ fn as_many_are_told_to_be_reordered_as_came_out_of_order() {
     });
     drop(reflector);
     drop(lab);
-    let folder = std::env::temp_dir().join(format!("neph-hops-order-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
     let moved = shifted(far.clone(), 3 * SECOND, 40);
-    let files = [("a", &near), ("b", &moved)].map(|(name, bytes)| {
-        let path = folder.join(format!("{name}.pcap"));
-        fs::write(&path, bytes).expect("a file");
-        path.display().to_string()
-    });
-    let arguments = ["hops", &files[0], &files[1], "--format", "json"];
-    let output = ran(neph(Path::new("/nowhere"), &arguments));
-    fs::remove_dir_all(&folder).expect("the folder is ours");
+    let files = Files::of("hops-order", [("a", &near), ("b", &moved)]);
+    let [a, b] = &files.paths;
+    let output = ran(neph(
+        Path::new("/nowhere"),
+        &["hops", a, b, "--format", "json"],
+    ));
+    drop(files);
     let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let (near, far) = (frames(&near), frames(&far));
     for (way, so) in [

@@ -1,12 +1,14 @@
-//! Captures at two points, recorded by `neph hops` itself, and what they say to a reader that is not
-//! neph's: Ethernet frames and their stamps.
+//! Captures at two points: recorded by `neph hops` itself, written as files for it, what it tells of their
+//! packets, and what they say to a reader that is not neph's: Ethernet frames and their stamps.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::stage::neph;
+use serde_json::Value;
+
+use crate::stage::{neph, ran};
 
 const SECOND: i64 = 1_000_000_000;
 const ETHERNET: usize = 14;
@@ -62,6 +64,54 @@ pub(crate) fn frames(capture: &[u8]) -> Vec<Frame> {
         at += 16 + kept;
     }
     frames
+}
+
+/// Captures as files, in a folder that goes away with this.
+#[derive(Debug)]
+pub(crate) struct Files<const N: usize> {
+    folder: PathBuf,
+    pub(crate) paths: [String; N],
+}
+
+impl<const N: usize> Files<N> {
+    /// Each under its name; `test` tells the folder from others.
+    pub(crate) fn of(test: &str, captures: [(&str, &[u8]); N]) -> Self {
+        let folder = std::env::temp_dir().join(format!("neph-{test}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let paths = captures.map(|(name, bytes)| {
+            let path = folder.join(format!("{name}.pcap"));
+            fs::write(&path, bytes).expect("a file");
+            path.display().to_string()
+        });
+        Self { folder, paths }
+    }
+}
+
+impl<const N: usize> Drop for Files<N> {
+    fn drop(&mut self) {
+        let gone = fs::remove_dir_all(&self.folder);
+        if !std::thread::panicking() {
+            gone.expect("the folder is ours");
+        }
+    }
+}
+
+/// What `neph hops` tells of each packet that passed two points.
+pub(crate) fn told_packets(files: [&str; 2], more: &[&str]) -> Vec<Value> {
+    let some = [
+        "hops",
+        files[0],
+        files[1],
+        "--format",
+        "ndjson",
+        "--packets",
+    ];
+    let arguments: Vec<&str> = some.iter().chain(more).copied().collect();
+    let output = ran(neph(Path::new("/nowhere"), &arguments));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let lines = text.lines();
+    let lines = lines.map(|line| -> Value { serde_json::from_str(line).expect("JSON") });
+    lines.filter(|line| line["kind"] == "packet").collect()
 }
 
 /// Records both interfaces (`eth0@NAMESPACE`) while this passes; gives the captures.

@@ -6,7 +6,9 @@ use neph_model::{ProbeKind, Scenario, Seq, Stage};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Found, Need, Ordered, Place, Rule, Run, Sight, Times};
+use crate::diagnosis::{
+    Agreement, Found, Need, Ordered, Place, Rule, Run, Sight, Times, is_by_load,
+};
 
 pub(super) const RULE: Rule = Rule {
     name: "slow-server",
@@ -26,8 +28,6 @@ const LEAST_MS: f64 = 0.5;
 /// What a segment carries, in bytes: of more, the server's kernel gives out what came behind a lost
 /// segment only when that has come too.
 const SEGMENT: u64 = 1448;
-/// Where the server takes less than this share of it without the plan's load, the load does it.
-const FAR_LESS: f64 = 0.5;
 /// So many messages at least: fewer have no median.
 const MESSAGES: usize = 6;
 
@@ -162,7 +162,7 @@ fn whose<'s>(sight: &Sight<'_>, run: &Run<'s>, taken: &Taken<'_>) -> Whose<'s> {
     };
     match Taken::of(&sight.without_load(run)) {
         None => Whose::Unknown(load),
-        Some(calm) if calm.time() < FAR_LESS * taken.time() => Whose::Load(load, calm.time()),
+        Some(calm) if is_by_load(taken.time(), calm.time()) => Whose::Load(load, calm.time()),
         Some(_) => Whose::Server,
     }
 }

@@ -7,7 +7,7 @@ use neph_model::{Seq, Span, Stage, Warning};
 use neph_stats::{Sorted, quantile};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight, is_by_load};
 use crate::findings::{plural, real};
 use crate::table::QUANTILES;
 
@@ -28,9 +28,6 @@ const LEAST_SHARE: f64 = 0.05;
 /// A quantile that fewer of the messages than this multiple of those beyond it were delayed, chance
 /// may have moved: where others are lost, the last percent of the replies is soon a handful.
 const ROBUST: f64 = 2.0;
-/// Where our host moves a quantile by less than this share of it without the plan's load, the load
-/// does it.
-const FAR_LESS: f64 = 0.5;
 /// What one message in twenty pays, to tell a cause's cost.
 const TAIL: f64 = 0.95;
 /// Where our host delays fewer of the messages than this and no experiment is flagged for it, there
@@ -200,7 +197,7 @@ impl<'r> Scenario<'r> {
         let calm = calm.filter(|runs| !runs.is_empty());
         calm.map(|runs| Scenario::of(&runs))
             .filter(|calm| !calm.moved.is_empty())
-            .is_some_and(|calm| calm.farthest() < FAR_LESS * self.farthest())
+            .is_some_and(|calm| is_by_load(self.farthest(), calm.farthest()))
     }
 }
 
