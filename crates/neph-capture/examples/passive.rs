@@ -9,7 +9,7 @@ use neph_capture::{
     Event, Half, Limits, Listener, Method, Name, Sample, Side, Table, read_capture,
 };
 use neph_model::Wall;
-use neph_wire::dissect::{Transport, dissect};
+use neph_wire::dissect::{Transport, dissect, plain};
 
 /// In nanoseconds.
 const SECOND: i64 = 1_000_000_000;
@@ -46,6 +46,14 @@ fn main() -> io::Result<()> {
     let account = read_capture(&mut File::open(path)?, |record| {
         bytes += u64::from(record.length);
         if step == "records" {
+            return ControlFlow::Continue(());
+        }
+        if step == "flows"
+            && let Some(read) = plain(record.link, record.bytes)
+        {
+            segments += 1;
+            let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
+            table.see_plain(at, &read, &mut counts);
             return ControlFlow::Continue(());
         }
         let packet = dissect(record.link, record.bytes, record.length);

@@ -6,7 +6,8 @@
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use neph_wire::dissect::{Dissected, Tunnel};
+use neph_wire::dissect::{Dissected, Plain, Tunnel};
+use neph_wire::ip::TCP;
 
 /// A flow in both directions: its ends in an order that does not depend on who sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,30 @@ impl Key {
             protocol: seen.ip.protocol,
             vlan: seen.vlan,
             tunnel: seen.tunnel,
+        };
+        (key, sender)
+    }
+
+    /// The same of a segment that was read at a glance.
+    #[inline]
+    pub(super) fn plain(read: &Plain) -> (Self, End) {
+        let one =
+            |place: usize| u64::from(read.addresses[place]) << 16 | u64::from(read.ports[place]);
+        let (from, to) = (one(0), one(1));
+        let sender = if from <= to { End::Lower } else { End::Upper };
+        let (lower, upper) = (from.min(to), from.max(to));
+        let address = |end: u64| [0, end >> 16 | 0xffff_0000_0000];
+        let port = |end: u64| {
+            let [.., a, b] = end.to_be_bytes();
+            u16::from_be_bytes([a, b])
+        };
+        let key = Self {
+            addresses: [address(lower), address(upper)],
+            ports: [lower, upper].map(port),
+            is_v4: true,
+            protocol: TCP,
+            vlan: None,
+            tunnel: None,
         };
         (key, sender)
     }

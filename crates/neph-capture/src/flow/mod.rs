@@ -191,12 +191,12 @@ impl Flow {
         }
     }
 
-    /// Bytes of memory that it takes.
-    fn memory(&self) -> usize {
+    /// Bytes of memory beside itself.
+    fn heap(&self) -> usize {
         let sent: usize = self.sent.iter().map(Sent::heap).sum();
         let trips: usize = self.trips.iter().map(Trips::heap).sum();
         let before = self.before.as_ref().map_or(0, |before| before.heap());
-        size_of::<Self>() + self.connection.heap() + sent + trips + before
+        self.connection.heap() + sent + trips + before
     }
 }
 

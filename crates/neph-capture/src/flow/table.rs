@@ -8,9 +8,9 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use neph_model::{Span, Wall};
-use neph_wire::dissect::{Dissected, Transport};
+use neph_wire::dissect::{Dissected, Plain, Transport};
 
-use super::key::Key;
+use super::key::{End, Key};
 use super::period::Ended;
 use super::recency::Recency;
 use super::tally::Trips;
@@ -84,7 +84,7 @@ pub struct Table {
     hasher: RandomState,
     /// Places by the hash of their flow's key, the middle of which stands beside the place.
     places: HashTable<(u32, u32)>,
-    flows: Vec<Option<Box<Flow>>>,
+    flows: Vec<Option<Flow>>,
     free: Vec<u32>,
     recency: Recency,
     /// Seen and not yet told.
@@ -131,7 +131,32 @@ impl Table {
             self.others.count(&packet.transport);
             return;
         };
-        let (key, sender) = Key::of(packet, header.source, header.destination);
+        let bytes = packet.ip.total_len as u64;
+        let segment = Segment::of(header, *payload_len);
+        let of = Key::of(packet, header.source, header.destination);
+        self.arrive(at, of, (bytes, segment), listener);
+    }
+
+    /// The same of a segment that was read at a glance.
+    #[inline]
+    pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl Listener) {
+        let bytes = u64::from(read.total_len);
+        self.arrive(
+            at,
+            Key::plain(read),
+            (bytes, Segment::plain(read)),
+            listener,
+        );
+    }
+
+    #[inline]
+    fn arrive(
+        &mut self,
+        at: Wall,
+        (key, sender): (Key, End),
+        (bytes, segment): (u64, Segment),
+        listener: &mut impl Listener,
+    ) {
         self.arrived.push(Arrived {
             hash: self.hasher.hash_one(key),
             key,
@@ -139,8 +164,8 @@ impl Table {
             passed: Passed {
                 at,
                 sender,
-                bytes: packet.ip.total_len as u64,
-                segment: Segment::of(header, *payload_len),
+                bytes,
+                segment,
             },
         });
         if self.arrived.len() >= TOGETHER {
@@ -214,7 +239,7 @@ impl Table {
     /// the first look on.
     pub fn look(&mut self, take: impl FnMut(&Flow, &Recent)) -> [Trips; 2] {
         let flows = self.flows.iter_mut().flatten();
-        self.ended.look(flows.map(|flow| &mut **flow), take)
+        self.ended.look(flows, take)
     }
 
     /// Flows at the moment.
@@ -239,15 +264,15 @@ impl Table {
 
     /// Bytes of memory that it takes: walks over all flows.
     pub fn memory(&self) -> usize {
-        let flows: usize = self.flows.iter().flatten().map(|flow| flow.memory()).sum();
+        let flows: usize = self.flows.iter().flatten().map(Flow::heap).sum();
         flows
-            + self.flows.capacity() * size_of::<Option<Box<Flow>>>()
+            + self.flows.capacity() * size_of::<Option<Flow>>()
             + self.places.allocation_size()
             + self.recency.heap()
     }
 
     fn flow(&self, place: u32) -> Option<&Flow> {
-        self.flows.get(place as usize)?.as_deref()
+        self.flows.get(place as usize)?.as_ref()
     }
 
     /// Where the flow of this hash probably is, without a look at the flow.
@@ -293,7 +318,7 @@ impl Table {
             self.flows.push(None);
             u32::try_from(self.flows.len() - 1).expect("as many as `limits` allows")
         });
-        self.flows[place as usize] = Some(Box::new(flow));
+        self.flows[place as usize] = Some(flow);
         self.recency.insert(place, self.now);
         let (flows, hasher) = (&self.flows, &self.hasher);
         self.places

@@ -1,5 +1,6 @@
 //! What a segment's header says, as far as round trips need it.
 
+use neph_wire::dissect::Plain;
 use neph_wire::ip::TcpHeader;
 use neph_wire::ip::tcp_options;
 
@@ -35,6 +36,22 @@ impl Segment {
             window: header.window,
             stamps: options.timestamps.map(both),
             largest: options.largest_segment,
+        }
+    }
+
+    /// Of one that was read at a glance.
+    #[inline]
+    pub(crate) fn plain(read: &Plain) -> Self {
+        Self {
+            seq: Serial(read.seq),
+            ack: (read.flags & TcpHeader::ACK != 0).then_some(Serial(read.ack)),
+            length: read.payload_len,
+            flags: read.flags,
+            window: read.window,
+            stamps: read
+                .stamps
+                .map(|(value, echo)| (Serial(value), Serial(echo))),
+            largest: None,
         }
     }
 

@@ -5,12 +5,14 @@
 //! (see neph-capture), reassembly or checksums.
 
 mod link;
+mod plain;
 mod tunnel;
 
 #[cfg(test)]
 mod tests;
 
 pub use link::Link;
+pub use plain::{Plain, plain};
 pub use tunnel::Tunnel;
 
 use crate::ip::{

@@ -4,7 +4,7 @@
 
 use neph_capture::{Exchanges, Limits, Listener, Pair, Table, Twice};
 use neph_model::Wall;
-use neph_wire::dissect::Dissected;
+use neph_wire::dissect::{Dissected, Plain};
 
 /// Of so many packets at the beginning of a capture each is remembered: it may be one of several
 /// interfaces, and this the first.
@@ -58,6 +58,17 @@ impl Conversations {
         if !self.exchanges.see(at, packet, ended) {
             self.table.see(at, packet, told);
         }
+    }
+
+    /// Whether segments may be read at a glance: nobody asks whether they passed another interface.
+    pub(crate) const fn takes_plain(&self) -> bool {
+        !self.has_interfaces && self.first == 0
+    }
+
+    /// A segment that was read at a glance passed the only interface.
+    #[inline]
+    pub(crate) fn see_plain(&mut self, at: Wall, read: &Plain, told: &mut impl Told) {
+        self.table.see_plain(at, read, told);
     }
 
     /// Ends what is silent for too long at `now`, where no packet says how late it is.

@@ -22,7 +22,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Ending, Limits, Method, read_capture};
 use neph_model::Wall;
 use neph_probe::Stop;
-use neph_wire::dissect::{Link, dissect};
+use neph_wire::dissect::{Link, dissect, plain};
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -154,7 +154,17 @@ fn read(
     let mut source = source::open(path)?;
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None);
+    let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();
     let account = read_capture(&mut source, |record| {
+        if seen.takes_plain()
+            && let Some(at) = record.at
+            && let Some(read) = plain(record.link, record.bytes)
+        {
+            let (first, last) = times.unwrap_or((at, at));
+            times = Some((first, at.max(last)));
+            seen.see_plain(Wall::from_unix_nanos(at), &read, telling);
+            return flow_unless(is_over(telling));
+        }
         let packet = dissect(record.link, record.bytes, record.length);
         // Where it lies: it is large.
         match (record.at, &packet) {
@@ -173,10 +183,7 @@ fn read(
                 }
             }
         }
-        if stop.is_set() || telling.is_refused() {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        flow_unless(is_over(telling))
     });
     Ok(File {
         name: path.display().to_string(),
@@ -186,6 +193,14 @@ fn read(
         without_time,
         times,
     })
+}
+
+const fn flow_unless(is_over: bool) -> ControlFlow<()> {
+    if is_over {
+        ControlFlow::Break(())
+    } else {
+        ControlFlow::Continue(())
+    }
 }
 
 /// A capture that began before another one ended holds what passed twice, or in the wrong order.
