@@ -29,7 +29,7 @@ const COARSEST: u8 = 3;
 /// Buckets of a kind, at most and on average, while they can be made coarser.
 const MANY: usize = 256;
 /// Words that memory is asked for at least.
-const LEAST_ROOM: usize = 8;
+const LEAST_ROOM: usize = 16;
 /// A word holds a kind, a bucket and a count, from its highest bit on.
 const KIND_BITS: u32 = 4;
 const COUNT_BITS: u32 = 15;

@@ -8,6 +8,10 @@ use std::os::fd::AsFd;
 
 use neph_sys::standard;
 
+/// Bytes of data that are written at once, where nobody waits for a line: a call for each 8 KiB took a
+/// thirtieth of what reading a large capture takes.
+const ROOM: usize = 128 << 10;
+
 /// Says something to the person at the terminal: never data.
 pub(crate) fn say(sentence: &str) {
     // Where standard error is closed nobody listens.
@@ -23,7 +27,7 @@ pub(crate) fn rewrite(line: &str) {
 
 /// Standard output, for data.
 pub(crate) fn data() -> BufWriter<Data> {
-    BufWriter::new(Data(io::stdout().lock()))
+    BufWriter::with_capacity(ROOM, Data(io::stdout().lock()))
 }
 
 /// Standard output, for bytes that are no text.

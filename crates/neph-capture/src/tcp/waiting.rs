@@ -33,6 +33,10 @@ impl Room {
 /// Segments that lie with the connection.
 const NEAR: usize = 2;
 
+/// Segments that there is room for as soon as there are more: a window of a common size, so that its
+/// memory is asked for once and not each time that it grows.
+const FAR: usize = 16;
+
 /// No segment.
 const NONE: Awaiting = Awaiting {
     at: Wall::from_unix_nanos(0),
@@ -288,6 +292,9 @@ impl Waiting {
 
     /// From here on all lie elsewhere.
     fn spill(&mut self) {
+        if self.far.capacity() == 0 {
+            self.far.reserve_exact(FAR);
+        }
         let near = std::mem::replace(&mut self.near, [NONE; NEAR]);
         let near = near.into_iter().filter(|one| one.awaits(Load::ANYTHING));
         self.far.extend(near);
