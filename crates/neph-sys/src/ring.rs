@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use blocks::{
-    Block, BlockCounts, BlockRing, FilterStep, Packet, Packets, Tag, Taking, hardware,
+    Block, BlockCounts, BlockRing, FilterStep, Gauge, Packet, Packets, Tag, Taking, hardware,
 };
 pub use frame::Frame;
 use setup::{ask_for_ring, bind, interface_index, map, packet_socket, prepare, socklen};

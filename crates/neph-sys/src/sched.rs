@@ -1,4 +1,4 @@
-//! How the kernel schedules the calling thread: real-time priority, timer slack, CPUs, memory.
+//! How the kernel schedules threads: real-time priority, times that are idle, timer slack, CPUs, memory.
 //!
 //! Owns the system calls and their errors. Does not decide who deserves a priority: callers do,
 //! and they must sleep. `SCHED_FIFO` at full duty stalls for 50 ms in each second
@@ -30,7 +30,7 @@ fn refused(operation: impl Into<String>) -> SchedError {
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE`, `EINVAL` outside 1 to 99.
 pub fn use_fifo(priority: u8) -> Result<(), SchedError> {
-    set_scheduler(libc::SCHED_FIFO, priority)
+    set_scheduler(0, libc::SCHED_FIFO, priority)
         .map_err(|()| refused(format!("give this thread SCHED_FIFO priority {priority}")))
 }
 
@@ -39,18 +39,57 @@ pub fn use_fifo(priority: u8) -> Result<(), SchedError> {
 /// # Errors
 /// Whatever the kernel says; leaving a real-time policy is always permitted.
 pub fn use_normal() -> Result<(), SchedError> {
-    set_scheduler(libc::SCHED_OTHER, 0)
-        .map_err(|()| refused("give this thread the ordinary scheduling policy"))
+    Thread(0).use_normal()
 }
 
-fn set_scheduler(policy: libc::c_int, priority: u8) -> Result<(), ()> {
+/// A thread whose scheduling another may change too, as long as it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thread(libc::pid_t);
+
+impl Thread {
+    /// The calling thread.
+    pub fn this() -> Self {
+        // SAFETY: gettid cannot fail and touches no memory.
+        Self(unsafe { libc::gettid() })
+    }
+
+    /// Whether it has the ordinary time-sharing policy.
+    pub fn is_normal(self) -> bool {
+        // SAFETY: takes an integer only. The raw call, because musl's wrapper is ENOSYS.
+        let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, self.0) };
+        policy == libc::c_long::from(libc::SCHED_OTHER)
+    }
+
+    /// Lets it run only where nobody of the ordinary policy wants the processor (`SCHED_IDLE`): it
+    /// wakes without taking it from one who works. Beside those who never rest it has 3 parts of 1027.
+    ///
+    /// # Errors
+    /// Leaving the ordinary policy so is always permitted; `ESRCH` where the thread is gone.
+    pub fn use_idle(self) -> Result<(), SchedError> {
+        set_scheduler(self.0, libc::SCHED_IDLE, 0)
+            .map_err(|()| refused("give a thread the policy of idle times"))
+    }
+
+    /// Gives it the ordinary time-sharing policy back.
+    ///
+    /// # Errors
+    /// `EPERM` where it has `SCHED_IDLE`, and neither `CAP_SYS_NICE` nor `RLIMIT_NICE` permits to leave
+    /// that; leaving a real-time policy is always permitted.
+    pub fn use_normal(self) -> Result<(), SchedError> {
+        set_scheduler(self.0, libc::SCHED_OTHER, 0)
+            .map_err(|()| refused("give a thread the ordinary scheduling policy"))
+    }
+}
+
+/// Of the calling thread, where it is 0.
+fn set_scheduler(thread: libc::pid_t, policy: libc::c_int, priority: u8) -> Result<(), ()> {
     let parameter = libc::c_int::from(priority);
-    // SAFETY: sched_setscheduler(0, policy, &sched_param) reads one struct sched_param, which on
+    // SAFETY: sched_setscheduler(thread, policy, &sched_param) reads one struct sched_param, which on
     // Linux is a single int, alive for the call. The raw call, because musl's wrapper is ENOSYS.
     let outcome = unsafe {
         libc::syscall(
             libc::SYS_sched_setscheduler,
-            0,
+            thread,
             policy,
             std::ptr::from_ref(&parameter),
         )
@@ -127,6 +166,24 @@ mod tests {
     fn a_priority_out_of_range_is_refused_by_name() {
         let error = use_fifo(100).expect_err("99 is the highest");
         assert!(error.to_string().contains("priority 100"), "{error}");
+    }
+
+    #[test]
+    fn another_thread_is_sent_back_and_fetched() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            tell.send(Thread::this()).expect("somebody waits");
+            let _ = ended.recv();
+        });
+        let thread = told.recv().expect("it tells");
+        assert!(thread.is_normal());
+        thread.use_idle().expect("always permitted");
+        assert!(!thread.is_normal() && Thread::this().is_normal());
+        // Not everybody may fetch it back; then it says so.
+        assert_eq!(thread.use_normal().is_ok(), thread.is_normal());
+        drop(end);
+        other.join().expect("the thread ends");
     }
 
     #[test]

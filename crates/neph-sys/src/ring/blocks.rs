@@ -13,6 +13,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -68,14 +69,65 @@ pub struct BlockCounts {
 #[derive(Debug)]
 pub struct BlockRing {
     socket: OwnedFd,
-    memory: NonNull<u8>,
-    blocks: usize,
+    mapping: Arc<Mapping>,
     next: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and is reached only through `&mut self`
-// (blocks) or atomics; nothing in it is tied to the thread that made it.
-unsafe impl Send for BlockRing {}
+/// How full a ring is, for another thread than the one that reads it.
+#[derive(Clone, Debug)]
+pub struct Gauge(Arc<Mapping>);
+
+/// A ring's memory. Who reads it beyond the status of its blocks holds the [`BlockRing`].
+#[derive(Debug)]
+struct Mapping {
+    memory: NonNull<u8>,
+    blocks: usize,
+}
+
+// SAFETY: nothing in the mapping is tied to the thread that made it. Packets in it are reached only
+// through `&mut BlockRing`, the status of blocks by atomics only.
+unsafe impl Send for Mapping {}
+// SAFETY: likewise.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Where block `number` begins, which is below `blocks`.
+    fn block(&self, number: usize) -> NonNull<u8> {
+        debug_assert!(number < self.blocks, "a block of the ring");
+        // SAFETY: as the callers say, the offset stays in the mapping.
+        unsafe { self.memory.add(number * BLOCK_BYTES) }
+    }
+
+    /// Whether block `number` is the process's.
+    fn is_ready(&self, number: usize) -> bool {
+        // SAFETY: every block begins with a tpacket_block_desc, whose status kernel and process hand
+        // each other; the block is aligned to a page and inside the mapping.
+        let status = unsafe {
+            self.block(number)
+                .add(STATUS_AT)
+                .cast::<AtomicU32>()
+                .as_ref()
+        };
+        status.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this length; whoever reads in it has a share of
+        // this value, so nobody is left.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.blocks * BLOCK_BYTES) };
+    }
+}
+
+impl Gauge {
+    /// The part of the ring that waits to be read, 0 to 1. Looks at each block.
+    pub fn filled(&self) -> f64 {
+        let ready = (0..self.0.blocks).filter(|&number| self.0.is_ready(number));
+        let share = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        share(ready.count()) / share(self.0.blocks)
+    }
+}
 
 impl BlockRing {
     /// Opens a ring on `interface` of the calling thread's network namespace. Both what arrives and
@@ -123,8 +175,7 @@ impl BlockRing {
         // From here on dropping `ring` unmaps.
         let ring = Self {
             socket,
-            memory,
-            blocks,
+            mapping: Arc::new(Mapping { memory, blocks }),
             next: 0,
         };
         bind(&ring.socket, index).map_err(|()| "bind a packet socket")?;
@@ -134,19 +185,25 @@ impl BlockRing {
     /// The next block that is full or has waited, or none. It goes back to the kernel when it is
     /// dropped.
     pub fn next_block(&mut self) -> Option<Block<'_>> {
-        // SAFETY: `next` is below `blocks`, so the offset stays in the mapping.
-        let start = unsafe { self.memory.add(self.next * BLOCK_BYTES) };
-        // SAFETY: every block begins with a tpacket_block_desc, whose status kernel and process hand
-        // each other; the block is aligned to a page and inside the mapping.
-        let status = unsafe { start.add(STATUS_AT).cast::<AtomicU32>().as_ref() };
-        if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+        if !self.has_block() {
             return None;
         }
-        self.next = (self.next + 1) % self.blocks;
+        let start = self.mapping.block(self.next);
+        self.next = (self.next + 1) % self.mapping.blocks;
         Some(Block {
             start,
             ring: PhantomData,
         })
+    }
+
+    /// Whether there is a next block.
+    pub fn has_block(&self) -> bool {
+        self.mapping.is_ready(self.next)
+    }
+
+    /// Tells how full the ring is, from wherever it is kept.
+    pub fn gauge(&self) -> Gauge {
+        Gauge(Arc::clone(&self.mapping))
     }
 
     /// What the kernel counted since the last call (asking resets it).
@@ -199,14 +256,6 @@ impl BlockRing {
 impl AsFd for BlockRing {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-impl Drop for BlockRing {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length; blocks borrow the ring, so none
-        // is left.
-        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.blocks * BLOCK_BYTES) };
     }
 }
 

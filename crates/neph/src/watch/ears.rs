@@ -159,6 +159,17 @@ impl Ears {
         self.seen.packets >= self.most
     }
 
+    /// Whether no block of packets waits to be taken.
+    pub(super) fn has_all(&self) -> bool {
+        !self.ring.has_block()
+    }
+
+    /// Tells how much of the ring waits to be taken, 0 to 1, on whatever thread.
+    pub(super) fn gauge(&self) -> impl Fn() -> f64 + Send + use<> {
+        let gauge = self.ring.gauge();
+        move || gauge.filled()
+    }
+
     /// Waits for packets, at most so long.
     pub(crate) fn wait(&self, most: Duration) -> Result<(), Failure> {
         let mut awaited = [Awaited::readable(self.ring.as_fd())];

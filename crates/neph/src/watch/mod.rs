@@ -5,6 +5,7 @@
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
 mod alarm;
+mod courtesy;
 mod door;
 pub(crate) mod ears;
 mod intake;
@@ -34,6 +35,7 @@ use crate::read::By;
 use crate::read::row::Sort;
 use crate::read::telling::Shown;
 use crate::{exit, interrupt, output, read, site, value};
+use courtesy::Courtesy;
 use ears::{Ears, Listening};
 use intake::Intake;
 use watching::Watching;
@@ -210,6 +212,7 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
         .map_or(i64::MAX, |length| began.saturating_add(length.nanos()));
     let mut due = began.saturating_add(args.every.nanos());
     let mut fault = Ok(());
+    let courtesy = Courtesy::begin(ears.gauge());
     loop {
         let now = clock::raw().0;
         let is_over = now >= end || ears.is_full() || stop.is_set();
@@ -222,6 +225,9 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
             due = due.max(now).saturating_add(args.every.nanos());
         }
         intake.answer(ears.seen());
+        if ears.has_all() {
+            courtesy.caught_up();
+        }
         let next = u64::try_from(due.min(end) - now).unwrap_or(0);
         fault = ears.wait(Duration::from_nanos(next).min(PATIENCE));
         // A block at a time, so that a flood does not keep from telling of it.
@@ -229,6 +235,7 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
             intake.packet(packet, dissected);
         });
     }
+    drop(courtesy);
     ears.take_rest(|packet, dissected| intake.packet(packet, dissected));
     fault
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use neph_sys::clock;
 
 use super::Args;
+use super::courtesy::Courtesy;
 use super::ears::{Ears, Seen};
 use super::writing::Writing;
 use crate::capture_file::OUT;
@@ -24,17 +25,22 @@ pub(crate) fn record(
     mut is_over: impl FnMut(Seen, u64) -> bool,
 ) -> Result<(), Failure> {
     let mut fault = Ok(());
+    let courtesy = Courtesy::begin(ears.gauge());
     while fault.is_ok()
         && !ears.is_full()
         && !writing.is_refused()
         && !is_over(ears.seen(), writing.bytes())
     {
+        if ears.has_all() {
+            courtesy.caught_up();
+        }
         fault = ears.wait(PATIENCE);
         if ears.take_block(i64::MAX, |packet, _| writing.packet(packet)) {
             writing.flush();
             ears.count();
         }
     }
+    drop(courtesy);
     ears.take_rest(|packet, _| writing.packet(packet));
     writing.flush();
     fault

@@ -154,6 +154,29 @@ fn packets_come_in_order_whole_or_cut_by_the_filter() {
 }
 
 #[test]
+fn a_gauge_tells_what_waits_on_another_thread_and_outlives_the_ring() {
+    with_pair("gauge", || {
+        let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
+        let mut ring = BlockRing::open("far", &AMPLE).expect("a ring");
+        let gauge = ring.gauge();
+        let filled = || {
+            let gauge = gauge.clone();
+            let told = std::thread::spawn(move || gauge.filled());
+            (told.join().expect("it tells") * 16.0).round()
+        };
+        assert_eq!((filled(), ring.has_block()), (0.0, false));
+        sender.send(&frame(1, 100)).expect("send");
+        let mut awaited = [Awaited::readable(ring.as_fd())];
+        wait(&mut awaited, Some(Duration::from_secs(10))).expect("wait");
+        assert_eq!((filled(), ring.has_block()), (1.0, true));
+        assert!(ring.next_block().is_some());
+        assert_eq!((filled(), ring.has_block()), (0.0, false));
+        drop(ring);
+        assert!(filled() < 0.5, "nobody writes there any more");
+    });
+}
+
+#[test]
 fn a_tag_that_the_kernel_took_out_is_told_beside_the_packet() {
     with_pair("tag", || {
         let sender = PacketRing::open("near", 1, Seat::Wire).expect("a sender");
