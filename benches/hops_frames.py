@@ -35,7 +35,8 @@ class Crossed:
     # By its stamps at the sender's point and the other one; of what offload cut, those of its last byte.
     pairs: set[tuple[int, int]] = field(default_factory=set)
     joined: int = 0
-    lost: int = 0
+    # By their stamps at the sender's point.
+    lost: set[int] = field(default_factory=set)
     reordered: int = 0
     # Packets of which there are several alike.
     unclear: int = 0
@@ -100,9 +101,9 @@ def frames(capture: bytes) -> Iterator[Frame]:
         yield Frame(stamp, flow, (flow, number, length, bytes(counted)), numbers)
 
 
-def crossed(sender: list[Frame], receiver: list[Frame], until: int) -> Crossed:
-    """Packets that go one way: first all of the point that they pass first. What passed it later than
-    `until` is not called lost."""
+def crossed(sender: list[Frame], receiver: list[Frame], end: int) -> Crossed:
+    """Packets that go one way: first all of the point that they pass first. `end` is the other point's
+    last stamp. What did not come is lost, if what took longest would have come by then."""
     found = Crossed()
     here, there = (defaultdict(list) for _ in range(2))
     for place, (frames_, by_identity) in enumerate(((sender, here), (receiver, there))):
@@ -110,6 +111,7 @@ def crossed(sender: list[Frame], receiver: list[Frame], until: int) -> Crossed:
             by_identity[frame.identity].append((number, frame))
     order: dict[tuple, list[tuple[int, int]]] = defaultdict(list)
     pieces: dict[tuple, tuple[list[Frame], list[Frame]]] = defaultdict(lambda: ([], []))
+    missing: list[int] = []
     for identity, sent in here.items():
         came = there.pop(identity, [])
         if len(sent) == len(came) == 1:
@@ -122,12 +124,14 @@ def crossed(sender: list[Frame], receiver: list[Frame], until: int) -> Crossed:
         elif came:
             found.unclear += 1
         else:
-            found.lost += sum(frame.stamp < until for _, frame in sent)
+            missing.extend(frame.stamp for _, frame in sent)
     for came in there.values():
         if came[0][1].bytes_:
             pieces[came[0][1].flow][1].extend(frame for _, frame in came)
     for sent, came in pieces.values():
-        join(sent, came, until, found)
+        missing.extend(join(sent, came, found))
+    longest = max((arrived - left for left, arrived in found.pairs), default=0)
+    found.lost.update(left for left in missing if left + longest <= end)
     for each in order.values():
         highest = -1
         for _, number in sorted(each):
@@ -136,8 +140,10 @@ def crossed(sender: list[Frame], receiver: list[Frame], until: int) -> Crossed:
     return found
 
 
-def join(sent: list[Frame], came: list[Frame], until: int, found: Crossed) -> None:
-    """Data of one flow that did not pass as it was: what has bytes in common belongs together."""
+def join(sent: list[Frame], came: list[Frame], found: Crossed) -> list[int]:
+    """Data of one flow that did not pass as it was: what has bytes in common belongs together. When
+    what did not come was sent."""
+    missing = []
     both = [(frame.bytes_, 0, frame) for frame in sent] + [(frame.bytes_, 1, frame) for frame in came]
     both.sort(key=lambda each: (each[0][0], -each[0][1]))
     groups: list[list] = []
@@ -152,6 +158,10 @@ def join(sent: list[Frame], came: list[Frame], until: int, found: Crossed) -> No
         if not sides[0]:
             found.unclear += 1
             continue
+        if not sides[1]:
+            # Nothing was joined: each is a packet, those too that were sent again and lost again.
+            missing.extend(frame.stamp for _, _, frame in sides[0])
+            continue
         covered = [cover(side) for side in sides]
         last = [max((frame.stamp for _, _, frame in side), default=0) for side in sides]
         if None in covered:
@@ -161,7 +171,8 @@ def join(sent: list[Frame], came: list[Frame], until: int, found: Crossed) -> No
             found.pairs.add((last[0], last[1]))
             found.joined += 1
         elif covered[1] < covered[0]:
-            found.lost += last[0] < until
+            missing.append(last[0])
+    return missing
 
 
 def cover(side: list) -> int | None:

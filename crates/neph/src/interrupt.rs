@@ -1,28 +1,84 @@
 //! Ctrl-C, `kill` and a terminal that is closed: the first ends the measurement and keeps
 //! everything, the second ends neph.
 
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
 use neph_probe::Stop;
 use neph_sys::process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 
 use crate::exit::Failure;
+use crate::output;
+
+/// What a second ctrl-C exits with.
+const INTERRUPTED: i32 = 130;
+
+/// What is said when a second ctrl-C ends neph: where that leaves what was measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastWords(Arc<Mutex<Option<String>>>);
+
+impl LastWords {
+    /// Says this from now on, or nothing.
+    pub(crate) fn are(&self, words: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    fn say(&self) {
+        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(words) = &*words {
+            output::say(words);
+        }
+    }
+}
 
 /// A flag that ctrl-C sets, and its like.
 pub(crate) fn stop_on_ctrl_c() -> Result<Stop, Failure> {
     let stop = Stop::new();
-    let refused =
-        |signal: i32| move |error| Failure::refused(format!("listen for signal {signal}: {error}"));
     for signal in [SIGINT, SIGTERM] {
         // In this order: at the second signal the flag is already set, and neph exits.
-        flag::register_conditional_shutdown(signal, 130, stop.flag())
+        flag::register_conditional_shutdown(signal, INTERRUPTED, stop.flag())
             .and_then(|_| flag::register(signal, stop.flag()))
             .map_err(refused(signal))?;
     }
+    stop_when_terminal_closes(&stop)?;
+    Ok(stop)
+}
+
+/// The same; the second signal has neph say its last words before it exits.
+pub(crate) fn stop_on_ctrl_c_saying(words: &LastWords) -> Result<Stop, Failure> {
+    let stop = Stop::new();
+    let (mut signals, handler) = UnixStream::pair()
+        .map_err(|error| Failure::refused(format!("listen for signals: {error}")))?;
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, stop.flag())
+            .and_then(|_| low_level::pipe::register(signal, handler.try_clone()?))
+            .map_err(refused(signal))?;
+    }
+    stop_when_terminal_closes(&stop)?;
+    let words = words.clone();
+    // A handler may not write: a byte for each signal comes here.
+    thread::spawn(move || {
+        if signals.read_exact(&mut [0; 2]).is_ok() {
+            words.say();
+            low_level::exit(INTERRUPTED);
+        }
+    });
+    Ok(stop)
+}
+
+fn refused(signal: i32) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure::refused(format!("listen for signal {signal}: {error}"))
+}
+
+fn stop_when_terminal_closes(stop: &Stop) -> Result<(), Failure> {
     // What nohup starts is to go on. A closed terminal is told by the kernel and by the shell, so
     // that its second signal is nobody's impatience.
     if !process::outlives_terminal() {
         flag::register(SIGHUP, stop.flag()).map_err(refused(SIGHUP))?;
     }
-    Ok(stop)
+    Ok(())
 }

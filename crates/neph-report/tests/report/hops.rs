@@ -226,3 +226,49 @@ fn points_of_one_clock_have_no_bound() {
         assert!(!words.iter().any(|word| word.contains('±')), "{words:?}");
     }
 }
+
+/// Packets of some microseconds whose bound is milliseconds.
+#[test]
+fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_so() {
+    let delays: Vec<[HopsDelay; 1]> = (0..100)
+        .map(|nth| {
+            [HopsDelay::Known {
+                delay: (nth - 20) * 1_000,
+                bound: 17_340_000,
+            }]
+        })
+        .collect();
+    let packets: Vec<HopsPacket<'_>> = (0..)
+        .zip(&delays)
+        .map(|(second, segments)| HopsPacket {
+            since: second * 1_000_000_000,
+            way: HopsWay::There,
+            protocol: HopsProtocol::Udp,
+            segments,
+            round_trip: None,
+        })
+        .collect();
+    let points = ["a".to_owned(), "b".to_owned()];
+    let figures = hops(&HopsDrawing {
+        points: &points,
+        packets: &packets,
+    });
+    let segments = words(&figures, "hops-segments");
+    let told = "pale: known to ± 17.34 ms only".to_owned();
+    assert!(segments.contains(&told), "{segments:?}");
+    let cdf = words(&figures, "hops-cdf");
+    assert!(
+        cdf.contains(&"n 100 · only ± 17.34 ms".to_owned()),
+        "{cdf:?}"
+    );
+    // No axis goes below nothing, and it is as long as delays may be.
+    assert!(!cdf.iter().any(|word| word.starts_with('−')), "{cdf:?}");
+    let figure = figures.iter().find(|figure| figure.kind == "hops-cdf");
+    let figure = figure.expect("a distribution");
+    assert!(
+        figure.caption.contains("without a line"),
+        "{}",
+        figure.caption
+    );
+    no_text_touches(&figures);
+}

@@ -7,6 +7,7 @@ use super::alarms::Rules;
 use super::point::Point;
 use super::{Args, Clock, analyse, nat};
 use crate::exit::{self, Failure, Outcome};
+use crate::interrupt::{self, LastWords};
 use crate::{output, recording};
 
 /// The live points, or none where all are files.
@@ -32,10 +33,19 @@ pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failu
 }
 
 /// Records these points and tells what their captures say.
-pub(super) fn run(
+pub(super) fn run(args: &Args, points: &[recording::Point]) -> Result<Outcome, Failure> {
+    let words = LastWords::default();
+    let stop = interrupt::stop_on_ctrl_c_saying(&words)?;
+    let outcome = run_until(args, points, (&stop, &words));
+    // The captures are gone, or where they should be.
+    words.are(None);
+    outcome
+}
+
+fn run_until(
     args: &Args,
     points: &[recording::Point],
-    stop: &Stop,
+    (stop, words): (&Stop, &LastWords),
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
@@ -43,7 +53,14 @@ pub(super) fn run(
         nat(rule, &names)?;
     }
     Rules::parse(&args.alarms, &names)?;
-    let recording = recording::record(points, &args.live, stop)?;
+    let stays = |recorded: &[recording::Recorded]| {
+        let again = again(args, recorded);
+        words.are(Some(format!(
+            "neph hops: ended before anything was told; the captures stay: {again}"
+        )));
+    };
+    let recording = recording::record(points, &args.live, (stop, &stays))?;
+    stays(&recording.points);
     let told = tell(args, &recording);
     let is_alarmed = matches!(told, Ok(Outcome::Alarmed));
     if let Some(fault) = recording.fault {

@@ -93,12 +93,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Err(Failure::usage("--packets needs --format json or ndjson"));
     }
     figure::check(args.figure.as_deref())?;
-    let live = live::points(args)?;
-    let stop = interrupt::stop_on_ctrl_c()?;
-    match live {
-        Some(points) => live::run(args, &points, &stop),
-        None => analyse(args, &point::parse_all(&args.points)?, &stop),
+    if let Some(points) = live::points(args)? {
+        return live::run(args, &points);
     }
+    let stop = interrupt::stop_on_ctrl_c()?;
+    analyse(args, &point::parse_all(&args.points)?, &stop)
 }
 
 /// What captures with names say, one for each point in the order of the path.

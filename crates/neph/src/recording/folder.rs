@@ -45,9 +45,14 @@ impl Folder {
         })
     }
 
+    /// Where the capture of a point is, or will be.
+    pub(super) fn path_of(&self, point: &str) -> PathBuf {
+        self.path.join(format!("{point}.pcap"))
+    }
+
     /// Begins the capture of a point.
     pub(super) fn capture(&mut self, point: &str) -> Result<(PathBuf, CaptureFile), Failure> {
-        let path = self.path.join(format!("{point}.pcap"));
+        let path = self.path_of(point);
         match CaptureFile::create(&path) {
             Ok(file) => {
                 self.begun.push(path.clone());

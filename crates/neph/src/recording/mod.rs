@@ -28,6 +28,7 @@ use crate::{output, value};
 use folder::Folder;
 use running::Ending;
 pub(crate) use spelling::Point;
+use spelling::Spot;
 
 /// The headers of a packet in a VXLAN tunnel and 16 bytes of its payload: all that it is known again
 /// by.
@@ -99,6 +100,26 @@ pub(crate) struct Recorded {
     pub(crate) lost: Option<u64>,
 }
 
+impl Recorded {
+    /// Nothing yet.
+    fn none(point: &Point, folder: &Folder) -> Self {
+        Self {
+            name: point.name.clone(),
+            file: folder.path_of(&point.name),
+            // Whose kernel stamps elsewhere is known when it has ended.
+            host: match point.spot {
+                Spot::Here(_) => String::new(),
+                Spot::Elsewhere(..) => point.name.clone(),
+            },
+            packets: 0,
+            lost: None,
+        }
+    }
+}
+
+/// Hears where the captures will be.
+type Begins<'a> = &'a dyn Fn(&[Recorded]);
+
 /// Captures of all points, in their order.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -111,16 +132,21 @@ pub(crate) struct Recording {
 
 /// Records these points until they have enough, the time is over or somebody asks for the end.
 ///
+/// `begins` hears where the captures will be, before there are any.
+///
 /// # Errors
 /// A point cannot be opened, or ctrl-C came before all of them were.
 pub(crate) fn record(
     points: &[Point],
     options: &Options,
-    stop: &Stop,
+    (stop, begins): (&Stop, Begins<'_>),
 ) -> Result<Recording, Failure> {
     refuse_same_names(points)?;
     options.choice.check()?;
     let mut folder = Folder::open(options.save.as_deref())?;
+    let expected: Vec<Recorded> =
+        (points.iter().map(|point| Recorded::none(point, &folder))).collect();
+    begins(&expected);
     let ran = threads::run(points, options, (&mut folder, stop));
     if ran.is_err() {
         folder.take_back();

@@ -100,6 +100,8 @@ fn hops(place: &Place, ssh: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// Bytes of a capture without packets.
+const HEADER: u64 = 24;
 /// What stands for ssh: its options aside, the host is a namespace.
 const ENTER: &str = "while [ \"$1\" != -- ]; do shift; done
 exec nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
@@ -112,8 +114,12 @@ fn begun(mut command: Command) -> (Child, BufReader<ChildStderr>) {
 }
 
 /// Ends it as ctrl-C does; gives its status and what it said.
-fn interrupted(child: Child, mut said: BufReader<ChildStderr>) -> (i32, String) {
-    send("INT", child.id());
+fn interrupted(child: Child, said: BufReader<ChildStderr>) -> (i32, String) {
+    interrupted_by(child, said, "INT")
+}
+
+fn interrupted_by(child: Child, mut said: BufReader<ChildStderr>, signal: &str) -> (i32, String) {
+    send(signal, child.id());
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
     let mut text = String::new();
     said.read_to_string(&mut text).expect("text");
@@ -301,6 +307,39 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
         "{text}"
     );
     assert_eq!(datagrams(&place, "kept", "here"), 10);
+}
+
+#[test]
+fn a_second_ctrl_c_says_which_command_tells_the_captures_that_it_leaves() {
+    let Some(wire) = Wire::up("twice") else {
+        return;
+    };
+    let place = Place::empty();
+    let [here, there] = wire.points();
+    // The other end is not told that it is over, and holds the recording up for its ten seconds.
+    let ssh = "while [ \"$1\" != -- ]; do shift; done
+sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
+    let arguments = [here.as_str(), &there, "--proto", "udp"];
+    let (child, said) = begun(hops(&place, ssh, &arguments));
+    wire.exchange(20);
+    send("INT", child.id());
+    let own = place.path(&format!("neph-hops-{}-0", child.id()));
+    let is_empty = |point| fs::metadata(own.join(point)).is_ok_and(|file| file.len() <= HEADER);
+    while is_empty("here.pcap") || is_empty("there.pcap") {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (status, text) = interrupted_by(child, said, "TERM");
+    assert_eq!(status, 130, "{text}");
+    let told = text.lines().last().expect("a line");
+    let (_, command) = told.split_once("the captures stay: ").expect(told);
+    let mut words = command.split(' ').skip(1);
+    assert_eq!(words.next(), Some("hops"));
+    let names = ["here=", "there="];
+    for (name, word) in names.into_iter().zip(words) {
+        let file = word.strip_prefix(name).expect(word);
+        let ran = place.neph(["read", file]);
+        assert_eq!((ran.status == 2, ran.err.as_str()), (false, ""), "{file}");
+    }
 }
 
 #[test]

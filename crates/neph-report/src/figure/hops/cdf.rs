@@ -3,7 +3,7 @@
 use neph_stats::{EcdfPoint, Sorted, ecdf};
 
 use super::names::within;
-use super::{HopsDelay, HopsDrawing, HopsWay, inks, millis};
+use super::{HopsDelay, HopsDrawing, HopsWay, inks, is_unsure, millis};
 use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose, count};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
@@ -28,7 +28,8 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
         .filter(|panel| !panel.curves.is_empty())
         .collect();
     let curves = panels.iter().flat_map(|panel| &panel.curves);
-    let spreads: Vec<Spread> = curves.map(|curve| curve.spread).collect();
+    // No delay is below nothing: what is told so is counted, not drawn.
+    let spreads: Vec<Spread> = curves.map(|curve| raised(curve.spread, 0.0)).collect();
     let Some(scale) = scale(&spreads) else {
         return Vec::new();
     };
@@ -51,17 +52,20 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
 
 /// Of delays at or below nothing a logarithmic axis knows nothing: they count as its low end.
 fn scale(spreads: &[Spread]) -> Option<Scale> {
-    let raised = spreads.iter().map(|spread| Spread {
-        min: spread.min.max(LEAST),
-        low: spread.low.max(LEAST),
-        median: spread.median.max(LEAST),
-        high: spread.high.max(LEAST),
-        max: spread.max.max(LEAST),
-    });
-    let raised: Vec<Spread> = raised.collect();
+    let raised: Vec<Spread> = spreads.iter().map(|one| raised(*one, LEAST)).collect();
     match choose(&raised, Limits::default())? {
         log if log.spacing == Spacing::Logarithmic => Some(log),
         _ => choose(spreads, Limits::default()),
+    }
+}
+
+const fn raised(spread: Spread, least: f64) -> Spread {
+    Spread {
+        min: spread.min.max(least),
+        low: spread.low.max(least),
+        median: spread.median.max(least),
+        high: spread.high.max(least),
+        max: spread.max.max(least),
     }
 }
 
@@ -76,10 +80,13 @@ fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> Str
             " Shaded, where it is wide enough to be seen: where the line may lie, each delay being off by its bound at most.",
         );
     }
-    if scale.spacing == Spacing::Logarithmic
-        && panels.iter().any(|panel| panel.outside(scale).below > 0)
-    {
-        text.push_str(" A line that begins above 0 % has the rest to the left of the axis: no more than nothing, as far as the bound tells.");
+    if curves().any(|curve| curve.is_unsure) {
+        text.push_str(" Shaded without a line: for most packets the bound is larger than the delay, so that the line may lie anywhere within.");
+    }
+    if panels.iter().any(|panel| panel.outside(scale).below > 0) {
+        text.push_str(
+            " What is below is left of the axis: no more than nothing, as far as the bound tells.",
+        );
     }
     text + drawing.bound_told()
 }
@@ -95,6 +102,9 @@ struct Curve {
     lost: usize,
     /// The largest bound, in milliseconds.
     bound: f64,
+    /// For most packets the bound is larger than the delay: where the line lies is not known.
+    is_unsure: bool,
+    /// Of the delays; where these are not known, of the longest that they may be.
     spread: Spread,
     steps: Steps,
     /// The same with every delay as short and as long as it may be; none where the bound is 0.
@@ -104,7 +114,7 @@ struct Curve {
 impl Curve {
     fn of(drawing: &HopsDrawing<'_>, way: HopsWay, place: usize) -> Option<Self> {
         let (mut middle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut lost, mut most) = (0, 0);
+        let (mut lost, mut most, mut unsure) = (0, 0, 0);
         for packet in drawing.of(way) {
             match packet.segments[place] {
                 HopsDelay::Known { delay, bound } => {
@@ -112,11 +122,13 @@ impl Curve {
                     short.push(millis(delay.saturating_sub(bound)));
                     long.push(millis(delay.saturating_add(bound)));
                     most = most.max(bound);
+                    unsure += usize::from(is_unsure(delay, bound));
                 }
                 HopsDelay::Lost => lost += 1,
                 HopsDelay::Unknown => {}
             }
         }
+        let is_unsure = unsure * 2 > middle.len();
         let steps = |values: &mut Vec<f64>| ecdf(Sorted::sort(values).ok()?, lost, POINTS).ok();
         let ends = if most > 0 {
             Some((steps(&mut short)?, steps(&mut long)?))
@@ -130,19 +142,21 @@ impl Curve {
             lost,
             bound: millis(most),
             steps: steps(&mut middle)?,
-            spread: Spread::of(Sorted::check(&middle).ok()?)?,
+            spread: Spread::of(Sorted::check(if is_unsure { &long } else { &middle }).ok()?)?,
+            is_unsure,
             ends,
         })
     }
 
-    /// `n 12 345 · 3 lost · ± 8.0 µs`.
+    /// `n 12 345 · 3 lost · ± 8.0 µs`, of what is not known `only ± 17.34 ms`.
     fn told(&self) -> String {
         let mut text = format!("n {}", count(self.came));
         if self.lost > 0 {
             text.push_str(&format!(" · {} lost", count(self.lost)));
         }
         if self.bound > 0.0 {
-            text.push_str(&format!(" · {}", within(self.bound)));
+            let only = if self.is_unsure { "only " } else { "" };
+            text.push_str(&format!(" · {only}{}", within(self.bound)));
         }
         text
     }
@@ -164,6 +178,14 @@ fn path(steps: &[EcdfPoint], plot: &Plot, unit: TimeUnit) -> Vec<Point> {
     // What was lost never arrives: the line goes on to the right below the top.
     path.push(Point::new(plot.area.right(), plot.py(before)));
     path
+}
+
+/// Where a line may lie.
+fn band(segment: usize) -> Fill {
+    Fill {
+        colour: inks::colour(segment),
+        opacity: 0.18,
+    }
 }
 
 /// What no axis shows.
@@ -251,11 +273,11 @@ impl<'a> Panel<'a> {
             let (short, long) = curve.ends.as_ref()?;
             let mut points = path(short, &plot, unit);
             points.extend(path(long, &plot, unit).into_iter().rev());
-            let (colour, opacity) = (inks::colour(curve.place), 0.18);
-            let fill = Fill { colour, opacity };
+            let fill = band(curve.place);
             Some(Mark::Area { points, fill })
         });
-        let lines = self.curves.iter().map(|curve| Mark::Line {
+        let sure = self.curves.iter().filter(|curve| !curve.is_unsure);
+        let lines = sure.map(|curve| Mark::Line {
             points: path(&curve.steps, &plot, unit),
             stroke: inks::line(curve.place),
         });
@@ -303,7 +325,16 @@ impl<'a> Panel<'a> {
                 Point::new(left, y - 4.0),
                 Point::new(left + SAMPLE, y - 4.0),
             );
-            marks.push(Mark::line(ends.0, ends.1, stroke));
+            marks.push(if curve.is_unsure {
+                let sample = Rect::new(left, y - 9.0, SAMPLE, 10.0);
+                Mark::Rect {
+                    rect: sample,
+                    fill: Some(band(curve.place)),
+                    stroke: None,
+                }
+            } else {
+                Mark::line(ends.0, ends.1, stroke)
+            });
             let text = |y: f64, size: f64, text: &str| {
                 let at = Point::new(left + SAMPLE + 6.0, y);
                 Text::new(at, Anchor::Start, size, fit(text, size, room))

@@ -2,7 +2,7 @@
 
 use neph_stats::{Level, Sorted, median};
 
-use super::{HopsDelay, HopsDrawing, HopsPacket, HopsWay, millis};
+use super::{HopsDelay, HopsDrawing, HopsPacket, HopsWay, is_unsure, millis};
 
 /// No time is shown shorter, in nanoseconds: a packet alone has none.
 const LEAST: i64 = 1_000_000;
@@ -62,6 +62,8 @@ pub(super) struct Column {
     /// Packets whose delay is known, and of these the ones with a larger bound.
     known: usize,
     unsure: usize,
+    /// The largest bound, in milliseconds.
+    pub(super) bound: f64,
 }
 
 impl Column {
@@ -72,13 +74,14 @@ impl Column {
     ) -> Self {
         let mut values = vec![Vec::new(); clock.steps];
         let (mut came, mut lost) = (vec![0; clock.steps], vec![0; clock.steps]);
-        let mut unsure = 0;
+        let (mut unsure, mut most) = (0, 0);
         for packet in packets {
             let step = clock.step(packet.since);
             match packet.segments[place] {
                 HopsDelay::Known { delay, bound } => {
                     values[step].push(millis(delay));
-                    unsure += usize::from(delay.saturating_abs() < bound);
+                    most = most.max(bound);
+                    unsure += usize::from(is_unsure(delay, bound));
                 }
                 HopsDelay::Lost => lost[step] += 1,
                 HopsDelay::Unknown => continue,
@@ -92,6 +95,7 @@ impl Column {
             lost,
             known,
             unsure,
+            bound: millis(most),
         }
     }
 

@@ -159,6 +159,11 @@ impl<'a> HopsDrawing<'a> {
     }
 }
 
+/// Whether a delay may as well be nothing, or twice as long.
+const fn is_unsure(delay: i64, bound: i64) -> bool {
+    delay.saturating_abs() < bound
+}
+
 /// Nanoseconds as milliseconds.
 fn millis(nanos: i64) -> f64 {
     Span::from_nanos(nanos).millis_f64()

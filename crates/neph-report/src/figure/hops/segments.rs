@@ -97,7 +97,7 @@ fn caption(drawing: &HopsDrawing<'_>, ways: &[Panel]) -> String {
         .iter()
         .any(|panel| panel.columns.iter().any(Column::is_pale))
     {
-        text.push_str(" Pale: for most packets the bound is larger than the delay, which may be next to nothing.");
+        text.push_str(" Pale: for most packets the bound is larger than the delay, which may be next to nothing, or longer by as much.");
     }
     text + drawing.bound_told()
 }
@@ -206,17 +206,26 @@ impl Panel {
         let totals = self.totals();
         let above = totals.iter().filter(|total| **total > scale.high).count();
         let most = totals.iter().copied().fold(0.0, f64::max);
-        let outside = if above == 0 {
-            String::new()
-        } else {
-            format!("{above} above, max {}", crate::axis::millis(most))
-        };
-        let outside = note(place.right() - packets.width() - 10.0, outside).coloured(Colour::ALARM);
+        let above =
+            (above > 0).then(|| format!("{above} above, max {}", crate::axis::millis(most)));
+        let told: Vec<String> = self.unsure().into_iter().chain(above).collect();
+        let right = place.right() - packets.width() - 10.0;
+        let room = right - place.x - name.width() - 10.0;
+        let outside = fit(&told.join(", "), Style::NOTE, room);
+        let outside = note(right, outside).coloured(Colour::ALARM);
         [name, packets, outside]
             .into_iter()
             .filter(|text| !text.text.is_empty())
             .map(Mark::Text)
             .collect()
+    }
+
+    /// That delays are not known, where for most packets they are shorter than the bound.
+    fn unsure(&self) -> Option<String> {
+        let pale = self.columns.iter().filter(|column| column.is_pale());
+        let bounds: Vec<f64> = pale.map(|column| column.bound).collect();
+        let most = bounds.iter().copied().fold(0.0, f64::max);
+        (!bounds.is_empty()).then(|| format!("pale: known to {} only", within(most)))
     }
 
     /// From the left edge of a step to its right edge.
