@@ -67,6 +67,8 @@ mod verifications;
 mod watches;
 #[path = "cli/watches_any.rs"]
 mod watches_any;
+#[path = "cli/watches_asked.rs"]
+mod watches_asked;
 #[path = "cli/watches_written.rs"]
 mod watches_written;
 #[path = "cli/wrong.rs"]

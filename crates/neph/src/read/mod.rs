@@ -5,7 +5,7 @@
 //! document all exchanges that are over wait until the end.
 
 pub(crate) mod conversations;
-mod exchanges;
+pub(crate) mod exchanges;
 pub(crate) mod json;
 mod packed;
 pub(crate) mod packets;
