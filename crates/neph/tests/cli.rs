@@ -43,6 +43,8 @@ mod planned_fleets;
 mod predictions;
 #[path = "cli/reads.rs"]
 mod reads;
+#[path = "cli/reads_silent.rs"]
+mod reads_silent;
 #[path = "cli/records.rs"]
 mod records;
 #[path = "cli/refusals.rs"]

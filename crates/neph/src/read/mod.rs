@@ -151,10 +151,10 @@ fn read(
     stop: &Stop,
     (seen, telling): (&mut Conversations, &mut Telling),
 ) -> Result<File, Failure> {
-    let mut source = source::open(path)?;
+    let mut source = source::open(path, stop)?;
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None);
-    let account = read_capture(&mut source, |record| {
+    let mut account = read_capture(&mut source, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         // Where it lies: it is large.
         match (record.at, &packet) {
@@ -178,6 +178,10 @@ fn read(
         }
         ControlFlow::Continue(())
     });
+    if stop.is_set() && !matches!(account.ending, Ending::Broken(_)) {
+        // It ended because it was to, within a record perhaps.
+        account.ending = Ending::Stopped;
+    }
     Ok(File {
         name: path.display().to_string(),
         account,
