@@ -51,8 +51,9 @@ impl Listener for Counts {
 
 /// What a pair says of itself holds together.
 fn check(pair: &Pair) {
-    assert!(pair.answered() <= pair.asked());
-    if let (Some(trips), Some(far)) = (pair.trips(), pair.deviation()) {
+    let all = pair.counted();
+    assert!(all.answered() <= all.asked());
+    if let (Some(trips), Some(far)) = (all.trips(Half::Server), all.deviation()) {
         assert!(trips.least <= far.mean && far.mean <= trips.most);
     }
 }

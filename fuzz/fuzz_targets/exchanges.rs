@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Exchanges, Pair, Question};
+use neph_capture::{Exchanges, Half, Pair, Question};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::{Link, dissect};
 
@@ -19,17 +19,18 @@ struct Told {
 impl Told {
     fn take(&mut self, pair: &Pair) {
         self.pairs += 1;
-        self.packets += pair.packets();
-        assert!(pair.packets() > 0);
-        assert!(pair.answered() <= pair.asked());
-        if let Some(trips) = pair.trips() {
+        let all = pair.counted();
+        self.packets += all.packets();
+        assert!(all.packets() > 0);
+        assert!(all.answered() <= all.asked());
+        if let Some(trips) = all.trips(Half::Server) {
             assert!(trips.least >= Span::from_nanos(0));
             assert!(trips.least <= trips.p50 && trips.p50 <= trips.most);
             if pair.between().question != Question::Quic {
-                assert!(trips.n <= pair.answered());
+                assert!(trips.n <= all.answered());
             }
         }
-        if let (Some(trips), Some(far)) = (pair.trips(), pair.deviation()) {
+        if let (Some(trips), Some(far)) = (all.trips(Half::Server), all.deviation()) {
             assert!(trips.least <= far.mean && far.mean <= trips.most);
             assert!(far.deviation.nanos() <= trips.most.nanos() - trips.least.nanos() + 1);
         }

@@ -18,7 +18,7 @@ mod tcp;
 mod twice;
 mod ways;
 
-pub use exchange::{Between, Deviation, Exchanges, Pair, Question};
+pub use exchange::{Asking, Between, Counted, Deviation, Exchanges, Pair, Question};
 pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Recent, Sent, Table, Trips};
 pub use hops::{Flowing, Followed, Hops, Mapping, MappingError, Passage, Trip};
 pub use identity::Identity;

@@ -43,6 +43,8 @@ mod planned_fleets;
 mod predictions;
 #[path = "cli/reads.rs"]
 mod reads;
+#[path = "cli/reads_silent.rs"]
+mod reads_silent;
 #[path = "cli/records.rs"]
 mod records;
 #[path = "cli/refusals.rs"]
@@ -67,6 +69,8 @@ mod verifications;
 mod watches;
 #[path = "cli/watches_any.rs"]
 mod watches_any;
+#[path = "cli/watches_asked.rs"]
+mod watches_asked;
 #[path = "cli/watches_written.rs"]
 mod watches_written;
 #[path = "cli/wrong.rs"]

@@ -3,6 +3,7 @@
 //! Owns which packet answers which. A pair is who asks and who answers, whatever the asker's port; of
 //! QUIC it is one connection. Does not own packets sent twice, nor what is asked.
 
+mod counted;
 mod pair;
 mod spin;
 
@@ -17,8 +18,10 @@ use neph_model::{Span, Wall};
 use neph_wire::dissect::{Dissected, Transport, Tunnel};
 
 use crate::flow::Recency;
+use crate::sample::Half;
 use crate::tcp::Side;
-pub use pair::{Deviation, Pair};
+pub use counted::{Counted, Deviation};
+pub use pair::Pair;
 
 const DNS: u16 = 53;
 const QUIC: u16 = 443;
@@ -35,6 +38,30 @@ pub enum Question {
     Dns,
     /// The spin bit of QUIC at UDP port 443.
     Quic,
+}
+
+impl Question {
+    /// In the order of their declaration.
+    pub const ALL: [Self; 3] = [Self::Ping, Self::Dns, Self::Quic];
+}
+
+/// Is told of exchanges as packets come.
+pub trait Asking {
+    /// A round trip between the point of capture and the end behind `half`. Of QUIC only from when
+    /// its spin bit is believed.
+    fn trip(&mut self, _of: &Between, _half: Half, _trip: Span) {}
+
+    /// A pair is over.
+    fn ended(&mut self, pair: &Pair);
+}
+
+/// Is told of pairs that are over alone.
+struct Over<F>(F);
+
+impl<F: FnMut(&Pair)> Asking for Over<F> {
+    fn ended(&mut self, pair: &Pair) {
+        self.0(pair);
+    }
 }
 
 /// Who asks whom, and in what.
@@ -71,6 +98,9 @@ pub struct Exchanges {
     recency: Recency,
     now: i64,
     crowded_out: u64,
+    /// What was counted in the running period of pairs that ended in it, by question; none where
+    /// nobody looks at periods.
+    ended: Option<Box<[Counted; Question::ALL.len()]>>,
 }
 
 impl Exchanges {
@@ -86,51 +116,81 @@ impl Exchanges {
             recency: Recency::default(),
             now: i64::MIN,
             crowded_out: 0,
+            ended: None,
         }
     }
 
     /// A packet was captured at `at`. Tells whether it was part of an exchange; pairs that are over
     /// are handed to `ended`.
-    #[inline]
     pub fn see(&mut self, at: Wall, packet: &Dissected<'_>, ended: impl FnMut(&Pair)) -> bool {
+        self.hear(at, packet, &mut Over(ended))
+    }
+
+    /// The same, where round trips are told too as they are found.
+    #[inline]
+    pub fn hear(&mut self, at: Wall, packet: &Dissected<'_>, told: &mut impl Asking) -> bool {
         match packet.transport {
             // Nearly all packets.
             Transport::Tcp { .. } => false,
-            _ => self.take_in(at, packet, ended),
+            _ => self.take_in(at, packet, told),
         }
     }
 
-    fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, mut ended: impl FnMut(&Pair)) -> bool {
+    fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, told: &mut impl Asking) -> bool {
         let Some((between, said)) = part_of(packet) else {
             return false;
         };
-        self.silence(at, &mut ended);
+        self.quiet(at, told);
         let place = match self.places.get(&between) {
             Some(place) => *place,
             // An answer without a question begins nothing.
             None if matches!(said, Said::Answers(_)) => return true,
-            None => self.insert(at, between, &mut ended),
+            None => self.insert(at, between, told),
         };
         self.recency.touch(place, self.now);
-        if let Some(pair) = &mut self.pairs[place as usize] {
-            pair.see(at, said);
+        if let Some(pair) = &mut self.pairs[place as usize]
+            && let Some((half, trip)) = pair.see(at, said)
+        {
+            told.trip(pair.between(), half, trip);
         }
         true
     }
 
     /// It is `now`: ends the pairs that are silent for too long.
-    pub fn silence(&mut self, now: Wall, mut ended: impl FnMut(&Pair)) {
+    pub fn silence(&mut self, now: Wall, ended: impl FnMut(&Pair)) {
+        self.quiet(now, &mut Over(ended));
+    }
+
+    fn quiet(&mut self, now: Wall, told: &mut impl Asking) {
         self.now = self.now.max(now.unix_nanos());
         let until = self.now.saturating_sub(self.idle.nanos());
         while let Some(place) = self.recency.oldest_before(until) {
-            self.remove(place, &mut ended);
+            self.remove(place, told);
         }
     }
 
+    /// Ends a period: hands out each pair that had a packet since the last look, in no order, and gives
+    /// what was counted of all, those included that ended meanwhile, by question. Periods are counted
+    /// from the first look on.
+    pub fn look(
+        &mut self,
+        mut take: impl FnMut(&Pair, &Counted),
+    ) -> [Counted; Question::ALL.len()] {
+        let mut all = std::mem::take(&mut **self.ended.get_or_insert_default());
+        for pair in self.pairs.iter_mut().flatten() {
+            if let Some(recent) = pair.look() {
+                all[pair.between().question as usize].merge(&recent);
+                take(pair, &recent);
+            }
+        }
+        all
+    }
+
     /// No more packets come: all pairs are over, the longest silent first.
-    pub fn end(&mut self, mut ended: impl FnMut(&Pair)) {
+    pub fn end(&mut self, ended: impl FnMut(&Pair)) {
+        let mut told = Over(ended);
         while let Some(place) = self.recency.oldest() {
-            self.remove(place, &mut ended);
+            self.remove(place, &mut told);
         }
     }
 
@@ -139,12 +199,12 @@ impl Exchanges {
         self.crowded_out
     }
 
-    fn insert(&mut self, at: Wall, between: Between, ended: &mut impl FnMut(&Pair)) -> u32 {
+    fn insert(&mut self, at: Wall, between: Between, told: &mut impl Asking) -> u32 {
         if self.places.len() >= self.most
             && let Some(place) = self.recency.oldest()
         {
             self.crowded_out += 1;
-            self.remove(place, ended);
+            self.remove(place, told);
         }
         let place = self.free.pop().unwrap_or_else(|| {
             self.pairs.push(None);
@@ -156,12 +216,15 @@ impl Exchanges {
         place
     }
 
-    fn remove(&mut self, place: u32, ended: &mut impl FnMut(&Pair)) {
+    fn remove(&mut self, place: u32, told: &mut impl Asking) {
         self.recency.remove(place);
         if let Some(pair) = self.pairs[place as usize].take() {
             self.places.remove(pair.between());
             self.free.push(place);
-            ended(&pair);
+            if let Some(ended) = &mut self.ended {
+                ended[pair.between().question as usize].merge(&pair.rest());
+            }
+            told.ended(&pair);
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use neph_model::{Span, Wall};
-use neph_stats::Sketches;
 
+use super::counted::Counted;
 use super::spin::Spin;
 use super::{Between, Question, Said};
-use crate::flow::Quantiles;
+use crate::sample::Half;
 use crate::tcp::Side;
 
 /// Questions of a pair that may await their answers; of more the oldest are forgotten.
@@ -22,32 +22,13 @@ pub struct Pair {
     between: Between,
     began: Wall,
     last: Wall,
-    packets: u64,
-    asked: u64,
-    answered: u64,
+    /// Since the last look, or ever where nobody looks.
+    counted: Counted,
+    /// Until the last look.
+    before: Option<Box<Counted>>,
     /// Number of the question, and when it passed; no time where it was asked twice.
     waiting: VecDeque<(u32, Option<Wall>)>,
     spin: Spin,
-    /// Of the way to each side and back: of the client's there is one for QUIC alone.
-    trips: Sketches,
-    sums: [Sums; 2],
-}
-
-/// For the mean, and how far from it round trips lie.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    n: u128,
-    sum: u128,
-    squares: u128,
-}
-
-/// Mean and deviation as ping tells them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deviation {
-    /// The mean.
-    pub mean: Span,
-    /// The standard deviation of all, not of a sample.
-    pub deviation: Span,
 }
 
 impl Pair {
@@ -56,28 +37,36 @@ impl Pair {
             between,
             began: at,
             last: at,
-            packets: 0,
-            asked: 0,
-            answered: 0,
+            counted: Counted::default(),
+            before: None,
             waiting: VecDeque::new(),
             spin: Spin::default(),
-            trips: Sketches::default(),
-            sums: [Sums::default(); 2],
         }
     }
 
-    pub(super) fn see(&mut self, at: Wall, said: Said) {
+    /// A packet of it. A round trip, if it ends one that is believed.
+    pub(super) fn see(&mut self, at: Wall, said: Said) -> Option<(Half, Span)> {
         self.last = self.last.max(at);
-        self.packets += 1;
-        match said {
-            Said::Asks(id) => self.asks(at, id),
-            Said::Answers(id) => self.answers(at, id),
-            Said::Spins(side, first) => {
-                if let Some(trip) = self.spin.see(at, side, first) {
-                    self.count(side, trip);
-                }
+        self.counted.packets += 1;
+        let (half, trip) = match said {
+            Said::Asks(id) => {
+                self.asks(at, id);
+                return None;
             }
+            Said::Answers(id) => (Half::Server, self.answers(at, id)?),
+            Said::Spins(side, first) => {
+                let half = match side {
+                    Side::Client => Half::Client,
+                    Side::Server => Half::Server,
+                };
+                (half, self.spin.see(at, side, first)?)
+            }
+        };
+        if trip > LONGEST {
+            return None;
         }
+        self.counted.trip(half, trip);
+        self.is_believed().then_some((half, trip))
     }
 
     fn asks(&mut self, at: Wall, id: u32) {
@@ -86,37 +75,46 @@ impl Pair {
             *since = None;
             return;
         }
-        self.asked += 1;
+        self.counted.asked += 1;
         if self.waiting.len() >= WAITING {
             self.waiting.pop_front();
         }
         self.waiting.push_back((id, Some(at)));
     }
 
-    fn answers(&mut self, at: Wall, id: u32) {
+    fn answers(&mut self, at: Wall, id: u32) -> Option<Span> {
         let place = self.waiting.iter().position(|(known, _)| *known == id);
-        let Some((_, since)) = place.and_then(|place| self.waiting.remove(place)) else {
-            return;
-        };
-        self.answered += 1;
-        let nanos = since.map_or(-1, |since| {
-            at.unix_nanos().saturating_sub(since.unix_nanos())
-        });
-        if nanos >= 0 {
-            self.count(Side::Server, Span::from_nanos(nanos));
+        let (_, since) = place.and_then(|place| self.waiting.remove(place))?;
+        self.counted.answered += 1;
+        let nanos = at.unix_nanos().saturating_sub(since?.unix_nanos());
+        (nanos >= 0).then_some(Span::from_nanos(nanos))
+    }
+
+    /// What it showed since the last look; `None` if no packet came.
+    pub(super) fn look(&mut self) -> Option<Counted> {
+        if self.counted.packets == 0 {
+            return None;
+        }
+        let recent = std::mem::take(&mut self.counted);
+        self.before.get_or_insert_default().merge(&recent);
+        Some(self.believed(recent))
+    }
+
+    /// What it showed since the last look, as it ends.
+    pub(super) fn rest(&self) -> Counted {
+        self.believed(self.counted.clone())
+    }
+
+    fn believed(&self, counted: Counted) -> Counted {
+        if self.is_believed() {
+            counted
+        } else {
+            counted.without_trips()
         }
     }
 
-    fn count(&mut self, side: Side, trip: Span) {
-        if trip > LONGEST {
-            return;
-        }
-        let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
-        self.trips.add(side as u8, nanos);
-        let sums = &mut self.sums[side as usize];
-        sums.n += 1;
-        sums.sum += u128::from(nanos);
-        sums.squares += u128::from(nanos).pow(2);
+    fn is_believed(&self) -> bool {
+        self.between.question != Question::Quic || self.spin.is_spinning()
     }
 
     /// Who asks whom.
@@ -134,49 +132,12 @@ impl Pair {
         self.last
     }
 
-    /// Packets of both sides.
-    pub const fn packets(&self) -> u64 {
-        self.packets
-    }
-
-    /// Questions, each counted once however often it was asked; 0 of QUIC.
-    pub const fn asked(&self) -> u64 {
-        self.asked
-    }
-
-    /// Questions that were answered; 0 of QUIC.
-    pub const fn answered(&self) -> u64 {
-        self.answered
-    }
-
-    /// Round trips between the point of capture and the server, its time to answer included.
-    pub fn trips(&self) -> Option<Quantiles> {
-        self.of(Side::Server)
-    }
-
-    /// Those between the point of capture and the client: of QUIC alone.
-    pub fn clients_trips(&self) -> Option<Quantiles> {
-        self.of(Side::Client)
-    }
-
-    /// Mean and deviation of the round trips to the server.
-    pub fn deviation(&self) -> Option<Deviation> {
-        self.trips()?;
-        let Sums { n, sum, squares } = self.sums[Side::Server as usize];
-        let mean = sum / n;
-        // Times that lie may be so long that even 128 bits do not hold their squares.
-        let variance = n.checked_mul(squares)?.checked_sub(sum.checked_mul(sum)?)? / (n * n);
-        let span = |nanos: u128| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
-        Some(Deviation {
-            mean: span(mean),
-            deviation: span(variance.isqrt()),
-        })
-    }
-
-    fn of(&self, side: Side) -> Option<Quantiles> {
-        if self.between.question == Question::Quic && !self.spin.is_spinning() {
-            return None;
+    /// All that it showed.
+    pub fn counted(&self) -> Counted {
+        let mut all = self.counted.clone();
+        if let Some(before) = &self.before {
+            all.merge(before);
         }
-        self.trips.of([side as u8]).as_ref().map(Quantiles::of)
+        self.believed(all)
     }
 }

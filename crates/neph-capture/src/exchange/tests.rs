@@ -85,12 +85,14 @@ struct Told {
 impl Told {
     fn of(pair: &Pair) -> Self {
         let ms = |span: Span| span.nanos() / 1_000_000;
+        let all = pair.counted();
+        let trips = all.trips(Half::Server);
         Self {
             between: *pair.between(),
-            asked: (pair.asked(), pair.answered()),
-            trips: pair.trips().map(|of| (of.n, ms(of.least), ms(of.most))),
-            clients: pair.clients_trips().map(|of| ms(of.p50)),
-            deviation: pair.deviation(),
+            asked: (all.asked(), all.answered()),
+            trips: trips.map(|of| (of.n, ms(of.least), ms(of.most))),
+            clients: all.trips(Half::Client).map(|of| ms(of.p50)),
+            deviation: all.deviation(),
         }
     }
 }
@@ -129,6 +131,52 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     assert_eq!(deviation.mean, Span::from_millis(20));
     // The root of 200 / 3.
     assert_eq!(deviation.deviation.nanos(), 8_164_965);
+}
+
+/// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
+fn look(exchanges: &mut Exchanges) -> (Vec<[u64; 4]>, [u64; 4]) {
+    let told = |of: &Counted| {
+        let trips = of.trips(Half::Server).map_or(0, |trips| trips.n);
+        [of.packets(), of.asked(), of.answered(), trips]
+    };
+    let mut pairs = Vec::new();
+    let all = exchanges.look(|_, recent| pairs.push(told(recent)));
+    (pairs, told(&all[Question::Ping as usize]))
+}
+
+#[test]
+fn a_period_has_what_came_in_it_and_the_pair_all() {
+    let mut scene = Scene::new(9);
+    scene.see(0, &echo(true, 1));
+    scene.see(10, &echo(false, 1));
+    assert_eq!(look(&mut scene.exchanges).0, [[2, 1, 1, 1]]);
+    assert_eq!(look(&mut scene.exchanges), (vec![], [0; 4]));
+    scene.see(1000, &echo(true, 2));
+    assert_eq!(look(&mut scene.exchanges).0, [[1, 1, 0, 0]]);
+    // An answer belongs to the period that it came in.
+    scene.see(1030, &echo(false, 2));
+    assert_eq!(
+        look(&mut scene.exchanges),
+        (vec![[1, 0, 1, 1]], [1, 0, 1, 1])
+    );
+    let told = scene.end();
+    assert_eq!((told.asked, told.trips), ((2, 2), Some((2, 10, 30))));
+    assert_eq!(
+        told.deviation.map(|far| far.mean),
+        Some(Span::from_millis(20))
+    );
+}
+
+#[test]
+fn a_pair_that_ends_within_a_period_is_in_that_of_all() {
+    let mut scene = Scene::new(9);
+    look(&mut scene.exchanges);
+    scene.see(0, &echo(true, 1));
+    scene.see(10, &echo(false, 1));
+    let now = Wall::from_unix_nanos(1_700_000_400 * 1_000_000_000);
+    scene.exchanges.silence(now, |_| {});
+    assert_eq!(look(&mut scene.exchanges), (vec![], [2, 1, 1, 1]));
+    assert_eq!(look(&mut scene.exchanges), (vec![], [0; 4]));
 }
 
 #[test]
@@ -182,6 +230,44 @@ fn the_spin_bit_tells_both_halves() {
 #[test]
 fn too_few_turns_are_not_believed() {
     assert_eq!(spinning(3).end().trips, None);
+}
+
+#[test]
+fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
+    let trips = |mut scene: Scene| {
+        let all = scene.exchanges.look(|_, _| {});
+        let quic = &all[Question::Quic as usize];
+        [Half::Server, Half::Client].map(|half| quic.trips(half).map(|trips| trips.n))
+    };
+    assert_eq!(trips(spinning(3)), [None, None]);
+    assert_eq!(trips(spinning(20)), [Some(19), Some(18)]);
+}
+
+/// Round trips as they are found.
+#[derive(Default)]
+struct Heard(Vec<(Question, Half, i64)>);
+
+impl Asking for Heard {
+    fn trip(&mut self, of: &Between, half: Half, trip: Span) {
+        self.0.push((of.question, half, trip.nanos()));
+    }
+
+    fn ended(&mut self, _: &Pair) {}
+}
+
+#[test]
+fn a_round_trip_is_told_as_it_is_found() {
+    let mut exchanges = Exchanges::new(9, Span::from_secs(300));
+    let mut heard = Heard::default();
+    for (at, packet) in [
+        (5, echo(true, 1)),
+        (12, echo(false, 1)),
+        (13, echo(false, 1)),
+    ] {
+        let packet = dissect(Link::Ip, &packet, 28).expect("IP");
+        exchanges.hear(Wall::from_unix_nanos(at), &packet, &mut heard);
+    }
+    assert_eq!(heard.0, [(Question::Ping, Half::Server, 7)]);
 }
 
 proptest! {

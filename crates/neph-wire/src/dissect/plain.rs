@@ -41,8 +41,8 @@ pub fn plain(link: Link, bytes: &[u8]) -> Option<Plain> {
     let (head, behind) = bytes.split_first_chunk::<HEADERS>()?;
     let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let four = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-    // IPv4 of 20 bytes, of which neither more follows nor some went before.
-    let is_whole = two(20) & 0x3fff == 0;
+    // Neither do further fragments follow nor did some go before: all behind the two upper bits is 0.
+    let is_whole = two(20) << 2 == 0;
     if link != Link::Ethernet || two(12) != 0x0800 || head[14] != 0x45 || !is_whole || head[23] != 6
     {
         return None;

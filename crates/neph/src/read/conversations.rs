@@ -2,8 +2,8 @@
 //!
 //! Owns which of them takes a packet, and that a packet which passed several interfaces counts once.
 
-use neph_capture::{Exchanges, Limits, Listener, Pair, Table, Twice};
-use neph_model::Wall;
+use neph_capture::{Asking, Between, Exchanges, Half, Limits, Listener, Pair, Table, Twice};
+use neph_model::{Span, Wall};
 use neph_wire::dissect::{Dissected, Plain};
 
 /// Of so many packets at the beginning of a capture each is remembered: it may be one of several
@@ -14,12 +14,28 @@ const FIRST: u32 = 1000;
 pub(crate) trait Told: Listener {
     /// Those who asked and answered are over.
     fn exchanged(&mut self, pair: &Pair);
+
+    /// Somebody was answered: the round trip between the point of capture and the end behind `half`.
+    fn answered(&mut self, _of: &Between, _half: Half, _trip: Span) {}
+}
+
+/// Who is told, as exchanges know him.
+struct Telling<'a, T>(&'a mut T);
+
+impl<T: Told> Asking for Telling<'_, T> {
+    fn trip(&mut self, of: &Between, half: Half, trip: Span) {
+        self.0.answered(of, half, trip);
+    }
+
+    fn ended(&mut self, pair: &Pair) {
+        self.0.exchanged(pair);
+    }
 }
 
 /// Flows and exchanges of all packets.
 pub(crate) struct Conversations {
     pub(crate) table: Table,
-    pub(super) exchanges: Exchanges,
+    pub(crate) exchanges: Exchanges,
     twice: Twice,
     /// Whether packets of several interfaces were seen: only there they are looked for twice.
     has_interfaces: bool,
@@ -54,8 +70,7 @@ impl Conversations {
             self.copies += 1;
             return;
         }
-        let ended = |pair: &_| told.exchanged(pair);
-        if !self.exchanges.see(at, packet, ended) {
+        if !self.exchanges.hear(at, packet, &mut Telling(told)) {
             self.table.see(at, packet, told);
         }
     }

@@ -1,13 +1,13 @@
 //! Questions and answers outside of TCP, as lines of a table of their own and for programs.
 
-use neph_capture::{Between, Deviation, Pair, Question};
+use neph_capture::{Between, Counted, Deviation, Half, Pair, Question};
 use serde_json::{Value, json};
 
 use super::json::quantiles;
 use super::row::{Rank, span, travels_in};
 use crate::sheet::{Cell, Column};
 
-pub(super) const COLUMNS: [Column; 12] = [
+pub(crate) const COLUMNS: [Column; 12] = [
     Column::left("ASKED", "question"),
     Column::left("BY", "client"),
     Column::left("OF", "server"),
@@ -31,8 +31,8 @@ const fn name(question: Question) -> &'static str {
 }
 
 /// The slowest first.
-pub(super) fn rank(pair: &Pair) -> Rank {
-    let slowest = pair.trips().map(|trips| trips.p50.nanos());
+pub(crate) fn rank(pair: &Pair, counted: &Counted) -> Rank {
+    let slowest = counted.trips(Half::Server).map(|trips| trips.p50.nanos());
     let between = pair.between();
     let ends = [End::Client, End::Server].map(|one| end(between, one));
     Rank::by(slowest, pair.began(), ends.join(" "))
@@ -56,50 +56,67 @@ fn end(between: &Between, end: End) -> String {
     address.to_string()
 }
 
-pub(super) fn row(pair: &Pair) -> Vec<Cell> {
+pub(crate) fn row(pair: &Pair, counted: &Counted) -> Vec<Cell> {
     let between = pair.between();
-    let counted = |count: u64| match between.question {
+    let many = |count: u64| match between.question {
         Question::Quic => Cell::absent(),
         Question::Ping | Question::Dns => Cell::count(count),
     };
-    let trips = pair.trips();
-    let far = pair.deviation();
+    let trips = counted.trips(Half::Server);
+    let far = counted.deviation();
     let server = end(between, End::Server) + &travels_in(between.vlan, between.tunnel);
     vec![
         Cell::text(name(between.question)),
         Cell::text(end(between, End::Client)),
         Cell::text(server),
-        counted(pair.asked()),
-        counted(pair.answered()),
+        many(counted.asked()),
+        many(counted.answered()),
         span(trips.map(|trips| trips.least)),
         span(far.map(|far| far.mean)),
         span(trips.map(|trips| trips.p50)),
         span(trips.and_then(|trips| trips.p95)),
         span(trips.map(|trips| trips.most)),
         span(far.map(|far| far.deviation)),
-        span(pair.clients_trips().map(|trips| trips.p50)),
+        span(counted.trips(Half::Client).map(|trips| trips.p50)),
     ]
 }
 
-/// The same for programs.
+/// All that a pair showed, for programs.
 pub(super) fn json(pair: &Pair) -> Value {
+    let mut object = shown(pair, &pair.counted());
+    object["kind"] = "exchange".into();
+    object["began_unix_ns"] = pair.began().unix_nanos().into();
+    object["last_unix_ns"] = pair.last().unix_nanos().into();
+    object
+}
+
+/// What a pair showed, ever or for a while, for programs.
+pub(crate) fn shown(pair: &Pair, counted: &Counted) -> Value {
     let between = pair.between();
-    let far = pair.deviation();
+    let mut object = told(counted);
+    object["question"] = key(between.question).into();
+    object["client"] = end(between, End::Client).into();
+    object["server"] = end(between, End::Server).into();
+    object["via"] = travels_in(between.vlan, between.tunnel).trim_start().into();
+    object
+}
+
+/// The name of a question for programs.
+pub(crate) fn key(question: Question) -> String {
+    name(question).replace(' ', "_")
+}
+
+/// Questions, answers and round trips of one pair or of several, for programs.
+pub(crate) fn told(counted: &Counted) -> Value {
+    let far = counted.deviation();
     let nanos = |of: fn(&Deviation) -> neph_model::Span| far.as_ref().map(|far| of(far).nanos());
     json!({
-        "kind": "exchange",
-        "question": name(between.question).replace(' ', "_"),
-        "client": end(between, End::Client),
-        "server": end(between, End::Server),
-        "via": travels_in(between.vlan, between.tunnel).trim_start(),
-        "began_unix_ns": pair.began().unix_nanos(),
-        "last_unix_ns": pair.last().unix_nanos(),
-        "packets": pair.packets(),
-        "asked": pair.asked(),
-        "answered": pair.answered(),
+        "packets": counted.packets(),
+        "asked": counted.asked(),
+        "answered": counted.answered(),
         "round_trips": {
-            "server": quantiles(pair.trips()),
-            "client": quantiles(pair.clients_trips()),
+            "server": quantiles(counted.trips(Half::Server)),
+            "client": quantiles(counted.trips(Half::Client)),
         },
         "server_mean_ns": nanos(|far| far.mean),
         "server_deviation_ns": nanos(|far| far.deviation),

@@ -5,7 +5,7 @@
 //! document all exchanges that are over wait until the end.
 
 pub(crate) mod conversations;
-mod exchanges;
+pub(crate) mod exchanges;
 pub(crate) mod json;
 mod packed;
 pub(crate) mod packets;
@@ -151,11 +151,11 @@ fn read(
     stop: &Stop,
     (seen, telling): (&mut Conversations, &mut Telling),
 ) -> Result<File, Failure> {
-    let mut source = source::open(path)?;
+    let mut source = source::open(path, stop)?;
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None);
     let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();
-    let account = read_capture(&mut source, |record| {
+    let mut account = read_capture(&mut source, |record| {
         if seen.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
@@ -185,6 +185,10 @@ fn read(
         }
         flow_unless(is_over(telling))
     });
+    if stop.is_set() && !matches!(account.ending, Ending::Broken(_)) {
+        // It ended because it was to, within a record perhaps.
+        account.ending = Ending::Stopped;
+    }
     Ok(File {
         name: path.display().to_string(),
         account,

@@ -26,7 +26,7 @@ pub(crate) fn packets(
     stop: &Stop,
     mut take: impl FnMut(i64, u32, &Dissected<'_>),
 ) -> Result<(), Failure> {
-    let mut file = source::open(path)?;
+    let mut file = source::open(path, stop)?;
     let account = read_capture(&mut file, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| TIMES.contains(at));
@@ -41,6 +41,8 @@ pub(crate) fn packets(
     });
     let (name, bytes) = (path.display(), account.bytes);
     match account.ending {
+        // Standard input ends then, wherever it is.
+        Ending::Whole | Ending::CutOff if stop.is_set() => Ok(()),
         Ending::Whole if bytes == 0 => Err(Failure::usage(format!(
             "{name} is empty; give a capture as tcpdump -w writes it"
         ))),

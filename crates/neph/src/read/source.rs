@@ -4,10 +4,18 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
+
+use neph_probe::Stop;
+use neph_sys::ppoll::{Awaited, wait};
 
 use super::packed::{Unpacked, unpacked};
 use crate::exit::Failure;
+
+/// Ctrl-C is noticed after this long, at most.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Whether a capture is there, before others are read.
 ///
@@ -29,14 +37,40 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Opens a capture; `-` is standard input.
+/// Standard input, which may be silent for as long as it likes: it ends when somebody wants no more.
+struct Patient {
+    input: File,
+    stop: Stop,
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut awaited = [Awaited::readable(self.input.as_fd())];
+            wait(&mut awaited, Some(PATIENCE))?;
+            if awaited[0].has_something() {
+                return self.input.read(buffer);
+            }
+            if self.stop.is_set() {
+                return Ok(0);
+            }
+        }
+    }
+}
+
+/// Opens a capture; `-` is standard input, which ends too when `stop` is set.
 ///
 /// # Errors
 /// When it is not there, may not be read, or is packed in a way that is not read here.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Box<dyn Read>, Failure> {
     let refused = |error: io::Error| Failure::usage(format!("read {}: {error}", path.display()));
     let file: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
+        // Without a buffer: what lies in one is not seen by who waits for more.
+        let input = io::stdin().as_fd().try_clone_to_owned();
+        Box::new(Patient {
+            input: input.map_err(refused)?.into(),
+            stop: stop.clone(),
+        })
     } else {
         Box::new(File::open(path).map_err(refused)?)
     };

@@ -71,9 +71,10 @@ impl Summary {
 
     pub(super) fn add_exchange(&mut self, pair: &Pair) {
         self.exchanges += 1;
-        self.exchanged += pair.packets();
+        let all = pair.counted();
+        self.exchanged += all.packets();
         let is_quic = pair.between().question == Question::Quic;
-        self.without_spin += u64::from(is_quic && pair.trips().is_none());
+        self.without_spin += u64::from(is_quic && all.trips(Half::Server).is_none());
     }
 
     /// A few sentences.

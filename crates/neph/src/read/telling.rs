@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
-use neph_capture::{Event, Flow, Listener, Method, Name, Pair, Sample, Side};
+use neph_capture::{Event, Flow, Half, Listener, Method, Name, Pair, Sample, Side};
 use neph_model::Wall;
 use serde::Serialize;
 
@@ -121,10 +121,12 @@ impl Telling {
 impl Told for Telling {
     fn exchanged(&mut self, pair: &Pair) {
         match self.shown.format {
-            Format::Text if pair.trips().is_none() && pair.asked() == 0 => {}
             Format::Text => {
-                let rank = exchanges::rank(pair);
-                self.exchanges.keep(rank, || exchanges::row(pair));
+                let all = pair.counted();
+                if all.asked() > 0 || all.trips(Half::Server).is_some() {
+                    let rank = exchanges::rank(pair, &all);
+                    self.exchanges.keep(rank, || exchanges::row(pair, &all));
+                }
             }
             Format::Ndjson => self.line(&exchanges::json(pair)),
             Format::Json => {

@@ -25,8 +25,8 @@ const LINGER: Span = Span::from_secs(2);
 
 /// `linux/if_arp.h`: Ethernet, and loopback, which looks like it.
 const LIKE_ETHERNET: [u16; 2] = [1, 772];
-/// Packets begin with their IP header: tun, raw IP, IP in IP, SIT, GRE.
-const BARE_IP: [u16; 5] = [65534, 519, 768, 776, 778];
+/// Packets begin with their IP header: tun, raw IP, IP in IP, IP in IPv6, SIT, GRE.
+const BARE_IP: [u16; 6] = [65534, 519, 768, 769, 776, 778];
 
 /// All interfaces, as tcpdump has it.
 const ANY: &str = "any";
@@ -285,5 +285,19 @@ fn not_opened(error: &RingError, listening: &Listening<'_>) -> Failure {
             ),
         }),
         _ => Failure::refused(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `linux/if_arp.h`.
+    #[test]
+    fn tunnels_of_ip_in_ip_begin_with_their_inner_header() {
+        for (kind, name) in [(768, "ipip"), (769, "ip6tnl"), (776, "sit"), (778, "gre")] {
+            assert!(matches!(link(kind), Some((Link::Ip, Start::Ip))), "{name}");
+        }
+        assert!(link(24).is_none(), "FireWire");
     }
 }

@@ -35,6 +35,7 @@ impl Intake {
         });
         // The first period begins.
         conversations.table.look(|_, _| {});
+        conversations.exchanges.look(|_, _| {});
         Ok(Self {
             conversations,
             watching,
@@ -59,7 +60,7 @@ impl Intake {
     pub(super) fn period(&mut self, seen: Seen) {
         let now = Wall::from_unix_nanos(clock::wall().0);
         self.conversations.silence(now, &mut self.watching);
-        self.watching.period(&mut self.conversations.table, seen);
+        self.watching.period(&mut self.conversations, seen);
         if let Some(writing) = &mut self.writing {
             writing.flush();
         }

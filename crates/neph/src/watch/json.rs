@@ -1,9 +1,11 @@
-//! A period for programs: a line for each flow that carried a packet, and one for all together.
+//! A period for programs: a line for each flow that carried a packet, for each pair that asked or
+//! answered, and one for all together.
 
-use neph_capture::{Flow, Half, Recent, Side};
-use serde_json::{Value, json};
+use neph_capture::{Counted, Flow, Half, Pair, Question, Recent, Side};
+use serde_json::{Map, Value, json};
 
 use super::watching::{Lately, Stretch};
+use crate::read::exchanges;
 use crate::read::json::{sent, trips};
 use crate::read::row::via;
 
@@ -29,9 +31,23 @@ pub(super) fn flow(stretch: Stretch, flow: &Flow, recent: &Recent) -> Value {
     })
 }
 
+/// What those who ask and answer outside of TCP showed in a period.
+pub(super) fn exchange(stretch: Stretch, pair: &Pair, recent: &Counted) -> Value {
+    let mut object = exchanges::shown(pair, recent);
+    object["kind"] = "exchange_period".into();
+    object["from_unix_ns"] = stretch.from.unix_nanos().into();
+    object["until_unix_ns"] = stretch.until.unix_nanos().into();
+    object
+}
+
 /// What came in a period.
 pub(super) fn period(lately: &Lately) -> Value {
     let Lately { seen, others, .. } = lately;
+    let of_all = |question: Question| exchanges::told(&lately.exchanges[question as usize]);
+    let exchanges: Map<String, Value> = Question::ALL
+        .into_iter()
+        .map(|question| (exchanges::key(question), of_all(question)))
+        .collect();
     json!({
         "kind": "period",
         "from_unix_ns": lately.stretch.from.unix_nanos(),
@@ -51,5 +67,6 @@ pub(super) fn period(lately: &Lately) -> Value {
             "server": trips(&lately.trips[Half::Server as usize]),
             "client": trips(&lately.trips[Half::Client as usize]),
         },
+        "exchanges": exchanges,
     })
 }

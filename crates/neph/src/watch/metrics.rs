@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_capture::{Answer, Half, Method, Name, Others, Sample};
+use neph_capture::{Answer, Between, Half, Method, Name, Others, Question, Sample};
+use neph_model::Span;
 
 use super::ears::Seen;
 
@@ -31,8 +32,8 @@ const BOUNDS: [u64; 19] = [
     5_000_000_000,
     10_000_000_000,
 ];
-/// Pairs of hosts that have a histogram of their own; the rest share one.
-const PAIRS: usize = 1_000;
+/// Histograms that pairs of hosts have of their own, four each of 1,000; the rest share one a kind.
+const OWN: usize = 4_000;
 /// What the rest is called.
 const OTHERS: &str = "other";
 
@@ -48,14 +49,14 @@ struct Histogram {
     nanos: u128,
 }
 
-/// Whose, on which side, and what they speak of: `path` or `with_data`.
+/// Whose, on which side, and what answered: `path` or `with_data` of TCP, `ping`, `dns` or `quic_spin`.
 type Labels = (Option<(IpAddr, IpAddr)>, &'static str, &'static str);
 
 #[derive(Debug)]
 pub(super) struct Metrics {
     method: Method,
     histograms: BTreeMap<Labels, Histogram>,
-    pairs: usize,
+    own: usize,
 }
 
 /// What else is told.
@@ -82,15 +83,11 @@ impl Metrics {
         Self {
             method,
             histograms: BTreeMap::new(),
-            pairs: 0,
+            own: 0,
         }
     }
 
     pub(super) fn sample(&mut self, of: &Name, sample: &Sample) {
-        let half = match sample.half {
-            Half::Client => "client",
-            Half::Server => "server",
-        };
         let what = match sample.answer {
             Answer::Handshake | Answer::Bare => "path",
             Answer::WithData => "with_data",
@@ -100,7 +97,25 @@ impl Metrics {
             return;
         }
         let hosts = (of.client().ip(), of.server().ip());
-        let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
+        self.add((hosts, sample.half, what), sample.round_trip);
+    }
+
+    /// A round trip outside of TCP.
+    pub(super) fn answered(&mut self, of: &Between, half: Half, trip: Span) {
+        let what = match of.question {
+            Question::Ping => "ping",
+            Question::Dns => "dns",
+            Question::Quic => "quic_spin",
+        };
+        self.add(((of.client.ip(), of.server.ip()), half, what), trip);
+    }
+
+    fn add(&mut self, (hosts, half, what): ((IpAddr, IpAddr), Half, &'static str), trip: Span) {
+        let half = match half {
+            Half::Client => "client",
+            Half::Server => "server",
+        };
+        let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
         self.of((Some(hosts), half, what)).add(nanos);
     }
 
@@ -108,9 +123,8 @@ impl Metrics {
     fn of(&mut self, labels: Labels) -> &mut Histogram {
         let (_, half, what) = labels;
         let is_known = self.histograms.contains_key(&labels);
-        // Each pair has up to four.
-        let is_room = self.pairs < PAIRS * 4;
-        self.pairs += usize::from(!is_known && is_room);
+        let is_room = self.own < OWN;
+        self.own += usize::from(!is_known && is_room);
         let labels = if is_known || is_room {
             labels
         } else {
@@ -275,13 +289,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_asked_outside_of_tcp_counts_by_hosts_and_kind_and_not_by_flow() {
+        let mut metrics = Metrics::new(Method::Echo);
+        for port in [4000, 4001] {
+            let of = Between {
+                question: Question::Quic,
+                client: (IpAddr::from([1, 0, 0, 1]), port).into(),
+                server: (IpAddr::from([9, 9, 9, 9]), 443).into(),
+                vlan: None,
+                tunnel: None,
+            };
+            for question in Question::ALL {
+                let of = Between { question, ..of };
+                metrics.answered(&of, Half::Server, Span::from_micros(70));
+            }
+        }
+        assert_eq!(metrics.histograms.len(), 3);
+        let page = page(&metrics);
+        for what in ["ping", "dns", "quic_spin"] {
+            let line = format!(
+                "_count{{client=\"1.0.0.1\",server=\"9.9.9.9\",half=\"server\",answer=\"{what}\"}} 2\n"
+            );
+            assert!(page.contains(&line), "{line}{page}");
+        }
+    }
+
+    #[test]
     fn pairs_beyond_the_bound_share_a_histogram() {
         let mut metrics = Metrics::new(Method::Echo);
         for number in 0..10_000 {
             metrics.of(pair(number)).add(1);
         }
         metrics.of(pair(7)).add(1);
-        assert_eq!(metrics.histograms.len(), PAIRS * 4 + 1);
+        assert_eq!(metrics.histograms.len(), OWN + 1);
         assert_eq!(metrics.of(pair(7)).n, 2);
         assert_eq!(metrics.of(pair(9_999)).n, 6_000);
     }

@@ -1,8 +1,8 @@
-//! A period for people: a line a flow, drawn over the last period on a terminal, below it elsewhere.
+//! A period for people: a line a flow and one a pair that asks and answers outside of TCP, drawn over the last period on a terminal, below it elsewhere.
 
 use std::io::{self, IsTerminal, Write};
 
-use neph_capture::{Answer, Flow, Half, Method, Recent, Side};
+use neph_capture::{Answer, Counted, Flow, Half, Method, Pair, Recent, Side};
 use neph_model::Span;
 use unicode_width::UnicodeWidthChar;
 
@@ -10,6 +10,7 @@ use super::Args;
 use super::watching::Lately;
 use crate::counted::counted;
 use crate::output;
+use crate::read::exchanges;
 use crate::read::row::{First, Sort, marks, missing, n, span, via};
 use crate::sheet::{Cell, Column, Sheet};
 use crate::when;
@@ -35,6 +36,8 @@ const COLUMNS: [Column; 15] = [
 /// Lines of a period beside its flows: headings, how many flows are not shown, the sentence, and where
 /// the cursor stands.
 const BESIDE: usize = 4;
+/// The headings of the second table, and the empty line before it.
+const SECOND: usize = 2;
 
 pub(super) struct Screen {
     sort: Sort,
@@ -43,6 +46,10 @@ pub(super) struct Screen {
     /// Lines of the period that stand on the terminal.
     drawn: usize,
     rows: First,
+    /// Pairs that asked or answered outside of TCP.
+    exchanges: First,
+    /// Lines that are there for both.
+    room: usize,
     /// Flows of this period that are not among the rows.
     hidden: u64,
 }
@@ -58,6 +65,9 @@ impl Screen {
             is_terminal,
             drawn: 0,
             rows: First::new(args.top.min(room)),
+            // So that flows keep most of a terminal.
+            exchanges: First::new(args.top.min(room / 4)),
+            room,
             hidden: 0,
         }
     }
@@ -74,12 +84,34 @@ impl Screen {
         self.hidden += u64::from(!kept);
     }
 
+    /// A pair of the period that is to be drawn.
+    pub(super) fn exchange(&mut self, pair: &Pair, recent: &Counted) {
+        if recent.asked() > 0 || recent.trips(Half::Server).is_some() {
+            let rank = exchanges::rank(pair, recent);
+            let kept = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
+            self.hidden += u64::from(!kept);
+        }
+    }
+
     /// Draws the period, and begins the next.
     pub(super) fn draw(&mut self, lately: &Lately, out: &mut impl Write) -> io::Result<()> {
         let mut sheet = Sheet::new(&COLUMNS);
         sheet.rows = self.rows.take();
+        let mut asked = Sheet::new(&exchanges::COLUMNS);
+        asked.rows = self.exchanges.take();
+        if !asked.rows.is_empty() {
+            let room = self.room.saturating_sub(asked.rows.len() + SECOND);
+            self.hidden += sheet.rows.len().saturating_sub(room) as u64;
+            sheet.rows.truncate(room);
+        }
         let mut text = String::new();
-        if !sheet.rows.is_empty() {
+        for sheet in [&sheet, &asked]
+            .into_iter()
+            .filter(|sheet| !sheet.rows.is_empty())
+        {
+            if !text.is_empty() {
+                text.push('\n');
+            }
             text.push_str(&sheet.text());
         }
         let hidden = std::mem::take(&mut self.hidden);

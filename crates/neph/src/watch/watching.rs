@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, Ending, Event, Flow, Listener, Name, Others, Pair as Asking, Recent, Sample, Side,
-    Table, Trips,
+    Account, Between, Counted, Ending, Event, Flow, Half, Listener, Name, Others, Pair as Asking,
+    Question, Recent, Sample, Side, Table, Trips,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
@@ -41,6 +41,8 @@ pub(super) struct Lately {
     pub(super) others: Others,
     /// Round trips of all flows together.
     pub(super) trips: [Trips; 2],
+    /// Of all pairs together, by question.
+    pub(super) exchanges: [Counted; Question::ALL.len()],
 }
 
 pub(super) struct Watching {
@@ -88,7 +90,7 @@ impl Watching {
     }
 
     /// Tells the period that ends now; `seen` counts from the beginning.
-    pub(super) fn period(&mut self, table: &mut Table, seen: Seen) {
+    pub(super) fn period(&mut self, all: &mut Conversations, seen: Seen) {
         let now = clock::pair();
         let stretch = Stretch {
             from: Wall::from_unix_nanos(self.began.wall.0),
@@ -100,12 +102,19 @@ impl Watching {
             Some(screen) => screen.flow(stretch.length, flow, recent),
             None => telling.line(&json::flow(stretch, flow, recent)),
         };
-        let trips = table.look(each);
+        let trips = all.table.look(each);
+        let each = |pair: &Asking, recent: &Counted| match screen {
+            Some(screen) => screen.exchange(pair, recent),
+            None => telling.line(&json::exchange(stretch, pair, recent)),
+        };
+        let exchanges = all.exchanges.look(each);
+        let others = all.table.others();
         let lately = Lately {
             stretch,
             seen: seen.since(&self.seen),
-            others: since(table.others(), self.others),
+            others: since(others, self.others),
             trips,
+            exchanges,
         };
         match &mut self.screen {
             Some(screen) => {
@@ -117,7 +126,7 @@ impl Watching {
         self.alarms(now);
         let flushed = io::Write::flush(self.telling.out());
         self.telling.written(flushed);
-        (self.began, self.seen, self.others) = (now, seen, table.others());
+        (self.began, self.seen, self.others) = (now, seen, others);
     }
 
     /// Answers Prometheus, if it asks.
@@ -189,6 +198,12 @@ impl Watching {
 impl Told for Watching {
     fn exchanged(&mut self, pair: &Asking) {
         self.telling.exchanged(pair);
+    }
+
+    fn answered(&mut self, of: &Between, half: Half, trip: Span) {
+        if let Some((metrics, _)) = &mut self.metrics {
+            metrics.answered(of, half, trip);
+        }
     }
 }
 

@@ -13,7 +13,7 @@ const SYN: u8 = 2;
 const ACK: u8 = 16;
 
 /// A capture of raw IPv4 in nanoseconds, packet by packet.
-struct Capture(Vec<u8>);
+pub(crate) struct Capture(pub(crate) Vec<u8>);
 
 impl Capture {
     fn new() -> Self {
@@ -109,7 +109,7 @@ impl Capture {
     }
 
     /// A connection to a server 30 ms away that thinks for 20 ms.
-    fn thinking() -> Self {
+    pub(crate) fn thinking() -> Self {
         let mut capture = Self::new();
         capture.segment((0, true), SYN, (99, 0), 0);
         capture.segment((30, false), SYN | ACK, (499, 100), 0);

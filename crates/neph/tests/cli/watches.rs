@@ -8,6 +8,7 @@ use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, SOON, begin, eventually, send};
+use crate::watches_asked::ask_names;
 
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 fn skip(test: &str) {
@@ -282,6 +283,12 @@ fn prometheus_is_told_of_pairs_of_hosts() {
         eventually("a pair of hosts", SOON, || {
             page = metrics(&address).unwrap_or_default();
             page.contains("_count{client=\"127.0.0.1\"")
+        });
+        // It says where it answers before it listens: now it does.
+        ask_names();
+        eventually("questions outside of TCP", SOON, || {
+            page = metrics(&address).unwrap_or_default();
+            page.contains("half=\"server\",answer=\"dns\"} 3")
         });
         assert!(page.starts_with("HTTP/1.1 200"), "{page}");
         assert!(

@@ -1,0 +1,43 @@
+//! `neph read -` where nothing comes for a while.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::neph::{Ran, SOON, command, eventually, send};
+use crate::reads::Capture;
+
+/// SIGINT among the signals that a process has a handler for (`SigCgt` of proc(5)).
+fn hears_ctrl_c(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & 1 << 1 != 0)
+}
+
+#[test]
+fn ctrl_c_ends_the_reading_of_a_silent_pipe_with_what_was_read() {
+    let capture = Capture::thinking().0;
+    // Before the first byte, and within the last record.
+    for (bytes, flows) in [(&capture[..0], 0), (&capture[..capture.len() - 1], 1)] {
+        let mut child = command()
+            .args(["read", "-", "--format", "json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("neph runs");
+        let mut into = child.stdin.take().expect("piped");
+        into.write_all(bytes).expect("room in the pipe");
+        eventually("it hears ctrl-C", SOON, || hears_ctrl_c(child.id()));
+        send("INT", child.id());
+        eventually("it ends", SOON, || {
+            child.try_wait().expect("asked").is_some()
+        });
+        let ran = Ran::from(child.wait_with_output().expect("ended"));
+        assert_eq!(ran.status, 130, "{}", ran.err);
+        let told: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+        let found = told["flows"].as_array().expect("flows").len();
+        assert_eq!(found, flows, "{}", ran.out);
+        drop(into);
+    }
+}

@@ -1,0 +1,56 @@
+//! `neph watch`: questions and answers outside of TCP.
+
+use std::net::UdpSocket;
+
+use serde_json::Value;
+
+use crate::neph::Place;
+use crate::watches::{Watch, lines, of_kind, with_loopback};
+
+/// Three questions to a name server of ours, each answered.
+pub(crate) fn ask_names() {
+    let (client, server) = (bound("127.0.0.1:0"), bound("127.0.0.1:53"));
+    let mut buffer = [0; 64];
+    for number in 0..3 {
+        for (from, to, flags) in [(&client, &server, 1), (&server, &client, 0x81)] {
+            let address = to.local_addr().expect("address");
+            let sent = from.send_to(&[0, number, flags, 0], address);
+            assert_eq!(sent.expect("send"), 4);
+            assert_eq!(to.recv(&mut buffer).expect("receive"), 4);
+        }
+    }
+}
+
+fn bound(address: &str) -> UdpSocket {
+    UdpSocket::bind(address).expect("bind")
+}
+
+#[test]
+fn questions_outside_of_tcp_are_told_in_periods() {
+    with_loopback("asked", || {
+        let place = Place::empty();
+        let watch = Watch::begin(&place, &["--format", "ndjson", "--every", "50ms"]);
+        let text = Watch::begin(&place, &["--every", "50ms"]);
+        ask_names();
+        let (ran, text) = (watch.interrupt(), text.interrupt());
+        let lines = lines(&ran.out);
+        let periods = of_kind(&lines, "exchange_period");
+        let count = |of: &Value| of["n"].as_u64().unwrap_or(0);
+        let told = |of: &dyn Fn(&Value) -> u64| periods.iter().map(|line| of(line)).sum::<u64>();
+        assert_eq!(told(&|line| count(&line["round_trips"]["server"])), 3);
+        assert_eq!(told(&|line| line["asked"].as_u64().expect("a count")), 3);
+        assert!(periods.iter().all(|line| line["server"] == "127.0.0.1:53"));
+        let all = of_kind(&lines, "period");
+        let all = all.iter().map(|line| &line["exchanges"]["dns"]);
+        let trips: u64 = all.map(|dns| count(&dns["round_trips"]["server"])).sum();
+        assert_eq!(trips, 3);
+        let of_all = of_kind(&lines, "exchange");
+        assert_eq!(of_all[0]["answered"], 3, "{}", ran.out);
+        let shown = text.out.lines().filter(|line| line.starts_with("dns"));
+        assert!(
+            shown.count() >= 2,
+            "in a period and at the end: {}",
+            text.out
+        );
+    });
+}
