@@ -1,9 +1,11 @@
 //! A captured packet behind any link, in any tunnel: payloads lie within it, and a packet of which
-//! less was kept has the same transport header with the same length of payload, or none.
+//! less was kept has the same transport header with the same length of payload, or none. What is read
+//! at a glance is what dissecting says.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_wire::dissect::{Link, Transport, dissect};
+use neph_wire::dissect::{Link, Transport, dissect, plain};
+use neph_wire::ip::tcp_timestamps;
 
 fuzz_target!(|bytes: &[u8]| {
     let [link, cut, packet @ ..] = bytes else {
@@ -11,9 +13,19 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
     let link = Link::numbered(u32::from(*link));
+    let read = plain(link, packet);
     let Some(whole) = dissect(link, packet, length) else {
+        assert_eq!(read, None);
         return;
     };
+    if let Some(read) = read {
+        let Transport::Tcp { header, payload_len } = whole.transport else {
+            panic!("{whole:?}");
+        };
+        assert_eq!((read.seq, read.ack, read.flags), (header.seq, header.ack, header.flags));
+        assert_eq!((read.stamps, read.payload_len), (tcp_timestamps(header.options), payload_len));
+        assert_eq!(usize::from(read.total_len), whole.ip.total_len);
+    }
     assert!(whole.ip.header_len + whole.ip.payload.len() <= packet.len());
     if let Transport::Tcp { header, .. } = whole.transport {
         assert!(header.payload.len() + header.options.len() + 20 <= whole.ip.payload.len());
