@@ -82,7 +82,7 @@ static: cargo
 fuzz: cargo
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
 ifdef EXECUTIONS
-	CFLAGS=-O0 $(CARGO) +nightly fuzz build -s none
+	CFLAGS=-O0 $(CARGO) +nightly fuzz build -s none --no-trace-compares
 	python3 fuzz/run.py --executions $(EXECUTIONS)
 else
 	CFLAGS=-O0 $(CARGO) +nightly fuzz build

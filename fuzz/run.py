@@ -5,15 +5,18 @@
     python3 fuzz/run.py --keep                                   # what was found since, into corpus/
 
 Targets are taken by turns of a minute each, the one that ran the shortest first, at the lowest
-priority. How often each has run is kept in fuzz/executions.json. What a target finds lies in
-fuzz/target/grown/TARGET until --keep takes into corpus/TARGET what covers more than is covered there.
-An input that crashes ends it, and lies in fuzz/artifacts/TARGET.
+priority. Inputs are short; each tenth turn of a target they may be long. How often each has run is
+kept in fuzz/executions.json. What a target finds lies in fuzz/target/grown/TARGET until --keep takes
+into corpus/TARGET what covers more than is covered there. An input that crashes ends it, and lies in
+fuzz/artifacts/TARGET.
 
-The programs are those that `cargo +nightly fuzz build` made (CFLAGS=-O0 saves minutes).
+The programs are those that `cargo +nightly fuzz build` made (CFLAGS=-O0 saves minutes); by
+`-s none --no-trace-compares` they run several times as often, see fuzz/README.md.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -21,8 +24,13 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 COUNTS = HERE / "executions.json"
-# Inputs that only mean something when they are long; libFuzzer takes 4096 bytes at most otherwise.
-LONGEST = {"memory": 65_536}
+# Bytes of an input at most: nearly all that a parser can do wrong shows in few, which take little time.
+SHORT = 512
+# Bytes in each tenth turn, for what only shows in many; and where those must be very many.
+LONG = 4_096
+LONGEST = {"hops": 16_384, "memory": 65_536}
+# The allocator keeps what was freed: otherwise each execution asks the kernel for its buffers anew.
+KEPT = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
 
 
 def counts() -> dict:
@@ -35,6 +43,7 @@ def add(target: str, executions: int, seconds: int) -> None:
     entry = known.setdefault(target, {"executions": 0, "seconds": 0})
     entry["executions"] += executions
     entry["seconds"] += seconds
+    entry["turns"] = entry.get("turns", 0) + 1
     beside = COUNTS.with_suffix(".new")
     beside.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
     beside.replace(COUNTS)
@@ -62,13 +71,13 @@ def turn(programs: pathlib.Path, target: str, seconds: int, left: int) -> None:
         f"-max_total_time={seconds}", f"-runs={left}", "-print_final_stats=1",
         "-rss_limit_mb=1024", "-timeout=10", f"-artifact_prefix={artifacts}/",
     ]
-    if target in LONGEST:
-        command.append(f"-max_len={LONGEST[target]}")
+    is_long = counts().get(target, {}).get("turns", 0) % 10 == 9
+    command.append(f"-max_len={LONGEST.get(target, LONG) if is_long else SHORT}")
     dictionary = HERE / "dictionaries" / f"{target}.dict"
     if dictionary.exists():
         command.append(f"-dict={dictionary}")
     began = time.monotonic()
-    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
+    ended = subprocess.run(command, env=os.environ | KEPT, stderr=subprocess.PIPE, text=True, errors="replace")
     told = re.search(r"stat::number_of_executed_units: (\d+)", ended.stderr)
     add(target, int(told.group(1)) if told else 0, round(time.monotonic() - began))
     if ended.returncode != 0:

@@ -2,7 +2,7 @@
 //! does not follow what a file announces; and flows of them that add up.
 #![no_main]
 
-use std::io::{self, Read};
+use std::io;
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
@@ -11,16 +11,16 @@ use neph_capture::{
     read_capture,
 };
 use neph_model::Wall;
-use neph_wire::capture::LONGEST;
+use neph_wire::capture::{LONGEST, Record};
 use neph_wire::dissect::{Transport, dissect};
 
 /// Gives at most so many bytes at once.
 struct Dribble<'a>(&'a [u8], usize);
 
-impl Read for Dribble<'_> {
+impl io::Read for Dribble<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = self.1.min(buffer.len());
-        self.0.read(&mut buffer[..most])
+        io::Read::read(&mut self.0, &mut buffer[..most])
     }
 }
 
@@ -58,13 +58,17 @@ fn check(pair: &Pair) {
     }
 }
 
-/// Lengths and times of the packets, and where it ended.
-fn packets(source: &mut impl Read) -> (Vec<(Option<i64>, u32, usize)>, u64, bool) {
+/// Lengths and times of the packets, how much of it was understood, and whether it ended in no capture.
+type Read = (Vec<(Option<i64>, u32, usize)>, u64, bool);
+
+/// What a capture holds; each packet is handed on.
+fn packets(source: &mut impl io::Read, mut take: impl FnMut(&Record<'_>)) -> Read {
     let mut found = Vec::new();
     let account = read_capture(source, |record| {
         assert!(record.bytes.len() as u64 <= u64::from(LONGEST));
         assert!(record.bytes.len() as u64 <= u64::from(record.length));
         found.push((record.at, record.length, record.bytes.len()));
+        take(&record);
         ControlFlow::Continue(())
     });
     assert_eq!(account.packets, found.len() as u64);
@@ -76,13 +80,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&cut, file)) = bytes.split_first() else {
         return;
     };
-    let whole = packets(&mut &*file);
-    assert!(whole.1 <= file.len() as u64);
-    assert_eq!(whole, packets(&mut Dribble(file, usize::from(cut) + 1)));
     let limits = Limits { flows: usize::from(cut % 8) + 1, ..Limits::default() };
     let (mut table, mut counts, mut seen) = (Table::new(limits), Counts::default(), 0);
     let mut exchanges = Exchanges::new(limits.flows, limits.idle);
-    read_capture(&mut &*file, |record| {
+    let whole = packets(&mut &*file, |record| {
         let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
             exchanges.see(at, &packet, check);
@@ -90,10 +91,11 @@ fuzz_target!(|bytes: &[u8]| {
             table.see(at, &packet, &mut counts);
             assert!(table.len() <= limits.flows);
         }
-        ControlFlow::Continue(())
     });
     exchanges.end(check);
     table.end(&mut counts);
     assert_eq!(counts.segments, seen);
     assert!(counts.kept <= counts.samples);
+    assert!(whole.1 <= file.len() as u64);
+    assert_eq!(whole, packets(&mut Dribble(file, usize::from(cut) + 1), |_| {}));
 });

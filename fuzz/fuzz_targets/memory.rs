@@ -3,52 +3,25 @@
 //! hosts, so that flows, pairs and identities become many.
 #![no_main]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libfuzzer_sys::fuzz_target;
 use neph_capture::{Exchanges, Limits, Listener, Meeting, Table, Twice, read_capture};
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, dissect};
 
+#[path = "../checks/counted.rs"]
+mod counted;
+
 /// Bytes of memory for a byte of capture.
 const EACH: usize = 64;
 /// The reader's window, the packets that are fetched together, those that may pass twice.
 const FROM_THE_BEGINNING: usize = 1 << 19;
 
-struct Counted;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: all is left to the system's allocator.
-unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        MOST.fetch_max(NOW.fetch_add(layout.size(), Relaxed) + layout.size(), Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Relaxed);
-        unsafe { System.dealloc(at, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counted = Counted;
-
 struct Nobody;
 
 impl Listener for Nobody {}
-
-/// What one time through took at most, and what remains of it.
-fn most_of(read: impl FnOnce()) -> usize {
-    let before = NOW.load(Relaxed);
-    MOST.store(before, Relaxed);
-    read();
-    MOST.load(Relaxed) - before
-}
 
 /// Each packet of a capture, from so many hosts.
 fn packets(file: &[u8], hosts: u32, mut take: impl FnMut(i64, u32, &Dissected<'_>)) {
@@ -72,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     let hosts = u32::from(hosts & 31) + 1;
     let allowed = file.len() * hosts as usize * EACH + FROM_THE_BEGINNING;
     let limits = Limits::default();
-    let most = most_of(|| {
+    let (most, ()) = counted::most_of(|| {
         let (mut table, mut twice) = (Table::new(limits), Twice::default());
         let mut exchanges = Exchanges::new(limits.flows, limits.idle);
         packets(file, hosts, |at, interface, packet| {
@@ -86,7 +59,7 @@ fuzz_target!(|bytes: &[u8]| {
     });
     assert!(most <= allowed, "{most} bytes of memory for {} of capture", file.len() * hosts as usize);
     // Both captures count.
-    let most = most_of(|| {
+    let (most, ()) = counted::most_of(|| {
         let mut meeting = Meeting::default();
         packets(file, hosts, |at, _, packet| meeting.here(at, packet));
         packets(file, hosts, |at, _, packet| meeting.there(at, packet));

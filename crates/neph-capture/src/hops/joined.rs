@@ -113,7 +113,7 @@ fn whole(packets: &mut Packets, group: &[u32], points: usize) -> Option<Vec<Opti
         packets.of[*piece as usize].standing = Standing::Part;
     }
     packets.of[group[0] as usize].length = u32::try_from(length).unwrap_or(u32::MAX);
-    let spread = |times: &Option<(i64, i64)>| times.map(|(from, to)| to - from);
+    let spread = |times: &Option<(i64, i64)>| times.map(|(from, to)| to.saturating_sub(from));
     Some(passed.iter().map(spread).collect())
 }
 

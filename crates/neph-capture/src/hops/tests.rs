@@ -105,6 +105,17 @@ fn a_segment_in_pieces_has_passed_when_its_last_byte_has_and_is_lost_with_one_of
     assert_eq!(followed.joined(), 1);
 }
 
+#[test]
+fn pieces_with_stamps_from_end_to_end_of_time_are_as_far_apart_as_can_be_told() {
+    let pieces = [
+        (i64::MIN + 1, segment(1, 100, 500)),
+        (i64::MAX, segment(2, 600, 500)),
+    ];
+    let followed = follow(&[&[(0, segment(1, 100, 1_000))], &pieces]);
+    let whole = followed.passages().next().unwrap();
+    assert_eq!(followed.spread(&whole, 1), Some(i64::MAX));
+}
+
 /// A datagram from host 1 to host 2 with this number, of so many bytes that begin with this one.
 fn message(number: u16, begins: u8, bytes: u16) -> Vec<u8> {
     let mut packet = datagram(number, 1, 2);
