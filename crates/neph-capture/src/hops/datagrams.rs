@@ -96,9 +96,12 @@ fn pieces(
         // Numbers in IP have 16 bits.
         let is_next = flow.source.is_ipv6() || packet.seq == (last.seq + 1) & 0xffff;
         group.push(number);
-        let bytes: u32 = (group[1..].iter())
-            .map(|piece| packets.get(*piece).length)
-            .fold(0, u32::saturating_add);
+        // All before it are as long as the first: else their group were no more open.
+        let before = u32::try_from(group.len() - 2).unwrap_or(u32::MAX);
+        let bytes = first
+            .length
+            .saturating_mul(before)
+            .saturating_add(packet.length);
         if !is_next || packet.length > first.length || bytes > whole.length {
             continue;
         }
