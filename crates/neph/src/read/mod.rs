@@ -14,7 +14,6 @@ pub(crate) mod source;
 pub(crate) mod summary;
 pub(crate) mod telling;
 
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -239,6 +238,14 @@ fn failure(file: &File) -> Option<Failure> {
             ));
             nothing_read(file)
         }
+        Ending::CutPacked => {
+            let bytes = account.bytes;
+            output::say(&format!(
+                "neph read: {name} is packed and cut off: of what it holds {bytes} bytes could be unpacked; {}",
+                kept()
+            ));
+            nothing_read(file)
+        }
         Ending::Broken(error) if account.packets == 0 => Some(Failure::usage(format!(
             "{name} is no capture that neph reads from byte {} on: {error}; give pcap or pcapng, as \
              tcpdump -w writes them",
@@ -249,13 +256,6 @@ fn failure(file: &File) -> Option<Failure> {
             account.bytes,
             kept()
         ))),
-        Ending::Failed(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Some(Failure::refused(format!(
-                "{name} is packed and cut off: of what it holds {} bytes could be unpacked; {}",
-                account.bytes,
-                kept()
-            )))
-        }
         Ending::Failed(error) => Some(Failure::refused(format!(
             "read {name} behind byte {}: {error}; {}",
             account.bytes,

@@ -51,6 +51,13 @@ pub(crate) fn packets(
             ));
             Ok(())
         }
+        Ending::CutPacked => {
+            output::say(&format!(
+                "neph {command}: {name} is packed and cut off; the {bytes} bytes that could be unpacked were \
+                 read"
+            ));
+            Ok(())
+        }
         Ending::Broken(error) => Err(Failure::usage(format!(
             "{name} is no capture that neph reads from byte {bytes} on: {error}"
         ))),

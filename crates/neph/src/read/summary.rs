@@ -207,7 +207,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
 fn file(file: &File) -> Value {
     let ending = match &file.account.ending {
         Ending::Whole => "whole",
-        Ending::CutOff => "cut off",
+        Ending::CutOff | Ending::CutPacked => "cut off",
         Ending::Broken(_) => "broken",
         Ending::Failed(_) => "failed",
         Ending::Stopped => "stopped",

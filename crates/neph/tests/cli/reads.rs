@@ -9,21 +9,21 @@ use serde_json::Value;
 use crate::neph::{Place, command};
 
 /// Kinds of packets of a connection: flags, and who sends.
-const SYN: u8 = 2;
-const ACK: u8 = 16;
+pub(crate) const SYN: u8 = 2;
+pub(crate) const ACK: u8 = 16;
 
 /// A capture of raw IPv4 in nanoseconds, packet by packet.
-struct Capture(Vec<u8>);
+pub(crate) struct Capture(pub(crate) Vec<u8>);
 
 impl Capture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
         file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0]);
         Self(file)
     }
 
     /// A segment with these numbers and so many bytes of payload, of the client or of the server.
-    fn segment(
+    pub(crate) fn segment(
         &mut self,
         (at_ms, by_client): (u32, bool),
         flags: u8,
@@ -109,7 +109,7 @@ impl Capture {
     }
 
     /// A connection to a server 30 ms away that thinks for 20 ms.
-    fn thinking() -> Self {
+    pub(crate) fn thinking() -> Self {
         let mut capture = Self::new();
         capture.segment((0, true), SYN, (99, 0), 0);
         capture.segment((30, false), SYN | ACK, (499, 100), 0);
