@@ -28,7 +28,7 @@ use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
 use conversations::Conversations;
 use row::Sort;
-use summary::File;
+use summary::{File, Times};
 use telling::{Shown, Telling};
 
 /// How flows are written.
@@ -117,6 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         match read(path, &stop, (&mut seen, &mut telling)) {
             Ok(file) => {
                 wrong = failure(&file);
+                say_backwards(&file);
                 say_unordered(&files, &file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
@@ -152,15 +153,14 @@ fn read(
 ) -> Result<File, Failure> {
     let mut source = source::open(path)?;
     let (mut not_ip, mut without_time) = (0, 0);
-    let (mut unread, mut times) = (None, None);
+    let (mut unread, mut times) = (None, None::<Times>);
     let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();
     let account = read_capture(&mut source, |record| {
         if seen.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
         {
-            let (first, last) = times.unwrap_or((at, at));
-            times = Some((first, at.max(last)));
+            times.get_or_insert_with(|| Times::from(at)).see(at);
             seen.see_plain(Wall::from_unix_nanos(at), &read, telling);
             return flow_unless(is_over(telling));
         }
@@ -168,8 +168,7 @@ fn read(
         // Where it lies: it is large.
         match (record.at, &packet) {
             (Some(at), Some(packet)) => {
-                let (first, last) = times.unwrap_or((at, at));
-                times = Some((first, at.max(last)));
+                times.get_or_insert_with(|| Times::from(at)).see(at);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
                 seen.see(Wall::from_unix_nanos(at), (interface, packet), telling);
@@ -202,14 +201,26 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
     }
 }
 
-/// A capture that began before another one ended holds what passed twice, or in the wrong order.
-fn say_unordered(before: &[File], file: &File) {
-    let ended = |other: &File| other.times.map(|(_, last)| last);
-    let until = before.iter().max_by_key(|other| ended(other));
-    let Some((until, (first, _))) = until.zip(file.times) else {
+/// What several captures that were joined as they came hold twice, nobody else would tell.
+fn say_backwards(file: &File) {
+    let Some(back) = file.times.and_then(Times::jump) else {
         return;
     };
-    if ended(until).is_some_and(|last| first < last) {
+    let name = &file.name;
+    output::say(&format!(
+        "neph read: the times of {name} jump back by {back}: it was joined of several captures, and what is in \
+         two of them counts twice, or its clock was set; give captures one by one, in the order of time"
+    ));
+}
+
+/// A capture that began before another one ended holds what passed twice, or in the wrong order.
+fn say_unordered(before: &[File], file: &File) {
+    let ended = |other: &File| other.times.map(|times| times.last);
+    let until = before.iter().max_by_key(|other| ended(other));
+    let Some((until, times)) = until.zip(file.times) else {
+        return;
+    };
+    if ended(until).is_some_and(|last| times.first < last) {
         let (name, other) = (&file.name, &until.name);
         output::say(&format!(
             "neph read: {name} begins before {other} ends: what is in both counts twice; give the files of \

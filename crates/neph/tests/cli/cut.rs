@@ -1,11 +1,11 @@
-//! Captures that are not whole: what is told of them.
+//! Captures that are not whole, or that were joined of others: what is told of them.
 
 use std::fs;
 
 use serde_json::Value;
 
 use crate::neph::Place;
-use crate::reads::Capture;
+use crate::reads::{ACK, Capture, SYN};
 
 /// These bytes in a frame of zstd that has not ended yet: its window is 8 MiB, its blocks lie as they are.
 pub(crate) fn unfinished_zstd(bytes: &[u8]) -> Vec<u8> {
@@ -43,4 +43,24 @@ fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
     fs::write(place.path("a.pcap.zst"), unfinished_zstd(&[])).expect("a file");
     let ran = place.neph(["read", "a.pcap.zst"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
+}
+
+#[test]
+fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors_is_not() {
+    let place = Place::empty();
+    for (later_ms, is_told) in [(9_000, true), (900, false)] {
+        let mut joined = Capture::new();
+        // Through the reader's short way and its long one.
+        joined.segment((later_ms, true), ACK, (100, 500), 10);
+        joined.segment((later_ms, true), SYN, (1, 0), 0);
+        joined.0.extend(&Capture::thinking().0[24..]);
+        fs::write(place.path("a.pcap"), joined.0).expect("a file");
+        let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+        assert_eq!(ran.status, 0);
+        let told = ran.err.contains("jump back by 9.000 s") && ran.err.contains("counts twice");
+        assert_eq!(told, is_told, "{}", ran.err);
+        assert_eq!(ran.err.is_empty(), !is_told, "{}", ran.err);
+        let back = &summary(&ran.out)["files"][0]["jump_back_ns"];
+        assert_eq!(back.as_i64(), is_told.then_some(9_000_000_000));
+    }
 }
