@@ -131,7 +131,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             break;
         }
     }
-    let is_empty = files.iter().all(|file| file.account.packets == 0);
+    let is_empty = files
+        .iter()
+        .all(|file| file.account.packets == 0 || is_of_others(file));
     if let Some(failure) = wrong.take_if(|_| is_empty) {
         return Err(failure);
     }
@@ -241,6 +243,8 @@ fn failure(file: &File) -> Option<Failure> {
             "{name} is empty; give a capture as tcpdump -w writes it"
         ))),
         Ending::Whole | Ending::Stopped => nothing_read(file),
+        // Nothing before it was read.
+        Ending::CutOff | Ending::CutPacked if is_of_others(file) => nothing_read(file),
         Ending::CutOff => {
             let at = account.bytes;
             output::say(&format!(
@@ -275,11 +279,16 @@ fn failure(file: &File) -> Option<Failure> {
     }
 }
 
+/// Whether all that a capture holds is of a link type that is not read.
+fn is_of_others(file: &File) -> bool {
+    file.unread.is_some() && file.not_ip == file.account.packets
+}
+
 /// What is said of a capture in which nothing can be read.
 fn nothing_read(file: &File) -> Option<Failure> {
     let name = &file.name;
     match file.unread {
-        Some(number) if file.not_ip == file.account.packets => Some(Failure::usage(format!(
+        Some(number) if is_of_others(file) => Some(Failure::usage(format!(
             "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Linux \
              cooked captures (-i any), loopback and netfilter's log"
         ))),
