@@ -64,3 +64,18 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
         assert_eq!(back.as_i64(), is_told.then_some(9_000_000_000));
     }
 }
+
+#[test]
+fn flows_that_the_table_leaves_out_are_counted() {
+    let place = Place::empty();
+    let mut capture = Capture::thinking();
+    for again in [1_000, 2_000] {
+        // The port is used again: another flow.
+        capture.segment((again, true), SYN, (again * 1_000, 0), 0);
+        capture.segment((again + 30, false), SYN | ACK, (7, again * 1_000 + 1), 0);
+    }
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let told = |top| place.neph(["read", "a.pcap", "--top", top]).out;
+    assert!(told("1").contains("2 lines more"), "{}", told("1"));
+    assert!(!told("3").contains("--top"), "{}", told("3"));
+}
