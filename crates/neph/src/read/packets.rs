@@ -58,9 +58,16 @@ pub(crate) fn packets(
             ));
             Ok(())
         }
-        Ending::Broken(error) => Err(Failure::usage(format!(
-            "{name} is no capture that neph reads from byte {bytes} on: {error}"
-        ))),
+        Ending::Broken(error) => {
+            let remedy = if account.packets == 0 {
+                "give pcap or pcapng, as tcpdump -w writes them".to_owned()
+            } else {
+                format!("what stands before can be used alone: head -c {bytes}")
+            };
+            Err(Failure::usage(format!(
+                "{name} is no capture that neph reads from byte {bytes} on: {error}; {remedy}"
+            )))
+        }
         Ending::Failed(error) => Err(Failure::refused(format!("read {name}: {error}"))),
     }
 }

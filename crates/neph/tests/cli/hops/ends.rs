@@ -99,3 +99,24 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
         assert!(text.out.contains(&said), "{said}: {}", text.out);
     }
 }
+
+#[test]
+fn a_file_that_cannot_be_used_is_refused_with_what_to_do() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&place, |_, at| at);
+    let mut broken = fs::read(place.path("p0.pcap")).expect("a capture");
+    let whole = broken.len();
+    broken.extend([0xff; 16]);
+    fs::write(place.path("broken.pcap"), broken).expect("a file");
+    fs::write(place.path("text.pcap"), "hello, world").expect("a file");
+    for (file, remedy) in [
+        ("none.pcap", "give a capture's path".to_owned()),
+        ("text.pcap", "as tcpdump -w writes them".to_owned()),
+        ("broken.pcap", format!("head -c {whole}")),
+    ] {
+        let wrong = place.path(file).display().to_string();
+        let ran = run(&[files[0].clone(), wrong], &[]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(&remedy), "{}", ran.err);
+    }
+}
