@@ -31,6 +31,8 @@ pub enum Ending {
     Whole,
     /// Within a record.
     CutOff,
+    /// Within what it is packed in.
+    CutPacked,
     /// It is no capture, or none from here on.
     Broken(CaptureError),
     /// No more could be read.
@@ -69,6 +71,7 @@ pub fn read_capture(
             Ok(Filled::Enough) => {}
             Ok(Filled::Ended) if window.bytes().is_empty() => break Ending::Whole,
             Ok(Filled::Ended) => break Ending::CutOff,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break Ending::CutPacked,
             Err(error) => break Ending::Failed(error),
         }
     };

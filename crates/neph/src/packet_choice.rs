@@ -8,6 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_wire::filter::{Protocol, Wanted};
 
 use crate::exit::Failure;
+use crate::value;
 
 /// What packets carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -21,10 +22,10 @@ enum Proto {
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct PacketChoice {
     /// Only packets from or to this address; may be given more than once
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = value::address)]
     host: Vec<IpAddr>,
     /// Only packets from or to this port of TCP or UDP; may be given more than once
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = value::port)]
     port: Vec<u16>,
     /// Only packets of this protocol; may be given more than once
     #[arg(long, value_enum)]
@@ -115,6 +116,30 @@ mod tests {
         Line::try_parse_from(line.split_whitespace())
             .expect("good options")
             .choice
+    }
+
+    #[test]
+    fn what_is_no_address_of_one_host_and_no_port_is_told_how_to_write_it() {
+        for (option, wrong, remedy) in [
+            (
+                "--host",
+                "foo",
+                "write its address, as getent hosts foo tells it",
+            ),
+            (
+                "--host",
+                "10.0.0.0/8",
+                "the address of one host: 10.0.0.0 without /8",
+            ),
+            ("--port", "0", "from 1 to 65535"),
+            ("--port", "70000", "from 1 to 65535"),
+        ] {
+            let told = match Line::try_parse_from(["neph", option, wrong]) {
+                Ok(_) => panic!("{wrong} is taken"),
+                Err(error) => error.to_string(),
+            };
+            assert!(told.contains(remedy), "{told}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use neph_model::{BitRate, ByteSize, Span};
 use neph_text::{parse_duration, parse_percent, parse_rate, parse_size};
@@ -68,6 +68,24 @@ pub(crate) fn listening(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write an address of this host and a port: 127.0.0.1:8080, [::1]:8080, or \
                   0.0.0.0:8080 for all of IPv4";
     text.parse().map_err(|_| remedy.to_owned())
+}
+
+/// The address of one host.
+pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| match text.split_once('/') {
+        Some((host, length)) => {
+            format!("no network is taken; write the address of one host: {host} without /{length}")
+        }
+        None => format!("no name is taken; write its address, as getent hosts {text} tells it"),
+    })
+}
+
+/// A port that packets have.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("write a port from 1 to 65535".to_owned()),
+        Ok(port) => Ok(port),
+    }
 }
 
 /// `64`, `10KiB`, `100kB`; a bare number is bytes.

@@ -9,6 +9,8 @@ mod clock_peers;
 mod clocks;
 #[path = "cli/cues.rs"]
 mod cues;
+#[path = "cli/cut.rs"]
+mod cut;
 #[path = "cli/diagnoses.rs"]
 mod diagnoses;
 #[path = "cli/edges.rs"]

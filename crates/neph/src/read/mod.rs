@@ -14,7 +14,6 @@ pub(crate) mod source;
 pub(crate) mod summary;
 pub(crate) mod telling;
 
-use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +28,7 @@ use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
 use conversations::Conversations;
 use row::Sort;
-use summary::File;
+use summary::{File, Times};
 use telling::{Shown, Telling};
 
 /// How flows are written.
@@ -118,6 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         match read(path, &stop, (&mut seen, &mut telling)) {
             Ok(file) => {
                 wrong = failure(&file);
+                say_backwards(&file);
                 say_unordered(&files, &file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
@@ -131,7 +131,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             break;
         }
     }
-    let is_empty = files.iter().all(|file| file.account.packets == 0);
+    let is_empty = files
+        .iter()
+        .all(|file| file.account.packets == 0 || is_of_others(file));
     if let Some(failure) = wrong.take_if(|_| is_empty) {
         return Err(failure);
     }
@@ -153,15 +155,14 @@ fn read(
 ) -> Result<File, Failure> {
     let mut source = source::open(path, stop)?;
     let (mut not_ip, mut without_time) = (0, 0);
-    let (mut unread, mut times) = (None, None);
+    let (mut unread, mut times) = (None, None::<Times>);
     let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();
     let mut account = read_capture(&mut source, |record| {
         if seen.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
         {
-            let (first, last) = times.unwrap_or((at, at));
-            times = Some((first, at.max(last)));
+            times.get_or_insert_with(|| Times::from(at)).see(at);
             seen.see_plain(Wall::from_unix_nanos(at), &read, telling);
             return flow_unless(is_over(telling));
         }
@@ -169,8 +170,7 @@ fn read(
         // Where it lies: it is large.
         match (record.at, &packet) {
             (Some(at), Some(packet)) => {
-                let (first, last) = times.unwrap_or((at, at));
-                times = Some((first, at.max(last)));
+                times.get_or_insert_with(|| Times::from(at)).see(at);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
                 seen.see(Wall::from_unix_nanos(at), (interface, packet), telling);
@@ -207,14 +207,26 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
     }
 }
 
-/// A capture that began before another one ended holds what passed twice, or in the wrong order.
-fn say_unordered(before: &[File], file: &File) {
-    let ended = |other: &File| other.times.map(|(_, last)| last);
-    let until = before.iter().max_by_key(|other| ended(other));
-    let Some((until, (first, _))) = until.zip(file.times) else {
+/// What several captures that were joined as they came hold twice, nobody else would tell.
+fn say_backwards(file: &File) {
+    let Some(back) = file.times.and_then(Times::jump) else {
         return;
     };
-    if ended(until).is_some_and(|last| first < last) {
+    let name = &file.name;
+    output::say(&format!(
+        "neph read: the times of {name} jump back by {back}: it was joined of several captures, and what is in \
+         two of them counts twice, or its clock was set; give captures one by one, in the order of time"
+    ));
+}
+
+/// A capture that began before another one ended holds what passed twice, or in the wrong order.
+fn say_unordered(before: &[File], file: &File) {
+    let ended = |other: &File| other.times.map(|times| times.last);
+    let until = before.iter().max_by_key(|other| ended(other));
+    let Some((until, times)) = until.zip(file.times) else {
+        return;
+    };
+    if ended(until).is_some_and(|last| times.first < last) {
         let (name, other) = (&file.name, &until.name);
         output::say(&format!(
             "neph read: {name} begins before {other} ends: what is in both counts twice; give the files of \
@@ -235,10 +247,20 @@ fn failure(file: &File) -> Option<Failure> {
             "{name} is empty; give a capture as tcpdump -w writes it"
         ))),
         Ending::Whole | Ending::Stopped => nothing_read(file),
+        // Nothing before it was read.
+        Ending::CutOff | Ending::CutPacked if is_of_others(file) => nothing_read(file),
         Ending::CutOff => {
             let at = account.bytes;
             output::say(&format!(
                 "neph read: {name} is cut off within the record at byte {at}; {}",
+                kept()
+            ));
+            nothing_read(file)
+        }
+        Ending::CutPacked => {
+            let bytes = account.bytes;
+            output::say(&format!(
+                "neph read: {name} is packed and cut off: of what it holds {bytes} bytes could be unpacked; {}",
                 kept()
             ));
             nothing_read(file)
@@ -253,13 +275,6 @@ fn failure(file: &File) -> Option<Failure> {
             account.bytes,
             kept()
         ))),
-        Ending::Failed(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Some(Failure::refused(format!(
-                "{name} is packed and cut off: of what it holds {} bytes could be unpacked; {}",
-                account.bytes,
-                kept()
-            )))
-        }
         Ending::Failed(error) => Some(Failure::refused(format!(
             "read {name} behind byte {}: {error}; {}",
             account.bytes,
@@ -268,11 +283,16 @@ fn failure(file: &File) -> Option<Failure> {
     }
 }
 
+/// Whether all that a capture holds is of a link type that is not read.
+fn is_of_others(file: &File) -> bool {
+    file.unread.is_some() && file.not_ip == file.account.packets
+}
+
 /// What is said of a capture in which nothing can be read.
 fn nothing_read(file: &File) -> Option<Failure> {
     let name = &file.name;
     match file.unread {
-        Some(number) if file.not_ip == file.account.packets => Some(Failure::usage(format!(
+        Some(number) if is_of_others(file) => Some(Failure::usage(format!(
             "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Linux \
              cooked captures (-i any), loopback and netfilter's log"
         ))),

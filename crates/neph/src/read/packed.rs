@@ -20,6 +20,8 @@ const OTHERS: [(&[u8], &str); 3] = [
 /// The largest window of zstd that is kept: what a decoder has to bear (RFC 8878, 3.1.1.1.2), and what
 /// zstd takes up to level 19. A file of 4 KB may ask for far more.
 const ZSTD_WINDOW: u64 = 8 << 20;
+/// An empty last block, and room for the frame's checksum, which is not looked at.
+const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 /// Compressed bytes that are asked for at once.
 const AT_ONCE: usize = 128 << 10;
 
@@ -60,6 +62,8 @@ struct Zstd<R: BufRead>(State<R>);
 enum State<R: BufRead> {
     Between(R),
     Within(R, Box<FrameDecoder>),
+    /// The file ended within this frame; what came of it is still to be handed out.
+    Cut(Box<FrameDecoder>),
     /// Nothing more can come.
     Over,
 }
@@ -108,6 +112,25 @@ fn broken(error: FrameDecoderError) -> io::Error {
     io::Error::other(error)
 }
 
+/// Decodes until there are bytes to hand out or the frame is over; not so where the file ends before.
+fn is_decoded(decoder: &mut FrameDecoder, source: &mut impl Read) -> io::Result<bool> {
+    while decoder.can_collect() == 0 && !decoder.is_finished() {
+        match decode_block(decoder, source).map_err(broken) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn decode_block(
+    decoder: &mut FrameDecoder,
+    source: &mut impl Read,
+) -> Result<bool, FrameDecoderError> {
+    decoder.decode_blocks(source, BlockDecodingStrategy::UptoBlocks(1))
+}
+
 impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -115,10 +138,11 @@ impl<R: BufRead> Read for Zstd<R> {
                 State::Over => return Ok(0),
                 State::Between(source) => Self::begin(source)?,
                 State::Within(mut source, mut decoder) => {
-                    while decoder.can_collect() == 0 && !decoder.is_finished() {
-                        decoder
-                            .decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1))
-                            .map_err(broken)?;
+                    if !is_decoded(&mut decoder, &mut source)? {
+                        // The decoder keeps a window back until it has seen a frame's end.
+                        decode_block(&mut decoder, &mut &LAST_BLOCK[..]).map_err(broken)?;
+                        self.0 = State::Cut(decoder);
+                        continue;
                     }
                     let read = decoder.read(buffer)?;
                     if read > 0 {
@@ -126,6 +150,14 @@ impl<R: BufRead> Read for Zstd<R> {
                         return Ok(read);
                     }
                     State::Between(source)
+                }
+                State::Cut(mut decoder) => {
+                    let read = decoder.read(buffer)?;
+                    if read == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    self.0 = State::Cut(decoder);
+                    return Ok(read);
                 }
             };
         }
@@ -146,6 +178,26 @@ mod tests {
             frame.push(0);
         }
         frame
+    }
+
+    #[test]
+    fn a_frame_that_was_cut_gives_each_block_that_is_whole() {
+        let whole = frame(23, 3);
+        // Within the last block's header, before its byte, and within the checksum behind it.
+        let mut checked = whole.clone();
+        checked[4] |= 4;
+        checked.extend([0; 3]);
+        for (cut, blocks) in [
+            (&whole[..whole.len() - 3], 2),
+            (&whole[..whole.len() - 1], 2),
+            (&whole[..7], 0),
+            (&checked[..], 3),
+        ] {
+            let mut out = Vec::new();
+            let error = Zstd::new(cut).read_to_end(&mut out).expect_err("cut");
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+            assert_eq!(out.len(), blocks * 131_072);
+        }
     }
 
     #[test]

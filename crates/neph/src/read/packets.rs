@@ -53,9 +53,23 @@ pub(crate) fn packets(
             ));
             Ok(())
         }
-        Ending::Broken(error) => Err(Failure::usage(format!(
-            "{name} is no capture that neph reads from byte {bytes} on: {error}"
-        ))),
+        Ending::CutPacked => {
+            output::say(&format!(
+                "neph {command}: {name} is packed and cut off; the {bytes} bytes that could be unpacked were \
+                 read"
+            ));
+            Ok(())
+        }
+        Ending::Broken(error) => {
+            let remedy = if account.packets == 0 {
+                "give pcap or pcapng, as tcpdump -w writes them".to_owned()
+            } else {
+                format!("what stands before can be used alone: head -c {bytes}")
+            };
+            Err(Failure::usage(format!(
+                "{name} is no capture that neph reads from byte {bytes} on: {error}; {remedy}"
+            )))
+        }
         Ending::Failed(error) => Err(Failure::refused(format!("read {name}: {error}"))),
     }
 }

@@ -3,7 +3,7 @@
 //! Owns opening them; all are read as a stream.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
@@ -31,9 +31,7 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
             "{name} is a folder; name the captures in it: {name}/*.pcap"
         ))),
         Ok(_) => Ok(()),
-        Err(error) => Err(Failure::usage(format!(
-            "read {name}: {error}; give a capture's path as seen from this folder"
-        ))),
+        Err(error) => Err(refused(path, &error)),
     }
 }
 
@@ -58,12 +56,23 @@ impl Read for Patient {
     }
 }
 
+/// What is said of a file that cannot be opened.
+fn refused(path: &Path, error: &io::Error) -> Failure {
+    let name = path.display();
+    let remedy = match error.kind() {
+        ErrorKind::NotFound => "give a capture's path as seen from this folder",
+        ErrorKind::PermissionDenied => "ask its owner for the right to read it, or read it as root",
+        _ => "see that it is a capture, and its disk is well",
+    };
+    Failure::usage(format!("read {name}: {error}; {remedy}"))
+}
+
 /// Opens a capture; `-` is standard input, which ends too when `stop` is set.
 ///
 /// # Errors
 /// When it is not there, may not be read, or is packed in a way that is not read here.
 pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Box<dyn Read>, Failure> {
-    let refused = |error: io::Error| Failure::usage(format!("read {}: {error}", path.display()));
+    let refused = |error: io::Error| refused(path, &error);
     let file: Box<dyn Read> = if path.as_os_str() == "-" {
         // Without a buffer: what lies in one is not seen by who waits for more.
         let input = io::stdin().as_fd().try_clone_to_owned();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use neph_capture::{
     Account, Answer, Ending, Event, Flow, Half, Method, Pair, Quantiles, Question, Side, Trips,
 };
-use neph_model::Wall;
+use neph_model::{Span, Wall};
 use serde_json::{Value, json};
 
 use super::conversations::Conversations;
@@ -21,10 +21,48 @@ pub(crate) struct File {
     pub(crate) not_ip: u64,
     /// A link type that is not known, of some of them.
     pub(crate) unread: Option<u32>,
-    /// When the first packet passed and when the last one, nanoseconds since 1970.
-    pub(crate) times: Option<(i64, i64)>,
+    /// When its packets passed.
+    pub(crate) times: Option<Times>,
     /// Packets that the file keeps no time of.
     pub(crate) without_time: u64,
+}
+
+/// The times of a capture's packets, in the order of the file; nanoseconds since 1970.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// Of the first packet.
+    pub(crate) first: i64,
+    /// The latest.
+    pub(crate) last: i64,
+    /// The furthest that one lay before the latest until then, nanoseconds.
+    back: i64,
+}
+
+impl Times {
+    /// Packets of several processors and interfaces stand out of order by less than this.
+    const DISORDER: Span = Span::from_nanos(5_000_000_000);
+
+    pub(crate) const fn from(at: i64) -> Self {
+        Self {
+            first: at,
+            last: at,
+            back: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn see(&mut self, at: i64) {
+        if at >= self.last {
+            self.last = at;
+        } else {
+            self.back = self.back.max(self.last.saturating_sub(at));
+        }
+    }
+
+    /// How far they go back at once, where that is more than disorder.
+    pub(crate) fn jump(self) -> Option<Span> {
+        Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
+    }
 }
 
 /// What was counted of all flows.
@@ -208,7 +246,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
 fn file(file: &File) -> Value {
     let ending = match &file.account.ending {
         Ending::Whole => "whole",
-        Ending::CutOff => "cut off",
+        Ending::CutOff | Ending::CutPacked => "cut off",
         Ending::Broken(_) => "broken",
         Ending::Failed(_) => "failed",
         Ending::Stopped => "stopped",
@@ -220,6 +258,7 @@ fn file(file: &File) -> Value {
         "packets_not_ip": file.not_ip,
         "packets_without_time": file.without_time,
         "packets_lost_by_capture": file.account.dropped,
+        "jump_back_ns": file.times.and_then(Times::jump).map(Span::nanos),
         "ending": ending,
     })
 }

@@ -11,6 +11,7 @@ use super::conversations::{Conversations, Told};
 use super::row::{COLUMNS, First, Sort, row};
 use super::summary::{File, Summary};
 use super::{Format, exchanges, json};
+use crate::counted::counted;
 use crate::output;
 use crate::sheet::{self, Sheet};
 
@@ -34,6 +35,8 @@ pub(crate) struct Telling {
     refused: Option<io::Error>,
     lines: First,
     exchanges: First,
+    /// Lines of the two that are not among the first.
+    left_out: [u64; 2],
     /// All exchanges that are over, as JSON, where one document is written: flows go ahead of them.
     documents: String,
     summary: Summary,
@@ -47,6 +50,7 @@ impl Telling {
             refused: None,
             lines: First::new(shown.top),
             exchanges: First::new(shown.top),
+            left_out: [0; 2],
             documents: String::new(),
             summary: Summary::default(),
         }
@@ -69,14 +73,19 @@ impl Telling {
         }
         match self.shown.format {
             Format::Text => {
-                for (columns, mut lines) in [
-                    (&COLUMNS[..], self.lines),
-                    (&exchanges::COLUMNS[..], self.exchanges),
+                let [flows, pairs] = self.left_out;
+                for (columns, mut lines, left_out) in [
+                    (&COLUMNS[..], self.lines, flows),
+                    (&exchanges::COLUMNS[..], self.exchanges, pairs),
                 ] {
                     let mut sheet = Sheet::new(columns);
                     sheet.rows = lines.take();
                     if !sheet.rows.is_empty() {
                         sheet.write(sheet::Format::Text, &mut self.out)?;
+                        if left_out > 0 {
+                            let more = counted(left_out, "line");
+                            writeln!(self.out, "{more} more; a larger --top shows them.")?;
+                        }
                         writeln!(self.out)?;
                     }
                 }
@@ -125,7 +134,8 @@ impl Told for Telling {
                 let all = pair.counted();
                 if all.asked() > 0 || all.trips(Half::Server).is_some() {
                     let rank = exchanges::rank(pair, &all);
-                    self.exchanges.keep(rank, || exchanges::row(pair, &all));
+                    let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &all));
+                    self.left_out[1] += u64::from(!is_more);
                 }
             }
             Format::Ndjson => self.line(&exchanges::json(pair)),
@@ -157,7 +167,8 @@ impl Listener for Telling {
             Format::Text => {
                 let method = self.shown.method;
                 let rank = self.shown.sort.rank(flow, method);
-                self.lines.keep(rank, || row(flow, method));
+                let is_more = self.lines.keep(rank, || row(flow, method));
+                self.left_out[0] += u64::from(!is_more);
             }
             Format::Ndjson => self.line(&json::flow(flow)),
             Format::Json => {

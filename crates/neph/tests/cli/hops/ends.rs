@@ -4,7 +4,8 @@ use std::fs;
 
 use super::simulated::{Path, Simulated};
 use super::{lines, run};
-use crate::neph::Place;
+use crate::cut::unfinished_zstd;
+use crate::neph::{Place, neph};
 
 /// Bytes before the first packet of a capture.
 const HEADER: usize = 24;
@@ -29,6 +30,26 @@ fn of_others(capture: &[u8]) -> Vec<u8> {
         at = end;
     }
     capture
+}
+
+#[test]
+fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
+    let whole = run(&files, &["--clock", "same", "--format", "ndjson"]);
+    let paths = files.iter().map(|file| file.rsplit('=').next());
+    let paths: Vec<&str> = paths.map(|path| path.expect("a path")).collect();
+    for file in &paths {
+        let capture = fs::read(file).expect("a capture");
+        fs::write(file, unfinished_zstd(&capture)).expect("a file");
+    }
+    let ran = run(&files, &["--clock", "same", "--format", "ndjson"]);
+    assert_eq!((ran.status, &ran.out), (0, &whole.out), "{}", ran.err);
+    let told = "is packed and cut off";
+    assert_eq!(ran.err.matches(told).count(), files.len(), "{}", ran.err);
+    let ran = neph(["clock", "--captures", paths[0], paths[1]]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert_eq!(ran.err.matches(told).count(), 2, "{}", ran.err);
 }
 
 #[test]
@@ -76,5 +97,26 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
         format!("{later} packets not seen again, when the next point's"),
     ] {
         assert!(text.out.contains(&said), "{said}: {}", text.out);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_refused_with_what_to_do() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&place, |_, at| at);
+    let mut broken = fs::read(place.path("p0.pcap")).expect("a capture");
+    let whole = broken.len();
+    broken.extend([0xff; 16]);
+    fs::write(place.path("broken.pcap"), broken).expect("a file");
+    fs::write(place.path("text.pcap"), "hello, world").expect("a file");
+    for (file, remedy) in [
+        ("none.pcap", "give a capture's path".to_owned()),
+        ("text.pcap", "as tcpdump -w writes them".to_owned()),
+        ("broken.pcap", format!("head -c {whole}")),
+    ] {
+        let wrong = place.path(file).display().to_string();
+        let ran = run(&[files[0].clone(), wrong], &[]);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+        assert!(ran.err.contains(&remedy), "{}", ran.err);
     }
 }

@@ -1,0 +1,81 @@
+//! Captures that are not whole, or that were joined of others: what is told of them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::neph::Place;
+use crate::reads::{ACK, Capture, SYN};
+
+/// These bytes in a frame of zstd that has not ended yet: its window is 8 MiB, its blocks lie as they are.
+pub(crate) fn unfinished_zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3];
+    for block in bytes.chunks(100_000) {
+        let header = u32::try_from(block.len()).expect("short") << 3;
+        frame.extend(&header.to_le_bytes()[..3]);
+        frame.extend(block);
+    }
+    frame
+}
+
+fn summary(text: &str) -> Value {
+    let document: Value = serde_json::from_str(text).expect("JSON");
+    document["summary"].clone()
+}
+
+#[test]
+fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
+    let place = Place::empty();
+    let whole = Capture::thinking().0;
+    for (kept, packets) in [(whole.len(), 5), (whole.len() - 1, 4)] {
+        fs::write(place.path("a.pcap.zst"), unfinished_zstd(&whole[..kept])).expect("a file");
+        let ran = place.neph(["read", "a.pcap.zst", "--format", "json"]);
+        let summary = summary(&ran.out);
+        assert_eq!((ran.status, &summary["packets"]), (0, &packets.into()));
+        assert_eq!(summary["files"][0]["ending"], "cut off");
+        assert!(ran.err.contains("is packed and cut off"), "{}", ran.err);
+        assert!(
+            ran.err.contains(&format!("{packets} packets")),
+            "{}",
+            ran.err
+        );
+    }
+    fs::write(place.path("a.pcap.zst"), unfinished_zstd(&[])).expect("a file");
+    let ran = place.neph(["read", "a.pcap.zst"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+}
+
+#[test]
+fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors_is_not() {
+    let place = Place::empty();
+    for (later_ms, is_told) in [(9_000, true), (900, false)] {
+        let mut joined = Capture::new();
+        // Through the reader's short way and its long one.
+        joined.segment((later_ms, true), ACK, (100, 500), 10);
+        joined.segment((later_ms, true), SYN, (1, 0), 0);
+        joined.0.extend(&Capture::thinking().0[24..]);
+        fs::write(place.path("a.pcap"), joined.0).expect("a file");
+        let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+        assert_eq!(ran.status, 0);
+        let told = ran.err.contains("jump back by 9.000 s") && ran.err.contains("counts twice");
+        assert_eq!(told, is_told, "{}", ran.err);
+        assert_eq!(ran.err.is_empty(), !is_told, "{}", ran.err);
+        let back = &summary(&ran.out)["files"][0]["jump_back_ns"];
+        assert_eq!(back.as_i64(), is_told.then_some(9_000_000_000));
+    }
+}
+
+#[test]
+fn flows_that_the_table_leaves_out_are_counted() {
+    let place = Place::empty();
+    let mut capture = Capture::thinking();
+    for again in [1_000, 2_000] {
+        // The port is used again: another flow.
+        capture.segment((again, true), SYN, (again * 1_000, 0), 0);
+        capture.segment((again + 30, false), SYN | ACK, (7, again * 1_000 + 1), 0);
+    }
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let told = |top| place.neph(["read", "a.pcap", "--top", top]).out;
+    assert!(told("1").contains("2 lines more"), "{}", told("1"));
+    assert!(!told("3").contains("--top"), "{}", told("3"));
+}
