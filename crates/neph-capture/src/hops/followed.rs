@@ -21,6 +21,8 @@ pub struct Followed {
     points: Vec<Place>,
     /// For each segment, whether packets of a pair of hosts passed both of its points.
     crosses: Vec<Vec<bool>>,
+    /// For each segment, whether packets of a flow's protocol and direction, between its hosts, did.
+    kinds: Vec<Vec<bool>>,
     /// For each packet a bit for each segment in which it was overtaken.
     overtaken: Vec<u8>,
     copies: Vec<Copies>,
@@ -90,6 +92,7 @@ impl Hops {
             answering: self.flows.answering(),
             ways: Ways::of(self.flows.pairs()),
             crosses: Vec::new(),
+            kinds: Vec::new(),
             overtaken: Vec::new(),
             copies: Vec::new(),
             packets: self.packets,
@@ -170,6 +173,13 @@ impl Followed {
         self.crosses[segment][pair as usize]
     }
 
+    /// Whether any of its protocol, between its hosts and in its direction, passed both points of a
+    /// segment.
+    pub fn crosses_by_kind(&self, passage: &Passage, segment: usize) -> bool {
+        let flow = self.packets.get(passage.number).flow;
+        self.kinds[segment][flow as usize]
+    }
+
     /// Each packet, those that the first point saw first, in its order.
     pub fn passages(&self) -> impl Iterator<Item = Passage> + '_ {
         let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
@@ -247,10 +257,12 @@ impl Followed {
         for segment in 0..self.segments() {
             let is_one = one_clock.get(segment).copied().unwrap_or(false);
             let mut crosses = vec![false; self.flows.pairs()];
+            let mut flows = vec![false; self.flows.of.len()];
             for (number, here, there) in self.both(segment) {
                 let (flow, pair) = self.flow(number);
                 let apart = there.saturating_sub(here);
                 crosses[pair as usize] = true;
+                flows[self.packets.get(number).flow as usize] = true;
                 if is_one {
                     ways.see_by_one_clock(pair, flow.is_upward(), apart);
                 } else {
@@ -259,6 +271,7 @@ impl Followed {
             }
             ways.turn();
             self.crosses.push(crosses);
+            self.kinds.push(self.flows.spread_over_kinds(&flows));
         }
         self.ways = ways;
     }

@@ -3,6 +3,7 @@
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
 mod alarms;
+mod ends;
 mod figure;
 mod live;
 mod offsets;

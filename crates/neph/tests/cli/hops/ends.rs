@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::simulated::{Path, Simulated};
 use super::{lines, run};
 use crate::neph::Place;
@@ -77,4 +79,82 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     ] {
         assert!(text.out.contains(&said), "{said}: {}", text.out);
     }
+}
+
+/// The packets of a capture that a filter leaves.
+fn filtered(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let mut kept = capture[..HEADER].to_vec();
+    let mut at = HEADER;
+    while at < capture.len() {
+        let end = next(capture, at);
+        if is_kept(&capture[at + 16..end]) {
+            kept.extend(&capture[at..end]);
+        }
+        at = end;
+    }
+    kept
+}
+
+/// Losses of each segment, protocol and way that has any.
+fn lost(told: &[Value]) -> Vec<(String, u64)> {
+    let segments = told.iter().filter(|line| line["kind"] == "segment");
+    let lost = segments.map(|line| {
+        let name = format!("{} {} {}", line["segment"], line["protocol"], line["way"]);
+        (name, line["lost"].as_u64().expect("a count"))
+    });
+    lost.filter(|(_, lost)| *lost > 0).collect()
+}
+
+/// Takes from a point's capture all but what is kept, and holds what is told of these kinds.
+fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &str)]) {
+    let path = Path {
+        points: 3,
+        lost: 100,
+        ..Path::PLAIN
+    };
+    let place = Place::empty();
+    let mut simulated = Simulated::of(path, 300, 33);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let ndjson = ["--format", "ndjson", "--clock", "same"];
+    let before = lines(&run(&files, &ndjson));
+    let file = place.path(&format!("{point}.pcap"));
+    let capture = fs::read(&file).expect("a capture");
+    fs::write(&file, filtered(&capture, is_kept)).expect("a file");
+    let ran = run(&files, &ndjson);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let after = lines(&ran);
+    let unknown = &after.last().expect("a summary")["end_unknown"];
+    let text = run(&files, &["--clock", "same"]);
+    let list = unknown["never_passed_kinds"].as_array().expect("a list");
+    assert_eq!(list.len(), kinds.len(), "{unknown}");
+    for (told, (protocol, way)) in list.iter().zip(kinds) {
+        assert_eq!(
+            (&told["protocol"], &told["way"]),
+            (&(*protocol).into(), &(*way).into())
+        );
+        assert_eq!(told["point"], point);
+        let packets = told["packets"].as_u64().expect("a count");
+        assert!(packets > 100, "{unknown}");
+        let said = format!(
+            "{packets} packets of {protocol} {way} not seen again, and none of their hosts' ever passed \
+             {point}: was there a filter"
+        );
+        assert!(text.out.contains(&said), "{said}: {}", text.out);
+    }
+    // What the network lost of all others is lost as before; what a point saw first is not.
+    let before = lost(&before);
+    let of_others = lost(&after);
+    assert!(of_others.len() >= 6, "{of_others:?}");
+    assert!(
+        of_others.iter().all(|of| before.contains(of)),
+        "{of_others:?} of {before:?}"
+    );
+}
+
+#[test]
+fn what_a_points_filter_left_out_is_not_lost() {
+    let (protocol, source) = (9, 15);
+    hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "there")]);
+    let back = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "back"));
+    hold_filtered("p0", |packet| packet[source] == 1, &back);
 }
