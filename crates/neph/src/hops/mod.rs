@@ -12,7 +12,7 @@ mod point;
 mod shares;
 mod telling;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Followed, Hops, Mapping, Twice};
@@ -20,7 +20,7 @@ use neph_model::Wall;
 use neph_probe::Stop;
 use neph_stats::ClockNature;
 
-use crate::clock::captures::{DISORDER, WANDER};
+use crate::clock::captures::{DISORDER, WANDER, refuse_cut};
 use crate::clock::parts_per_million;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -216,6 +216,7 @@ fn clocks(
         let met = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         if met.crossings.is_empty() && met.one_way == 0 {
+            refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)])?;
             return Err(Failure::usage(format!(
                 "no packet of {name} is in {other}; capture the same traffic at both, at the same time; \
                  behind a translator give its rule (--nat)"

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::simulated::{Path, Simulated};
 use super::{lines, run};
-use crate::neph::Place;
+use crate::neph::{Place, neph};
 
 /// Bytes before the first packet of a capture.
 const HEADER: usize = 24;
@@ -149,6 +149,54 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
         of_others.iter().all(|of| before.contains(of)),
         "{of_others:?} of {before:?}"
     );
+}
+
+#[test]
+fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let capture = fs::read(place.path("p0.pcap")).expect("a capture");
+    // So many bytes of each packet.
+    let kept = |bytes: usize| {
+        let mut kept = capture[..HEADER].to_vec();
+        let mut at = HEADER;
+        while at < capture.len() {
+            let end = next(&capture, at);
+            let short = bytes.min(end - at - 16);
+            kept.extend(&capture[at..at + 8]);
+            kept.extend(u32::try_from(short).expect("short").to_le_bytes());
+            kept.extend(&capture[at + 12..at + 16 + short]);
+            at = end;
+        }
+        kept
+    };
+    for (bytes, why) in [
+        (
+            capture[..HEADER].to_vec(),
+            "holds no packet; capture while the traffic passes",
+        ),
+        (kept(12), "120 packets, none of them of IP"),
+        (
+            kept(27),
+            "are cut within their headers, and cannot be known again; capture at least 128 bytes",
+        ),
+    ] {
+        let short = place.path("short.pcap");
+        fs::write(&short, bytes).expect("a file");
+        let short = short.display().to_string();
+        let whole = place.path("p1.pcap").display().to_string();
+        let clock = neph(["clock", "--captures", &short, &whole]);
+        for ran in [run(&[short, files[1].clone()], &[]), clock] {
+            assert_eq!(ran.status, 2, "{why}: {}", ran.err);
+            assert!(ran.err.contains(why), "{why}: {}", ran.err);
+            assert!(
+                !ran.err.contains("translator") && !ran.err.contains("NAT"),
+                "{}",
+                ran.err
+            );
+        }
+    }
 }
 
 #[test]
