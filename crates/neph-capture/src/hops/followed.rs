@@ -206,9 +206,10 @@ impl Followed {
     /// What the two captures of a segment have in common, for its clocks.
     pub fn meeting(&self, segment: usize) -> Met {
         let mut crossings = Vec::new();
-        let mut one_way = 0;
+        let (mut one_way, mut same_stamp) = (0, 0);
         for (number, here, there) in self.both(segment) {
             let (_, pair) = self.flow(number);
+            same_stamp += u64::from(here == there);
             match self.way(number) {
                 Some(way) => crossings.push(Crossing {
                     here,
@@ -225,6 +226,7 @@ impl Followed {
             there: *self.point(segment + 1),
             alike: 0,
             one_way,
+            same_stamp,
         }
     }
 

@@ -169,6 +169,7 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
              and not behind a NAT"
         )));
     }
+    refuse_one_capture((here, there), met, "give the captures of both ends")?;
     if met.crossings.is_empty() {
         return Err(too_few(here, there));
     }
@@ -199,6 +200,27 @@ pub(crate) fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), Failure> {
             name.display()
         )))
     })
+}
+
+/// A copy of a capture, or a part of it, is no other point.
+///
+/// # Errors
+/// All packets of both have the same stamps.
+pub(crate) fn refuse_one_capture(
+    (here, there): (&Path, &Path),
+    met: &Met,
+    remedy: &str,
+) -> Result<(), Failure> {
+    if !met.is_one_capture() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the stamps of {} and {} are the same, of all {} that are in both: this is one capture twice; \
+         {remedy}",
+        here.display(),
+        there.display(),
+        counted(met.same_stamp, "packet")
+    )))
 }
 
 fn too_few(here: &Path, there: &Path) -> Failure {

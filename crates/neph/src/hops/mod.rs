@@ -20,7 +20,7 @@ use neph_model::Wall;
 use neph_probe::Stop;
 use neph_stats::ClockNature;
 
-use crate::clock::captures::{DISORDER, WANDER, refuse_cut};
+use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
 use crate::clock::parts_per_million;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -30,6 +30,10 @@ use alarms::Rules;
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
+
+/// Instead of one capture twice.
+const ANOTHER_POINT: &str =
+    "give captures of two points, or --clock same where one kernel stamped both";
 
 /// How hops are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -215,8 +219,9 @@ fn clocks(
     for (segment, is_one) in one_clock.iter().enumerate() {
         let met = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
+        let paths = (Path::new(name), Path::new(other));
         if met.crossings.is_empty() && met.one_way == 0 {
-            refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)])?;
+            refuse_cut([(paths.0, &met.here), (paths.1, &met.there)])?;
             return Err(Failure::usage(format!(
                 "no packet of {name} is in {other}; capture the same traffic at both, at the same time; \
                  behind a translator give its rule (--nat)"
@@ -229,6 +234,7 @@ fn clocks(
                 "the clock of {name} was set back while it captured; cut its file there (editcap -A)"
             )));
         } else {
+            refuse_one_capture(paths, &met, ANOTHER_POINT)?;
             Offsets::fitted(&met, nature).map_err(Failure::refused)?
         });
     }

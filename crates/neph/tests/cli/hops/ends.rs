@@ -200,6 +200,36 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
 }
 
 #[test]
+fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let capture = fs::read(place.path("p0.pcap")).expect("a capture");
+    let copy = place.path("copy.pcap");
+    let end = (0..50).fold(HEADER, |at, _| next(&capture, at));
+    fs::write(&copy, &capture[..end]).expect("a file");
+    let copy = copy.display().to_string();
+    let whole = place.path("p0.pcap").display().to_string();
+    let clock = neph(["clock", "--captures", &copy, &whole]);
+    for ran in [run(&[files[0].clone(), copy.clone()], &[]), clock] {
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        let said = "are the same, of all 50 packets that are in both: this is one capture twice";
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    // Points of one kernel may share a stamp.
+    let same = run(&[files[0].clone(), copy], &["--clock", "same"]);
+    assert!(!same.err.contains("twice"), "{}", same.err);
+    let file = place.path("p1.pcap");
+    let there = filtered(&fs::read(&file).expect("a capture"), |packet| {
+        packet[15] == 1
+    });
+    fs::write(&file, there).expect("a file");
+    let other = file.display().to_string();
+    let clock = neph(["clock", "--captures", &whole, &other]);
+    assert!(clock.err.contains("one direction only"), "{}", clock.err);
+}
+
+#[test]
 fn what_a_points_filter_left_out_is_not_lost() {
     let (protocol, source) = (9, 15);
     hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "there")]);
