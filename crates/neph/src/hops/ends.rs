@@ -97,8 +97,8 @@ impl Unknown {
             } = kind;
             let way = way_word(*way);
             let why = format!(
-                "of {protocol} {way} not seen again, and none of their hosts' ever passed {point}: was \
-                 there a filter, for its capture or on the way"
+                "of {protocol} {way} not seen again, and none of their hosts' ever passed {point}, \
+                 whose capture may have been filtered"
             );
             (kind.packets, why)
         }));

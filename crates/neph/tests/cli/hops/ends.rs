@@ -137,7 +137,7 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
         assert!(packets > 100, "{unknown}");
         let said = format!(
             "{packets} packets of {protocol} {way} not seen again, and none of their hosts' ever passed \
-             {point}: was there a filter"
+             {point}, whose capture may have been filtered."
         );
         assert!(text.out.contains(&said), "{said}: {}", text.out);
     }
