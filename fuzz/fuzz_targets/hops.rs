@@ -107,7 +107,7 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
         }
         for segment in 0..followed.segments() {
             let is_both = passage.mark(segment).is_some() && passage.mark(segment + 1).is_some();
-            followed.crosses(&passage, segment);
+            assert!(!is_both || followed.crosses(&passage, segment));
             assert!(is_both || !passage.is_overtaken(segment));
         }
         assert_eq!(followed.passage(passage.number), passage);

@@ -105,6 +105,8 @@ pub struct Met {
     pub alike: u64,
     /// Packets of both captures between hosts of which only one was heard: which way is not known.
     pub one_way: u64,
+    /// Packets of both captures that have the same stamp in both.
+    pub same_stamp: u64,
 }
 
 impl Point {
@@ -182,6 +184,8 @@ impl Meeting {
             let apart = found.there.saturating_sub(found.here);
             ways.see(found.pair, found.is_upward, apart);
         }
+        let stamps = self.found.iter();
+        let same_stamp = stamps.filter(|found| found.here == found.there).count() as u64;
         let mut one_way = 0;
         let mut crossings = Vec::with_capacity(self.found.len());
         for found in &self.found {
@@ -205,11 +209,20 @@ impl Meeting {
             there: self.there,
             alike: self.alike,
             one_way,
+            same_stamp,
         }
     }
 }
 
 impl Met {
+    /// Whether one capture was read twice, or a part of it: all that both have is stamped the same.
+    /// Stamps of milliseconds say nothing: a short way takes less.
+    pub fn is_one_capture(&self) -> bool {
+        let shared = self.crossings.len() as u64 + self.one_way;
+        let resolution = self.here.resolution.max(self.there.resolution);
+        self.same_stamp > 0 && self.same_stamp == shared && resolution < 1_000_000
+    }
+
     /// What the packets prove of the second clock minus the first one's: limits from above and from
     /// below, each ascending in time, whatever the resolution of the stamps.
     pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {

@@ -21,6 +21,8 @@ pub struct Followed {
     points: Vec<Place>,
     /// For each segment, whether packets of a pair of hosts passed both of its points.
     crosses: Vec<Vec<bool>>,
+    /// For each segment, whether packets of a flow's protocol and direction, between its hosts, did.
+    kinds: Vec<Vec<bool>>,
     /// For each packet a bit for each segment in which it was overtaken.
     overtaken: Vec<u8>,
     copies: Vec<Copies>,
@@ -90,6 +92,7 @@ impl Hops {
             answering: self.flows.answering(),
             ways: Ways::of(self.flows.pairs()),
             crosses: Vec::new(),
+            kinds: Vec::new(),
             overtaken: Vec::new(),
             copies: Vec::new(),
             packets: self.packets,
@@ -112,6 +115,7 @@ impl Hops {
                 });
             }
         }
+        followed.look_at_crossings();
         followed.look_at_order();
         followed
     }
@@ -170,6 +174,13 @@ impl Followed {
         self.crosses[segment][pair as usize]
     }
 
+    /// Whether any of its protocol, between its hosts and in its direction, passed both points of a
+    /// segment.
+    pub fn crosses_by_kind(&self, passage: &Passage, segment: usize) -> bool {
+        let flow = self.packets.get(passage.number).flow;
+        self.kinds[segment][flow as usize]
+    }
+
     /// Each packet, those that the first point saw first, in its order.
     pub fn passages(&self) -> impl Iterator<Item = Passage> + '_ {
         let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
@@ -196,9 +207,10 @@ impl Followed {
     /// What the two captures of a segment have in common, for its clocks.
     pub fn meeting(&self, segment: usize) -> Met {
         let mut crossings = Vec::new();
-        let mut one_way = 0;
+        let (mut one_way, mut same_stamp) = (0, 0);
         for (number, here, there) in self.both(segment) {
             let (_, pair) = self.flow(number);
+            same_stamp += u64::from(here == there);
             match self.way(number) {
                 Some(way) => crossings.push(Crossing {
                     here,
@@ -215,6 +227,7 @@ impl Followed {
             there: *self.point(segment + 1),
             alike: 0,
             one_way,
+            same_stamp,
         }
     }
 
@@ -246,11 +259,9 @@ impl Followed {
         let mut ways = Ways::of(self.flows.pairs());
         for segment in 0..self.segments() {
             let is_one = one_clock.get(segment).copied().unwrap_or(false);
-            let mut crosses = vec![false; self.flows.pairs()];
             for (number, here, there) in self.both(segment) {
                 let (flow, pair) = self.flow(number);
                 let apart = there.saturating_sub(here);
-                crosses[pair as usize] = true;
                 if is_one {
                     ways.see_by_one_clock(pair, flow.is_upward(), apart);
                 } else {
@@ -258,9 +269,22 @@ impl Followed {
                 }
             }
             ways.turn();
-            self.crosses.push(crosses);
         }
         self.ways = ways;
+    }
+
+    /// Of whom anything passed both points of a segment; the first of copied packets counts too.
+    fn look_at_crossings(&mut self) {
+        for segment in 0..self.segments() {
+            let mut crosses = vec![false; self.flows.pairs()];
+            let mut flows = vec![false; self.flows.of.len()];
+            for (number, ..) in self.both(segment) {
+                crosses[self.flow(number).1 as usize] = true;
+                flows[self.packets.get(number).flow as usize] = true;
+            }
+            self.crosses.push(crosses);
+            self.kinds.push(self.flows.spread_over_kinds(&flows));
+        }
     }
 
     /// Of each flow, what came out of a segment behind one that had gone in behind it.

@@ -2,7 +2,7 @@
 //!
 //! Owns marks (a stamp at each point that it passed) and what ties packets to their answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::net::{IpAddr, SocketAddr};
 
@@ -228,6 +228,14 @@ impl Flows {
 
     pub(super) fn pairs(&self) -> usize {
         self.pairs.len()
+    }
+
+    /// What is so for a flow is so for all of its protocol and direction, between the same hosts.
+    pub(super) fn spread_over_kinds(&self, flows: &[bool]) -> Vec<bool> {
+        let kind = |(flow, pair): &(Flowing, u32)| (*pair, flow.protocol, flow.is_upward());
+        let meant = self.of.iter().zip(flows).filter(|(_, is_so)| **is_so);
+        let kinds: HashSet<_, RandomState> = meant.map(|(of, _)| kind(of)).collect();
+        self.of.iter().map(|of| kinds.contains(&kind(of))).collect()
     }
 
     /// For each flow the one that answers it.

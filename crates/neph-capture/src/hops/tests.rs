@@ -68,6 +68,20 @@ fn of_copies_the_first_that_came_is_the_packet() {
 }
 
 #[test]
+fn hosts_of_whom_only_copied_packets_passed_have_crossed() {
+    // Which way is told by another, which the last point did not see.
+    let both = |at: i64| [(at, datagram(0, 1, 2)), (at + 1, datagram(1, 1, 2))];
+    let copied = [(10, datagram(0, 1, 2)), (14, datagram(0, 1, 2))];
+    let followed = follow(&[&both(0), &both(5), &copied]);
+    assert_eq!(
+        marks(&followed),
+        [[Some(0), Some(5), Some(10)], [Some(1), Some(6), None]]
+    );
+    let first = followed.passages().next().unwrap();
+    assert!(followed.crosses(&first, 1) && followed.crosses_by_kind(&first, 1));
+}
+
+#[test]
 fn what_comes_out_behind_one_that_went_in_behind_it_was_overtaken() {
     let here: Vec<_> = (0..4).map(|n| (i64::from(n), datagram(n, 1, 2))).collect();
     let order = [0_u16, 2, 3, 1];

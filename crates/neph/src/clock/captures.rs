@@ -163,11 +163,13 @@ fn refuse_twice(here: &Path, there: &Path) -> Result<(), Failure> {
 fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure> {
     let (name, other) = (here.display(), there.display());
     if met.crossings.is_empty() && met.one_way == 0 {
+        refuse_cut([(here, &met.here), (there, &met.there)])?;
         return Err(Failure::usage(format!(
             "no packet of {name} is in {other}; capture the same traffic at both ends, at the same time \
              and not behind a NAT"
         )));
     }
+    refuse_one_capture((here, there), met, "give the captures of both ends")?;
     if met.crossings.is_empty() {
         return Err(too_few(here, there));
     }
@@ -182,6 +184,43 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
             "the clocks of both {name} and {other} were set back; cut one of them there (editcap -A)"
         ))),
     }
+}
+
+/// Packets whose headers a capture did not keep are known again nowhere.
+///
+/// # Errors
+/// Of one point these are most.
+pub(crate) fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), Failure> {
+    let most = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
+    points.into_iter().find(most).map_or(Ok(()), |(name, point)| {
+        Err(Failure::usage(format!(
+            "{} of {} are cut within their headers, and cannot be known again; capture at least 128 \
+             bytes of each (tcpdump -s 128)",
+            counted(point.cut, "packet"),
+            name.display()
+        )))
+    })
+}
+
+/// A copy of a capture, or a part of it, is no other point.
+///
+/// # Errors
+/// All packets of both have the same stamps.
+pub(crate) fn refuse_one_capture(
+    (here, there): (&Path, &Path),
+    met: &Met,
+    remedy: &str,
+) -> Result<(), Failure> {
+    if !met.is_one_capture() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the stamps of {} and {} are the same, of all {} that are in both: this is one capture twice; \
+         {remedy}",
+        here.display(),
+        there.display(),
+        counted(met.same_stamp, "packet")
+    )))
 }
 
 fn too_few(here: &Path, there: &Path) -> Failure {

@@ -3,6 +3,7 @@
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
 mod alarms;
+mod ends;
 mod figure;
 mod live;
 mod offsets;
@@ -11,7 +12,7 @@ mod point;
 mod shares;
 mod telling;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Followed, Hops, Mapping, Twice};
@@ -19,7 +20,7 @@ use neph_model::Wall;
 use neph_probe::Stop;
 use neph_stats::ClockNature;
 
-use crate::clock::captures::{DISORDER, WANDER};
+use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
 use crate::clock::parts_per_million;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -29,6 +30,10 @@ use alarms::Rules;
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
+
+/// Instead of one capture twice.
+const ANOTHER_POINT: &str =
+    "give captures of two points, or --clock same where one kernel stamped both";
 
 /// How hops are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -213,7 +218,9 @@ fn clocks(
     for (segment, is_one) in one_clock.iter().enumerate() {
         let met = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
+        let paths = (Path::new(name), Path::new(other));
         if met.crossings.is_empty() && met.one_way == 0 {
+            refuse_cut([(paths.0, &met.here), (paths.1, &met.there)])?;
             return Err(Failure::usage(format!(
                 "no packet of {name} is in {other}; capture the same traffic at both, at the same time; \
                  behind a translator give its rule (--nat)"
@@ -226,6 +233,7 @@ fn clocks(
                 "the clock of {name} was set back while it captured; cut its file there (editcap -A)"
             )));
         } else {
+            refuse_one_capture(paths, &met, ANOTHER_POINT)?;
             Offsets::fitted(&met, nature).map_err(Failure::refused)?
         });
     }

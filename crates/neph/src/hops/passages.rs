@@ -43,6 +43,9 @@ pub(crate) enum End {
 pub(crate) enum Doubt {
     /// No packet of its hosts ever passed the next point.
     NeverPassed,
+    /// Packets of its hosts passed this point, the next one, but none of its protocol and way: its
+    /// capture may have left them out.
+    NotOfKind(usize),
     /// The next point's capture had not begun, or was over.
     NotCaptured,
     /// The clocks are not known, or one was set.
@@ -170,6 +173,9 @@ impl Passages {
         };
         if !self.followed.crosses(passage, segment) {
             return End::Unknown(Doubt::NeverPassed);
+        }
+        if !self.followed.crosses_by_kind(passage, segment) {
+            return End::Unknown(Doubt::NotOfKind(next));
         }
         let mark = passage.mark(at);
         match mark.and_then(|mark| self.is_covered(mark, (next, segment), way)) {

@@ -7,6 +7,7 @@ use neph_model::{OneWay, Span};
 use serde_json::{Value, json};
 
 use super::alarms::Alarms;
+use super::ends::Unknown;
 use super::offsets::Offsets;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
@@ -183,7 +184,7 @@ fn time(nanos: Option<i64>) -> Cell {
     })
 }
 
-const fn way_word(way: Way) -> &'static str {
+pub(super) const fn way_word(way: Way) -> &'static str {
     match way {
         Way::There => "there",
         Way::Back => "back",
@@ -235,7 +236,6 @@ fn summary(passages: &Passages) -> Value {
         })
         .collect();
     let clocks: Vec<Value> = passages.clocks.iter().map(clock).collect();
-    let [never_passed, not_captured, of_clocks] = ends_unknown(passages);
     json!({
         "kind": "summary",
         "points": points,
@@ -243,25 +243,9 @@ fn summary(passages: &Passages) -> Value {
         "packets": followed.passages().count(),
         "alike": followed.alike(),
         "joined": followed.joined(),
-        "end_unknown": {
-            "never_passed": never_passed,
-            "not_captured": not_captured,
-            "clocks": of_clocks,
-        },
+        "end_unknown": Unknown::of(passages).json(),
         "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
     })
-}
-
-/// Packets that went into a segment and did not come out, where it cannot be told whether they were
-/// lost, by the reason.
-fn ends_unknown(passages: &Passages) -> [u64; 3] {
-    let mut counts = [0; 3];
-    for row in passages.rows() {
-        if let End::Unknown(doubt) = row.end {
-            counts[doubt as usize] += 1;
-        }
-    }
-    counts
 }
 
 fn clock(offsets: &Offsets) -> Value {
@@ -305,18 +289,8 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     }
     let one_way = followed.passages().filter(|passage| passage.way.is_none());
     let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
-    let [never_passed, not_captured, of_clocks] = ends_unknown(passages);
-    for (count, why) in [
+    let known = [
         (one_way.count() as u64, "between hosts that show no way"),
-        (
-            never_passed,
-            "not seen again, of hosts of which no packet passed the next point",
-        ),
-        (
-            not_captured,
-            "not seen again, when the next point's capture had not begun or was over",
-        ),
-        (of_clocks, "not seen again, while the clocks were not known"),
         (
             followed.joined(),
             "cut or joined by segmentation offload: told is their last byte",
@@ -326,7 +300,9 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             cut.sum(),
             "cut too short to be known again (tcpdump -s 128)",
         ),
-    ] {
+    ];
+    let known = known.map(|(count, why)| (count, why.to_owned()));
+    for (count, why) in Unknown::of(passages).words().into_iter().chain(known) {
         if count > 0 {
             writeln!(out, "{} {why}.", counted(count, "packet"))?;
         }

@@ -11,6 +11,7 @@ use neph_probe::Stop;
 use neph_wire::dissect::{Dissected, dissect};
 
 use super::source;
+use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
 
@@ -20,17 +21,19 @@ const TIMES: Range<i64> = 0..1 << 62;
 /// Hands out each IP packet that has a time, with the number of its interface.
 ///
 /// # Errors
-/// The file is not there, no capture, empty, or broken.
+/// The file is not there, no capture, empty, or broken, or holds no packet of IP with its headers.
 pub(crate) fn packets(
     (command, path): (&str, &Path),
     stop: &Stop,
     mut take: impl FnMut(i64, u32, &Dissected<'_>),
 ) -> Result<(), Failure> {
     let mut file = source::open(path, stop)?;
+    let mut is_any = false;
     let account = read_capture(&mut file, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| TIMES.contains(at));
         if let (Some(at), Some(packet)) = (at, packet) {
+            is_any = true;
             let interface = record.link.interface(record.bytes);
             take(at, interface.unwrap_or(record.interface), &packet);
         }
@@ -45,6 +48,14 @@ pub(crate) fn packets(
         Ending::Whole | Ending::CutOff if stop.is_set() => Ok(()),
         Ending::Whole if bytes == 0 => Err(Failure::usage(format!(
             "{name} is empty; give a capture as tcpdump -w writes it"
+        ))),
+        Ending::Whole if account.packets == 0 => Err(Failure::usage(format!(
+            "{name} holds no packet; capture while the traffic passes"
+        ))),
+        Ending::Whole if !is_any => Err(Failure::usage(format!(
+            "{name} holds {}, none of them of IP with a time and all of its header; capture at least \
+             128 bytes of each (tcpdump -s 128)",
+            counted(account.packets, "packet")
         ))),
         Ending::Whole | Ending::Stopped => Ok(()),
         Ending::CutOff => {

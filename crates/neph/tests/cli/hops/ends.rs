@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::simulated::{Path, Simulated};
 use super::{lines, run};
 use crate::cut::unfinished_zstd;
@@ -119,4 +121,160 @@ fn a_file_that_cannot_be_used_is_refused_with_what_to_do() {
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         assert!(ran.err.contains(&remedy), "{}", ran.err);
     }
+}
+
+/// The packets of a capture that a filter leaves.
+fn filtered(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let mut kept = capture[..HEADER].to_vec();
+    let mut at = HEADER;
+    while at < capture.len() {
+        let end = next(capture, at);
+        if is_kept(&capture[at + 16..end]) {
+            kept.extend(&capture[at..end]);
+        }
+        at = end;
+    }
+    kept
+}
+
+/// Losses of each segment, protocol and way that has any.
+fn lost(told: &[Value]) -> Vec<(String, u64)> {
+    let segments = told.iter().filter(|line| line["kind"] == "segment");
+    let lost = segments.map(|line| {
+        let name = format!("{} {} {}", line["segment"], line["protocol"], line["way"]);
+        (name, line["lost"].as_u64().expect("a count"))
+    });
+    lost.filter(|(_, lost)| *lost > 0).collect()
+}
+
+/// Takes from a point's capture all but what is kept, and holds what is told of these kinds.
+fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &str)]) {
+    let path = Path {
+        points: 3,
+        lost: 100,
+        ..Path::PLAIN
+    };
+    let place = Place::empty();
+    let mut simulated = Simulated::of(path, 300, 33);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let ndjson = ["--format", "ndjson", "--clock", "same"];
+    let before = lines(&run(&files, &ndjson));
+    let file = place.path(&format!("{point}.pcap"));
+    let capture = fs::read(&file).expect("a capture");
+    fs::write(&file, filtered(&capture, is_kept)).expect("a file");
+    let ran = run(&files, &ndjson);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let after = lines(&ran);
+    let unknown = &after.last().expect("a summary")["end_unknown"];
+    let text = run(&files, &["--clock", "same"]);
+    let list = unknown["never_passed_kinds"].as_array().expect("a list");
+    assert_eq!(list.len(), kinds.len(), "{unknown}");
+    for (told, (protocol, way)) in list.iter().zip(kinds) {
+        assert_eq!(
+            (&told["protocol"], &told["way"]),
+            (&(*protocol).into(), &(*way).into())
+        );
+        assert_eq!(told["point"], point);
+        let packets = told["packets"].as_u64().expect("a count");
+        assert!(packets > 100, "{unknown}");
+        let said = format!(
+            "{packets} packets of {protocol} {way} not seen again, and none of their hosts' ever passed \
+             {point}, whose capture may have been filtered."
+        );
+        assert!(text.out.contains(&said), "{said}: {}", text.out);
+    }
+    // What the network lost of all others is lost as before; what a point saw first is not.
+    let before = lost(&before);
+    let of_others = lost(&after);
+    assert!(of_others.len() >= 6, "{of_others:?}");
+    assert!(
+        of_others.iter().all(|of| before.contains(of)),
+        "{of_others:?} of {before:?}"
+    );
+}
+
+#[test]
+fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let capture = fs::read(place.path("p0.pcap")).expect("a capture");
+    // So many bytes of each packet.
+    let kept = |bytes: usize| {
+        let mut kept = capture[..HEADER].to_vec();
+        let mut at = HEADER;
+        while at < capture.len() {
+            let end = next(&capture, at);
+            let short = bytes.min(end - at - 16);
+            kept.extend(&capture[at..at + 8]);
+            kept.extend(u32::try_from(short).expect("short").to_le_bytes());
+            kept.extend(&capture[at + 12..at + 16 + short]);
+            at = end;
+        }
+        kept
+    };
+    for (bytes, why) in [
+        (
+            capture[..HEADER].to_vec(),
+            "holds no packet; capture while the traffic passes",
+        ),
+        (kept(12), "120 packets, none of them of IP"),
+        (
+            kept(27),
+            "are cut within their headers, and cannot be known again; capture at least 128 bytes",
+        ),
+    ] {
+        let short = place.path("short.pcap");
+        fs::write(&short, bytes).expect("a file");
+        let short = short.display().to_string();
+        let whole = place.path("p1.pcap").display().to_string();
+        let clock = neph(["clock", "--captures", &short, &whole]);
+        for ran in [run(&[short, files[1].clone()], &[]), clock] {
+            assert_eq!(ran.status, 2, "{why}: {}", ran.err);
+            assert!(ran.err.contains(why), "{why}: {}", ran.err);
+            assert!(
+                !ran.err.contains("translator") && !ran.err.contains("NAT"),
+                "{}",
+                ran.err
+            );
+        }
+    }
+}
+
+#[test]
+fn one_capture_twice_is_named_as_that_and_captures_of_one_way_are_not() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let capture = fs::read(place.path("p0.pcap")).expect("a capture");
+    let copy = place.path("copy.pcap");
+    let end = (0..50).fold(HEADER, |at, _| next(&capture, at));
+    fs::write(&copy, &capture[..end]).expect("a file");
+    let copy = copy.display().to_string();
+    let whole = place.path("p0.pcap").display().to_string();
+    let clock = neph(["clock", "--captures", &copy, &whole]);
+    for ran in [run(&[files[0].clone(), copy.clone()], &[]), clock] {
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        let said = "are the same, of all 50 packets that are in both: this is one capture twice";
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    // Points of one kernel may share a stamp.
+    let same = run(&[files[0].clone(), copy], &["--clock", "same"]);
+    assert!(!same.err.contains("twice"), "{}", same.err);
+    let file = place.path("p1.pcap");
+    let there = filtered(&fs::read(&file).expect("a capture"), |packet| {
+        packet[15] == 1
+    });
+    fs::write(&file, there).expect("a file");
+    let other = file.display().to_string();
+    let clock = neph(["clock", "--captures", &whole, &other]);
+    assert!(clock.err.contains("one direction only"), "{}", clock.err);
+}
+
+#[test]
+fn what_a_points_filter_left_out_is_not_lost() {
+    let (protocol, source) = (9, 15);
+    hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "there")]);
+    let back = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "back"));
+    hold_filtered("p0", |packet| packet[source] == 1, &back);
 }

@@ -1,0 +1,118 @@
+//! Packets that were not seen again, where it cannot be told whether they were lost: how many, and why.
+//!
+//! Owns the counts and their words. Does not own the reason of one packet (passages).
+
+use neph_capture::Way;
+use serde_json::{Value, json};
+
+use super::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
+use super::telling::way_word;
+
+/// By the reason.
+#[derive(Debug, Default)]
+pub(super) struct Unknown {
+    never_passed: u64,
+    not_captured: u64,
+    clocks: u64,
+    /// Of what the next point never showed any of its kind.
+    kinds: Vec<Kind>,
+}
+
+/// What a point never showed.
+#[derive(Debug)]
+struct Kind {
+    point: String,
+    /// One of [`PROTOCOLS`].
+    protocol: &'static str,
+    way: Way,
+    packets: u64,
+}
+
+impl Unknown {
+    pub(super) fn of(passages: &Passages) -> Self {
+        let mut all = Self::default();
+        let ways = [Way::There, Way::Back];
+        let mut kinds = vec![[[0_u64; PROTOCOLS.len()]; 2]; passages.names.len()];
+        for row in passages.rows() {
+            let End::Unknown(doubt) = row.end else {
+                continue;
+            };
+            match doubt {
+                Doubt::NeverPassed => all.never_passed += 1,
+                Doubt::NotOfKind(point) => {
+                    all.never_passed += 1;
+                    kinds[point][row.way as usize][protocol(row.passage.flow.protocol)] += 1;
+                }
+                Doubt::NotCaptured => all.not_captured += 1,
+                Doubt::Clocks => all.clocks += 1,
+            }
+        }
+        for (point, of) in passages.names.iter().zip(kinds) {
+            for way in ways {
+                let counts = PROTOCOLS.iter().zip(of[way as usize]);
+                all.kinds
+                    .extend(counts.filter(|(_, packets)| *packets > 0).map(
+                        |(protocol, packets)| Kind {
+                            point: point.clone(),
+                            protocol,
+                            way,
+                            packets,
+                        },
+                    ));
+            }
+        }
+        all
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let kinds = self.kinds.iter().map(|kind| {
+            json!({
+                "point": kind.point,
+                "protocol": kind.protocol,
+                "way": way_word(kind.way),
+                "packets": kind.packets,
+            })
+        });
+        json!({
+            "never_passed": self.never_passed,
+            "never_passed_kinds": kinds.collect::<Vec<_>>(),
+            "not_captured": self.not_captured,
+            "clocks": self.clocks,
+        })
+    }
+
+    /// How many, and why.
+    pub(super) fn words(&self) -> Vec<(u64, String)> {
+        let of_kinds: u64 = self.kinds.iter().map(|kind| kind.packets).sum();
+        let mut words = vec![(
+            self.never_passed - of_kinds,
+            "not seen again, of hosts of which no packet passed the next point".to_owned(),
+        )];
+        words.extend(self.kinds.iter().map(|kind| {
+            let Kind {
+                point,
+                protocol,
+                way,
+                ..
+            } = kind;
+            let way = way_word(*way);
+            let why = format!(
+                "of {protocol} {way} not seen again, and none of their hosts' ever passed {point}, \
+                 whose capture may have been filtered"
+            );
+            (kind.packets, why)
+        }));
+        words.extend([
+            (
+                self.not_captured,
+                "not seen again, when the next point's capture had not begun or was over"
+                    .to_owned(),
+            ),
+            (
+                self.clocks,
+                "not seen again, while the clocks were not known".to_owned(),
+            ),
+        ]);
+        words
+    }
+}
