@@ -19,7 +19,9 @@ mod twice;
 mod ways;
 
 pub use exchange::{Asking, Between, Counted, Deviation, Exchanges, Pair, Question};
-pub use flow::{Flow, Limits, Listener, Name, Others, Quantiles, Recent, Sent, Table, Trips};
+pub use flow::{
+    Flow, LaidOut, Limits, Listener, Name, Others, Quantiles, Recent, Sent, Table, Trips,
+};
 pub use hops::{Flowing, Followed, Hops, Mapping, MappingError, Passage, Trip};
 pub use identity::Identity;
 pub use meeting::{Crossing, Meeting, Met, Point};

@@ -107,7 +107,7 @@ pub use random::Random;
 pub use ranks::{Ranks, ranks};
 pub use regularity::{Regularity, Skew, Stamp, regularity, skews};
 pub use shift::{Basis, Shift, ShiftTest};
-pub use sketches::{Selection, Sketches};
+pub use sketches::{Layout, Selection, Sketches};
 pub use sorted::Sorted;
 pub use special::{incomplete_beta, incomplete_gamma_above};
 pub use survival::{Lifetime, Survival, SurvivalStep, survival};

@@ -16,7 +16,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub use selection::Selection;
+pub use selection::{Layout, Selection};
 
 /// Numbers that are kept as they are, of all kinds together.
 const EXACT: usize = 32;
@@ -71,7 +71,7 @@ impl Sketches {
         }
         self.make_room(2);
         let number = whole(kind % Self::KINDS, number.min(LARGEST));
-        self.words.extend(split(number));
+        self.words.extend_from_slice(&split(number));
         self.latest += 1;
     }
 
@@ -116,17 +116,20 @@ impl Sketches {
         Cow::Owned(settled)
     }
 
-    /// Numbers of these kinds, together; `None` where there is none.
-    pub fn of(&self, kinds: impl IntoIterator<Item = u8>) -> Option<Selection> {
-        Selection::of(&self.settled(), bits(kinds))
+    /// Numbers of these kinds, together; `None` where there is none. Who asks for several selections
+    /// takes [`Self::layout`].
+    pub fn of(&self, kinds: impl IntoIterator<Item = u8>) -> Option<Selection<'static>> {
+        self.layout().of(kinds).map(Selection::into_owned)
+    }
+
+    /// All numbers laid out, to be asked for selections.
+    pub fn layout(&self) -> Layout {
+        Layout::of_settled(&self.settled())
     }
 
     /// Whether there is any number of these kinds.
     pub fn has_any(&self, kinds: impl IntoIterator<Item = u8>) -> bool {
-        self.has(bits(kinds))
-    }
-
-    fn has(&self, kinds: u16) -> bool {
+        let kinds = bits(kinds);
         let is_meant = |kind: u8| kinds >> kind & 1 != 0;
         self.ends().any(|(kind, ..)| is_meant(kind))
             || self.numbers().any(|(kind, _)| is_meant(kind))
@@ -183,20 +186,16 @@ impl Sketches {
         })
     }
 
-    /// Of a kind: kind and bucket as one, and how many there are of them.
-    fn counts_of(&self, kind: u8) -> impl Iterator<Item = (u32, u64)> {
+    /// Kind and bucket as one, and how many there are of them; in their order, but for what had no room.
+    fn counts(&self) -> impl Iterator<Item = (u32, u64)> {
         let words = &self.words[self.buckets()..self.buckets_end()];
-        let kind_of = |word: u32| word >> (32 - KIND_BITS);
-        let (from, until) = (u32::from(kind), u32::from(kind) + 1);
-        let from = words.partition_point(|word| kind_of(*word) < from);
-        let until = words.partition_point(|word| kind_of(*word) < until);
         let carried = self.carried.as_deref().into_iter().flatten();
         let carried = carried.map(|(label, count)| (*label, *count));
-        let carried = carried.filter(move |(label, _)| parts(*label).0 == kind);
-        words[from..until]
-            .iter()
-            .map(|word| counted(*word))
-            .chain(carried)
+        words.iter().map(|word| counted(*word)).chain(carried)
+    }
+
+    const fn has_carried(&self) -> bool {
+        self.carried.is_some()
     }
 }
 

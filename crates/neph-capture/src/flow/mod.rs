@@ -25,7 +25,7 @@ use period::Before;
 pub use period::Recent;
 pub(crate) use recency::Recency;
 pub use table::{Limits, Listener, Others, Table};
-pub use tally::{Quantiles, Sent, Trips};
+pub use tally::{LaidOut, Quantiles, Sent, Trips};
 
 /// Who speaks with whom, and in what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

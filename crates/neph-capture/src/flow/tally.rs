@@ -1,7 +1,7 @@
 //! What is counted of a flow: packets and bytes of each side, round trips of each half.
 
 use neph_model::Span;
-use neph_stats::{Selection, Sketches};
+use neph_stats::{Layout, Selection, Sketches};
 
 use crate::sample::{Answer, Method, Sample};
 use crate::tcp::Event;
@@ -102,24 +102,24 @@ impl Trips {
         self.0.merge(&other.0);
     }
 
+    /// Laid out, to be asked several things.
+    pub fn laid_out(&self) -> LaidOut {
+        LaidOut(self.0.layout())
+    }
+
     /// Those of one method and one kind of answer.
     pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
-        self.quantiles(method, &[answer])
+        self.laid_out().of(method, answer)
     }
 
     /// Those that speak of the path alone.
     pub fn path(&self, method: Method) -> Option<Quantiles> {
-        self.quantiles(method, &PATH)
+        self.laid_out().path(method)
     }
 
     /// Whether any speaks of the path alone.
     pub fn has_path(&self, method: Method) -> bool {
         self.0.has_any(kinds(method, &PATH))
-    }
-
-    fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
-        let found = self.0.of(kinds(method, answers));
-        found.as_ref().map(Quantiles::of)
     }
 
     /// What is asked from now on is told without a copy.
@@ -135,6 +135,27 @@ impl Trips {
     /// Bytes of memory beside itself.
     pub(super) fn heap(&self) -> usize {
         self.0.heap()
+    }
+}
+
+/// Round trips by method and answer, as [`Trips`] tell them.
+#[derive(Debug)]
+pub struct LaidOut(Layout);
+
+impl LaidOut {
+    /// Those of one method and one kind of answer.
+    pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
+        self.quantiles(method, &[answer])
+    }
+
+    /// Those that speak of the path alone.
+    pub fn path(&self, method: Method) -> Option<Quantiles> {
+        self.quantiles(method, &PATH)
+    }
+
+    fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
+        let found = self.0.of(kinds(method, answers));
+        found.as_ref().map(Quantiles::of)
     }
 }
 
@@ -196,7 +217,7 @@ pub struct Quantiles {
 impl Quantiles {
     /// The numbers of round trips that quantiles need are those of all of Nephoscope: an interval of
     /// 95 % has ends.
-    pub(crate) fn of(trips: &Selection) -> Self {
+    pub(crate) fn of(trips: &Selection<'_>) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(trips.quantile(permille));
         let of_at_least = |n, permille| (trips.n() >= n).then(|| quantile(permille));

@@ -3,6 +3,7 @@
 use neph_model::{Span, Wall};
 
 use super::half::{Sender, Turn};
+use super::marks::{Mark, Nanos};
 use super::waiting::Awaiting;
 use super::{Event, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
@@ -27,8 +28,9 @@ pub(super) fn look(
     if receiver.waiting.is_any() {
         tell(at, (side, segment), ack, receiver, sink);
     }
-    if receiver.acked.is_none_or(|acked| ack.is_after(acked)) {
-        receiver.acked = Some(ack);
+    let acked = receiver.mark(Mark::Acked);
+    if acked.is_none_or(|acked| ack.is_after(acked)) {
+        receiver.marks.set(Mark::Acked, ack);
     }
     if let Some(largest) = segment.largest {
         receiver.largest = largest;
@@ -53,9 +55,10 @@ fn tell(
     let mut sample = |method, found: Option<Awaiting>| {
         let found = found?;
         let nanos = elapsed(found.at, at)?;
-        let answer = answered.answer(found.is_syn(), nanos, receiver.floor);
+        let floor = receiver.floor.get();
+        let answer = answered.answer(found.is_syn(), nanos, floor);
         if answer.speaks_of_path() {
-            receiver.floor = Some(receiver.floor.map_or(nanos, |floor| floor.min(nanos)));
+            receiver.floor = Nanos::of(floor.map_or(nanos, |floor| floor.min(nanos)));
         }
         Some(Sample {
             at,
@@ -92,10 +95,10 @@ pub(super) fn take_turns(
         return;
     }
     let asked = std::mem::take(&mut receiver.turn);
-    let answers_all = asked == Turn::Asked && segment.ack == receiver.next;
+    let answers_all = asked == Turn::Asked && segment.ack == receiver.mark(Mark::Next);
     if placed.is_none()
         && answers_all
-        && let Some(nanos) = receiver.next_at.and_then(|last| elapsed(last, at))
+        && let Some(nanos) = receiver.next_at.wall().and_then(|last| elapsed(last, at))
     {
         sink.sample(Sample {
             at,
@@ -121,7 +124,9 @@ struct Answered {
 
 impl Answered {
     fn by(segment: &Segment, ack: Serial, receiver: &Sender) -> Self {
-        let new = receiver.acked.map_or(0, |acked| ack.since(acked));
+        let new = receiver
+            .mark(Mark::Acked)
+            .map_or(0, |acked| ack.since(acked));
         let largest = u32::from(receiver.largest).max(LARGEST);
         Self {
             with_data: segment.length > 0,

@@ -5,31 +5,25 @@ use std::cmp::Ordering;
 use neph_model::Wall;
 
 use super::Segment;
+use super::marks::{Mark, Marks, Nanos};
 use super::waiting::{Awaited, Awaiting, Room, Waiting};
 use crate::sequence::Serial;
 
 /// A side of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Sender {
-    /// The number it began with, if its SYN was seen.
-    pub(super) first: Option<Serial>,
-    /// The number behind the highest that it sent.
-    pub(super) next: Option<Serial>,
-    /// When that was sent.
-    pub(super) next_at: Option<Wall>,
-    /// Until where the other side has acknowledged.
-    pub(super) acked: Option<Serial>,
+    pub(super) marks: Marks,
+    /// When the highest number was sent.
+    pub(super) next_at: Nanos,
     /// The largest segment that the other side takes.
     pub(super) largest: u16,
     pub(super) waiting: Waiting,
-    newest_stamp: Option<Serial>,
-    /// The shortest round trip to the other side so far, in nanoseconds.
-    pub(super) floor: Option<i64>,
-    /// What it acknowledged last, the window it told with that, and how often it said the same again.
-    pub(super) said: Option<Serial>,
+    /// The shortest round trip to the other side so far.
+    pub(super) floor: Nanos,
+    /// The window it told with what it acknowledged last, and how often it said the same again.
     pub(super) window: Option<u16>,
     pub(super) repeated: u32,
-    pub(super) repeated_at: Option<Wall>,
+    pub(super) repeated_at: Nanos,
     pub(super) turn: Turn,
 }
 
@@ -45,9 +39,17 @@ pub(super) enum Turn {
 }
 
 impl Sender {
+    #[inline]
+    pub(super) const fn mark(&self, mark: Mark) -> Option<Serial> {
+        self.marks.get(mark)
+    }
+
     /// Bytes that are not acknowledged, up to `end`.
     pub(super) fn in_flight(&self, end: Serial) -> u32 {
-        let from = self.acked.or(self.first).unwrap_or(end);
+        let from = self
+            .mark(Mark::Acked)
+            .or(self.mark(Mark::First))
+            .unwrap_or(end);
         u32::try_from(end.since(from)).unwrap_or(0)
     }
 
@@ -59,7 +61,8 @@ impl Sender {
 
     /// Whether `segment` begins at or behind all that was sent before.
     pub(super) fn is_new(&self, segment: &Segment) -> bool {
-        self.next.is_none_or(|next| !next.is_after(segment.seq))
+        self.mark(Mark::Next)
+            .is_none_or(|next| !next.is_after(segment.seq))
     }
 
     /// What should have followed `segment` passed already: how the segment's time stamp compares with
@@ -68,7 +71,7 @@ impl Sender {
     /// newest stamp and the last passage are known.
     pub(super) fn overtakers(&self, segment: &Segment) -> (Option<Ordering>, Option<Wall>) {
         let beyond = self.waiting.beyond(segment.end());
-        let stamps = segment.stamps.zip(self.newest_stamp);
+        let stamps = segment.stamps.zip(self.mark(Mark::NewestStamp));
         let order = stamps.map(|((own, _), newest)| {
             let oldest = beyond.map_or(newest, |(oldest, _)| oldest);
             if own.is_after(oldest) {
@@ -77,12 +80,16 @@ impl Sender {
                 own.since(newest).cmp(&0)
             }
         });
-        (order, beyond.map_or(self.next_at, |(_, at)| Some(at)))
+        (
+            order,
+            beyond.map_or(self.next_at.wall(), |(_, at)| Some(at)),
+        )
     }
 
     /// Whether some of `segment` passed here before, or may have: what was forgotten is not known.
     pub(super) fn passed_before(&self, segment: &Segment) -> bool {
-        self.acked.is_some_and(|acked| acked.is_after(segment.seq))
+        self.mark(Mark::Acked)
+            .is_some_and(|acked| acked.is_after(segment.seq))
             || self.waiting.may_hold(segment)
     }
 
@@ -103,22 +110,25 @@ impl Sender {
             };
             self.waiting.push(one, awaited, room);
         }
-        if is_newest {
-            self.newest_stamp = segment.stamps.map(|(value, _)| value);
+        if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
+            self.marks.set(Mark::NewestStamp, value);
         }
         if segment.is_syn() {
-            self.first = Some(segment.seq);
+            self.marks.set(Mark::First, segment.seq);
         }
-        if self.next.is_none_or(|next| segment.end().is_after(next)) {
-            self.next = Some(segment.end());
-            self.next_at = Some(at);
+        if self
+            .mark(Mark::Next)
+            .is_none_or(|next| segment.end().is_after(next))
+        {
+            self.marks.set(Mark::Next, segment.end());
+            self.next_at = Nanos::at(at);
         }
     }
 
     /// Whether nothing was sent with this time stamp or a later one before.
     fn is_newest_stamp(&self, segment: &Segment) -> bool {
         segment.stamps.is_some_and(|(value, _)| {
-            self.newest_stamp
+            self.mark(Mark::NewestStamp)
                 .is_none_or(|newest| value.is_after(newest))
         })
     }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod half;
+mod marks;
 mod order;
 mod segment;
 mod waiting;
@@ -16,6 +17,7 @@ use neph_model::Wall;
 
 use crate::sample::{Half, Sample};
 use half::Sender;
+use marks::Mark;
 pub use order::Event;
 pub use segment::Segment;
 pub use waiting::Room;
@@ -106,11 +108,11 @@ impl Connection {
             Side::Client => &self.client,
             Side::Server => &self.server,
         };
-        let is_other = || match sender.first {
+        let is_other = || match sender.mark(Mark::First) {
             Some(first) => first != segment.seq,
             // Begun before the capture: a SYN that comes late has the number before its data's.
             None => sender
-                .next
+                .mark(Mark::Next)
                 .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
         };
         segment.opens() && is_other()
@@ -141,6 +143,7 @@ impl Connection {
             Side::Client => &self.client,
             Side::Server => &self.server,
         };
-        sender.next.map_or(0, |next| sender.in_flight(next))
+        let next = sender.mark(Mark::Next);
+        next.map_or(0, |next| sender.in_flight(next))
     }
 }

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use neph_model::Wall;
 
 use super::half::{Sender, Turn};
+use super::marks::{Mark, Nanos};
 use super::{Segment, Side, Sink};
 
 /// What is sent again so soon after the third like acknowledgement was asked for by it.
@@ -79,11 +80,11 @@ pub(super) fn look(
     }
     let ahead = segment
         .ack
-        .zip(receiver.next)
+        .zip(receiver.mark(Mark::Next))
         .is_some_and(|(ack, next)| ack.is_after(next));
-    if ahead {
+    if let Some(ack) = segment.ack.filter(|_| ahead) {
         tell(Event::AcknowledgedUnseen);
-        receiver.next = segment.ack;
+        receiver.marks.set(Mark::Next, ack);
         receiver.turn = Turn::Unclear;
     }
     let placed = placed(at, segment, sender, receiver);
@@ -92,19 +93,21 @@ pub(super) fn look(
     }
     if repeats(segment, sender, receiver) {
         sender.repeated += 1;
-        sender.repeated_at = Some(at);
+        sender.repeated_at = Nanos::at(at);
         tell(Event::RepeatedAcknowledgement);
-    } else if segment.ack != sender.said {
+    } else if segment.ack != sender.mark(Mark::Said) {
         sender.repeated = 0;
     }
-    sender.said = segment.ack.or(sender.said);
+    if let Some(ack) = segment.ack {
+        sender.marks.set(Mark::Said, ack);
+    }
     sender.window = Some(segment.window);
     placed
 }
 
 /// By its numbers.
 fn placed(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Option<Event> {
-    let next = sender.next?;
+    let next = sender.mark(Mark::Next)?;
     let behind = segment.seq.since(next);
     if behind > 0 {
         return (!segment.is_reset()).then_some(Event::Gap);
@@ -126,14 +129,18 @@ fn placed(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Op
 /// It holds what was sent before, or should have been.
 fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) -> Event {
     if sender
-        .acked
+        .mark(Mark::Acked)
         .is_some_and(|acked| !segment.end().is_after(acked))
     {
         return Event::SpuriousRetransmission;
     }
     let nanos = |since: Wall| at.unix_nanos().saturating_sub(since.unix_nanos());
-    let asked_for = receiver.repeated >= 2 && sender.acked == Some(segment.seq);
-    let is_fast = asked_for && receiver.repeated_at.is_some_and(|last| nanos(last) < FAST);
+    let asked_for = receiver.repeated >= 2 && sender.mark(Mark::Acked) == Some(segment.seq);
+    let is_fast = asked_for
+        && receiver
+            .repeated_at
+            .wall()
+            .is_some_and(|last| nanos(last) < FAST);
     let again = if is_fast {
         Event::FastRetransmission
     } else {
@@ -152,7 +159,7 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
     }
     let since_next = passed.map_or(i64::MAX, nanos);
     let is_soon = since_next < soon(segment, sender, receiver);
-    if !asked_for && is_soon && sender.next != Some(segment.end()) {
+    if !asked_for && is_soon && sender.mark(Mark::Next) != Some(segment.end()) {
         return Event::OutOfOrder;
     }
     again
@@ -162,11 +169,11 @@ fn sent_before(at: Wall, segment: &Segment, sender: &Sender, receiver: &Sender) 
 /// learnt of (a quarter of it is left for round trips shorter than any before), and without a word
 /// from the receiver not before a timer ends.
 fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
-    let whole = sender.floor.zip(receiver.floor);
+    let whole = sender.floor.get().zip(receiver.floor.get());
     let told = whole.map_or(OVERTAKING, |(there, back)| {
         there.saturating_add(back) / 4 * 3
     });
-    let is_untold = receiver.repeated == 0 && sender.acked != Some(segment.seq);
+    let is_untold = receiver.repeated == 0 && sender.mark(Mark::Acked) != Some(segment.seq);
     if is_untold { told.max(TIMER) } else { told }
 }
 
@@ -177,15 +184,15 @@ fn repeats(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
         && segment.length == 0
         && segment.window != 0
         && sender.window == Some(segment.window)
-        && sender.next == Some(segment.seq)
+        && sender.mark(Mark::Next) == Some(segment.seq)
         && segment.ack.is_some()
-        && segment.ack == sender.said
-        && segment.ack == receiver.acked
+        && segment.ack == sender.mark(Mark::Said)
+        && segment.ack == receiver.mark(Mark::Acked)
         && is_awaited(receiver)
 }
 
 /// Something is on its way that the acknowledgement could have been for.
 fn is_awaited(receiver: &Sender) -> bool {
-    let ends = receiver.next.zip(receiver.acked);
+    let ends = receiver.mark(Mark::Next).zip(receiver.mark(Mark::Acked));
     ends.is_some_and(|(next, acked)| next.is_after(acked))
 }

@@ -1,51 +1,126 @@
-//! Numbers of some of the kinds, laid out by size to be asked for quantiles.
+//! Numbers laid out by kind and size, to be asked for quantiles of some of the kinds.
 
-use super::{Sketches, bounds, parts};
+use std::borrow::Cow;
+use std::ops::Range;
 
-/// Numbers in the order of their size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selection {
-    /// Size and how many there are of it.
+use super::{Sketches, apart, bits, bounds, parts, whole};
+
+/// Numbers of all kinds: laid out once, where several kinds are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// Size and how many there are of it: kinds in their order, sizes of each in theirs.
     sizes: Vec<(u64, u64)>,
+    kinds: Vec<OfKind>,
+}
+
+/// Where numbers of a kind lie, and their ends: buckets tell their middles only.
+#[derive(Clone, Debug)]
+struct OfKind {
+    kind: u8,
+    sizes: Range<usize>,
     n: u64,
     least: u64,
     most: u64,
 }
 
-impl Selection {
-    /// Of sketches whose latest numbers are with the others; `kinds` are bits.
-    pub(super) fn of(all: &Sketches, kinds: u16) -> Option<Self> {
-        // Most kinds that are asked for are not there.
-        if !all.has(kinds) {
-            return None;
-        }
-        let is_meant = |kind: u8| kinds >> kind & 1 != 0;
-        let mut sizes: Vec<(u64, u64)> = Vec::new();
-        if let Some(precision) = all.precision {
-            let middle = |bucket| {
-                let (from, width) = bounds(bucket, precision);
-                from + (width >> 1)
-            };
-            let of_middle = |(label, count): (u32, u64)| (middle(parts(label).1), count);
-            for kind in (0..Sketches::KINDS).filter(|kind| is_meant(*kind)) {
-                sizes.extend(all.counts_of(kind).map(of_middle));
+impl Layout {
+    /// Of sketches whose latest numbers are with the others.
+    pub(super) fn of_settled(all: &Sketches) -> Self {
+        let Some(precision) = all.precision else {
+            return Self::of_numbers(all);
+        };
+        let middle = |bucket| {
+            let (from, width) = bounds(bucket, precision);
+            from + (width >> 1)
+        };
+        let counts = all.counts().map(|(label, count)| {
+            let (kind, bucket) = parts(label);
+            (whole(kind, middle(bucket)), count)
+        });
+        let mut layout = Self::of_counts(counts, all.has_carried());
+        for (kind, least, most) in all.ends() {
+            if let Some(of) = layout.kinds.iter_mut().find(|of| of.kind == kind) {
+                (of.least, of.most) = (least, most);
             }
-        } else {
-            let meant = all.numbers().filter(|(kind, _)| is_meant(*kind));
-            sizes.extend(meant.map(|(_, number)| (number, 1)));
         }
-        sizes.sort_unstable();
-        let n = sizes.iter().map(|(_, count)| count).sum();
-        // Buckets tell their middles only.
-        let ends = || all.ends().filter(|(kind, ..)| is_meant(*kind));
-        let least = ends().map(|(_, least, _)| least).min();
-        let most = ends().map(|(.., most)| most).max();
-        Some(Self {
-            n,
-            least: least.or(Some(sizes.first()?.0))?,
-            most: most.or(Some(sizes.last()?.0))?,
-            sizes,
-        })
+        layout
+    }
+
+    fn of_numbers(all: &Sketches) -> Self {
+        let numbers = all.numbers();
+        Self::of_counts(numbers.map(|(kind, number)| (whole(kind, number), 1)), true)
+    }
+
+    /// Of kinds and numbers as one, and how many there are of each.
+    fn of_counts(counts: impl Iterator<Item = (u64, u64)>, is_mixed: bool) -> Self {
+        let mut sizes: Vec<(u64, u64)> = counts.collect();
+        if is_mixed {
+            sizes.sort_unstable();
+        }
+        let mut kinds: Vec<OfKind> = Vec::new();
+        for (place, (size, count)) in sizes.iter_mut().enumerate() {
+            let (kind, number) = apart(*size);
+            *size = number;
+            match kinds.last_mut().filter(|last| last.kind == kind) {
+                Some(last) => {
+                    (last.sizes.end, last.most) = (place + 1, number);
+                    last.n += *count;
+                }
+                None => kinds.push(OfKind {
+                    kind,
+                    sizes: place..place + 1,
+                    n: *count,
+                    least: number,
+                    most: number,
+                }),
+            }
+        }
+        Self { sizes, kinds }
+    }
+
+    /// Numbers of these kinds, together; `None` where there is none.
+    pub fn of(&self, kinds: impl IntoIterator<Item = u8>) -> Option<Selection<'_>> {
+        let kinds = bits(kinds);
+        let mut meant = self.kinds.iter().filter(|of| kinds >> of.kind & 1 != 0);
+        let first = meant.next()?;
+        let mut all = Selection {
+            sizes: Cow::Borrowed(&self.sizes[first.sizes.clone()]),
+            n: first.n,
+            least: first.least,
+            most: first.most,
+        };
+        for more in meant {
+            let sizes = all.sizes.to_mut();
+            sizes.extend_from_slice(&self.sizes[more.sizes.clone()]);
+            all.n += more.n;
+            all.least = all.least.min(more.least);
+            all.most = all.most.max(more.most);
+        }
+        if let Cow::Owned(sizes) = &mut all.sizes {
+            sizes.sort_unstable();
+        }
+        Some(all)
+    }
+}
+
+/// Numbers in the order of their size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection<'a> {
+    /// Size and how many there are of it.
+    sizes: Cow<'a, [(u64, u64)]>,
+    n: u64,
+    least: u64,
+    most: u64,
+}
+
+impl Selection<'_> {
+    pub(super) fn into_owned(self) -> Selection<'static> {
+        Selection {
+            sizes: Cow::Owned(self.sizes.into_owned()),
+            n: self.n,
+            least: self.least,
+            most: self.most,
+        }
     }
 
     /// How many numbers there are.

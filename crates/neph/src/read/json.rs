@@ -122,6 +122,7 @@ pub(crate) struct Told {
 }
 
 pub(crate) fn trips(trips: &Trips) -> ByMethod {
+    let trips = trips.laid_out();
     let by = |method| {
         let of = |answer| quantiles(trips.of(method, answer));
         ByAnswer {
