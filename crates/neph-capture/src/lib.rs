@@ -4,6 +4,7 @@
 //! what was sent again. Does not own files, rings or screens: packets come in as headers with times,
 //! samples and events go out as they are found.
 
+mod ahead;
 mod exchange;
 mod flow;
 mod hops;

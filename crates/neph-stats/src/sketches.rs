@@ -28,6 +28,8 @@ const FINE: u8 = 7;
 const COARSEST: u8 = 3;
 /// Buckets of a kind, at most and on average, while they can be made coarser.
 const MANY: usize = 256;
+/// Words of a line of memory, as processors fetch it.
+const WORDS_OF_LINE: usize = 16;
 /// Words that memory is asked for at least.
 const LEAST_ROOM: usize = 16;
 /// A word holds a kind, a bucket and a count, from its highest bit on.
@@ -141,10 +143,15 @@ impl Sketches {
         precision.map_or(LARGEST, |precision| 1 << (precision + 1))
     }
 
-    /// Reads what the next number will need.
+    /// A word of each line of memory that the next number will need, nearly: for who fetches them in
+    /// time.
     #[inline]
-    pub fn fetch(&self) -> u64 {
-        self.words.last().copied().map_or(0, u64::from)
+    pub fn soon_needed(&self) -> impl Iterator<Item = &u32> {
+        let most = self.precision.map_or(EXACT, |_| TOGETHER);
+        let are_all = usize::from(self.latest) + 2 >= most;
+        let last = self.words.len().saturating_sub(1);
+        let from = if are_all { 0 } else { last };
+        self.words[from..].iter().step_by(WORDS_OF_LINE)
     }
 
     /// Bytes of memory beside the sketches themselves.

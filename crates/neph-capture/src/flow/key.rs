@@ -21,6 +21,20 @@ pub(super) struct Key {
     tunnel: Option<Tunnel>,
 }
 
+impl Default for Key {
+    /// That of no packet.
+    fn default() -> Self {
+        Self {
+            addresses: [[0; 2]; 2],
+            ports: [0; 2],
+            is_v4: false,
+            protocol: 0,
+            vlan: None,
+            tunnel: None,
+        }
+    }
+}
+
 /// Which of a key's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
@@ -81,6 +95,11 @@ impl Key {
             tunnel: None,
         };
         (key, sender)
+    }
+
+    /// Whether no packet has it.
+    pub(super) const fn is_none(&self) -> bool {
+        self.protocol == 0
     }
 
     pub(super) fn end(&self, end: End) -> SocketAddr {

@@ -18,6 +18,7 @@ use std::net::SocketAddr;
 use neph_model::Wall;
 use neph_wire::dissect::Tunnel;
 
+use crate::ahead::fetch;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
 use key::{End, Key};
@@ -113,6 +114,20 @@ impl Flow {
         }
     }
 
+    /// None: where a flow may be.
+    fn vacant() -> Self {
+        let name = Name {
+            key: Key::default(),
+            client: End::Lower,
+            is_client_known: false,
+        };
+        Self::begin(Wall::from_unix_nanos(0), name)
+    }
+
+    const fn is_vacant(&self) -> bool {
+        self.name.key.is_none()
+    }
+
     /// Whether `segment` is no longer of this flow, although its addresses and ports are the same.
     fn is_followed_by(&self, sender: End, segment: &Segment) -> bool {
         self.connection
@@ -139,17 +154,24 @@ impl Flow {
         }
     }
 
-    /// Reads something of each part that the next segment will need: see `Table::fetch`.
-    fn fetch(&self) -> u64 {
-        let sent = self.sent.iter().fold(0, |sum, sent| sum ^ sent.packets);
-        u64::from(self.connection.fetch() ^ u32::from(self.name.is_client_known)) ^ sent
+    /// The next segment will need each of its parts: see [`crate::ahead`].
+    #[inline]
+    fn fetch(&self) {
+        fetch(&self.name);
+        fetch(&self.last);
+        fetch(&self.sent[0]);
+        fetch(&self.sent[1]);
+        fetch(&self.trips[0]);
+        fetch(&self.trips[1]);
+        self.connection.fetch();
     }
 
-    /// The same of what those parts point to.
-    fn fetch_far(&self, sender: End) -> u64 {
+    /// It will need what those parts point to, if `sender` sends it.
+    #[inline]
+    fn fetch_far(&self, sender: End) {
         let side = self.name.side(sender);
-        let trips = self.trips[side.half() as usize].fetch_far();
-        u64::from(self.connection.fetch_far(side)) ^ trips
+        self.trips[side.half() as usize].fetch_far();
+        self.connection.fetch_far();
     }
 
     /// It is over.

@@ -9,6 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use crate::ahead::fetch;
+
 /// The touches of a table are numbered from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Touch {
@@ -98,10 +100,12 @@ impl Recency {
         };
     }
 
-    /// Reads what a touch of the place will need.
-    pub(super) fn fetch(&self, place: u32) -> u64 {
-        let touch = self.touches.get(place as usize);
-        touch.map_or(0, |touch| touch.number)
+    /// A touch of the place will come.
+    #[inline]
+    pub(super) fn fetch(&self, place: u32) {
+        if let Some(touch) = self.touches.get(place as usize) {
+            fetch(touch);
+        }
     }
 
     /// A place in use is so no more.

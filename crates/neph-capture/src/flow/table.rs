@@ -18,7 +18,7 @@ use super::{Flow, Name, Passed, Recent};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
 
-/// Packets whose flows are fetched together.
+/// Packets that wait while their flows are fetched from memory.
 const TOGETHER: usize = 32;
 /// No place in the table.
 const NOWHERE: u32 = u32::MAX;
@@ -84,11 +84,14 @@ pub struct Table {
     hasher: RandomState,
     /// Places by the hash of their flow's key, the middle of which stands beside the place.
     places: HashTable<(u32, u32)>,
-    flows: Vec<Option<Flow>>,
+    /// Vacant where none is: whether there is one is not asked of memory before it is needed.
+    flows: Vec<Flow>,
     free: Vec<u32>,
     recency: Recency,
-    /// Seen and not yet told.
+    /// Seen and not yet told: their flows are being fetched.
     arrived: Vec<Arrived>,
+    /// Arrived before: what their flows point to is being fetched.
+    ready: Vec<Arrived>,
     /// The latest time of any packet: it does not go back where theirs do.
     now: i64,
     /// Bytes of what awaits its answer.
@@ -111,6 +114,7 @@ impl Table {
             free: Vec::new(),
             recency: Recency::default(),
             arrived: Vec::new(),
+            ready: Vec::new(),
             now: i64::MIN,
             waiting: 0,
             others: Others::default(),
@@ -157,10 +161,13 @@ impl Table {
         (bytes, segment): (u64, Segment),
         listener: &mut impl Listener,
     ) {
+        let hash = self.hasher.hash_one(key);
+        let place = self.guess(hash);
+        self.fetch(place);
         self.arrived.push(Arrived {
-            hash: self.hasher.hash_one(key),
+            hash,
             key,
-            place: NOWHERE,
+            place,
             passed: Passed {
                 at,
                 sender,
@@ -169,36 +176,36 @@ impl Table {
             },
         });
         if self.arrived.len() >= TOGETHER {
-            self.flush(listener);
+            self.advance(listener);
         }
     }
 
     /// Tells all that was seen.
     pub fn flush(&mut self, listener: &mut impl Listener) {
-        let mut arrived = std::mem::take(&mut self.arrived);
-        self.fetch(&mut arrived);
-        for one in &arrived {
-            self.take_in(one, listener);
-        }
-        arrived.clear();
-        self.arrived = arrived;
+        self.advance(listener);
+        self.advance(listener);
     }
 
-    /// Reads from each flow what will be needed of it. The processor fetches independent memory at
-    /// the same time, where packet by packet it would wait for each.
-    fn fetch(&self, arrived: &mut [Arrived]) {
-        for one in &mut *arrived {
-            one.place = self.guess(one.hash);
+    /// Tells those whose flows were fetched. What the flows of the others point to is fetched meanwhile.
+    fn advance(&mut self, listener: &mut impl Listener) {
+        for one in &self.arrived {
+            if let Some(flow) = self.flow(one.place) {
+                flow.fetch_far(one.passed.sender);
+            }
         }
-        let flows = || {
-            let flow = |one: &Arrived| Some((self.flow(one.place)?, one.passed.sender));
-            arrived.iter().filter_map(flow)
-        };
-        let near = flows().fold(0, |sum, (flow, _)| sum ^ flow.fetch());
-        let far = flows().fold(0, |sum, (flow, sender)| sum ^ flow.fetch_far(sender));
-        let places = arrived.iter().map(|one| one.place);
-        let recent = places.fold(0, |sum, place| sum ^ self.recency.fetch(place));
-        std::hint::black_box((near, far, recent));
+        let mut ready = std::mem::take(&mut self.ready);
+        for one in ready.drain(..) {
+            self.take_in(&one, listener);
+        }
+        self.ready = std::mem::replace(&mut self.arrived, ready);
+    }
+
+    #[inline]
+    fn fetch(&self, place: u32) {
+        self.recency.fetch(place);
+        if let Some(flow) = self.flow(place) {
+            flow.fetch();
+        }
     }
 
     fn take_in(&mut self, one: &Arrived, listener: &mut impl Listener) {
@@ -211,11 +218,10 @@ impl Table {
         } else {
             Room::Scarce
         };
-        if let Some(flow) = &mut self.flows[place as usize] {
-            let before = flow.connection.heap();
-            flow.see(&one.passed, room, listener);
-            self.waiting = self.waiting + flow.connection.heap() - before;
-        }
+        let flow = &mut self.flows[place as usize];
+        let before = flow.connection.heap();
+        flow.see(&one.passed, room, listener);
+        self.waiting = self.waiting + flow.connection.heap() - before;
     }
 
     /// Tells all that was seen, and ends the flows that are silent for too long at `now`: where no
@@ -238,7 +244,7 @@ impl Table {
     /// gives the round trips of all flows together in it, by half. Those of flows that ended count from
     /// the first look on.
     pub fn look(&mut self, take: impl FnMut(&Flow, &Recent)) -> [Trips; 2] {
-        let flows = self.flows.iter_mut().flatten();
+        let flows = self.flows.iter_mut().filter(|flow| !flow.is_vacant());
         self.ended.look(flows, take)
     }
 
@@ -264,15 +270,15 @@ impl Table {
 
     /// Bytes of memory that it takes: walks over all flows.
     pub fn memory(&self) -> usize {
-        let flows: usize = self.flows.iter().flatten().map(Flow::heap).sum();
+        let flows: usize = self.flows.iter().map(Flow::heap).sum();
         flows
-            + self.flows.capacity() * size_of::<Option<Flow>>()
+            + self.flows.capacity() * size_of::<Flow>()
             + self.places.allocation_size()
             + self.recency.heap()
     }
 
     fn flow(&self, place: u32) -> Option<&Flow> {
-        self.flows.get(place as usize)?.as_ref()
+        self.flows.get(place as usize)
     }
 
     /// Where the flow of this hash probably is, without a look at the flow.
@@ -315,16 +321,15 @@ impl Table {
 
     fn insert(&mut self, hash: u64, flow: Flow) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.flows.push(None);
+            self.flows.push(Flow::vacant());
             u32::try_from(self.flows.len() - 1).expect("as many as `limits` allows")
         });
-        self.flows[place as usize] = Some(flow);
+        self.flows[place as usize] = flow;
         self.recency.insert(place, self.now);
         let (flows, hasher) = (&self.flows, &self.hasher);
         self.places
             .insert_unique(hash, (tag_of(hash), place), |(_, place)| {
-                let flow = flows[*place as usize].as_ref();
-                flow.map_or(0, |flow| hasher.hash_one(flow.name.key))
+                hasher.hash_one(flows[*place as usize].name.key)
             });
         place
     }
@@ -345,9 +350,8 @@ impl Table {
 
     fn remove(&mut self, place: u32, listener: &mut impl Listener) {
         self.recency.remove(place);
-        let Some(mut flow) = self.flows[place as usize].take() else {
-            return;
-        };
+        let flow = &mut self.flows[place as usize];
+        let mut flow = std::mem::replace(flow, Flow::vacant());
         flow.settle();
         let hash = self.hasher.hash_one(flow.name.key);
         if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == place) {

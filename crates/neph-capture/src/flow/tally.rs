@@ -3,6 +3,7 @@
 use neph_model::Span;
 use neph_stats::{Layout, Selection, Sketches};
 
+use crate::ahead::fetch;
 use crate::sample::{Answer, Method, Sample};
 use crate::tcp::Event;
 
@@ -127,9 +128,10 @@ impl Trips {
         self.0.settle();
     }
 
-    /// Reads something of its memory: see `Table::fetch`.
-    pub(super) fn fetch_far(&self) -> u64 {
-        self.0.fetch()
+    /// Its memory will be needed: see [`crate::ahead`].
+    #[inline]
+    pub(super) fn fetch_far(&self) {
+        self.0.soon_needed().for_each(fetch);
     }
 
     /// Bytes of memory beside itself.

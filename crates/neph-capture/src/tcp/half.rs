@@ -7,6 +7,7 @@ use neph_model::Wall;
 use super::Segment;
 use super::marks::{Mark, Marks, Nanos};
 use super::waiting::{Awaited, Awaiting, Room, Waiting};
+use crate::ahead::fetch;
 use crate::sequence::Serial;
 
 /// A side of a connection.
@@ -46,17 +47,17 @@ impl Sender {
 
     /// Bytes that are not acknowledged, up to `end`.
     pub(super) fn in_flight(&self, end: Serial) -> u32 {
-        let from = self
-            .mark(Mark::Acked)
-            .or(self.mark(Mark::First))
-            .unwrap_or(end);
+        let from = self.mark(Mark::Acked).or_else(|| self.mark(Mark::First));
+        let from = from.unwrap_or(end);
         u32::try_from(end.since(from)).unwrap_or(0)
     }
 
-    /// Reads something of each line of memory that it lies in, without asking what it means: the
-    /// processor would wait for the answer.
-    pub(super) fn fetch(&self) -> u32 {
-        self.repeated ^ u32::from(self.largest) ^ self.waiting.fetch()
+    /// Each line of memory that it lies in will be needed.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.marks);
+        fetch(&self.repeated_at);
+        self.waiting.fetch();
     }
 
     /// Whether `segment` begins at or behind all that was sent before.
@@ -80,10 +81,8 @@ impl Sender {
                 own.since(newest).cmp(&0)
             }
         });
-        (
-            order,
-            beyond.map_or(self.next_at.wall(), |(_, at)| Some(at)),
-        )
+        let passed = beyond.map(|(_, at)| at);
+        (order, passed.or_else(|| self.next_at.wall()))
     }
 
     /// Whether some of `segment` passed here before, or may have: what was forgotten is not known.

@@ -118,18 +118,18 @@ impl Connection {
         segment.opens() && is_other()
     }
 
-    /// Reads something of each side: see the table of flows.
-    pub(crate) fn fetch(&self) -> u32 {
-        self.client.fetch() ^ self.server.fetch()
+    /// Both sides will be needed: see the table of flows.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        self.client.fetch();
+        self.server.fetch();
     }
 
-    /// Reads something of what a segment that `side` sends will need of what the fields point to.
-    pub(crate) fn fetch_far(&self, side: Side) -> u32 {
-        let (sender, receiver) = match side {
-            Side::Client => (&self.client, &self.server),
-            Side::Server => (&self.server, &self.client),
-        };
-        sender.waiting.fetch_far() ^ receiver.waiting.fetch_far()
+    /// What their fields point to will be.
+    #[inline]
+    pub(crate) fn fetch_far(&self) {
+        self.client.waiting.fetch_far();
+        self.server.waiting.fetch_far();
     }
 
     /// Bytes of memory beside itself.

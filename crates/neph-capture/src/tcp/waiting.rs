@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use neph_model::Wall;
 
 use super::Segment;
+use crate::ahead::fetch;
 use crate::sequence::Serial;
 
 /// How much one side may remember of what awaits an answer.
@@ -308,15 +309,19 @@ impl Waiting {
         }
     }
 
-    /// Reads something of each line of memory that it lies in.
-    pub(super) fn fetch(&self) -> u32 {
-        self.near[0].load.0 ^ self.near[1].load.0
+    /// Each line of memory that it lies in will be needed.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&self.near[0]);
+        fetch(&self.near[1]);
+        fetch(&self.far);
     }
 
-    /// Reads something of both ends of what lies elsewhere.
-    pub(super) fn fetch_far(&self) -> u32 {
-        let ends = [self.far.front(), self.far.back()].into_iter().flatten();
-        ends.fold(0, |sum, one| sum ^ one.end.0)
+    /// Both ends of what lies elsewhere will be.
+    #[inline]
+    pub(super) fn fetch_far(&self) {
+        let ends = [self.far.front(), self.far.back()];
+        ends.into_iter().flatten().for_each(fetch);
     }
 
     /// Bytes of memory beside itself.
