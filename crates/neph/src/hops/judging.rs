@@ -67,30 +67,16 @@ impl Judging {
     /// # Errors
     /// A rule is written wrongly.
     pub(super) fn begin(args: &Args, points: &[Point]) -> Result<Self, Failure> {
-        let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-        let rules = Rules::parse(&args.alarms, &names)?;
-        let is_here = |segment: usize| points[segment].is_here() && points[segment + 1].is_here();
-        say_left(&rules, &names, is_here);
-        let places = (0..points.len()).filter(|place| points[*place].is_here());
-        let places: Vec<usize> = places.collect();
-        let mut mappings = Vec::new();
-        for rule in &args.nat {
-            let (point, mapping) = nat(rule, &names)?;
-            let among = places.iter().position(|place| *place == point);
-            mappings.extend(among.map(|among| (among, mapping)));
+        let over = Stop::new();
+        let (judge, left) = Judge::of(args, points, &over)?;
+        if !left.is_empty() {
+            output::say(&format!(
+                "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
+                 interfaces of this machine are known to have one clock",
+                left.join(", ")
+            ));
         }
         let (captures, heard) = channel();
-        let over = Stop::new();
-        let judge = Judge {
-            places,
-            mappings,
-            longest: (WAITED.saturating_add(rules.limit().nanos().saturating_mul(2)))
-                .min(WAITED_MOST),
-            standings: rules.standings(&names, is_here),
-            began: None,
-            over: over.clone(),
-            told: Told::nothing(args),
-        };
         Ok(Self {
             captures,
             over,
@@ -114,21 +100,39 @@ impl Judging {
     }
 }
 
-/// Says which segments that rules are about are judged at the end only.
-fn say_left(rules: &Rules, names: &[String], is_here: impl Fn(usize) -> bool) {
-    let names = segment_names(names).into_iter().enumerate();
-    let left = names.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
-    let left: Vec<String> = left.map(|(_, name)| name).collect();
-    if !left.is_empty() {
-        output::say(&format!(
-            "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
-             interfaces of this machine are known to have one clock",
-            left.join(", ")
-        ));
-    }
-}
-
 impl Judge {
+    /// Of these points; and the segments that rules are about which are left to the end.
+    fn of(args: &Args, points: &[Point], over: &Stop) -> Result<(Self, Vec<String>), Failure> {
+        let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+        let rules = Rules::parse(&args.alarms, &names)?;
+        let places = (0..points.len()).filter(|place| points[*place].is_here());
+        let places: Vec<usize> = places.collect();
+        let is_here = |segment: usize| points[segment].is_here() && points[segment + 1].is_here();
+        let segments = segment_names(&names).into_iter().enumerate();
+        let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
+        let mut mappings = Vec::new();
+        for rule in &args.nat {
+            let (point, mapping) = nat(rule, &names)?;
+            let among = places.iter().position(|place| *place == point);
+            mappings.extend(among.map(|among| (among, mapping)));
+        }
+        let longest = rules
+            .limit()
+            .nanos()
+            .saturating_mul(2)
+            .saturating_add(WAITED);
+        let judge = Self {
+            places,
+            mappings,
+            longest: longest.min(WAITED_MOST),
+            standings: rules.standings(&names, is_here),
+            began: None,
+            over: over.clone(),
+            told: Told::nothing(args),
+        };
+        Ok((judge, left.map(|(_, name)| name).collect()))
+    }
+
     fn run(mut self, captures: &Receiver<Vec<PathBuf>>) -> Told {
         if self.standings.is_empty() {
             return self.told;
@@ -228,4 +232,79 @@ const fn is_set(before: Pair, now: Pair) -> bool {
         .saturating_sub(before.offset())
         .saturating_abs()
         > SET
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use clap::Parser;
+    use neph_wire::capture::{RAW_IP, pcap_header, pcap_record};
+
+    use super::*;
+
+    const MILLI: i64 = 1_000_000;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// Of a command line of live points.
+    fn judge(line: &str) -> (Judge, Vec<String>) {
+        let args = Line::try_parse_from(line.split(' ')).expect("options").args;
+        let points = args.points.iter();
+        let points =
+            points.map(|text| Point::parse(text).expect("a good one").expect("a live one"));
+        let points: Vec<Point> = points.collect();
+        Judge::of(&args, &points, &Stop::new()).expect("a good rule")
+    }
+
+    #[test]
+    fn segments_between_interfaces_here_are_judged_and_others_left() {
+        let line = "neph a=iface:lo b=iface:lo c=ssh:host/eth0 --alarm";
+        let rule = |subject: &str| format!("{line}={subject}>2ms\u{a0}p99");
+        let (any, left) = judge(&rule("segment"));
+        assert_eq!((any.standings.len(), left), (2, vec!["b - c".to_owned()]));
+        let (one, left) = judge(&rule("a\u{a0}-\u{a0}b"));
+        assert_eq!((one.standings.len(), left.len()), (2, 0));
+    }
+
+    /// Datagrams one way each 100 ms from a second on, in a point that they pass so much later.
+    fn capture(path: &Path, later: i64) {
+        let mut bytes = pcap_header(RAW_IP, 64).to_vec();
+        for number in 10..60_u8 {
+            let mut packet = vec![0x45, 0, 0, 28, 0, number, 0x40, 0, 64, 17, 0, 0];
+            packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, 9, 0, 9, 0, 8, 0, 0]);
+            bytes.extend(pcap_record(i64::from(number) * 100 * MILLI + later, 28, 28));
+            bytes.extend(packet);
+        }
+        fs::write(path, bytes).expect("a file");
+    }
+
+    #[test]
+    fn a_window_of_slow_packets_raises_it_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let line =
+            "neph a=iface:lo b=iface:lo --alarm=segment\u{a0}>\u{a0}2ms\u{a0}p50\u{a0}for\u{a0}1s";
+        let (mut judge, _) = judge(line);
+        let tails = [("a.pcap", 0), ("b.pcap", 5 * MILLI)].map(|(name, later)| {
+            let path = folder.path().join(name);
+            capture(&path, later);
+            Tail::of(path)
+        });
+        let mut tails = Vec::from(tails);
+        let mut windows = Windows::begin(1_000 * MILLI, judge.longest);
+        let mut alarmed = Vec::new();
+        while let Some(window) = windows.next(9_000 * MILLI) {
+            judge.look(&window, &mut tails).expect("captures");
+            alarmed.push(judge.told.is_alarmed());
+        }
+        // Of the second after the first packet it is known when another one came: in the first window.
+        assert_eq!(alarmed, [true; 3]);
+        assert_eq!(judge.began, Some(1_000 * MILLI));
+        assert_eq!(judge.told.many(), 1);
+    }
 }

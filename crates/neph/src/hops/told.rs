@@ -72,6 +72,12 @@ impl Told {
         self.found.iter().any(|found| found.change.is_raised)
     }
 
+    /// How many alarms, and ends of alarms.
+    #[cfg(test)]
+    pub(super) const fn many(&self) -> usize {
+        self.found.len()
+    }
+
     /// Waits until the webhook has heard all.
     pub(super) fn finish(self) {
         if let Some(webhook) = self.webhook {
