@@ -30,6 +30,15 @@ pub(crate) fn data() -> BufWriter<Data> {
     BufWriter::with_capacity(ROOM, Data(io::stdout().lock()))
 }
 
+/// One line of data, at once.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn line(text: &str) -> io::Result<()> {
+    let mut out = data();
+    writeln!(out, "{text}").and_then(|()| out.flush())
+}
+
 /// Standard output, for bytes that are no text.
 ///
 /// # Errors

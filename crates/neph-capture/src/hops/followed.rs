@@ -67,39 +67,16 @@ impl Passage {
 impl Hops {
     /// All captures are over. `one_clock` says for each segment whether its points have one clock.
     pub fn end(mut self, one_clock: &[bool]) -> Followed {
-        let seen = std::mem::take(&mut self.seen);
-        let firsts = seen.values().map(|seen| seen.first);
-        let mut firsts: Vec<u32> = firsts
-            .filter(|first| self.packets.chain(*first).nth(1).is_some())
-            .collect();
-        drop(seen);
-        // As they came, whatever the order of the map.
-        firsts.sort_unstable();
         let points = self.points.len();
         let mut uneven = Vec::new();
-        for first in firsts {
+        for first in self.alike() {
             let chain: Vec<u32> = self.packets.chain(first).collect();
             if !copies::are_even(&self.packets, &chain, points) {
-                for packet in &chain {
-                    self.packets.of[*packet as usize].standing = Standing::Alike;
-                }
+                self.leave_out(&chain);
                 uneven.push(chain);
             }
         }
-        let spreads = join(&mut self.packets, &self.flows, &mut self.points);
-        let mut followed = Followed {
-            spreads,
-            answering: self.flows.answering(),
-            ways: Ways::of(self.flows.pairs()),
-            crosses: Vec::new(),
-            kinds: Vec::new(),
-            overtaken: Vec::new(),
-            copies: Vec::new(),
-            packets: self.packets,
-            flows: self.flows,
-            points: self.points,
-        };
-        followed.vote(one_clock);
+        let mut followed = self.followed(one_clock);
         for chain in uneven {
             let way = chain.first().and_then(|first| followed.way(*first));
             if let Some(first) = chain.first() {
@@ -117,6 +94,57 @@ impl Hops {
         }
         followed.look_at_crossings();
         followed.look_at_order();
+        followed
+    }
+
+    /// What was read is a window of captures by one clock, which went on before and go on behind it.
+    /// Packets that are alike are left out: as many at each point may be others at each.
+    pub fn end_of_window(mut self) -> Followed {
+        for first in self.alike() {
+            let chain: Vec<u32> = self.packets.chain(first).collect();
+            self.leave_out(&chain);
+        }
+        let mut followed = self.followed(&[true; Self::POINTS]);
+        followed.look_at_crossings();
+        followed.look_at_order();
+        followed
+    }
+
+    /// The first of each several that are alike, as they came.
+    fn alike(&mut self) -> Vec<u32> {
+        let seen = std::mem::take(&mut self.seen);
+        let firsts = seen.values().map(|seen| seen.first);
+        let mut firsts: Vec<u32> = firsts
+            .filter(|first| self.packets.chain(*first).nth(1).is_some())
+            .collect();
+        drop(seen);
+        // Whatever the order of the map.
+        firsts.sort_unstable();
+        firsts
+    }
+
+    fn leave_out(&mut self, chain: &[u32]) {
+        for packet in chain {
+            self.packets.of[*packet as usize].standing = Standing::Alike;
+        }
+    }
+
+    /// With their ways.
+    fn followed(mut self, one_clock: &[bool]) -> Followed {
+        let spreads = join(&mut self.packets, &self.flows, &mut self.points);
+        let mut followed = Followed {
+            spreads,
+            answering: self.flows.answering(),
+            ways: Ways::of(self.flows.pairs()),
+            crosses: Vec::new(),
+            kinds: Vec::new(),
+            overtaken: Vec::new(),
+            copies: Vec::new(),
+            packets: self.packets,
+            flows: self.flows,
+            points: self.points,
+        };
+        followed.vote(one_clock);
         followed
     }
 }

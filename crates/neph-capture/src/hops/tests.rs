@@ -20,6 +20,10 @@ fn segment(number: u16, seq: u32, bytes: u16) -> Vec<u8> {
 
 /// Follows what each point saw, all by one clock.
 fn follow(points: &[&[(i64, Vec<u8>)]]) -> Followed {
+    read(points).end(&vec![true; points.len() - 1])
+}
+
+fn read(points: &[&[(i64, Vec<u8>)]]) -> Hops {
     let mut hops = Hops::at(points.len());
     for (point, packets) in points.iter().enumerate() {
         for (at, bytes) in *packets {
@@ -27,7 +31,7 @@ fn follow(points: &[&[(i64, Vec<u8>)]]) -> Followed {
             hops.see(point, *at, &dissect(Link::Ip, bytes, length).unwrap());
         }
     }
-    hops.end(&vec![true; points.len() - 1])
+    hops
 }
 
 /// Marks of all that is followed.
@@ -49,6 +53,17 @@ fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many
     assert_eq!(marks(&followed), pairs);
     let followed = follow(&[&here, &there[..2]]);
     assert_eq!((marks(&followed).len(), followed.alike()), (0, 3));
+}
+
+/// Of those that the later point saw the first had passed the earlier one before the window, and of those
+/// that the earlier one saw the last comes behind it.
+#[test]
+fn in_a_window_none_that_are_alike_are_paired() {
+    let same = || datagram(0, 1, 2);
+    let here = [(10, same()), (20, same()), (21, datagram(1, 1, 2))];
+    let there = [(15, same()), (25, same()), (36, datagram(1, 1, 2))];
+    let followed = read(&[&here, &there]).end_of_window();
+    assert_eq!(marks(&followed), [[Some(21), Some(36)]]);
 }
 
 #[test]

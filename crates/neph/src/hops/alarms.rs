@@ -1,22 +1,16 @@
-//! Alarms on segments: which delays a rule counts, judged in the order of time once all are known.
+//! Alarms on segments: which delays a rule counts, judged in the order of time.
 //!
-//! Owns the names of the subjects. Rules and states are neph-campaign's.
+//! Owns the names of the subjects. Rules and states are neph-campaign's; who is told of what is told's.
 
 use clap::Args as ClapArgs;
 use neph_campaign::alarm::{Alarm, Change, Paced, Rule};
 use neph_capture::Way;
 use neph_model::{Span, Wall};
-use serde_json::{Value, json};
 
 use super::passages::{Passages, segment_names};
-use crate::alarm::webhook::{self, Url, Webhook};
-use crate::alarm::{document, parse, sentence};
-use crate::clock::words;
+use crate::alarm::parse;
+use crate::alarm::webhook::{self, Url};
 use crate::exit::Failure;
-use crate::output;
-
-/// What is counted.
-const NOUN: &str = "packet";
 
 /// What is to be judged.
 #[derive(Clone, Debug, Default, ClapArgs)]
@@ -27,7 +21,7 @@ pub(super) struct Wanted {
     alarm: Vec<String>,
     /// Tell each alarm to this address too, by a POST
     #[arg(long, value_name = "URL", value_parser = webhook::url, requires = "alarm")]
-    webhook: Option<Url>,
+    pub(super) webhook: Option<Url>,
 }
 
 /// Which delays; each segment and way that it names is judged by itself.
@@ -51,33 +45,45 @@ pub(super) struct Rules(Vec<Rule<Subject>>);
 
 /// A delay in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Delay {
+pub(super) struct Delay {
     /// When its packet passed its first point, in nanoseconds since the beginning.
-    since: i64,
+    pub(super) since: i64,
     /// In nanoseconds.
-    took: i64,
+    pub(super) took: i64,
     /// The most that it may be off.
+    pub(super) bound: i64,
+}
+
+/// A rule about one segment and way, and how it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    segment: usize,
+    way: Way,
+    /// `a - b, there`
+    place: String,
+    alarm: Paced<Subject>,
+    /// The most that a delay that was counted may be off.
     bound: i64,
 }
 
 /// What a rule found in a segment.
 #[derive(Clone, Debug)]
-struct Found {
-    change: Change,
+pub(super) struct Found {
+    pub(super) at: Wall,
+    pub(super) change: Change,
     /// `a - b, there`
-    place: String,
+    pub(super) place: String,
     /// The most that a delay in this segment may be off.
-    bound: i64,
+    pub(super) bound: i64,
 }
 
-/// What was found, by time.
+/// What whole captures say.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Alarms {
-    found: Vec<Found>,
+pub(super) struct Judged {
+    /// By time.
+    pub(super) found: Vec<Found>,
     /// Rules of which no segment had as many packets as they need.
-    unjudged: Vec<String>,
-    /// When the first point saw its first packet, by its clock.
-    began: i64,
+    pub(super) unjudged: Vec<String>,
 }
 
 impl Rules {
@@ -96,38 +102,97 @@ impl Rules {
         Ok(Self(rules.collect::<Result<_, _>>()?))
     }
 
-    /// What these packets raised and ended.
-    pub(super) fn judge(&self, passages: &Passages) -> Alarms {
-        let mut alarms = Alarms {
-            began: passages.began,
-            ..Alarms::default()
-        };
-        if self.0.is_empty() {
-            return alarms;
-        }
-        let names = segment_names(&passages.names);
-        let mut most = vec![0; self.0.len()];
-        for (segment, name) in names.iter().enumerate() {
+    /// Each rule for each segment and way that it names, of the segments that are meant; nothing is
+    /// counted yet.
+    pub(super) fn standings(
+        &self,
+        points: &[String],
+        is_meant: impl Fn(usize) -> bool,
+    ) -> Vec<Standing> {
+        let mut all = Vec::new();
+        for (segment, name) in segment_names(points).iter().enumerate() {
             for way in [Way::There, Way::Back] {
-                let is_wanted = |rule: &Rule<Subject>| rule.subject.is_of(segment, way);
-                if !self.0.iter().any(is_wanted) {
-                    continue;
-                }
-                let delays = delays(passages, segment, way);
+                let rules = self
+                    .0
+                    .iter()
+                    .filter(|rule| rule.subject.is_of(segment, way));
                 let place = format!("{name}, {}", words_of(way));
-                for (rule, most) in self.0.iter().zip(&mut most) {
-                    if is_wanted(rule) {
-                        *most = delays.len().max(*most);
-                        alarms.found.extend(found(rule, &delays, &place));
-                    }
-                }
+                all.extend(rules.filter(|_| is_meant(segment)).map(|rule| Standing {
+                    segment,
+                    way,
+                    place: place.clone(),
+                    alarm: Paced::new(Alarm::new(rule.clone())),
+                    bound: 0,
+                }));
             }
         }
-        alarms.found.sort_by_key(|one| one.change.at);
-        let judged = self.0.iter().zip(most);
-        let few = judged.filter(|(rule, most)| (*most as u64) < rule.quantile.needs);
-        alarms.unjudged.extend(few.map(|(rule, _)| too_few(rule)));
-        alarms
+        all
+    }
+
+    /// Whether any is about this segment.
+    pub(super) fn are_about(&self, segment: usize) -> bool {
+        let mut subjects = self.0.iter().map(|rule| rule.subject.segment);
+        subjects.any(|about| about.is_none_or(|one| one == segment))
+    }
+
+    /// The largest of all limits.
+    pub(super) fn limit(&self) -> Span {
+        let limits = self.0.iter().map(|rule| rule.limit);
+        limits.max().unwrap_or(Span::ZERO)
+    }
+
+    /// What these packets raised and ended.
+    pub(super) fn judge(&self, passages: &Passages) -> Judged {
+        let mut judged = Judged::default();
+        let mut standings = self.standings(&passages.names, |_| true);
+        let mut enough = Vec::new();
+        let of_one = |a: &Standing, b: &Standing| (a.segment, a.way) == (b.segment, b.way);
+        for standings in standings.chunk_by_mut(of_one) {
+            let (segment, way) = (standings[0].segment, standings[0].way);
+            let delays = delays(passages, segment, way);
+            for standing in standings {
+                let rule = standing.alarm.alarm().rule();
+                if delays.len() as u64 >= rule.quantile.needs {
+                    enough.push(rule.text.clone());
+                }
+                judged
+                    .found
+                    .extend(found(standing, &delays, passages.began));
+            }
+        }
+        judged.found.sort_by_key(|one| one.change.at);
+        let few = self.0.iter().filter(|rule| !enough.contains(&rule.text));
+        judged.unjudged.extend(few.map(too_few));
+        judged
+    }
+}
+
+impl Standing {
+    pub(super) fn is_of(&self, segment: usize, way: Way) -> bool {
+        (self.segment, self.way) == (segment, way)
+    }
+
+    /// One more delay, in the order of time; what that changes, where everything began at `began`.
+    pub(super) fn count(&mut self, delay: Delay, began: i64) -> Option<Found> {
+        let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
+        self.bound = self.bound.max(delay.bound);
+        let change = self.alarm.count(since, Some(took));
+        change.map(|change| self.found(change, began))
+    }
+
+    /// No more come.
+    fn finish(&mut self, began: i64) -> Option<Found> {
+        let change = self.alarm.finish();
+        change.map(|change| self.found(change, began))
+    }
+
+    fn found(&self, change: Change, began: i64) -> Found {
+        Found {
+            at: Wall::from_unix_nanos(began.saturating_add(change.at.nanos())),
+            change,
+            place: self.place.clone(),
+            bound: self.bound,
+        }
     }
 }
 
@@ -177,62 +242,15 @@ fn delays(passages: &Passages, segment: usize, way: Way) -> Vec<Delay> {
     delays
 }
 
-fn found(rule: &Rule<Subject>, delays: &[Delay], place: &str) -> Vec<Found> {
-    let mut alarm = Paced::new(Alarm::new(rule.clone()));
-    let mut changes = Vec::new();
-    for delay in delays {
-        let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
-        changes.extend(alarm.count(since, Some(took)));
-    }
-    changes.extend(alarm.finish());
-    let bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
-    let found = changes.into_iter().map(|change| Found {
-        change,
-        place: place.to_owned(),
-        bound,
-    });
-    found.collect()
-}
-
-impl Alarms {
-    /// For programs.
-    pub(super) fn json(&self) -> Vec<Value> {
-        let found = self.found.iter();
-        found.map(|one| self.document(one)).collect()
-    }
-
-    fn at(&self, change: &Change) -> Wall {
-        Wall::from_unix_nanos(self.began.saturating_add(change.at.nanos()))
-    }
-
-    fn document(&self, found: &Found) -> Value {
-        let mut told = document(self.at(&found.change), &found.change, "packets");
-        told["segment"] = json!(found.place);
-        told["since_ns"] = json!(found.change.at.nanos());
-        told["bound_ns"] = json!(found.bound);
-        told
-    }
-
-    /// Says each, and to the webhook. Whether any was raised.
-    pub(super) fn tell(&self, wanted: &Wanted) -> bool {
-        let url = wanted.webhook.clone().filter(|_| !self.found.is_empty());
-        let webhook = url.map(|url| Webhook::begin(url, "neph hops"));
-        for found in &self.found {
-            let said = sentence(self.at(&found.change), &found.change, NOUN);
-            let (place, bound) = (&found.place, words::up(found.bound));
-            output::say(&format!("{said} [{place}; ± {bound}]"));
-            if let Some(webhook) = &webhook {
-                webhook.tell(&self.document(found));
-            }
-        }
-        for unjudged in &self.unjudged {
-            output::say(&format!("neph hops: {unjudged}"));
-        }
-        if let Some(webhook) = webhook {
-            webhook.finish();
-        }
-        self.found.iter().any(|found| found.change.is_raised)
-    }
+/// What all of these say.
+fn found(standing: &mut Standing, delays: &[Delay], began: i64) -> Vec<Found> {
+    standing.bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
+    let changes = delays
+        .iter()
+        .filter_map(|delay| standing.count(*delay, began));
+    let mut found: Vec<Found> = changes.collect();
+    found.extend(standing.finish(began));
+    found
 }
 
 #[cfg(test)]
@@ -301,13 +319,19 @@ mod tests {
             })
             .collect();
         delays.sort_unstable();
-        let found = found(&rules.0[0], &delays, "client - vm, there");
+        let names = ["client", "vm"].map(str::to_owned);
+        let mut standings = rules.standings(&names, |_| true);
+        let found = found(&mut standings[0], &delays, 7);
         let told: Vec<(bool, i64)> = found
             .iter()
             .map(|one| (one.change.is_raised, one.change.at.nanos() / 1_000_000_000))
             .collect();
         // p99 needs 299: stretches of 3 s, those from 9 s on over the limit and from 21 s on well.
         assert_eq!(told, [(true, 15), (false, 27)]);
-        assert_eq!(found[0].bound, 3_999);
+        assert_eq!(
+            (found[0].bound, found[0].place.as_str()),
+            (3_999, "client - vm, there")
+        );
+        assert_eq!(found[0].at.unix_nanos(), 15_000_000_007);
     }
 }

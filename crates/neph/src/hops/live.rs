@@ -3,8 +3,9 @@
 use neph_lab::quoted;
 use neph_probe::Stop;
 
-use super::alarms::Rules;
+use super::judging::Judging;
 use super::point::Point;
+use super::told::Told;
 use super::{Args, Clock, analyse, nat};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
@@ -52,33 +53,39 @@ fn run_until(
     for rule in &args.nat {
         nat(rule, &names)?;
     }
-    Rules::parse(&args.alarms, &names)?;
+    let judging = Judging::begin(args, points)?;
     let stays = |recorded: &[recording::Recorded]| {
         let again = again(args, recorded);
         words.are(Some(format!(
             "neph hops: ended before anything was told; the captures stay: {again}"
         )));
     };
-    let recording = recording::record(points, &args.live, (stop, &stays))?;
+    let begins = |recorded: &[recording::Recorded]| {
+        stays(recorded);
+        judging.hear(recorded);
+    };
+    let recorded = recording::record(points, &args.live, (stop, &begins));
+    let mut told = judging.end();
+    let recording = recorded?;
     stays(&recording.points);
-    let told = tell(args, &recording);
-    let is_alarmed = matches!(told, Ok(Outcome::Alarmed));
-    if let Some(fault) = recording.fault {
-        if is_alarmed {
-            exit::say(&fault);
-            return told;
-        }
-        return Err(fault);
+    let outcome = tell(args, &recording, &mut told);
+    let is_alarmed = told.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
+    told.finish();
+    let outcome = recording.fault.map_or(outcome, Err);
+    match outcome {
+        Err(fault) if is_alarmed => exit::say(&fault),
+        Ok(_) if is_alarmed => {}
+        Ok(_) if stop.is_set() => return Ok(Outcome::Interrupted),
+        _ => return outcome,
     }
-    let outcome = told?;
-    Ok(if stop.is_set() && !is_alarmed {
-        Outcome::Interrupted
-    } else {
-        outcome
-    })
+    Ok(Outcome::Alarmed)
 }
 
-fn tell(args: &Args, recording: &recording::Recording) -> Result<Outcome, Failure> {
+fn tell(
+    args: &Args,
+    recording: &recording::Recording,
+    told: &mut Told,
+) -> Result<Outcome, Failure> {
     let silent = recording.points.iter().find(|point| point.packets == 0);
     if let Some(point) = silent {
         output::say(&format!(
@@ -98,7 +105,7 @@ fn tell(args: &Args, recording: &recording::Recording) -> Result<Outcome, Failur
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.
-    analyse(args, &points, &Stop::new())
+    analyse(args, &points, &Stop::new(), told)
 }
 
 /// The command that tells kept captures with the clocks that they were told with: captures do not

@@ -5,12 +5,16 @@
 mod alarms;
 mod ends;
 mod figure;
+mod judging;
 mod live;
 mod offsets;
 mod passages;
 mod point;
 mod shares;
+mod tail;
 mod telling;
+mod told;
+mod windows;
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +34,7 @@ use alarms::Rules;
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
+use told::{Alarms, Told};
 
 /// Instead of one capture twice.
 const ANOTHER_POINT: &str =
@@ -102,14 +107,23 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return live::run(args, &points);
     }
     let stop = interrupt::stop_on_ctrl_c()?;
-    analyse(args, &point::parse_all(&args.points)?, &stop)
+    let mut told = Told::nothing(args);
+    let outcome = analyse(args, &point::parse_all(&args.points)?, &stop, &mut told);
+    told.finish();
+    outcome
 }
 
-/// What captures with names say, one for each point in the order of the path.
+/// What captures with names say, one for each point in the order of the path. Of alarms those that were
+/// not told before.
 ///
 /// # Errors
 /// A file that is no capture, points that share no packet, or clocks that were set back.
-fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failure> {
+fn analyse(
+    args: &Args,
+    points: &[Point],
+    stop: &Stop,
+    told: &mut Told,
+) -> Result<Outcome, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let rules = Rules::parse(&args.alarms, &names)?;
     let one_clock: Vec<bool> = points
@@ -140,10 +154,10 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
         failure => failure,
     })?;
     let passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
-    let alarms = rules.judge(&passages);
+    let alarms = Alarms::of(rules.judge(&passages), told);
     let is_measured = telling::tell(args, &passages, &alarms)?;
     figure::write(&passages, args.figure.as_deref())?;
-    let is_alarmed = alarms.tell(&args.alarms);
+    let is_alarmed = alarms.tell(told);
     Ok(match (is_alarmed, is_cut, is_measured) {
         (true, _, _) => Outcome::Alarmed,
         (false, true, _) => Outcome::Interrupted,

@@ -6,11 +6,11 @@ use neph_capture::Way;
 use neph_model::{OneWay, Span};
 use serde_json::{Value, json};
 
-use super::alarms::Alarms;
 use super::ends::Unknown;
 use super::offsets::Offsets;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
+use super::told::Alarms;
 use super::{Args, Format};
 use crate::clock::words;
 use crate::counted::counted;
@@ -84,7 +84,7 @@ pub(super) fn tell(args: &Args, passages: &Passages, alarms: &Alarms) -> Result<
                     writeln!(out, "{line}")?;
                 }
             }
-            for alarm in alarms.json() {
+            for alarm in alarms.news() {
                 writeln!(out, "{alarm}")?;
             }
             writeln!(out, "{}", summary(passages))?;

@@ -66,6 +66,11 @@ impl Point {
         Ok(Some(Self { name, spot }))
     }
 
+    /// Whether it is an interface of this machine, whatever namespace that is in.
+    pub(crate) const fn is_here(&self) -> bool {
+        matches!(self.spot, Spot::Here(_))
+    }
+
     /// Where it is, as it is told.
     pub(super) fn told(&self) -> String {
         let of = |interface: &Interface| match &interface.site {

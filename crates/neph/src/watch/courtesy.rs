@@ -31,7 +31,7 @@ struct Shared {
 
 /// While it lives the thread that began it steps back. Then it has its priority again.
 #[derive(Debug)]
-pub(super) struct Courtesy {
+pub(crate) struct Courtesy {
     shared: Arc<Shared>,
     guard: Option<JoinHandle<()>>,
 }
@@ -39,6 +39,15 @@ pub(super) struct Courtesy {
 impl Courtesy {
     /// The calling thread reads a ring of which `filled` says how much waits, 0 to 1.
     pub(super) fn begin(filled: impl Fn() -> f64 + Send + 'static) -> Self {
+        Self::with(LAG, filled)
+    }
+
+    /// The calling thread has work that nobody loses if it waits for so long.
+    pub(crate) fn with_patience(lag: Span) -> Self {
+        Self::with(lag, || 0.0)
+    }
+
+    fn with(lag: Span, filled: impl Fn() -> f64 + Send + 'static) -> Self {
         let shared = Arc::new(Shared {
             caught_up: AtomicI64::new(clock::raw().0),
             is_over: AtomicBool::new(false),
@@ -47,16 +56,19 @@ impl Courtesy {
         let seen = Arc::clone(&shared);
         let guard = thread::Builder::new().name("neph-guard".to_owned());
         // Who was given another policy from outside keeps it; without a guard it is not safe to go.
-        let guard = (reader.is_normal())
-            .then(|| guard.spawn(move || stand_guard(reader, filled, &seen)).ok());
+        let guard = (reader.is_normal()).then(|| {
+            guard
+                .spawn(move || stand_guard(reader, (lag, filled), &seen))
+                .ok()
+        });
         Self {
             shared,
             guard: guard.flatten(),
         }
     }
 
-    /// No packet waits now.
-    pub(super) fn caught_up(&self) {
+    /// Nothing waits now.
+    pub(crate) fn caught_up(&self) {
         let now = clock::raw().0;
         self.shared.caught_up.store(now, Ordering::Relaxed);
     }
@@ -72,7 +84,7 @@ impl Drop for Courtesy {
     }
 }
 
-fn stand_guard(reader: Thread, filled: impl Fn() -> f64, shared: &Shared) {
+fn stand_guard(reader: Thread, (most, filled): (Span, impl Fn() -> f64), shared: &Shared) {
     // Whether one may come back is tried where nothing depends on it.
     let own = Thread::this();
     if own.use_idle().and_then(|()| own.use_normal()).is_err() {
@@ -81,7 +93,7 @@ fn stand_guard(reader: Thread, filled: impl Fn() -> f64, shared: &Shared) {
     let mut is_back = false;
     while !shared.is_over.load(Ordering::Relaxed) {
         let lag = clock::raw().0 - shared.caught_up.load(Ordering::Relaxed);
-        let keeps_up = lag < LAG.nanos() && filled() < FILLED;
+        let keeps_up = lag < most.nanos() && filled() < FILLED;
         if keeps_up != is_back {
             let changed = if keeps_up {
                 reader.use_idle()

@@ -5,7 +5,7 @@
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
 mod alarm;
-mod courtesy;
+pub(crate) mod courtesy;
 mod door;
 pub(crate) mod ears;
 mod intake;

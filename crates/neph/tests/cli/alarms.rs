@@ -1,16 +1,17 @@
 //! Alarms of plans: what is told, kept and posted, and the exit status.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
 use std::thread::{self, JoinHandle};
 
 use neph_probe::{Reflector, ReflectorSpec};
+use neph_sys::clock::wall;
 use serde_json::Value;
 
 use crate::labs::privileged;
-use crate::neph::{Place, send};
+use crate::neph::{Place, Ran, begin, send};
 
 fn plan(target: &str, more: &str) -> String {
     format!(
@@ -188,8 +189,9 @@ impl Drop for Up<'_> {
     }
 }
 
-/// What hops says of both ends of the link, of pings for 14 s, each a line.
-fn recorded(place: &Place, lab: &str, rule: &str) -> Vec<Value> {
+/// What hops says of both ends of the link, of pings for 14 s, each a line; and to people, each line with
+/// the nanoseconds since 1970 when it came.
+fn recorded(place: &Place, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, String)>) {
     let [near, far] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
     let ping = format!("ping icmp://10.82.0.2 --site {near} -i 20ms -w 20s -q");
     let mut ping = place.command(ping.split(' '));
@@ -197,19 +199,25 @@ fn recorded(place: &Place, lab: &str, rule: &str) -> Vec<Value> {
     let hops = format!(
         "hops a=iface:path@{near} b=iface:path@{far} -w 14s --format ndjson --packets --alarm"
     );
-    let ran = place.neph(hops.split(' ').chain([rule]));
+    let mut hops = place.command(hops.split(' ').chain(rule.iter().copied()));
+    let (child, said, _) = begin(hops.stdout(Stdio::piped()));
+    let heard = thread::spawn(move || {
+        let stamped = said.lines().map_while(Result::ok);
+        stamped.map(|line| (wall().0, line)).collect()
+    });
+    let ran = Ran::from(child.wait_with_output().expect("it ends"));
+    let heard: Vec<(i64, String)> = heard.join().expect("heard");
     send("INT", ping.id());
     ping.wait().expect("it ends");
-    assert_eq!(ran.status, 3, "{}", ran.err);
+    assert_eq!(ran.status, 3, "{heard:?}");
     let lines = ran.out.lines();
-    lines
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect()
+    let lines = lines.map(|line| serde_json::from_str(line).expect("JSON"));
+    (lines.collect(), heard)
 }
 
 #[test]
-fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it() {
-    if !privileged("a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it") {
+fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_ends_it() {
+    if !privileged("a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once") {
         return;
     }
     let place = Place::empty();
@@ -220,7 +228,10 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it()
     let ran = place.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let up = Up(&place, name);
-    let lines = recorded(&place, &up.1, "a - b there > 40ms p50 for 1s until 20ms");
+    let (address, posts) = hear(1);
+    let url = format!("http://{address}/hook");
+    let rule = "a - b there > 40ms p50 for 1s until 20ms";
+    let (lines, heard) = recorded(&place, &up.1, &[rule, "--webhook", &url]);
     let states = of(&lines, "alarm").filter_map(|one| one["state"].as_str());
     let states: Vec<&str> = states.collect();
     assert!(states.starts_with(&["raised", "over"]), "{states:?}");
@@ -239,4 +250,34 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_and_ends_it()
         let is_raised = alarm["state"] == "raised";
         assert_eq!(slow * 2 > delays.len(), is_raised, "{alarm}: {delays:?}");
     }
+    is_told_at_once(&lines, &heard, rule);
+    let posted = posts.join().expect("heard");
+    assert_eq!(posted[0], lines[0], "the first of all");
+}
+
+/// Each alarm is told once; the first while points record, by no more than a window late.
+#[expect(clippy::print_stdout, reason = "a test tells what it measured")]
+fn is_told_at_once(lines: &[Value], heard: &[(i64, String)], rule: &str) {
+    let told: Vec<_> = heard
+        .iter()
+        .filter(|(_, line)| line.contains(rule))
+        .collect();
+    assert_eq!(told.len(), of(lines, "alarm").count(), "{heard:#?}");
+    let first = &lines[0];
+    assert_eq!(
+        (&first["state"], &first["judged"]),
+        (&"raised".into(), &"live".into())
+    );
+    let (came, line) = told[0];
+    let is_end = |(_, line): &&(i64, String)| line.starts_with("neph hops: a: ");
+    let (ended, _) = heard.iter().find(is_end).expect("the recording ends");
+    let late = came - first["at_unix_ns"].as_i64().expect("when");
+    println!(
+        "{line}: {} ms late, {} ms before the end",
+        late / 1_000_000,
+        (ended - came) / 1_000_000
+    );
+    // A window of 2 s, 1.08 s for packets under way, half a second until they are written; and a look.
+    assert!((0..5_000_000_000).contains(&late), "{late} ns");
+    assert!(came < ended, "{heard:#?}");
 }

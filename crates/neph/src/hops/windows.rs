@@ -1,0 +1,213 @@
+//! Windows over captures that grow: which packets are judged together, and when all of them are there.
+//!
+//! Owns the times, by the one clock of the points. Reads no clock and no file. A packet belongs to the
+//! window in which it passed its first point. What is read reaches further, both ways, by the longest
+//! delay that is waited for: behind a window since its last packets are still under way, before it so
+//! that those of the window before are known as such.
+
+use std::ops::Range;
+
+use neph_capture::{Followed, Passage, Way};
+
+const SECOND: i64 = 1_000_000_000;
+/// Shorter ones are told sooner, and read each packet more often.
+const LENGTH: i64 = 2 * SECOND;
+/// What passed a point is in its capture after so long: longer than a recording lets packets wait.
+const SETTLED: i64 = SECOND / 2;
+
+/// The windows of a recording, one behind the other.
+#[derive(Debug)]
+pub(super) struct Windows {
+    longest: i64,
+    next: Range<i64>,
+}
+
+/// Times in nanoseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Packets that passed their first point then are judged.
+    pub(super) judged: Range<i64>,
+    /// Packets that passed any point then are looked at.
+    pub(super) read: Range<i64>,
+}
+
+/// A packet that passed a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crossed {
+    pub(super) segment: usize,
+    pub(super) way: Way,
+    /// When it passed its first point, in nanoseconds since 1970.
+    pub(super) set_out: i64,
+    /// How long it was in the segment, in nanoseconds.
+    pub(super) took: i64,
+}
+
+impl Windows {
+    /// The recording begins about `now`; packets that take longer than `longest` are not waited for.
+    pub(super) const fn begin(now: i64, longest: i64) -> Self {
+        Self {
+            longest,
+            next: i64::MIN..now.saturating_add(LENGTH),
+        }
+    }
+
+    /// The next window, if all of its packets are in the captures at `now`.
+    pub(super) fn next(&mut self, now: i64) -> Option<Window> {
+        let Range { start, end } = self.next;
+        let until = end.saturating_add(self.longest);
+        if now < until.saturating_add(SETTLED) {
+            return None;
+        }
+        self.next = end..end.saturating_add(LENGTH);
+        Some(Window {
+            judged: start..end,
+            read: start.saturating_sub(self.longest)..until,
+        })
+    }
+}
+
+impl Window {
+    /// Packets before this are not read again.
+    pub(super) const fn next_from(&self) -> i64 {
+        let longest = self.read.end.saturating_sub(self.judged.end);
+        self.judged.end.saturating_sub(longest)
+    }
+
+    /// Of what was followed, what belongs to this window, in the order of time.
+    pub(super) fn crossed(&self, followed: &Followed) -> Vec<Crossed> {
+        let mut all: Vec<Crossed> = followed
+            .passages()
+            .filter_map(|passage| Some((passage, passage.way?)))
+            .flat_map(|(passage, way)| crossed(passage, way, followed.segments()))
+            .filter(|crossed| self.judged.contains(&crossed.set_out))
+            .collect();
+        // As the whole captures are judged: by when they set out, then by what they took.
+        all.sort_by_key(|of| (of.set_out, of.took));
+        all
+    }
+}
+
+fn crossed(passage: Passage, way: Way, segments: usize) -> impl Iterator<Item = Crossed> {
+    let mut points = 0..=segments;
+    let first = match way {
+        Way::There => points.find_map(|point| passage.mark(point)),
+        Way::Back => points.rev().find_map(|point| passage.mark(point)),
+    };
+    (0..segments).filter_map(move |segment| {
+        let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        let took = match way {
+            Way::There => there.saturating_sub(here),
+            Way::Back => here.saturating_sub(there),
+        };
+        Some(Crossed {
+            segment,
+            way,
+            set_out: first?,
+            took,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_capture::Hops;
+    use neph_wire::dissect::{Link, dissect};
+
+    use super::*;
+
+    const MILLI: i64 = 1_000_000;
+
+    /// Packets of a point: when each passed, its number, and whether it goes there.
+    type Seen = [(i64, u16, bool)];
+
+    /// A datagram between hosts 1 and 2, as a capture has it.
+    fn datagram(number: u16, is_there: bool) -> Vec<u8> {
+        let (from, to) = if is_there { (1, 2) } else { (2, 1) };
+        let mut packet = vec![0x45, 0, 0, 28];
+        packet.extend(number.to_be_bytes());
+        packet.extend([0x40, 0, 64, 17, 0, 0, 10, 0, 0, from, 10, 0, 0, to]);
+        packet.extend([0, 9, 0, 9, 0, 8, 0, 0]);
+        packet
+    }
+
+    /// Of each packet its segment, way, and milliseconds: when it set out and what it took.
+    fn crossed(window: &Window, points: &[&Seen]) -> Vec<(usize, Way, i64, i64)> {
+        let mut hops = Hops::at(points.len());
+        for (point, packets) in points.iter().enumerate() {
+            for (at, number, is_there) in *packets {
+                if window.read.contains(&(at * MILLI)) {
+                    let bytes = datagram(*number, *is_there);
+                    let packet = dissect(Link::Ip, &bytes, 28).expect("a datagram");
+                    hops.see(point, at * MILLI, &packet);
+                }
+            }
+        }
+        let all = window.crossed(&hops.end_of_window());
+        let told = all.into_iter().map(|of| {
+            let (set_out, took) = (of.set_out / MILLI, of.took / MILLI);
+            (of.segment, of.way, set_out, took)
+        });
+        told.collect()
+    }
+
+    fn all(until: i64) -> Vec<Window> {
+        let mut windows = Windows::begin(10 * SECOND, SECOND);
+        std::iter::from_fn(|| windows.next(until)).collect()
+    }
+
+    #[test]
+    fn a_window_is_there_once_its_last_packets_may_have_come() {
+        assert!(all(13 * SECOND + SETTLED - 1).is_empty());
+        let windows = all(15 * SECOND + SETTLED);
+        let judged: Vec<_> = windows.iter().map(|window| window.judged.clone()).collect();
+        // Points are recorded a little before their windows begin.
+        assert_eq!(judged, [i64::MIN..12 * SECOND, 12 * SECOND..14 * SECOND]);
+        assert_eq!(windows[1].read, 11 * SECOND..15 * SECOND);
+        assert_eq!(windows[0].next_from(), windows[1].read.start);
+    }
+
+    #[test]
+    fn each_packet_is_judged_in_one_window_with_all_of_its_way() {
+        let there = [(11_500, 1, true), (11_900, 2, true), (12_100, 3, true)];
+        let middle = [(11_600, 1, true), (12_050, 2, true), (12_200, 3, true)];
+        let beyond = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
+        let points: [&Seen; 3] = [&there, &middle, &beyond];
+        let windows = all(15 * SECOND + SETTLED);
+        let first = crossed(&windows[0], &points);
+        assert_eq!(
+            first,
+            [
+                (0, Way::There, 11_500, 100),
+                (1, Way::There, 11_500, 100),
+                (0, Way::There, 11_900, 150),
+                (1, Way::There, 11_900, 850),
+            ]
+        );
+        let second = crossed(&windows[1], &points);
+        assert_eq!(
+            second,
+            [(0, Way::There, 12_100, 100), (1, Way::There, 12_100, 100),]
+        );
+    }
+
+    #[test]
+    fn who_comes_back_sets_out_at_the_last_point() {
+        let window = &all(13 * SECOND + SETTLED)[0];
+        let near = [(11_000, 1, true), (12_050, 2, false)];
+        let far = [(11_004, 1, true), (11_990, 2, false)];
+        assert_eq!(
+            crossed(window, &[&near, &far]),
+            [(0, Way::There, 11_000, 4), (0, Way::Back, 11_990, 60),]
+        );
+    }
+
+    #[test]
+    fn what_takes_longer_than_is_waited_for_is_left_out() {
+        let windows = all(15 * SECOND + SETTLED);
+        let near = [(11_000, 1, true), (11_900, 2, true)];
+        let far = [(11_004, 1, true), (13_100, 2, true)];
+        for (window, many) in windows.iter().zip([1, 0]) {
+            assert_eq!(crossed(window, &[&near, &far]).len(), many);
+        }
+    }
+}
