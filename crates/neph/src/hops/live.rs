@@ -59,9 +59,15 @@ fn run_until(
             "neph hops: ended before anything was told; the captures stay: {again}"
         )));
     };
-    let recording = recording::record(points, &args.live, (stop, &stays))?;
+    let mut recording = recording::record(points, &args.live, (stop, &stays))?;
     stays(&recording.points);
     let told = tell(args, &recording);
+    // What passed does not come again: with other options it may be told yet.
+    if matches!(told, Err(Failure::Usage(_) | Failure::Refused(_))) && !args.live.are_kept() {
+        recording.stay();
+        let again = again(args, &recording.points);
+        output::say(&format!("neph hops: the captures stay: {again}"));
+    }
     let is_alarmed = matches!(told, Ok(Outcome::Alarmed));
     if let Some(fault) = recording.fault {
         if is_alarmed {

@@ -236,6 +236,8 @@ fn summary(passages: &Passages) -> Value {
         })
         .collect();
     let clocks: Vec<Value> = passages.clocks.iter().map(clock).collect();
+    let segments = segment_names(&passages.names).into_iter().enumerate();
+    let unmet = segments.filter_map(|(at, name)| (!followed.is_met(at)).then_some(name));
     json!({
         "kind": "summary",
         "points": points,
@@ -245,6 +247,7 @@ fn summary(passages: &Passages) -> Value {
         "joined": followed.joined(),
         "end_unknown": Unknown::of(passages).json(),
         "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
+        "unmet": unmet.collect::<Vec<_>>(),
     })
 }
 
@@ -265,9 +268,16 @@ fn clock(offsets: &Offsets) -> Value {
 
 fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     let followed = &passages.followed;
-    for (pair, offsets) in passages.names.windows(2).zip(&passages.clocks) {
+    let pairs = passages.names.windows(2).zip(&passages.clocks);
+    for (segment, (pair, offsets)) in pairs.enumerate() {
         let (a, b) = (&pair[0], &pair[1]);
         match (offsets, offsets.best()) {
+            _ if !followed.is_met(segment) => {
+                writeln!(
+                    out,
+                    "No packet of {a} is in {b}: nothing is told of {a} - {b}."
+                )?;
+            }
             (Offsets::Same, _) => writeln!(out, "Clocks of {a} and {b}: one.")?,
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);

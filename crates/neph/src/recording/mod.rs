@@ -127,7 +127,14 @@ pub(crate) struct Recording {
     /// Why a point ended before its time; what it has until then is in its capture.
     pub(crate) fault: Option<Failure>,
     /// They are there as long as this is.
-    _folder: Folder,
+    folder: Folder,
+}
+
+impl Recording {
+    /// Nothing was told of the captures: they stay where they are.
+    pub(crate) const fn stay(&mut self) {
+        self.folder.stay();
+    }
 }
 
 /// Records these points until they have enough, the time is over or somebody asks for the end.
@@ -176,7 +183,7 @@ pub(crate) fn record(
     Ok(Recording {
         points: recorded,
         fault,
-        _folder: folder,
+        folder,
     })
 }
 

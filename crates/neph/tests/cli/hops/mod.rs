@@ -6,6 +6,7 @@ mod figures;
 mod interrupted;
 mod set_clocks;
 mod simulated;
+mod unmet;
 
 use std::collections::HashSet;
 
