@@ -251,6 +251,17 @@ impl Followed {
         self.flows.of[self.packets.get(number).flow as usize]
     }
 
+    /// Pairs of hosts.
+    pub(super) fn pairs(&self) -> usize {
+        self.flows.pairs()
+    }
+
+    /// The pair of hosts of a packet, and whether it goes from the lower address to the higher.
+    pub(super) fn between(&self, number: u32) -> (usize, bool) {
+        let (flow, pair) = self.flow(number);
+        (pair as usize, flow.is_upward())
+    }
+
     /// Packets that passed both points of a segment, as they passed the second.
     fn both(&self, segment: usize) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
         self.passed(segment, segment + 1)

@@ -132,6 +132,10 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
         ));
     }
     let followed = hops.end(one_clock);
+    let order = followed.order_of_points(one_clock);
+    if let Some(order) = &order {
+        output::say(&misplaced(&names, order));
+    }
     let clocks = clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
         // What has nothing in common so far may have had, later.
         Failure::Usage(_) if is_cut => Failure::Interrupted(
@@ -140,6 +144,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop) -> Result<Outcome, Failur
         failure => failure,
     })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
+    passages.order = order;
     let alarms = rules.judge(&passages);
     let is_measured = telling::tell(args, &passages, &alarms)?;
     figure::write(&passages, args.figure.as_deref())?;
@@ -183,6 +188,16 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
         return Ok(place + 1);
     }
     Ok(points.len())
+}
+
+/// What is to be said of points in another order than packets pass them.
+fn misplaced(names: &[String], order: &[usize]) -> String {
+    let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
+    format!(
+        "neph hops: packets pass these points in the order {}, or from its other end: give them so; \
+         what is told here is of no use",
+        order.join(", ")
+    )
 }
 
 /// A translator's rule, and the point that is behind it.

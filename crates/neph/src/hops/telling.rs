@@ -248,6 +248,9 @@ fn summary(passages: &Passages) -> Value {
         "end_unknown": Unknown::of(passages).json(),
         "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
         "unmet": unmet.collect::<Vec<_>>(),
+        "order": passages.order.as_ref().map(|order| {
+            order.iter().map(|point| passages.names[*point].as_str()).collect::<Vec<_>>()
+        }),
     })
 }
 

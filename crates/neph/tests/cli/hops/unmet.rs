@@ -47,3 +47,36 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert!(!ran.out.contains("nothing is told of"), "{}", ran.out);
 }
+
+#[test]
+fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
+    let place = Place::empty();
+    let path = Path {
+        points: 4,
+        ..Path::PLAIN
+    };
+    for (is_one, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
+        let shows = |point, at| if is_one { at } else { shows(4)(point, at) };
+        let (files, _) = Simulated::of(path, 100, 7).write(&place, shows);
+        let told = |order: &[usize]| {
+            let files: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
+            let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
+            let told = ran.err.split_once("pass these points in the order ");
+            let order = told.and_then(|(_, told)| told.split_once(", or from its other end"));
+            order.map(|(order, _)| order.to_owned())
+        };
+        assert_eq!(told(&[0, 1, 2, 3]), None);
+        assert_eq!(told(&[3, 2, 1, 0]), None, "as seen from the other end");
+        assert_eq!(told(&[0, 3]), None);
+        assert_eq!(told(&[0, 2, 1, 3]).as_deref(), Some("p0, p1, p2, p3"));
+        assert_eq!(told(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
+        assert_eq!(told(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
+    }
+    let (files, _) = Simulated::of(path, 100, 7).write(&place, shows(4));
+    let order = [files[0].clone(), files[3].clone(), files[1].clone()];
+    let ran = run(&order, &["--format", "ndjson"]);
+    let summary = ran.out.lines().last().expect("a summary");
+    let summary: Value = serde_json::from_str(summary).expect("JSON");
+    assert_eq!(summary["order"], serde_json::json!(["p0", "p1", "p3"]));
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+}
