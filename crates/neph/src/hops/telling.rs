@@ -1,6 +1,7 @@
 //! What is written: tables for people, lines for programs.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
 use neph_capture::Way;
 use neph_model::{OneWay, Span};
@@ -211,8 +212,8 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         "since_ns": row.since.map(Span::nanos),
         "way": way_word(row.way),
         "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
-        "source": passage.flow.source.to_string(),
-        "destination": passage.flow.destination.to_string(),
+        "source": place(passage.flow.source),
+        "destination": place(passage.flow.destination),
         "marks_unix_ns": points.map(|point| passage.mark(point)).collect::<Vec<_>>(),
         "segments": row.delays.iter().map(delay).collect::<Vec<_>>(),
         "round_trip_ns": row.round_trip.map(Span::nanos),
@@ -220,6 +221,14 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         "reordered_in": reordered,
         "spread_ns": spread.iter().any(Option::is_some).then_some(spread),
     })
+}
+
+/// An address, with a port where its protocol has them.
+fn place(of: SocketAddr) -> String {
+    match of.port() {
+        0 => of.ip().to_string(),
+        _ => of.to_string(),
+    }
 }
 
 fn summary(passages: &Passages) -> Value {
