@@ -201,6 +201,7 @@ impl Told for Watching {
     }
 
     fn answered(&mut self, of: &Between, half: Half, trip: Span) {
+        self.telling.answered(of, half, trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(of, half, trip);
         }
@@ -220,6 +221,10 @@ impl Listener for Watching {
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
         self.telling.event(of, at, side, event);
+    }
+
+    fn backwards(&mut self) {
+        self.telling.backwards();
     }
 
     fn ended(&mut self, flow: &Flow) {
