@@ -264,15 +264,14 @@ fn clocks(
 
 /// Why no packet is at both points of a segment, as far as can be seen, and what to try.
 fn unmet((name, other): (&Path, &Path), met: &Met) -> String {
-    match refuse_cut([(name, &met.here), (other, &met.there)]) {
-        Err(Failure::Usage(cut)) => cut,
-        _ => {
-            let (name, other) = (name.display(), other.display());
-            format!(
-                "no packet of {name} is in {other}; capture the same traffic at both, at the same time; \
-                 behind a translator give its rule (--nat '{name}:OUTER=INNER', if {name} sees OUTER \
-                 what the others call INNER)"
-            )
-        }
+    let cut = refuse_cut([(name, &met.here), (other, &met.there)]);
+    if let Err(Failure::Usage(cut)) = cut {
+        return cut;
     }
+    let (name, other) = (name.display(), other.display());
+    format!(
+        "no packet of {name} is in {other}; capture the same traffic at both, at the same time; behind a \
+         translator give its rule (--nat '{name}:OUTER=INNER', if {name} sees OUTER what the others call \
+         INNER)"
+    )
 }
