@@ -238,6 +238,9 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
             due = due.max(now).saturating_add(args.every.nanos());
         }
         intake.answer(ears.seen());
+        for interface in ears.fallen() {
+            intake.fallen(&interface);
+        }
         if ears.has_all() {
             courtesy.caught_up();
         }
