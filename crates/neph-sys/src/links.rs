@@ -33,6 +33,8 @@ pub struct Links {
     socket: OwnedFd,
     /// Names by number.
     up: BTreeMap<u32, String>,
+    /// For a datagram.
+    room: Vec<u8>,
 }
 
 /// What the kernel says of an interface.
@@ -57,19 +59,11 @@ impl Links {
         }
         // SAFETY: the socket was just made, and nobody else has it.
         let socket = unsafe { OwnedFd::from_raw_fd(number) };
-        // SAFETY: sockaddr_nl is plain C data for which all zeros is valid.
-        let mut address: libc::sockaddr_nl = unsafe { zeroed() };
-        address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).expect("16 fits");
-        address.nl_groups = ALL_LINKS;
-        let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).expect("12 fits");
-        // SAFETY: the address lives until the call returns, and `length` is its size.
-        let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) };
-        if bound != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        bind(&socket)?;
         let mut links = Self {
             socket,
             up: BTreeMap::new(),
+            room: vec![0; ROOM],
         };
         links.ask()?;
         links.fallen();
@@ -101,7 +95,7 @@ impl Links {
     /// Names of interfaces that were up and went down or away since the last question. Never waits.
     pub fn fallen(&mut self) -> Vec<String> {
         let mut fallen = Vec::new();
-        let mut room = [0; ROOM];
+        let mut room = std::mem::take(&mut self.room);
         while let Some(length) = self.receive(&mut room) {
             for told in links(&room[..length]) {
                 match told.up {
@@ -110,6 +104,7 @@ impl Links {
                 }
             }
         }
+        self.room = room;
         fallen
     }
 
@@ -136,6 +131,20 @@ impl Links {
                 return None;
             }
         }
+    }
+}
+
+/// Hears of all interfaces.
+fn bind(socket: &OwnedFd) -> io::Result<()> {
+    // SAFETY: sockaddr_nl is plain C data for which all zeros is valid.
+    let mut address: libc::sockaddr_nl = unsafe { zeroed() };
+    address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).expect("16 fits");
+    address.nl_groups = ALL_LINKS;
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).expect("12 fits");
+    // SAFETY: the address lives until the call returns, and `length` is its size.
+    match unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
