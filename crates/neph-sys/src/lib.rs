@@ -10,6 +10,7 @@ pub mod epoll;
 pub mod fifo;
 pub mod files;
 pub mod icmp_error;
+pub mod links;
 pub mod netns;
 pub mod offload;
 pub mod place;

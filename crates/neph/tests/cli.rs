@@ -45,6 +45,8 @@ mod planned_fleets;
 mod predictions;
 #[path = "cli/reads.rs"]
 mod reads;
+#[path = "cli/reads_odd_times.rs"]
+mod reads_odd_times;
 #[path = "cli/reads_silent.rs"]
 mod reads_silent;
 #[path = "cli/records.rs"]

@@ -12,6 +12,8 @@ pub struct Counted {
     pub(super) packets: u64,
     pub(super) asked: u64,
     pub(super) answered: u64,
+    /// Answers stamped before their questions.
+    pub(super) backwards: u64,
     /// Of each half: of the client's there are some for QUIC alone.
     trips: Sketches,
     sums: [Sums; 2],
@@ -48,6 +50,7 @@ impl Counted {
         self.packets += other.packets;
         self.asked += other.asked;
         self.answered += other.answered;
+        self.backwards += other.backwards;
         self.trips.merge(&other.trips);
         for (all, sums) in self.sums.iter_mut().zip(&other.sums) {
             all.n += sums.n;
@@ -78,6 +81,11 @@ impl Counted {
     /// Questions that were answered; 0 of QUIC.
     pub const fn answered(&self) -> u64 {
         self.answered
+    }
+
+    /// Answers that are stamped before what was asked: they have no round trip. 0 of QUIC.
+    pub const fn backwards(&self) -> u64 {
+        self.backwards
     }
 
     /// Round trips between the point of capture and the end behind `half`, its time to answer

@@ -87,6 +87,7 @@ impl Pair {
         let (_, since) = place.and_then(|place| self.waiting.remove(place))?;
         self.counted.answered += 1;
         let nanos = at.unix_nanos().saturating_sub(since?.unix_nanos());
+        self.counted.backwards += u64::from(nanos < 0);
         (nanos >= 0).then_some(Span::from_nanos(nanos))
     }
 

@@ -260,4 +260,8 @@ impl<L: Listener> Sink for Counting<'_, L> {
         self.sent[side as usize].event(event);
         self.listener.event(self.name, at, side, event);
     }
+
+    fn backwards(&mut self) {
+        self.listener.backwards();
+    }
 }

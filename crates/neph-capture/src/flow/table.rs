@@ -60,6 +60,8 @@ pub trait Listener {
     fn sample(&mut self, _of: &Name, _sample: &Sample) {}
     /// Something else than the next segment, sent by `side`.
     fn event(&mut self, _of: &Name, _at: Wall, _side: Side, _event: Event) {}
+    /// A segment is stamped before what it answers: it has no round trip.
+    fn backwards(&mut self) {}
     /// A flow is over, or given up for others.
     fn ended(&mut self, _flow: &Flow) {}
 }

@@ -195,6 +195,11 @@ impl Followed {
             .sum()
     }
 
+    /// Whether any packet at all passed both points of a segment.
+    pub fn is_met(&self, segment: usize) -> bool {
+        self.crosses[segment].contains(&true)
+    }
+
     /// Whether any packet between the same two hosts passed both points of a segment.
     pub fn crosses(&self, passage: &Passage, segment: usize) -> bool {
         let flow = self.packets.get(passage.number).flow;
@@ -274,11 +279,31 @@ impl Followed {
         self.flows.of[self.packets.get(number).flow as usize]
     }
 
+    /// Pairs of hosts.
+    pub(super) fn pairs(&self) -> usize {
+        self.flows.pairs()
+    }
+
+    /// The pair of hosts of a packet, and whether it goes from the lower address to the higher.
+    pub(super) fn between(&self, number: u32) -> (usize, bool) {
+        let (flow, pair) = self.flow(number);
+        (pair as usize, flow.is_upward())
+    }
+
     /// Packets that passed both points of a segment, as they passed the second.
     fn both(&self, segment: usize) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
-        self.order(segment + 1).filter_map(move |number| {
-            let here = self.packets.mark(number, segment)?;
-            let there = self.packets.mark(number, segment + 1)?;
+        self.passed(segment, segment + 1)
+    }
+
+    /// Packets that passed two points, as they passed the second.
+    pub(super) fn passed(
+        &self,
+        first: usize,
+        second: usize,
+    ) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
+        self.order(second).filter_map(move |number| {
+            let here = self.packets.mark(number, first)?;
+            let there = self.packets.mark(number, second)?;
             Some((number, here, there))
         })
     }

@@ -7,6 +7,7 @@
 //! Memory: for each packet 28 bytes and 8 for each point, 4 for each of its marks, and 24 to 48 until
 //! all captures are read; a flow takes 160.
 
+mod along;
 mod copies;
 mod datagrams;
 mod followed;

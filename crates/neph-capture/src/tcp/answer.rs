@@ -52,9 +52,12 @@ fn tell(
     let echoed = segment
         .stamps
         .and_then(|(_, echo)| receiver.waiting.echoed(ack, echo));
+    let mut is_backwards = false;
     let mut sample = |method, found: Option<Awaiting>| {
         let found = found?;
-        let nanos = elapsed(found.at, at)?;
+        let nanos = elapsed(found.at, at);
+        is_backwards |= nanos.is_none();
+        let nanos = nanos?;
         let floor = receiver.floor.get();
         let answer = answered.answer(found.is_syn(), nanos, floor);
         if answer.speaks_of_path() {
@@ -72,10 +75,14 @@ fn tell(
     let matched = sample(Method::Acknowledgement, matched);
     let echoed = sample(Method::Echo, echoed);
     sink.samples(matched, echoed);
+    if is_backwards {
+        sink.backwards();
+    }
     receiver.waiting.tidy();
 }
 
-/// Nanoseconds; none where the capturing machine's clock was set back in between.
+/// Nanoseconds; none where the capturing machine's clock was set back in between, or packets stand out
+/// of their order.
 fn elapsed(from: Wall, to: Wall) -> Option<i64> {
     let nanos = to.unix_nanos().saturating_sub(from.unix_nanos());
     (nanos >= 0).then_some(nanos)

@@ -65,6 +65,8 @@ pub trait Sink {
     }
     /// Something else than the next segment, sent by `side`.
     fn event(&mut self, at: Wall, side: Side, event: Event);
+    /// A segment is stamped before what it answers: it has no round trip.
+    fn backwards(&mut self) {}
 }
 
 /// A connection.

@@ -11,6 +11,7 @@ mod tests;
 
 use std::io;
 use std::marker::PhantomData;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -130,6 +131,9 @@ impl Gauge {
 }
 
 impl BlockRing {
+    /// So many blocks of [`BLOCK_BYTES`] a ring has; less is made more, and more less.
+    pub const BLOCKS: RangeInclusive<usize> = 2..=1024;
+
     /// Opens a ring on `interface` of the calling thread's network namespace. Both what arrives and
     /// what the host sends is seen; on loopback, where a packet is both, once.
     ///
@@ -169,7 +173,9 @@ impl BlockRing {
         taking: &Taking<'_>,
     ) -> Result<Self, &'static str> {
         attach(&socket, taking.filter).map_err(|()| "attach a filter")?;
-        let blocks = taking.blocks.clamp(2, 1024);
+        let blocks = taking
+            .blocks
+            .clamp(*Self::BLOCKS.start(), *Self::BLOCKS.end());
         ask_for_blocks(&socket, blocks, taking.wake).map_err(|()| "make a receive ring")?;
         let (memory, _) = map(&socket, blocks * BLOCK_BYTES).ok_or("map a receive ring")?;
         // From here on dropping `ring` unmaps.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing, StopFlag};
-use neph_model::{Campaign, CampaignId, CampaignStatus, Order, Span, Wall};
+use neph_model::{Campaign, CampaignId, CampaignStatus, ExperimentStatus, Order, Span, Wall};
 use neph_probe::Stop;
 use neph_store::Store;
 
@@ -13,6 +13,7 @@ use super::alarming::{self, Alarming};
 use super::watch::Watch;
 use super::{Read, read, scenes, stage, understand_kept, unfinished};
 use crate::alarm::webhook::{self, Url};
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{diagnose, interrupt, output, report, version};
@@ -143,12 +144,29 @@ pub(crate) fn carry_out(
         }
     };
     let ended = conducted.and_then(|(campaign, standing)| {
+        if !settings.quiet {
+            output::say(&stands(store.as_ref(), &campaign)?);
+        }
         tell(read, store.as_ref(), &campaign, settings)?;
         outcome(read, store.as_ref(), (&campaign, standing), &stop)
     });
     // Last: who does not hear must not keep the report back.
     watch.finish();
     ended
+}
+
+/// How a campaign stands, and how many of its experiments are flagged.
+fn stands(store: &dyn Store, campaign: &Campaign) -> Result<String, Failure> {
+    let mut all = store.experiments(campaign.id).map_err(Failure::refused)?;
+    all.retain(|one| one.status == ExperimentStatus::Complete);
+    let experiments = counted(all.len() as u64, "experiment");
+    let flagged = all.iter().filter(|one| !one.warnings.is_empty()).count();
+    let flagged = match flagged {
+        0 => "none flagged".to_owned(),
+        some => format!("{some} flagged; neph list {} says for what", campaign.id),
+    };
+    let status = campaign.status.name();
+    Ok(format!("campaign {status}: {experiments}, {flagged}"))
 }
 
 fn tell(

@@ -148,7 +148,8 @@ impl Observer for Watch {
                 let end = ended(experiment, figures) + &flags;
                 self.line(&format!("[{}] block {block} {label}: {end}", self.standing));
             }
-            News::Ended { status, .. } => self.line(&format!("campaign {}", status.name())),
+            // What is said of it takes the store.
+            News::Ended { .. } => self.live(""),
             _ => self.alarm(news),
         }
     }

@@ -10,6 +10,9 @@ const MOMENTS: i64 = 2_000;
 /// Moments of a course that are drawn, beside those around steps.
 const DRAWN: i64 = 300;
 
+/// So many steps one way may be no steps, but a clock that runs at another rate.
+const STEPS: usize = 3;
+
 /// The peer's clock against ours from the first limit to the last.
 #[derive(Debug, Clone)]
 pub(super) struct Course {
@@ -24,6 +27,9 @@ pub(super) struct Course {
     pub(super) steps: Vec<ClockStep>,
     /// Since the last step.
     pub(super) drift: Option<Drift>,
+    /// How fast they parted from beginning to end, as a fraction, where no clock drifts so and steps one
+    /// way make it up.
+    pub(super) parted: Option<f64>,
     /// The least and the largest rate over long stretches, as fractions, where there are several.
     pub(super) rates: Option<(f64, f64)>,
 }
@@ -67,11 +73,13 @@ impl Course {
         drawn.sort_unstable();
         drawn.dedup();
         let since = steps.last().map_or(from, |step| step.before);
+        let drawn: Vec<ClockFit> = drawn.into_iter().filter_map(at).collect();
         Ok(Self {
             from,
             until,
             fits,
-            drawn: drawn.into_iter().filter_map(at).collect(),
+            parted: parted(&drawn, &steps, nature),
+            drawn,
             drift: drift(at, (since, until), nature),
             rates: rates(at, (since, until), nature),
             steps,
@@ -107,6 +115,18 @@ fn drift(
         rate: moved / time,
         bound: doubt / time,
     })
+}
+
+/// Several steps one way, and from the first moment to the last more than a drift can be.
+fn parted(drawn: &[ClockFit], steps: &[ClockStep], nature: ClockNature) -> Option<f64> {
+    let is_one_way = steps.iter().all(|step| step.by > 0) || steps.iter().all(|step| step.by < 0);
+    let (first, last) = drawn.first().zip(drawn.last())?;
+    if steps.len() < STEPS || !is_one_way || last.at <= first.at {
+        return None;
+    }
+    let moved = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
+    let rate = moved / Span::from_nanos(last.at - first.at).secs_f64();
+    (rate.abs() > nature.steepest).then_some(rate)
 }
 
 /// The extremes of the rate at moments a horizon apart; `None` of fewer than two such.

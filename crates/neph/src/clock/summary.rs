@@ -12,6 +12,9 @@ use super::telling::Row;
 use super::words;
 use crate::counted::counted;
 
+/// A bound of this share of what clocks differ by at most says nothing of the drift.
+const UNKNOWN: f64 = 0.9;
+
 /// Everything that came of it.
 #[derive(Debug)]
 pub(super) struct Summary {
@@ -141,7 +144,9 @@ impl Summary {
         value["kind"] = "summary".into();
         value["of"] = self.of.clone().into();
         value["lost"] = self.lost.into();
-        value["drift"] = self.course.drift.map_or(
+        value["parted_ppm"] = self.course.parted.map(|rate| rate * 1e6).into();
+        let drift = self.course.drift.filter(|_| self.course.parted.is_none());
+        value["drift"] = drift.map_or(
             Value::Null,
             |drift| json!({ "ppm": drift.rate * 1e6, "bound_ppm": drift.bound * 1e6 }),
         );
@@ -214,12 +219,30 @@ impl Summary {
         if let Some(wall) = self.row.wall {
             writeln!(out, "wall clocks now   {}", told(wall))?;
             if self.clocks == Clocks::Raw {
-                writeln!(out, "raw clocks now    {}", told(fit))?;
+                writeln!(out, "raw clocks        {}", told(fit))?;
             }
         } else {
             writeln!(out, "clocks at the end {}", told(fit))?;
         }
-        if let Some(drift) = self.course.drift {
+        let most = words::ppm(self.nature.steepest);
+        if let Some(parted) = self.course.parted {
+            writeln!(
+                out,
+                "drift             none that a clock has: {:+.0} ppm in all, told as steps, and clocks differ by {most} ppm at most; \
+                 a machine stood still or was set again and again, or a capture's times were changed (a replay, editcap -t)",
+                parted * 1e6
+            )?;
+        } else if let Some(drift) = self
+            .course
+            .drift
+            .filter(|drift| drift.bound >= UNKNOWN * self.nature.steepest)
+        {
+            writeln!(
+                out,
+                "drift             not known after so little: within ±{:.0} ppm, and clocks differ by {most} ppm at most",
+                (drift.rate.abs() + drift.bound) * 1e6
+            )?;
+        } else if let Some(drift) = self.course.drift {
             let drift = words::rate(drift.rate, drift.bound);
             let of = match self.clocks {
                 Clocks::Raw => " (of the raw clocks)",

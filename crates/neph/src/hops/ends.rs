@@ -26,6 +26,8 @@ struct Kind {
     protocol: &'static str,
     way: Way,
     packets: u64,
+    /// Whether it showed some of other hosts: it left out no kind as a whole.
+    has_others: bool,
 }
 
 impl Unknown {
@@ -33,7 +35,12 @@ impl Unknown {
         let mut all = Self::default();
         let ways = [Way::There, Way::Back];
         let mut kinds = vec![[[0_u64; PROTOCOLS.len()]; 2]; passages.names.len()];
+        let mut shown = vec![[[false; PROTOCOLS.len()]; 2]; passages.names.len()];
         for row in passages.rows() {
+            let kind = protocol(row.passage.flow.protocol);
+            for (point, shown) in shown.iter_mut().enumerate() {
+                shown[row.way as usize][kind] |= row.passage.mark(point).is_some();
+            }
             let End::Unknown(doubt) = row.end else {
                 continue;
             };
@@ -41,24 +48,25 @@ impl Unknown {
                 Doubt::NeverPassed => all.never_passed += 1,
                 Doubt::NotOfKind(point) => {
                     all.never_passed += 1;
-                    kinds[point][row.way as usize][protocol(row.passage.flow.protocol)] += 1;
+                    kinds[point][row.way as usize][kind] += 1;
                 }
                 Doubt::NotCaptured => all.not_captured += 1,
                 Doubt::Clocks => all.clocks += 1,
             }
         }
-        for (point, of) in passages.names.iter().zip(kinds) {
+        for ((point, of), shown) in passages.names.iter().zip(kinds).zip(shown) {
             for way in ways {
                 let counts = PROTOCOLS.iter().zip(of[way as usize]);
+                let counts = counts.zip(shown[way as usize]);
+                let counts = counts.filter(|((_, packets), _)| *packets > 0);
                 all.kinds
-                    .extend(counts.filter(|(_, packets)| *packets > 0).map(
-                        |(protocol, packets)| Kind {
-                            point: point.clone(),
-                            protocol,
-                            way,
-                            packets,
-                        },
-                    ));
+                    .extend(counts.map(|((protocol, packets), has_others)| Kind {
+                        point: point.clone(),
+                        protocol,
+                        way,
+                        packets,
+                        has_others,
+                    }));
             }
         }
         all
@@ -71,6 +79,7 @@ impl Unknown {
                 "protocol": kind.protocol,
                 "way": way_word(kind.way),
                 "packets": kind.packets,
+                "others_passed": kind.has_others,
             })
         });
         json!({
@@ -93,12 +102,17 @@ impl Unknown {
                 point,
                 protocol,
                 way,
+                has_others,
                 ..
             } = kind;
             let way = way_word(*way);
+            let cause = if *has_others {
+                "though others' did: all of them may have been lost before it"
+            } else {
+                "whose capture may have been filtered, or all of them lost before it"
+            };
             let why = format!(
-                "of {protocol} {way} not seen again, and none of their hosts' ever passed {point}, \
-                 whose capture may have been filtered"
+                "of {protocol} {way} not seen again, and none of their hosts' ever passed {point}, {cause}"
             );
             (kind.packets, why)
         }));

@@ -1,5 +1,7 @@
 //! Passages as figures: what neph-report draws of them, and the folder that it goes to.
 
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::path::Path;
 
 use neph_capture::Way;
@@ -17,18 +19,40 @@ const KINDS: [HopsProtocol; PROTOCOLS.len()] = [
     HopsProtocol::Other,
 ];
 
-/// Refuses a place that is no folder, before anything is read.
+/// Refuses a place that is no folder, cannot be one or cannot be written to, before anything is read.
+/// Leaves nothing there.
 ///
 /// # Errors
-/// Something else is there.
+/// One of these.
 pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
-    match folder {
-        Some(folder) if folder.exists() && !folder.is_dir() => Err(Failure::usage(format!(
-            "--figure {}: a folder is needed, and this is none",
-            folder.display()
-        ))),
-        _ => Ok(()),
+    let Some(folder) = folder else { return Ok(()) };
+    let refused = |why: String| Failure::Usage(format!("--figure {}: {why}", folder.display()));
+    if folder.exists() && !folder.is_dir() {
+        return Err(refused("a folder is needed, and this is none".to_owned()));
     }
+    let ending = folder.extension().and_then(OsStr::to_str);
+    if !folder.exists() && matches!(ending, Some("svg" | "png" | "pdf")) {
+        return Err(refused(
+            "several figures are drawn, and a folder is needed; leave the file's name away"
+                .to_owned(),
+        ));
+    }
+    let ancestors = folder.ancestors();
+    let absent: Vec<&Path> = ancestors.take_while(|place| !place.exists()).collect();
+    let tried = fs::create_dir_all(folder).and_then(|()| {
+        let name = folder.join(format!(".neph-{}", std::process::id()));
+        File::create_new(&name)?;
+        fs::remove_file(name)
+    });
+    for made in absent {
+        // What was not made, or is no more empty, stays.
+        let _ = fs::remove_dir(made);
+    }
+    tried.map_err(|error| {
+        refused(format!(
+            "no figures can be written there: {error}; name another folder"
+        ))
+    })
 }
 
 /// Draws them all and writes them where it was asked for.

@@ -66,9 +66,15 @@ fn run_until(
     };
     let recorded = recording::record(points, &args.live, (stop, &begins));
     let mut told = judging.end();
-    let recording = recorded?;
+    let mut recording = recorded?;
     stays(&recording.points);
     let outcome = tell(args, &recording, &mut told);
+    // What passed does not come again: with other options it may be told yet.
+    if matches!(outcome, Err(Failure::Usage(_) | Failure::Refused(_))) && !args.live.are_kept() {
+        recording.stay();
+        let again = again(args, &recording.points);
+        output::say(&format!("neph hops: the captures stay: {again}"));
+    }
     let is_alarmed = told.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
     told.finish();
     let outcome = recording.fault.map_or(outcome, Err);

@@ -19,7 +19,7 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Followed, Hops, Mapping, Twice};
+use neph_capture::{Followed, Hops, Mapping, Met, Twice};
 use neph_model::Wall;
 use neph_probe::Stop;
 use neph_stats::ClockNature;
@@ -146,6 +146,10 @@ fn analyse(
         ));
     }
     let followed = hops.end(one_clock);
+    let order = followed.order_of_points(one_clock);
+    if let Some(order) = &order {
+        output::say(&misplaced(&names, order));
+    }
     let clocks = clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
         // What has nothing in common so far may have had, later.
         Failure::Usage(_) if is_cut => Failure::Interrupted(
@@ -153,7 +157,8 @@ fn analyse(
         ),
         failure => failure,
     })?;
-    let passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
+    let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
+    passages.order = order;
     let alarms = Alarms::of(rules.judge(&passages), told);
     let is_measured = telling::tell(args, &passages, &alarms)?;
     figure::write(&passages, args.figure.as_deref())?;
@@ -199,6 +204,16 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
     Ok(points.len())
 }
 
+/// What is to be said of points in another order than packets pass them.
+fn misplaced(names: &[String], order: &[usize]) -> String {
+    let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
+    format!(
+        "neph hops: packets pass these points in the order {}, or from its other end: give them so; \
+         what is told here is of no use",
+        order.join(", ")
+    )
+}
+
 /// A translator's rule, and the point that is behind it.
 fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
@@ -218,7 +233,11 @@ fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     Ok((place, mapping))
 }
 
-/// Of each segment the later point's clock against the earlier one's.
+/// Of each segment the later point's clock against the earlier one's. A segment that no packet passed
+/// is told as such, and leaves the others as they are.
+///
+/// # Errors
+/// No packet passed any segment, or a clock that cannot be compared.
 fn clocks(
     args: &Args,
     points: &[Point],
@@ -228,20 +247,23 @@ fn clocks(
         wander: args.wander.map_or(WANDER, |ppm| ppm * 1e-6),
         ..ClockNature::default()
     };
+    let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let mut clocks = Vec::new();
     for (segment, is_one) in one_clock.iter().enumerate() {
         let met = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
-        if met.crossings.is_empty() && met.one_way == 0 {
-            refuse_cut([(paths.0, &met.here), (paths.1, &met.there)])?;
-            return Err(Failure::usage(format!(
-                "no packet of {name} is in {other}; capture the same traffic at both, at the same time; \
-                 behind a translator give its rule (--nat)"
-            )));
+        if !followed.is_met(segment) {
+            let why = unmet(paths, &met);
+            if !is_any_met {
+                return Err(Failure::Usage(why));
+            }
+            output::say(&format!("neph hops: {name} - {other} is not told: {why}"));
         }
         clocks.push(if *is_one {
             Offsets::Same
+        } else if !followed.is_met(segment) {
+            Offsets::Unknown
         } else if met.here.fell > DISORDER {
             return Err(Failure::usage(format!(
                 "the clock of {name} was set back while it captured; cut its file there (editcap -A)"
@@ -252,4 +274,18 @@ fn clocks(
         });
     }
     Ok(clocks)
+}
+
+/// Why no packet is at both points of a segment, as far as can be seen, and what to try.
+fn unmet((name, other): (&Path, &Path), met: &Met) -> String {
+    let cut = refuse_cut([(name, &met.here), (other, &met.there)]);
+    if let Err(Failure::Usage(cut)) = cut {
+        return cut;
+    }
+    let (name, other) = (name.display(), other.display());
+    format!(
+        "no packet of {name} is in {other}; capture the same traffic at both, at the same time; behind a \
+         translator give its rule (--nat '{name}:OUTER=INNER', if {name} sees OUTER what the others call \
+         INNER)"
+    )
 }

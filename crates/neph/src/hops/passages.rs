@@ -19,6 +19,8 @@ pub(crate) struct Passages {
     /// Of each segment.
     pub(crate) clocks: Vec<Offsets>,
     pub(crate) trips: Vec<Trip>,
+    /// In which order packets pass the points, where it is another one than that of `names`.
+    pub(crate) order: Option<Vec<usize>>,
     /// By the number of the packet that went there.
     round_trips: HashMap<u32, i64>,
     /// When the first point saw its first packet, by its clock.
@@ -84,6 +86,7 @@ impl Passages {
             followed,
             clocks,
             trips,
+            order: None,
             round_trips,
             began,
         };

@@ -1,6 +1,7 @@
 //! What is written: tables for people, lines for programs.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 
 use neph_capture::Way;
 use neph_model::{OneWay, Span};
@@ -211,8 +212,8 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         "since_ns": row.since.map(Span::nanos),
         "way": way_word(row.way),
         "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
-        "source": passage.flow.source.to_string(),
-        "destination": passage.flow.destination.to_string(),
+        "source": place(passage.flow.source),
+        "destination": place(passage.flow.destination),
         "marks_unix_ns": points.map(|point| passage.mark(point)).collect::<Vec<_>>(),
         "segments": row.delays.iter().map(delay).collect::<Vec<_>>(),
         "round_trip_ns": row.round_trip.map(Span::nanos),
@@ -220,6 +221,14 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         "reordered_in": reordered,
         "spread_ns": spread.iter().any(Option::is_some).then_some(spread),
     })
+}
+
+/// An address, with a port where its protocol has them.
+fn place(of: SocketAddr) -> String {
+    match of.port() {
+        0 => of.ip().to_string(),
+        _ => of.to_string(),
+    }
 }
 
 fn summary(passages: &Passages) -> Value {
@@ -236,6 +245,8 @@ fn summary(passages: &Passages) -> Value {
         })
         .collect();
     let clocks: Vec<Value> = passages.clocks.iter().map(clock).collect();
+    let segments = segment_names(&passages.names).into_iter().enumerate();
+    let unmet = segments.filter_map(|(at, name)| (!followed.is_met(at)).then_some(name));
     json!({
         "kind": "summary",
         "points": points,
@@ -245,6 +256,10 @@ fn summary(passages: &Passages) -> Value {
         "joined": followed.joined(),
         "end_unknown": Unknown::of(passages).json(),
         "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
+        "unmet": unmet.collect::<Vec<_>>(),
+        "order": passages.order.as_ref().map(|order| {
+            order.iter().map(|point| passages.names[*point].as_str()).collect::<Vec<_>>()
+        }),
     })
 }
 
@@ -265,9 +280,16 @@ fn clock(offsets: &Offsets) -> Value {
 
 fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     let followed = &passages.followed;
-    for (pair, offsets) in passages.names.windows(2).zip(&passages.clocks) {
+    let pairs = passages.names.windows(2).zip(&passages.clocks);
+    for (segment, (pair, offsets)) in pairs.enumerate() {
         let (a, b) = (&pair[0], &pair[1]);
         match (offsets, offsets.best()) {
+            _ if !followed.is_met(segment) => {
+                writeln!(
+                    out,
+                    "No packet of {a} is in {b}: nothing is told of {a} - {b}."
+                )?;
+            }
             (Offsets::Same, _) => writeln!(out, "Clocks of {a} and {b}: one.")?,
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);

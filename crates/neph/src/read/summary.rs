@@ -84,9 +84,19 @@ pub(super) struct Summary {
     exchanged: u64,
     /// Connections of QUIC whose spin bit did not tell a round trip.
     without_spin: u64,
+    /// Answers stamped before what they answer.
+    pub(super) backwards: u64,
+    /// Round trips of no time.
+    of_no_time: u64,
 }
 
 impl Summary {
+    /// A round trip, by whatever method.
+    #[inline]
+    pub(super) fn trip(&mut self, trip: Span) {
+        self.of_no_time += u64::from(trip == Span::ZERO);
+    }
+
     pub(super) fn add(&mut self, flow: &Flow) {
         self.flows += 1;
         for side in [Side::Client, Side::Server] {
@@ -111,6 +121,7 @@ impl Summary {
         self.exchanges += 1;
         let all = pair.counted();
         self.exchanged += all.packets();
+        self.backwards += all.backwards();
         let is_quic = pair.between().question == Question::Quic;
         self.without_spin += u64::from(is_quic && all.trips(Half::Server).is_none());
     }
@@ -160,6 +171,7 @@ impl Summary {
                 "{without} of QUIC had no spin bit that turns with the round trip."
             )?;
         }
+        self.write_odd_times(out)?;
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         if crowded_out > 0 {
             let crowded_out = counted(crowded_out, "flow");
@@ -169,6 +181,25 @@ impl Summary {
             )?;
         }
         left_out(seen, files, out)
+    }
+
+    /// What the stamps of a capture make of round trips that are short.
+    fn write_odd_times(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.backwards > 0 {
+            writeln!(
+                out,
+                "{} stamped before what they answer, since the clock was set back or packets stand out of order: without a round trip.",
+                counted(self.backwards, "answer")
+            )?;
+        }
+        if self.of_no_time > 0 {
+            writeln!(
+                out,
+                "{} of 0 ns: shorter than the capture's stamps tell.",
+                counted(self.of_no_time, "round trip")
+            )?;
+        }
+        Ok(())
     }
 
     /// The same for programs.
@@ -185,6 +216,8 @@ impl Summary {
             "exchange_packets": self.exchanged,
             "quic_without_spin": self.without_spin,
             "packets_seen_twice": seen.copies,
+            "answers_stamped_before": self.backwards,
+            "round_trips_of_no_time": self.of_no_time,
             "flows_without_server_path": self.unmeasured,
             "packets": self.packets,
             "bytes": self.bytes,

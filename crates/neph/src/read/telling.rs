@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
-use neph_capture::{Event, Flow, Half, Listener, Method, Name, Pair, Sample, Side};
-use neph_model::Wall;
+use neph_capture::{Between, Event, Flow, Half, Listener, Method, Name, Pair, Sample, Side};
+use neph_model::{Span, Wall};
 use serde::Serialize;
 
 use super::conversations::{Conversations, Told};
@@ -147,10 +147,15 @@ impl Told for Telling {
         }
         self.summary.add_exchange(pair);
     }
+
+    fn answered(&mut self, _: &Between, _: Half, trip: Span) {
+        self.summary.trip(trip);
+    }
 }
 
 impl Listener for Telling {
     fn sample(&mut self, of: &Name, sample: &Sample) {
+        self.summary.trip(sample.round_trip);
         if self.shown.samples {
             self.line(&json::sample(of, sample));
         }
@@ -160,6 +165,10 @@ impl Listener for Telling {
         if self.shown.samples {
             self.line(&json::event(of, at, side, event));
         }
+    }
+
+    fn backwards(&mut self) {
+        self.summary.backwards += 1;
     }
 
     fn ended(&mut self, flow: &Flow) {

@@ -69,6 +69,11 @@ impl Folder {
         }
     }
 
+    /// It stays, whoever named it.
+    pub(super) const fn stay(&mut self) {
+        self.goes_away = false;
+    }
+
     /// Removes the captures that were begun, and nobody else's: the recording came to nothing.
     pub(super) fn take_back(&mut self) {
         for capture in self.begun.drain(..) {
@@ -139,5 +144,11 @@ mod tests {
         drop(folder);
         assert!(other.path.exists());
         assert!(!file.exists());
+        let mut kept = other;
+        let path = kept.path.clone();
+        kept.stay();
+        drop(kept);
+        assert!(path.exists());
+        fs::remove_dir(path).expect("it is empty");
     }
 }

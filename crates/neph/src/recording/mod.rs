@@ -22,7 +22,7 @@ use neph_probe::Stop;
 use crate::counted::counted;
 use crate::exit::Failure;
 use crate::packet_choice::PacketChoice;
-use crate::watch::snaplen;
+use crate::watch::{ring, snaplen};
 use crate::{output, value};
 
 use folder::Folder;
@@ -55,9 +55,9 @@ pub(crate) struct Options {
     /// Bytes that are kept of each packet: headers and 16 bytes of payload suffice
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
-    /// Memory in which the packets of a point wait to be written; when it is full packets are lost,
-    /// and counted
-    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "32MiB")]
+    /// Memory in which the packets of a point wait to be written, 2MiB to 1GiB; when it is full
+    /// packets are lost, and counted
+    #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
     ring: ByteSize,
 }
 
@@ -127,7 +127,14 @@ pub(crate) struct Recording {
     /// Why a point ended before its time; what it has until then is in its capture.
     pub(crate) fault: Option<Failure>,
     /// They are there as long as this is.
-    _folder: Folder,
+    folder: Folder,
+}
+
+impl Recording {
+    /// Nothing was told of the captures: they stay where they are.
+    pub(crate) const fn stay(&mut self) {
+        self.folder.stay();
+    }
 }
 
 /// Records these points until they have enough, the time is over or somebody asks for the end.
@@ -176,7 +183,7 @@ pub(crate) fn record(
     Ok(Recording {
         points: recorded,
         fault,
-        _folder: folder,
+        folder,
     })
 }
 

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::announce::{Announce, Beginning};
 use super::duty::{Duty, PERIOD};
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
@@ -71,16 +72,18 @@ impl Worked {
 
 /// Makes the load until its time is over or ctrl-C, and tells what was held.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let cores = match args.cores {
-        Some(cores) => cores.get(),
-        None => thread::available_parallelism().map_or(1, NonZeroUsize::get),
-    };
+    let there = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let cores = args.cores.map_or(there, NonZeroUsize::get);
     let threads: Vec<Option<usize>> = if args.cpus.is_empty() {
         vec![None; cores]
     } else {
         args.cpus.iter().copied().map(Some).collect()
     };
     try_pins(&args.cpus)?;
+    let crowd = crowd((threads.len(), there), args);
+    if let Some(crowd) = &crowd {
+        output::say(&format!("neph stress: {crowd}"));
+    }
     let stop = interrupt::stop_on_ctrl_c()?;
     let asked = (&Beginning::of(&args.announce, threads.len()), &stop);
     let all = thread::scope(|scope| {
@@ -103,10 +106,10 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Ok(Outcome::Interrupted);
     }
     if args.cpus.is_empty() {
-        say_missed(&missed, args);
+        say_missed(&missed, args, crowd.is_some());
     } else {
         for one in &missed {
-            say_missed(&[one], args);
+            say_missed(&[one], args, false);
         }
     }
     Ok(if missed.is_empty() {
@@ -116,8 +119,28 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
+/// What is to be said of more work than the CPUs that may be used here can do.
+fn crowd((threads, there): (usize, usize), args: &Args) -> Option<String> {
+    let asked = count(threads) * args.target;
+    if !args.cpus.is_empty() || asked <= count(there) {
+        return None;
+    }
+    let cpus = counted(there as u64, "CPU");
+    let each = 100.0 * count(there) / count(threads);
+    Some(format!(
+        "{threads} threads share the {cpus} that may be used here, so that each can work {each:.1} % of the \
+         time at most, not {:.0} %; --cores {there} is what there is",
+        args.target * 100.0
+    ))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number of threads or CPUs")]
+const fn count(of: usize) -> f64 {
+    of as f64
+}
+
 /// Says of these threads together that they did not hold the load; nothing of none.
-fn say_missed(missed: &[&Worked], args: &Args) {
+fn say_missed(missed: &[&Worked], args: &Args, is_crowd: bool) {
     let percents = missed.iter().map(|one| one.percent());
     let ends = percents
         .clone()
@@ -135,9 +158,13 @@ fn say_missed(missed: &[&Worked], args: &Args) {
     } else {
         format!("{least:.1} to {most:.1}")
     };
+    let why = if is_crowd {
+        "there are too few CPUs"
+    } else {
+        "somebody else had it, or a limit holds here"
+    };
     output::say(&format!(
-        "neph stress: {who} worked {worked} % of the time, {:.0} % was asked: somebody else had it, \
-         or a limit holds here",
+        "neph stress: {who} worked {worked} % of the time, {:.0} % was asked: {why}",
         args.target * 100.0
     ));
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use neph_model::{ByteSize, Span};
 use neph_sys::clock::{self, RawNanos};
+use neph_sys::links::Links;
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ppoll::{Awaited, wait};
 use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking, hardware};
@@ -82,6 +83,8 @@ pub(crate) struct Ears {
     seen: Seen,
     /// Packets that are enough.
     most: u64,
+    /// Of all interfaces, which are up; none of one that was named: its ring tells.
+    links: Option<Links>,
     /// Packets that passed the filter, those lost included, and how many of them were come upon.
     passed: u64,
     met: u64,
@@ -131,6 +134,9 @@ impl Ears {
             kept,
             seen: Seen::default(),
             most: listening.most,
+            links: matches!(heads, Heads::Any)
+                .then(Links::listen)
+                .and_then(Result::ok),
             passed: 0,
             met: 0,
         })
@@ -183,6 +189,11 @@ impl Ears {
                 "{interface} went down or away: {fault}; watch it again when it is up"
             )))
         })
+    }
+
+    /// Of all interfaces, those that went down or away since the last question.
+    pub(super) fn fallen(&mut self) -> Vec<String> {
+        self.links.as_mut().map_or_else(Vec::new, Links::fallen)
     }
 
     /// Takes what has arrived by now: the last of it waits in a block that is not full, until the

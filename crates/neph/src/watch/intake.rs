@@ -66,6 +66,11 @@ impl Intake {
         }
     }
 
+    /// An interface of those that are watched went down or away.
+    pub(super) fn fallen(&mut self, interface: &str) {
+        self.watching.fallen(interface);
+    }
+
     /// Answers Prometheus, if it asks.
     pub(super) fn answer(&mut self, seen: Seen) {
         self.watching.answer(&self.conversations.table, seen);

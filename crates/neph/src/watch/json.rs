@@ -2,6 +2,7 @@
 //! answered, and one for all together.
 
 use neph_capture::{Counted, Flow, Half, Pair, Question, Recent, Side};
+use neph_model::Wall;
 use serde_json::{Map, Value, json};
 
 use super::watching::{Lately, Stretch};
@@ -38,6 +39,15 @@ pub(super) fn exchange(stretch: Stretch, pair: &Pair, recent: &Counted) -> Value
     object["from_unix_ns"] = stretch.from.unix_nanos().into();
     object["until_unix_ns"] = stretch.until.unix_nanos().into();
     object
+}
+
+/// One of all interfaces went down or away.
+pub(super) fn fallen(at: Wall, interface: &str) -> Value {
+    json!({
+        "kind": "interface_down",
+        "at_unix_ns": at.unix_nanos(),
+        "interface": interface,
+    })
 }
 
 /// What came in a period.

@@ -26,6 +26,7 @@ use neph_capture::Limits;
 use neph_model::{ByteSize, Span};
 use neph_probe::Stop;
 use neph_sys::clock;
+use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::alarm::webhook::{self, Url};
 use crate::capture_file::OUT;
@@ -104,8 +105,9 @@ pub(crate) struct Args {
     /// Bytes that are kept of each packet: its headers suffice
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value = "256")]
     snaplen: u32,
-    /// Memory in which packets wait to be looked at; when it is full packets are lost, and counted
-    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "32MiB")]
+    /// Memory in which packets wait to be looked at, 2MiB to 1GiB; when it is full packets are lost,
+    /// and counted
+    #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
     ring: ByteSize,
     /// Flows at a time: one more ends the one that was silent the longest
     #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
@@ -162,6 +164,17 @@ pub(crate) fn snaplen(text: &str) -> Result<u32, String> {
     let fits = RANGE.contains(&bytes).then_some(bytes);
     fits.and_then(|bytes| u32::try_from(bytes).ok())
         .ok_or_else(|| "64 to 262140 bytes can be kept".to_owned())
+}
+
+/// Memory of a ring: it is rounded up to whole blocks.
+pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
+    let (least, most) = (*BlockRing::BLOCKS.start(), *BlockRing::BLOCKS.end());
+    let ByteSize(bytes) = value::size(text)?;
+    let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
+    if (least as u64..=most as u64).contains(&blocks) {
+        return Ok(ByteSize(bytes));
+    }
+    Err("write a size from 2MiB to 1GiB, as 32MiB".to_owned())
 }
 
 /// Watches.
@@ -225,6 +238,9 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
             due = due.max(now).saturating_add(args.every.nanos());
         }
         intake.answer(ears.seen());
+        for interface in ears.fallen() {
+            intake.fallen(&interface);
+        }
         if ears.has_all() {
             courtesy.caught_up();
         }
@@ -238,4 +254,31 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
     drop(courtesy);
     ears.take_rest(|packet, dissected| intake.packet(packet, dissected));
     fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_has_two_mebibytes_at_least_and_whole_ones_that_the_kernel_takes() {
+        for (text, is_taken) in [
+            ("0", false),
+            ("1", false),
+            ("1MiB", false),
+            ("2MB", true),
+            ("2MiB", true),
+            ("1GiB", true),
+            ("1025MiB", false),
+        ] {
+            let told = ring(text);
+            assert_eq!(told.is_ok(), is_taken, "{text}");
+            let remedy = "write a size from 2MiB to 1GiB";
+            assert!(
+                told.err().is_none_or(|why| why.starts_with(remedy)),
+                "{text}"
+            );
+        }
+        assert!(ring("much").is_err());
+    }
 }

@@ -9,6 +9,7 @@ use neph_capture::{
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
+use serde_json::Value;
 
 use super::alarm::Alarm;
 use super::door::Door;
@@ -145,19 +146,34 @@ impl Watching {
         });
     }
 
+    /// Says that one of all interfaces went down or away.
+    pub(super) fn fallen(&mut self, interface: &str) {
+        let at = Wall::from_unix_nanos(clock::wall().0);
+        self.aside(&json::fallen(at, interface));
+        output::say(&format!(
+            "neph watch: {interface} went down or away; the others are watched on"
+        ));
+    }
+
+    /// What is told between periods: a line for programs; people read it on standard error.
+    fn aside(&mut self, told: &Value) {
+        match &mut self.screen {
+            Some(screen) => {
+                let left = screen.leave(self.telling.out());
+                self.telling.written(left);
+            }
+            None => self.telling.line(told),
+        }
+    }
+
     /// Says which alarms were raised or have ended.
     fn alarms(&mut self, now: Pair) {
         let since = Span::from_nanos(now.raw.0 - self.first.0);
-        for change in self.alarms.iter_mut().filter_map(|alarm| alarm.look(since)) {
+        let looked = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
+        for change in looked.collect::<Vec<_>>() {
             let at = Wall::from_unix_nanos(now.wall.0);
             let told = document(at, &change, "round_trips");
-            match &mut self.screen {
-                Some(screen) => {
-                    let left = screen.leave(self.telling.out());
-                    self.telling.written(left);
-                }
-                None => self.telling.line(&told),
-            }
+            self.aside(&told);
             output::say(&sentence(at, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
                 webhook.tell(&told);
@@ -201,6 +217,7 @@ impl Told for Watching {
     }
 
     fn answered(&mut self, of: &Between, half: Half, trip: Span) {
+        self.telling.answered(of, half, trip);
         if let Some((metrics, _)) = &mut self.metrics {
             metrics.answered(of, half, trip);
         }
@@ -220,6 +237,10 @@ impl Listener for Watching {
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
         self.telling.event(of, at, side, event);
+    }
+
+    fn backwards(&mut self) {
+        self.telling.backwards();
     }
 
     fn ended(&mut self, flow: &Flow) {

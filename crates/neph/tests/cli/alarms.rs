@@ -72,6 +72,37 @@ fn events(place: &Place) -> Vec<(String, i64)> {
 }
 
 #[test]
+fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
+    let reflector = Reflector::start(&ReflectorSpec::at(([127, 0, 0, 1], 0).into()));
+    let reflector = reflector.expect("a reflector");
+    let target = reflector.address().to_string();
+    let few = plan(&target, "").replace("messages = 60", "messages = 1\nblocks = 3");
+    let (place, run) = with(&few);
+    let ran = place.neph(run);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let told = "campaign complete: 3 experiments, 3 flagged; neph list ";
+    let line = ran
+        .err
+        .lines()
+        .find(|line| line.starts_with("campaign complete"));
+    let line = line.expect(&ran.err);
+    assert!(
+        line.starts_with(told) && line.ends_with(" says for what"),
+        "{line}"
+    );
+    let list = line.split(' ').skip_while(|word| *word != "list").take(2);
+    let listed = place.neph(list);
+    assert_eq!(
+        listed.out.matches("only 1 reply").count(),
+        3,
+        "{}",
+        listed.out
+    );
+    let ran = place.neph(run.into_iter().chain(["--quiet"]));
+    assert!(!ran.err.contains("campaign complete"), "{}", ran.err);
+}
+
+#[test]
 fn an_alarm_of_a_plan_is_told_kept_and_posted_and_the_status_is_three() {
     let reflector = Reflector::start(&ReflectorSpec::at(([127, 0, 0, 1], 0).into()));
     let reflector = reflector.expect("a reflector");

@@ -62,7 +62,7 @@ fn a_line_tells_offset_and_bound_together_and_the_formula_beside_them() {
     assert!(row.matches(" ± ").count() == 2, "{row}");
     for line in [
         "wall clocks now",
-        "raw clocks now",
+        "raw clocks  ",
         "drift",
         "wander",
         "four stamps",
@@ -282,6 +282,35 @@ fn a_clock_that_was_set_between_two_packets_is_told_when_and_by_how_much() {
     assert_eq!(turned.status, 2);
     let remedy = format!("write --captures {} {}", files[0], files[1]);
     assert!(turned.err.contains(&remedy), "{}", turned.err);
+}
+
+#[test]
+fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() {
+    let place = Place::empty();
+    // Replayed at a speed of 1.005.
+    let files = exchanges(&place, |at| at + (at - START) / 200);
+    let ran = compared(&files, &[]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let told = "\ndrift             none that a clock has: +";
+    assert!(ran.out.contains(told), "{}", ran.out);
+    let summary = document(&compared(&files, &["--format", "json"]).out)["summary"].clone();
+    assert_eq!(summary["drift"], Value::Null);
+    let parted = real(&summary["parted_ppm"]);
+    assert!((4_000.0..6_000.0).contains(&parted), "{summary}");
+    // Of a tenth of a second nothing is known of a drift, with 6 ms there and back.
+    let short = files.map(|file| {
+        let capture = fs::read(&file).expect("a capture");
+        fs::write(&file, &capture[..24 + 4 * 60]).expect("a file");
+        file
+    });
+    let ran = compared(&short, &[]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(
+        ran.out
+            .contains("\ndrift             not known after so little: within ±1000 ppm"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]

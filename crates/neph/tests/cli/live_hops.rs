@@ -343,6 +343,36 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
 }
 
 #[test]
+fn captures_that_nothing_could_be_told_of_stay() {
+    let Some(wire) = Wire::up("strangers") else {
+        return;
+    };
+    let place = Place::empty();
+    let [a, b] = &wire.names;
+    let up = ["-n", b, "link", "set", "lo", "up"];
+    let done = Command::new("ip").args(up).status();
+    assert!(done.expect("the ip program").success());
+    let points = [
+        format!("here=iface:near@{a}"),
+        format!("there=iface:lo@{b}"),
+    ];
+    let arguments = [points[0].as_str(), &points[1], "--proto", "udp"];
+    let (child, said) = begun(hops(&place, "exit 1", &arguments));
+    wire.exchange(5);
+    let opened = with_namespace(&wire.spaces[1], || UdpSocket::bind("127.0.0.1:0"));
+    let socket = opened.expect("entered").expect("a socket");
+    socket.send_to(&[1], "127.0.0.1:9").expect("sent");
+    let (status, text) = interrupted(child, said);
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("no packet of here is in there"), "{text}");
+    let (_, command) = text.split_once("the captures stay: neph ").expect(&text);
+    let command = command.lines().next().expect("a command");
+    let ran = place.neph(command.split(' '));
+    let is_read = ran.status == 2 && ran.err.contains("no packet of here is in there");
+    assert!(is_read, "{command}: {}", ran.err);
+}
+
+#[test]
 fn points_that_are_none_are_refused_in_one_sentence() {
     let place = Place::empty();
     for (points, said) in [

@@ -65,7 +65,7 @@ impl Capture {
     }
 
     /// An ICMP echo of the client, or the reply to it.
-    fn echo(&mut self, (at_ms, by_client): (u32, bool), sequence: u8) {
+    pub(crate) fn echo(&mut self, (at_ms, by_client): (u32, bool), sequence: u8) {
         let kind = if by_client { 8 } else { 0 };
         let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0, 0];
         let (client, server) = ([192, 0, 2, 1], [198, 51, 100, 2]);

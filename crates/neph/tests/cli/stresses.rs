@@ -294,6 +294,25 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
     let ran = neph(many.into_iter().chain(["-w", "1s"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert_eq!(ran.err.matches("was asked").count(), 1, "{}", ran.err);
+    let there = thread::available_parallelism().map_or(1, usize::from);
+    let told = format!("; --cores {there} is what there is\n");
+    let first = ran.err.lines().next().expect("a line");
+    assert!(
+        first.starts_with("neph stress: 256 threads share the "),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains(&told), "{}", ran.err);
+    assert!(
+        ran.err.contains("was asked: there are too few CPUs"),
+        "{}",
+        ran.err
+    );
+    // As many as there are, and more that work less, have room.
+    let few = [
+        "stress", "cpu", "--target", "1%", "--cores", "3", "-w", "50ms",
+    ];
+    assert!(!neph(few).err.contains("share the"));
 }
 
 #[test]

@@ -175,11 +175,12 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
             (&(*protocol).into(), &(*way).into())
         );
         assert_eq!(told["point"], point);
+        assert_eq!(told["others_passed"], false);
         let packets = told["packets"].as_u64().expect("a count");
         assert!(packets > 100, "{unknown}");
         let said = format!(
             "{packets} packets of {protocol} {way} not seen again, and none of their hosts' ever passed \
-             {point}, whose capture may have been filtered."
+             {point}, whose capture may have been filtered, or all of them lost before it."
         );
         assert!(text.out.contains(&said), "{said}: {}", text.out);
     }
@@ -277,4 +278,41 @@ fn what_a_points_filter_left_out_is_not_lost() {
     hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "there")]);
     let back = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "back"));
     hold_filtered("p0", |packet| packet[source] == 1, &back);
+}
+
+#[test]
+fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
+    let path = Path {
+        points: 3,
+        ..Path::PLAIN
+    };
+    let place = Place::empty();
+    let (files, _) = Simulated::of(path, 100, 43).write(&place, |_, at| at);
+    let is_ping_of_one = |packet: &[u8]| packet[9] == 1 && (packet[15] == 1 || packet[19] == 1);
+    for point in ["p0", "p1", "p2"] {
+        let file = place.path(&format!("{point}.pcap"));
+        let mut capture = fs::read(&file).expect("a capture");
+        let others = of_others(&capture);
+        capture.extend(&others[HEADER..]);
+        let capture = filtered(&capture, |packet| point == "p0" || !is_ping_of_one(packet));
+        fs::write(&file, capture).expect("a file");
+    }
+    let ran = run(&files, &["--clock", "same", "--format", "ndjson"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let unknown = lines(&ran).pop().expect("a summary")["end_unknown"].take();
+    let [kind] = unknown["never_passed_kinds"]
+        .as_array()
+        .expect("a list")
+        .as_slice()
+    else {
+        panic!("{unknown}");
+    };
+    assert_eq!(
+        (&kind["point"], &kind["others_passed"]),
+        (&"p1".into(), &true.into())
+    );
+    let text = run(&files, &["--clock", "same"]).out;
+    let told = "100 packets of icmp there not seen again, and none of their hosts' ever passed p1, though \
+                others' did: all of them may have been lost before it.";
+    assert!(text.contains(told), "{text}");
 }

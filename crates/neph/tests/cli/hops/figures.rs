@@ -37,13 +37,30 @@ fn figures_name_the_points_and_count_what_was_lost() {
 }
 
 #[test]
-fn a_file_is_no_folder_for_figures() {
+fn a_place_where_no_figures_can_be_is_refused_before_anything_is_told() {
     let place = Place::empty();
     let mut simulated = Simulated::of(Path::PLAIN, 5, 3);
     let (files, _) = simulated.write(&place, shows(2));
-    let file = place.path("taken");
-    fs::write(&file, "").expect("a file");
-    let ran = run(&files, &["--figure", &file.display().to_string()]);
-    assert_eq!(ran.status, 2);
-    assert!(ran.err.contains("a folder is needed"), "{}", ran.err);
+    fs::write(place.path("taken"), "").expect("a file");
+    for (folder, why) in [
+        (place.text("taken"), "a folder is needed, and this is none"),
+        (place.text("taken/drawn"), "no figures can be written there"),
+        (place.text("new/x.svg"), "leave the file's name away"),
+        ("/proc".to_owned(), "no figures can be written there"),
+    ] {
+        let ran = run(&files, &["--figure", &folder]);
+        assert_eq!(
+            (ran.status, ran.out.as_str()),
+            (2, ""),
+            "{folder}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains(why), "{folder}: {}", ran.err);
+    }
+    let ran = run(
+        &files[..1],
+        &["p1=/nowhere.pcap", "--figure", &place.text("a/b")],
+    );
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(!place.path("a").exists(), "nothing was drawn");
 }

@@ -6,6 +6,7 @@ mod figures;
 mod interrupted;
 mod set_clocks;
 mod simulated;
+mod unmet;
 
 use std::collections::HashSet;
 
@@ -125,6 +126,9 @@ fn hold(path: Path, rounds: u32, more: &[&str]) -> Off {
             (&line["way"], &line["protocol"]),
             (&way.into(), &truth.protocol.into())
         );
+        let ends = ["source", "destination"].map(|end| line[end].as_str().expect("an address"));
+        let has_ports = ends.iter().all(|end| end.contains(':'));
+        assert_eq!(has_ports, truth.protocol != "icmp", "{line}");
         assert_eq!(
             line["lost_in"].as_u64(),
             truth.lost_in.map(|at| at as u64),

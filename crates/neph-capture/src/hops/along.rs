@@ -1,0 +1,136 @@
+//! In which order points lie along the path, by what passed them.
+//!
+//! Owns comparing any two points, not only neighbours, without a word about their clocks: by one clock
+//! a packet passes the nearer point first; by two the difference of its stamps is larger than that of a
+//! packet the other way, shortly before. Does not own the ways that are told (ways).
+
+use super::followed::Followed;
+
+/// Packets of two points that are looked at, at most.
+const MOST: usize = 100_000;
+/// Clocks drift apart by nothing that counts within so many nanoseconds.
+const NEAR: i64 = 100_000_000;
+
+/// What packets between one pair of hosts say of two points.
+#[derive(Debug, Clone, Copy, Default)]
+struct Votes {
+    /// Above 0 if what goes upward passes the first point first.
+    sum: i64,
+    cast: i64,
+}
+
+impl Votes {
+    /// 1 or -1; 0 where less than three quarters of them say the same.
+    const fn side(self) -> i64 {
+        if self.sum.abs() * 2 > self.cast {
+            self.sum.signum()
+        } else {
+            0
+        }
+    }
+}
+
+impl Followed {
+    /// The points in the order in which packets pass them, from one end of the path, where it is
+    /// another one than they were given in; points that no packet of the busiest hosts passed are left
+    /// out. `None` where they are in order, or where packets do not say so clearly. `one_clock` is
+    /// that of [`super::Hops::end`].
+    pub fn order_of_points(&self, one_clock: &[bool]) -> Option<Vec<usize>> {
+        let neighbours: Vec<Vec<Votes>> = (0..self.segments())
+            .map(|segment| self.votes(segment, segment + 1, one_clock))
+            .collect();
+        let cast = |pair: usize| neighbours.iter().map(|of| of[pair].cast).sum::<i64>();
+        let pair = (0..self.pairs()).max_by_key(|pair| cast(*pair))?;
+        let has = |side| neighbours.iter().any(|of| of[pair].side() == side);
+        if !has(1) || !has(-1) {
+            return None;
+        }
+        // How many points lie behind each, less those before it.
+        let mut ahead: Vec<Option<i64>> = vec![None; self.segments() + 1];
+        for first in 0..ahead.len() {
+            for second in first + 1..ahead.len() {
+                let side = self.votes(first, second, one_clock)[pair].side();
+                if side != 0 {
+                    *ahead[first].get_or_insert(0) += side;
+                    *ahead[second].get_or_insert(0) -= side;
+                }
+            }
+        }
+        sorted(&ahead)
+    }
+
+    /// What packets say of two points, for each pair of hosts.
+    fn votes(&self, first: usize, second: usize, one_clock: &[bool]) -> Vec<Votes> {
+        let mut votes = vec![Votes::default(); self.pairs()];
+        // Of each direction, when the latest passed the first point and how far its stamps are apart.
+        let mut latest = vec![[None; 2]; self.pairs()];
+        let between = one_clock.get(first..second);
+        let is_one = between.is_some_and(|clocks| !clocks.contains(&false));
+        for (number, here, there) in self.passed(first, second).take(MOST) {
+            let (pair, is_upward) = self.between(number);
+            let (votes, latest) = (&mut votes[pair], &mut latest[pair]);
+            let apart = there.saturating_sub(here);
+            let larger = if is_one {
+                apart
+            } else {
+                let before = latest[usize::from(!is_upward)];
+                latest[usize::from(is_upward)] = Some((here, apart));
+                let near =
+                    before.filter(|(at, _): &(i64, i64)| here.abs_diff(*at) <= NEAR.unsigned_abs());
+                let Some((_, before)) = near else { continue };
+                apart.saturating_sub(before)
+            };
+            votes.cast += 1;
+            votes.sum += if is_upward {
+                larger.signum()
+            } else {
+                -larger.signum()
+            };
+        }
+        votes
+    }
+}
+
+/// Points from one end to the other, if each lies before all that follow it; from the end from which
+/// more of them are in the given order.
+fn sorted(ahead: &[Option<i64>]) -> Option<Vec<usize>> {
+    let known = ahead.iter().enumerate();
+    let known = known.filter_map(|(point, ahead)| Some((point, (*ahead)?)));
+    let mut order: Vec<(usize, i64)> = known.collect();
+    order.sort_by_key(|(_, ahead)| -ahead);
+    let last = i64::try_from(order.len()).ok()? - 1;
+    let is_whole = (0..)
+        .zip(&order)
+        .all(|(place, (_, ahead))| *ahead == last - 2 * place);
+    let mut order: Vec<usize> = order.into_iter().map(|(point, _)| point).collect();
+    let pairs = |is_meant: fn(usize, usize) -> bool| {
+        let each = order.iter().enumerate();
+        each.map(|(at, one)| {
+            let behind = order[at + 1..].iter();
+            behind.filter(|other| is_meant(*one, **other)).count()
+        })
+        .sum::<usize>()
+    };
+    if pairs(|one, other| one > other) > pairs(|one, other| one < other) {
+        order.reverse();
+    }
+    is_whole.then_some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_in_order_where_each_lies_before_all_that_follow_it() {
+        let told = |ahead: &[i64]| {
+            let ahead: Vec<Option<i64>> = ahead.iter().map(|ahead| Some(*ahead)).collect();
+            sorted(&ahead)
+        };
+        assert_eq!(told(&[2, -2, 0]), Some(vec![0, 2, 1]));
+        // As it is seen from the other end.
+        assert_eq!(told(&[-2, 2, 0]), Some(vec![0, 2, 1]));
+        assert_eq!(told(&[0, 0, 0]), None, "each before the next, in a ring");
+        assert_eq!(sorted(&[Some(1), None, Some(-1)]), Some(vec![0, 2]));
+    }
+}

@@ -1,0 +1,257 @@
+//! Interfaces that go down or away, as rtnetlink tells them (rtnetlink(7)).
+//!
+//! Owns the netlink socket and which interfaces are up. Does not change any, and needs no privilege.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `RTM_NEWLINK`, `RTM_DELLINK` and `RTM_GETLINK` of linux/rtnetlink.h.
+const NEW: u16 = 16;
+const GONE: u16 = 17;
+const GET: u16 = 18;
+/// `RTMGRP_LINK`.
+const ALL_LINKS: u32 = 1;
+/// `NLM_F_REQUEST` and `NLM_F_DUMP` of linux/netlink.h.
+const ASK_FOR_ALL: u16 = 0x301;
+/// `IFLA_IFNAME` of `linux/if_link.h`.
+const NAME: u16 = 3;
+/// `IFF_UP`.
+const UP: u32 = 1;
+/// Bytes of a `struct nlmsghdr` and of a `struct ifinfomsg`.
+const HEADER: usize = 16;
+const ABOUT: usize = 16;
+/// The kernel puts no more into one datagram.
+const ROOM: usize = 1 << 15;
+
+/// Which interfaces of a network namespace are up.
+#[derive(Debug)]
+pub struct Links {
+    socket: OwnedFd,
+    /// Names by number.
+    up: BTreeMap<u32, String>,
+    /// For a datagram.
+    room: Vec<u8>,
+}
+
+/// What the kernel says of an interface.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    number: u32,
+    /// None where it is down or gone.
+    up: Option<String>,
+}
+
+impl Links {
+    /// Listens in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// The kernel has no netlink, or no memory.
+    pub fn listen() -> io::Result<Self> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: takes no memory of ours.
+        let number = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the socket was just made, and nobody else has it.
+        let socket = unsafe { OwnedFd::from_raw_fd(number) };
+        bind(&socket)?;
+        let mut links = Self {
+            socket,
+            up: BTreeMap::new(),
+            room: vec![0; ROOM],
+        };
+        links.ask()?;
+        links.fallen();
+        Ok(links)
+    }
+
+    /// Asks for all interfaces: the answers come among the news.
+    fn ask(&self) -> io::Result<()> {
+        let mut request = [0_u8; HEADER + ABOUT];
+        let length = u32::try_from(request.len()).expect("32 fits");
+        request[..4].copy_from_slice(&length.to_ne_bytes());
+        request[4..6].copy_from_slice(&GET.to_ne_bytes());
+        request[6..8].copy_from_slice(&ASK_FOR_ALL.to_ne_bytes());
+        // SAFETY: the kernel reads no more than the request's bytes, which live until the call returns.
+        let sent = unsafe {
+            libc::send(
+                self.socket.as_raw_fd(),
+                request.as_ptr().cast(),
+                request.len(),
+                0,
+            )
+        };
+        if sent < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// Names of interfaces that were up and went down or away since the last question. Never waits.
+    pub fn fallen(&mut self) -> Vec<String> {
+        let mut fallen = Vec::new();
+        let mut room = std::mem::take(&mut self.room);
+        while let Some(length) = self.receive(&mut room) {
+            for told in links(&room[..length]) {
+                match told.up {
+                    Some(name) => drop(self.up.insert(told.number, name)),
+                    None => fallen.extend(self.up.remove(&told.number)),
+                }
+            }
+        }
+        self.room = room;
+        fallen
+    }
+
+    /// Takes a datagram, if there is one; what did not fit the socket's memory is passed over.
+    fn receive(&self, room: &mut [u8]) -> Option<usize> {
+        loop {
+            // SAFETY: the kernel writes no more than the room's bytes, which is ours until it returns.
+            let received = unsafe {
+                libc::recv(
+                    self.socket.as_raw_fd(),
+                    room.as_mut_ptr().cast(),
+                    room.len(),
+                    0,
+                )
+            };
+            if let Ok(length) = usize::try_from(received) {
+                return Some(length.min(room.len()));
+            }
+            let error = io::Error::last_os_error();
+            let is_passing = [libc::ENOBUFS, libc::EINTR]
+                .iter()
+                .any(|passing| error.raw_os_error() == Some(*passing));
+            if !is_passing {
+                return None;
+            }
+        }
+    }
+}
+
+/// Hears of all interfaces.
+fn bind(socket: &OwnedFd) -> io::Result<()> {
+    // SAFETY: sockaddr_nl is plain C data for which all zeros is valid.
+    let mut address: libc::sockaddr_nl = unsafe { zeroed() };
+    address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).expect("16 fits");
+    address.nl_groups = ALL_LINKS;
+    let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_nl>()).expect("12 fits");
+    // SAFETY: the address lives until the call returns, and `length` is its size.
+    match unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// What a datagram of rtnetlink says of interfaces.
+fn links(mut datagram: &[u8]) -> Vec<Told> {
+    let mut links = Vec::new();
+    while let Some(header) = datagram.get(..HEADER) {
+        let length = usize::try_from(word(header, 0)).unwrap_or(usize::MAX);
+        let Some(message) = datagram.get(HEADER..length) else {
+            break;
+        };
+        let kind = half(header, 4);
+        if (kind == NEW || kind == GONE) && message.len() >= ABOUT {
+            let is_up = kind == NEW && word(message, 8) & UP != 0;
+            links.push(Told {
+                number: word(message, 4),
+                up: is_up.then(|| name(&message[ABOUT..])).flatten(),
+            });
+        }
+        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    links
+}
+
+/// The name among an interface's attributes.
+fn name(mut attributes: &[u8]) -> Option<String> {
+    loop {
+        let head = attributes.get(..4)?;
+        let length = usize::from(half(head, 0));
+        let value = attributes.get(4..length)?;
+        if half(head, 2) == NAME {
+            let text = value.split(|byte| *byte == 0).next()?;
+            return Some(String::from_utf8_lossy(text).into_owned());
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message about interface 7: its address first, then its name.
+    fn message(kind: u16, flags: u32) -> Vec<u8> {
+        let mut about = vec![0, 0, 1, 0];
+        about.extend(7_u32.to_ne_bytes());
+        about.extend(flags.to_ne_bytes());
+        about.extend([0; 4]);
+        about.extend([10_u16, 1].map(u16::to_ne_bytes).as_flattened());
+        about.extend([2; 6]);
+        about.extend([0; 2]);
+        about.extend([9_u16, NAME].map(u16::to_ne_bytes).as_flattened());
+        about.extend(b"eth1\0\0\0\0");
+        let length = u32::try_from(HEADER + about.len()).expect("short");
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend([kind, 0].map(u16::to_ne_bytes).as_flattened());
+        message.extend([0; 8]);
+        message.extend(about);
+        message
+    }
+
+    #[test]
+    fn an_interface_that_is_up_has_its_name_and_one_that_is_not_has_none() {
+        let told = |up: Option<&str>| Told {
+            number: 7,
+            up: up.map(str::to_owned),
+        };
+        let datagram = [
+            message(NEW, UP | 0x40),
+            message(NEW, 0x40),
+            message(GONE, UP),
+        ]
+        .concat();
+        assert_eq!(
+            links(&datagram),
+            [told(Some("eth1")), told(None), told(None)]
+        );
+    }
+
+    #[test]
+    fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
+        let datagram = [message(NEW, UP), message(GONE, 0)].concat();
+        for end in 0..datagram.len() {
+            assert!(links(&datagram[..end]).len() <= 1, "{end}");
+        }
+        // Lengths that lie.
+        for length in [0_u32, 3, 17, u32::MAX] {
+            let mut lying = datagram.clone();
+            lying[..4].copy_from_slice(&length.to_ne_bytes());
+            assert!(links(&lying).len() <= 1, "{length}");
+        }
+    }
+
+    #[test]
+    fn who_listens_knows_the_interfaces_that_are_up() {
+        let links = Links::listen().expect("netlink");
+        let all = std::fs::read_to_string("/proc/thread-self/net/dev").expect("a list");
+        for name in links.up.values() {
+            assert!(all.contains(&format!("{name}:")), "{name}: {all}");
+        }
+    }
+}

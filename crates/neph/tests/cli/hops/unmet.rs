@@ -1,0 +1,82 @@
+//! Segments that no packet passed whole, and points in another order than packets pass them.
+
+use serde_json::Value;
+
+use super::simulated::{Path, SECOND, Simulated};
+use super::{run, shows};
+use crate::neph::Place;
+
+/// Whom the first point calls otherwise, as no rule says.
+const TRANSLATED: Path = Path {
+    points: 3,
+    nat: true,
+    ..Path::PLAIN
+};
+
+#[test]
+fn a_segment_that_no_packet_passed_leaves_the_others_told() {
+    let place = Place::empty();
+    let mut files = Vec::new();
+    for (clock, ahead) in [(&["--clock", "same"][..], 0), (&[], 3 * SECOND)] {
+        let shows = |point, at| if point == 2 { at + ahead } else { at };
+        (files, _) = Simulated::of(TRANSLATED, 100, 5).write(&place, shows);
+        let ran = run(&files, &[clock, &["--format", "json"]].concat());
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let told = "neph hops: p0 - p1 is not told: no packet of p0 is in p1; ";
+        assert!(ran.err.starts_with(told), "{}", ran.err);
+        assert!(ran.err.contains("(--nat 'p0:OUTER=INNER'"), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(document["summary"]["unmet"], serde_json::json!(["p0 - p1"]));
+        let segments = document["segments"].as_array().expect("a list");
+        assert_eq!(segments.len(), 6, "both ways of three protocols");
+        for line in segments {
+            assert_eq!(
+                (&line["segment"], &line["n"]),
+                (&"p1 - p2".into(), &100.into())
+            );
+            assert!(line["p50_ns"].as_i64() > Some(0), "{line}");
+        }
+        let text = run(&files, clock).out;
+        let told = "No packet of p0 is in p1: nothing is told of p0 - p1.";
+        assert!(text.contains(told), "{text}");
+        assert!(!text.contains("Clocks of p0 and p1"), "{text}");
+    }
+    // With the rule all is told.
+    let ran = run(&files, &["--nat", "p0:192.0.2.77=192.0.2.2"]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    assert!(!ran.out.contains("nothing is told of"), "{}", ran.out);
+}
+
+#[test]
+fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
+    let place = Place::empty();
+    let path = Path {
+        points: 4,
+        ..Path::PLAIN
+    };
+    for (is_one, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
+        let shows = |point, at| if is_one { at } else { shows(4)(point, at) };
+        let (files, _) = Simulated::of(path, 100, 7).write(&place, shows);
+        let told = |order: &[usize]| {
+            let files: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
+            let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
+            let told = ran.err.split_once("pass these points in the order ");
+            let order = told.and_then(|(_, told)| told.split_once(", or from its other end"));
+            order.map(|(order, _)| order.to_owned())
+        };
+        assert_eq!(told(&[0, 1, 2, 3]), None);
+        assert_eq!(told(&[3, 2, 1, 0]), None, "as seen from the other end");
+        assert_eq!(told(&[0, 3]), None);
+        assert_eq!(told(&[0, 2, 1, 3]).as_deref(), Some("p0, p1, p2, p3"));
+        assert_eq!(told(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
+        assert_eq!(told(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
+    }
+    let (files, _) = Simulated::of(path, 100, 7).write(&place, shows(4));
+    let order = [files[0].clone(), files[3].clone(), files[1].clone()];
+    let ran = run(&order, &["--format", "ndjson"]);
+    let summary = ran.out.lines().last().expect("a summary");
+    let summary: Value = serde_json::from_str(summary).expect("JSON");
+    assert_eq!(summary["order"], serde_json::json!(["p0", "p1", "p3"]));
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+}
