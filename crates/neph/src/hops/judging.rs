@@ -240,6 +240,7 @@ mod tests {
     use std::path::Path;
 
     use clap::Parser;
+    use neph_sys::clock::{RawNanos, WallNanos};
     use neph_wire::capture::{RAW_IP, pcap_header, pcap_record};
 
     use super::*;
@@ -306,5 +307,17 @@ mod tests {
         assert_eq!(alarmed, [true; 3]);
         assert_eq!(judge.began, Some(1_000 * MILLI));
         assert_eq!(judge.told.many(), 1);
+    }
+
+    #[test]
+    fn a_clock_that_runs_otherwise_is_not_set_and_one_that_jumps_is() {
+        let at = |raw: i64, wall: i64| Pair {
+            raw: RawNanos(raw * MILLI),
+            wall: WallNanos(wall * MILLI),
+            doubt: 0,
+        };
+        assert!(!is_set(at(0, 5_000), at(100, 5_110)));
+        assert!(is_set(at(0, 5_000), at(100, 4_800)));
+        assert!(is_set(at(0, 5_000), at(100, 9_000)));
     }
 }

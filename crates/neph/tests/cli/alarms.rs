@@ -220,15 +220,15 @@ impl Drop for Up<'_> {
     }
 }
 
-/// What hops says of both ends of the link, of pings for 14 s, each a line; and to people, each line with
+/// What hops says of both ends of the link, of pings for 18 s, each a line; and to people, each line with
 /// the nanoseconds since 1970 when it came.
 fn recorded(place: &Place, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, String)>) {
     let [near, far] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
-    let ping = format!("ping icmp://10.82.0.2 --site {near} -i 20ms -w 20s -q");
+    let ping = format!("ping icmp://10.82.0.2 --site {near} -i 20ms -w 24s -q");
     let mut ping = place.command(ping.split(' '));
     let mut ping = ping.stdout(Stdio::null()).spawn().expect("it runs");
     let hops = format!(
-        "hops a=iface:path@{near} b=iface:path@{far} -w 14s --format ndjson --packets --alarm"
+        "hops a=iface:path@{near} b=iface:path@{far} -w 18s --format ndjson --packets --alarm"
     );
     let mut hops = place.command(hops.split(' ').chain(rule.iter().copied()));
     let (child, said, _) = begin(hops.stdout(Stdio::piped()));
@@ -286,7 +286,7 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     assert_eq!(posted[0], lines[0], "the first of all");
 }
 
-/// Each alarm is told once; the first while points record, by no more than a window late.
+/// Each alarm is told once; the first while points record, late by what a window takes.
 #[expect(clippy::print_stdout, reason = "a test tells what it measured")]
 fn is_told_at_once(lines: &[Value], heard: &[(i64, String)], rule: &str) {
     let told: Vec<_> = heard
@@ -308,7 +308,8 @@ fn is_told_at_once(lines: &[Value], heard: &[(i64, String)], rule: &str) {
         late / 1_000_000,
         (ended - came) / 1_000_000
     );
-    // A window of 2 s, 1.08 s for packets under way, half a second until they are written; and a look.
-    assert!((0..5_000_000_000).contains(&late), "{late} ns");
+    // A window of 2 s, 1.08 s for packets under way, half a second until they are written; and what a
+    // machine takes that is busy with other tests.
+    assert!((0..8_000_000_000).contains(&late), "{late} ns");
     assert!(came < ended, "{heard:#?}");
 }
