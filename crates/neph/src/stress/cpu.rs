@@ -127,9 +127,11 @@ fn crowd((threads, there): (usize, usize), args: &Args) -> Option<String> {
     }
     let cpus = counted(there as u64, "CPU");
     let each = 100.0 * count(there) / count(threads);
+    let has_room = |cores: &usize| count(*cores) * args.target <= count(there);
+    let room = (1..threads).rev().find(has_room).unwrap_or(1);
     Some(format!(
         "{threads} threads share the {cpus} that may be used here, so that each can work {each:.1} % of the \
-         time at most, not {:.0} %; --cores {there} is what there is",
+         time at most, not {:.0} %; --cores {room} has room",
         args.target * 100.0
     ))
 }

@@ -295,7 +295,7 @@ fn threads_that_share_too_few_cores_are_told_of_in_one_sentence() {
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert_eq!(ran.err.matches("was asked").count(), 1, "{}", ran.err);
     let there = thread::available_parallelism().map_or(1, usize::from);
-    let told = format!("; --cores {there} is what there is\n");
+    let told = format!("; --cores {there} has room\n");
     let first = ran.err.lines().next().expect("a line");
     assert!(
         first.starts_with("neph stress: 256 threads share the "),
