@@ -124,10 +124,8 @@ pub(crate) fn load(kind: Kind, instructions: &[u64]) -> io::Result<OwnedFd> {
     // Its log is wanted, not its success.
     let _ = attempt(&mut log);
     let log = String::from_utf8_lossy(&log);
-    let said = log.trim_end_matches('\0').lines();
-    let last = said
-        .filter(|line| !line.starts_with("processed"))
-        .next_back();
+    let mut said = log.trim_end_matches('\0').lines();
+    let last = said.rfind(|line| !line.starts_with("processed"));
     Err(match last {
         Some(last) => io::Error::new(refused.kind(), format!("{refused} ({last})")),
         None => refused,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::copying::{Hook, program};
 use super::memory::{Fill, Memory, Shape};
 use super::{ARRAY, Attributes, Kind, LINK_CREATE, create_map, load};
+use crate::clock;
 use crate::ring::{FilterStep, Packet, RingError, hardware, interface_index};
 
 /// Bytes that can be kept of a packet.
@@ -38,6 +39,8 @@ const MOST_BYTES: u32 = 1 << 28;
 /// What stamps were taken before is complete: a program writes a packet this long after its stamp at
 /// most, unless its processor was taken away meanwhile.
 const SETTLED: i64 = 1_000_000;
+/// Stamps that are later than now by more are from before the clock was set back.
+const SECOND: i64 = 1_000_000_000;
 
 /// What is copied, and the memory for it.
 #[derive(Clone, Copy, Debug)]
@@ -74,8 +77,8 @@ struct Part {
     next: i64,
 }
 
-/// How far atomic time is ahead of the wall's; what is stamped later than `end` is from before the clock
-/// was set back, and comes first.
+/// The wall's time, how far atomic time is ahead of it, and what no stamp is later than: where one is, it
+/// comes first.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     now: i64,
@@ -270,26 +273,13 @@ impl Part {
 
 impl Clocks {
     fn read() -> Self {
-        const SECOND: i64 = 1_000_000_000;
-        let (now, atomic) = (clock(libc::CLOCK_REALTIME), clock(libc::CLOCK_TAI));
-        // Whole seconds; between the two questions the thread may have been held up.
-        let seconds = (atomic - now + SECOND / 2).div_euclid(SECOND);
+        let now = clock::wall().0;
         Self {
             now,
-            leap: seconds * SECOND,
+            leap: clock::leap(),
             end: now + SECOND,
         }
     }
-}
-
-fn clock(which: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the call writes one timespec, alive for it; both clocks are there on every Linux.
-    unsafe { libc::clock_gettime(which, &raw mut time) };
-    i64::from(time.tv_sec) * 1_000_000_000 + i64::from(time.tv_nsec)
 }
 
 /// How many processors there may be, and the room of each.

@@ -181,14 +181,14 @@ pub(super) struct Record<'memory> {
 }
 
 impl<'memory> Record<'memory> {
-    fn word(&self, at: i16) -> u32 {
+    fn word(self, at: i16) -> u32 {
         // SAFETY: a record's head lies in the mapping, aligned (see `Memory::record`), and is ours until
         // it is given back.
         unsafe { self.start.offset(isize::from(at)).cast::<u32>().read() }
     }
 
     /// When it passed, nanoseconds since 1970; `leap` is how far atomic time is ahead.
-    pub(super) fn stamp(&self, leap: i64) -> i64 {
+    pub(super) fn stamp(self, leap: i64) -> i64 {
         // SAFETY: likewise.
         let stamp = unsafe {
             self.start
@@ -200,16 +200,16 @@ impl<'memory> Record<'memory> {
         if is_wall { stamp } else { stamp - leap }
     }
 
-    fn kept(&self) -> u32 {
+    fn kept(self) -> u32 {
         self.word(KEPT_AT).min(MOST_KEPT)
     }
 
     /// From its beginning to the next one's.
-    pub(super) fn length(&self) -> u64 {
+    pub(super) fn length(self) -> u64 {
         u64::from((self.kept() + u32::from(BYTES_AT.cast_unsigned()) + 7) & !7)
     }
 
-    pub(super) fn packet(&self, stamp: i64, (interface, hardware): (u32, u16)) -> Packet<'memory> {
+    pub(super) fn packet(self, stamp: i64, (interface, hardware): (u32, u16)) -> Packet<'memory> {
         let (note, protocols) = (self.word(NOTE_AT), self.word(PROTOCOL_AT));
         // SAFETY: the program copied so many bytes behind the record's head, bounded again to what is
         // spare behind the room; they are ours until they are given back.

@@ -123,23 +123,23 @@ fn what_passes_comes_once_in_order_as_the_ring_tells_it_and_when() {
             &ethernet(0x8100, &[0x60, 0x2a, 0x88, 0xb5, 1, 2, 3, 4]),
         );
         let ringed = take(&mut ring, 401);
-        let copies = copied(&mut copier);
-        assert!(copies.is_sorted_by_key(|(at, _)| *at), "in order");
+        let ours = copied(&mut copier);
+        assert!(ours.is_sorted_by_key(|(at, _)| *at), "in order");
         let of = |all: &[(i64, Seen)], is_outgoing| -> Vec<(i64, Seen)> {
             let fit = all.iter().filter(|(_, one)| one.is_outgoing == is_outgoing);
             fit.cloned().collect()
         };
         let mut apart = Vec::new();
         for (is_outgoing, many) in [(true, 200), (false, 201)] {
-            let (ringed, copies) = (of(&ringed, is_outgoing), of(&copies, is_outgoing));
-            assert_eq!(copies.len(), many);
-            for ((ringed_at, ringed), (copied_at, copied)) in ringed.iter().zip(&copies) {
+            let (ringed, ours) = (of(&ringed, is_outgoing), of(&ours, is_outgoing));
+            assert_eq!(ours.len(), many);
+            for ((ringed_at, ringed), (copied_at, copied)) in ringed.iter().zip(&ours) {
                 assert_eq!(copied, ringed);
                 apart.push((ringed_at - copied_at).abs());
             }
             assert_eq!(ringed.len(), many);
         }
-        let tagged = copies.last().and_then(|(_, last)| last.tag);
+        let tagged = ours.last().and_then(|(_, last)| last.tag);
         assert_eq!(
             tagged.map(|tag| (tag.control, tag.protocol)),
             Some((0x602a, 0x8100))
@@ -233,9 +233,9 @@ fn a_filter_takes_what_the_ring_takes() {
         let plain =
             |all: Vec<(i64, Seen)>| -> Vec<Seen> { all.into_iter().map(|(_, one)| one).collect() };
         let ringed = plain(take(&mut ring, many));
-        let copies = plain(copied(&mut copier));
-        assert_eq!(copies.len(), many);
-        assert_eq!(copies, ringed);
+        let ours = plain(copied(&mut copier));
+        assert_eq!(ours.len(), many);
+        assert_eq!(ours, ringed);
         let unknown = [step(0x80, (0, 0), 0), step(0x16, (0, 0), 0)];
         for wrong in [
             &unknown[..],
@@ -267,13 +267,13 @@ fn what_finds_no_room_is_counted_and_the_rest_is_whole() {
                 send(&sender, &ethernet(0x88b5, &rest));
             }
             assert!(copier.fill().filled() > 0.9);
-            let (mut last, mut count) = (None, 0);
+            let (mut latest, mut count) = (None, 0);
             let look = copier.look(usize::MAX, true, |packet| {
                 let (head, rest) = packet.bytes().split_at(18);
                 assert_eq!(rest, [5; 1376]);
                 let number = u32::from_be_bytes(head[14..].try_into().expect("four"));
-                assert!(last < Some(number), "{number} after {last:?}");
-                (last, count) = (Some(number), count + 1);
+                assert!(latest < Some(number), "{number} after {latest:?}");
+                (latest, count) = (Some(number), count + 1);
             });
             assert_eq!((look.taken, look.is_more), (count, false));
             assert!(count > 700, "{count} found room");
