@@ -14,7 +14,7 @@ mod memory;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-pub use copier::{Copier, Copying, Look, MOST_KEPT};
+pub use copier::{Copier, Copying, Look, MOST_KEPT, MOST_MEMORY};
 pub use memory::Fill;
 
 /// Commands of bpf(2) (linux/bpf.h).

@@ -12,9 +12,7 @@ mod packet;
 mod setup;
 
 #[cfg(test)]
-pub(crate) mod pair;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io;
 use std::marker::PhantomData;

@@ -18,6 +18,8 @@ use crate::ring::{FilterStep, Packet, RingError, hardware, interface_index};
 
 /// Bytes that can be kept of a packet.
 pub const MOST_KEPT: u32 = 2048;
+/// Bytes of memory for copies: what a program can reach in one value of a map, with room to spare.
+pub const MOST_MEMORY: u64 = 1 << 27;
 
 /// `BPF_F_MMAPABLE`, and where a program is put among those of others.
 const MAPPABLE: u32 = 1 << 10;
@@ -34,7 +36,6 @@ const TCX_EGRESS: u32 = 47;
 /// The room of a processor is a power of two within this, as far as all together allow.
 const LEAST_ROOM: u32 = 1 << 16;
 const GOOD_ROOM: u32 = 1 << 20;
-const MOST_BYTES: u32 = 1 << 28;
 
 /// What stamps were taken before is complete: a program writes a packet this long after its stamp at
 /// most, unless its processor was taken away meanwhile.
@@ -45,8 +46,8 @@ const SECOND: i64 = 1_000_000_000;
 /// What is copied, and the memory for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Copying<'a> {
-    /// Bytes of memory, for all processors together; each has a mebibyte at least, if that is
-    /// possible.
+    /// Bytes of memory, for all processors together, at most [`MOST_MEMORY`]; each has a mebibyte at
+    /// least, if that is possible.
     pub memory: u64,
     /// Bytes that are kept of each packet, at most [`MOST_KEPT`].
     pub kept: u32,
@@ -295,12 +296,12 @@ fn shape(memory: u64) -> io::Result<Shape> {
     let Some(parts) = last.and_then(|last| last.checked_add(1)) else {
         return unsupported("the processors are not told");
     };
-    let each = u32::try_from(memory / u64::from(parts)).unwrap_or(u32::MAX);
-    let wanted = each.max(GOOD_ROOM).min(MOST_BYTES / 2 / parts);
-    let room = 1 << wanted.max(1).ilog2();
-    if room < LEAST_ROOM {
+    let each = |bytes: u64| u32::try_from(bytes / u64::from(parts)).unwrap_or(u32::MAX);
+    let most = each(MOST_MEMORY);
+    if most < LEAST_ROOM {
         return unsupported("there are too many processors");
     }
+    let room = 1 << each(memory).max(GOOD_ROOM).min(most).ilog2();
     Ok(Shape { parts, room })
 }
 

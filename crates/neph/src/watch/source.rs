@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use neph_sys::bpf::{Copier, Copying, MOST_KEPT};
+use neph_sys::bpf::{Copier, Copying, MOST_KEPT, MOST_MEMORY};
 use neph_sys::clock;
 use neph_sys::ppoll::{Awaited, wait};
 use neph_sys::queue::discipline;
@@ -160,10 +160,11 @@ impl Source {
 }
 
 /// Whether programs tell what a ring would: a program sees what is sent before it waits in the
-/// interface's queue, and keeps no more than so much.
+/// interface's queue, and keeps no more of each, and of all, than so much.
 fn tells_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
     heads == Heads::Alike(Link::Ethernet)
         && listening.kept <= MOST_KEPT
+        && listening.ring.0 <= MOST_MEMORY
         && discipline(listening.interface).is_ok_and(|name| name == "noqueue")
 }
 

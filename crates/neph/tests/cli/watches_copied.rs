@@ -69,8 +69,12 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
         apart.sort_unstable();
         let median = apart[apart.len() / 2];
         assert!(median < 20_000, "round trips are {median} ns apart");
-        // Where packets wait in a queue, or are written, they are taken behind it.
-        for beside in [&["--write", "x.pcap"][..], &["--snaplen", "4096"]] {
+        // Where packets wait in a queue, are written, or need more memory.
+        for beside in [
+            &["--write", "x.pcap"][..],
+            &["--snaplen", "4096"],
+            &["--ring", "129MiB"],
+        ] {
             let chosen = Watch::of(&place, "to7", &[beside, &ROUND_TRIPS].concat());
             assert_eq!(way(&chosen.interrupt()), "ring", "{beside:?}");
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::ppoll::{Awaited, wait};
-use crate::ring::pair::with_pair;
+use crate::ring::tests::pair::with_pair;
 use crate::ring::{BlockRing, PacketRing, Seat, Tag, Taking};
 
 const KEPT: u32 = 96;

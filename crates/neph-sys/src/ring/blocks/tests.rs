@@ -5,7 +5,7 @@ use super::super::{PacketRing, Seat};
 use super::*;
 use crate::ppoll::{Awaited, wait};
 use crate::ring::Tag;
-use crate::ring::pair::with_pair;
+use crate::ring::tests::pair::with_pair;
 
 const TAKING: Taking<'_> = Taking {
     blocks: 2,
