@@ -83,6 +83,8 @@ pub(crate) struct Ears {
     /// Packets that passed the filter, those lost included, and how many of them were come upon.
     passed: u64,
     met: u64,
+    /// Whether a packet came that was later than those that are wanted.
+    is_past: bool,
 }
 
 impl Ears {
@@ -124,6 +126,7 @@ impl Ears {
             most: listening.most,
             passed: 0,
             met: 0,
+            is_past: false,
         })
     }
 
@@ -180,9 +183,10 @@ impl Ears {
     pub(crate) fn take_rest(&mut self, mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>)) {
         let until = clock::wall().0;
         if self.way() == Way::Bpf {
-            // What is being copied is complete then.
+            // What is being copied is complete then. Copies come in the order of time: what follows on
+            // one that is late is late too, and may never pause.
             clock::nap(WAKE / 4);
-            while self.take((until, true), &mut take) {}
+            while self.take((until, true), &mut take) && !self.has_all() && !self.is_past {}
             return self.count();
         }
         self.count();
@@ -213,11 +217,12 @@ impl Ears {
         mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
     ) -> bool {
         let (heads, most) = (self.heads, self.most);
-        let (seen, met) = (&mut self.seen, &mut self.met);
+        let (seen, met, is_past) = (&mut self.seen, &mut self.met, &mut self.is_past);
         self.source.take(is_last, |packet| {
             *met += 1;
-            let is_late = packet.stamp() > until || seen.packets >= most;
-            if is_late || (heads == Heads::Any && packet.is_echo()) {
+            let is_late = packet.stamp() > until;
+            *is_past |= is_late;
+            if is_late || seen.packets >= most || (heads == Heads::Any && packet.is_echo()) {
                 return;
             }
             let length = packet.wire_length();

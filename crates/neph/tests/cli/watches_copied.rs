@@ -1,11 +1,13 @@
 //! `neph watch --listen`: BPF programs tell what the packet ring tells of the same packets.
 
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use neph_sys::netns::with_namespace;
 use serde_json::Value;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Place, Ran, SOON};
 use crate::watches::{Watch, exchange, exchange_with, lines, of_kind, skip, with_loopback};
 use crate::watches_any::{Host, ip};
 
@@ -129,6 +131,31 @@ fn copies_are_of_the_packets_that_were_asked_for() {
         assert!(packets[0] > 40 && packets[1] > 40, "{packets:?}");
         assert!(packets[2] > packets[3] && packets[3] > 0, "{packets:?}");
         assert_eq!((packets[4] > 0, packets[5]), (true, 0));
+    });
+}
+
+#[test]
+fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
+    with_loopback("flood", || {
+        let place = Place::empty();
+        if !has_programs("traffic_that_never_pauses", &place) {
+            return;
+        }
+        let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let (began, is_over) = (Instant::now(), AtomicBool::new(false));
+        let ran = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // At most so long: a watch that does not end is seen by its time.
+                while !is_over.load(Ordering::Relaxed) && began.elapsed() < SOON {
+                    let _ = sender.send_to(b"x", "127.0.0.1:9");
+                }
+            });
+            let ran = place.neph(["watch", "lo", "--listen", "bpf", "--duration", "300ms"]);
+            is_over.store(true, Ordering::Relaxed);
+            ran
+        });
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     });
 }
 
