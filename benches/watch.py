@@ -6,7 +6,8 @@
     python3 benches/watch.py --neph target/release/neph ping
 
 `transactions`: a TCP echo with 64 connections over a veth pair; transactions a second with nobody
-watching, with neph watch (by BPF programs and by its packet ring), tcpdump -w and tshark, by turns, each round beside its own "nobody".
+watching, with neph watch (by BPF programs and by its packet ring), tcpdump -w and tshark, by turns,
+each round beside its own "nobody".
 `drops`: frames of 1,000 TCP connections at rising rates, tcpdump -w and neph watch side by side on the
 same packets; of each what the kernel says it dropped. `ping`: the thesis's table 3.1: 100 and 500
 ICMP echoes of ping, beside as many TCP round trips that neph watch saw, on the same lab link: of a
