@@ -6,7 +6,8 @@
     python3 benches/watch.py --neph target/release/neph ping
 
 `transactions`: a TCP echo with 64 connections over a veth pair; transactions a second with nobody
-watching, with neph watch, tcpdump -w and tshark, by turns, each round beside its own "nobody".
+watching, with neph watch (by BPF programs and by its packet ring), tcpdump -w and tshark, by turns,
+each round beside its own "nobody".
 `drops`: frames of 1,000 TCP connections at rising rates, tcpdump -w and neph watch side by side on the
 same packets; of each what the kernel says it dropped. `ping`: the thesis's table 3.1: 100 and 500
 ICMP echoes of ping, beside as many TCP round trips that neph watch saw, on the same lab link: of a
@@ -40,6 +41,7 @@ def watcher(name: str, neph: str, interface: str, folder: pathlib.Path) -> list[
     return {
         "nobody": None,
         "neph watch": [neph, "watch", interface],
+        "neph watch --listen ring": [neph, "watch", interface, "--listen", "ring"],
         "neph watch --write": [neph, "watch", interface, "--write", f"{memory}.neph.pcap"],
         "tcpdump -w": ["tcpdump", "-i", interface, "-w", f"{memory}.tcpdump.pcap"],
         "tshark": ["tshark", "-n", "-i", interface, "-T", "fields", "-e", "tcp.analysis.ack_rtt"],
@@ -82,7 +84,7 @@ def inside(namespace: str, command: list[str]) -> str:
 
 
 def transactions(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
-    names = ["neph watch", "neph watch --write", "tcpdump -w", "tshark"]
+    names = ["neph watch", "neph watch --listen ring", "neph watch --write", "tcpdump -w", "tshark"]
     shares: dict[str, list[float]] = {name: [] for name in names}
     cpu: dict[str, list[float]] = {name: [] for name in names}
     alone: list[float] = []
@@ -127,7 +129,7 @@ def dropped(name: str, out: str, err: str) -> tuple[int, int]:
 
 
 def drops(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
-    names = ["tcpdump -w", "neph watch", "neph watch --write"]
+    names = ["tcpdump -w", "neph watch", "neph watch --listen ring", "neph watch --write"]
     print("\n| asked for | watching | frames a second | seen | dropped | CPU us a frame |\n|---|---|---|---|---|---|")
     with namespaces.veth_pair() as pair:
         for rate in options.rates:

@@ -4,6 +4,7 @@
 //! namespaces, scheduling, power management. Knows no Nephoscope type and decides nothing.
 
 pub mod awake;
+pub mod bpf;
 pub mod clock;
 pub mod destination;
 pub mod epoll;
@@ -17,6 +18,7 @@ pub mod place;
 pub mod port_filter;
 pub mod ppoll;
 pub mod process;
+pub mod queue;
 pub mod ring;
 pub mod sched;
 pub mod stamp;

@@ -8,10 +8,11 @@
 
 mod blocks;
 mod frame;
+mod packet;
 mod setup;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io;
 use std::marker::PhantomData;
@@ -19,11 +20,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use blocks::{
-    Block, BlockCounts, BlockRing, FilterStep, Gauge, Packet, Packets, Tag, Taking, hardware,
-};
+pub use blocks::{Block, BlockCounts, BlockRing, FilterStep, Gauge, Packets, Taking, hardware};
 pub use frame::Frame;
-use setup::{ask_for_ring, bind, interface_index, map, packet_socket, prepare, socklen};
+pub use packet::{Packet, Tag};
+pub(crate) use setup::interface_index;
+use setup::{ask_for_ring, bind, map, packet_socket, prepare, socklen};
 
 /// Bytes of a ring's memory block: 512 frames. With blocks of 64 KiB links left late.
 pub const BLOCK_BYTES: usize = 1 << 20;
@@ -42,6 +43,14 @@ pub struct RingError {
 }
 
 impl RingError {
+    pub(crate) fn new(operation: &'static str, interface: &str, source: io::Error) -> Self {
+        Self {
+            operation,
+            interface: interface.to_owned(),
+            source,
+        }
+    }
+
     /// What kind of failure the kernel reported.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()

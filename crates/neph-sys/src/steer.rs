@@ -11,23 +11,20 @@ mod program;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use crate::bpf::{ARRAY, Attributes, Kind, LINK_CREATE, MAP_UPDATE, create_map, load};
 use program::program;
 
 /// A bit for each port.
 const PORT_BYTES: u32 = (1 << 16) / 8;
 
-/// Commands of bpf(2) (linux/bpf.h).
-const MAP_CREATE: libc::c_long = 0;
-const MAP_UPDATE: libc::c_long = 2;
-const PROG_LOAD: libc::c_long = 5;
-const LINK_CREATE: libc::c_long = 28;
-/// Kinds of maps, of programs and of places to attach them.
-const ARRAY: u32 = 2;
+/// A kind of map, a kind of program and a place to attach one (linux/bpf.h).
 const SOCKMAP: u32 = 15;
-const PROG_SK_LOOKUP: u32 = 30;
-const ATTACH_SK_LOOKUP: u32 = 36;
+const SK_LOOKUP: Kind = Kind {
+    program: 30,
+    attach: 36,
+};
 
 /// Ports whose datagrams go to one socket, as long as this lives.
 #[derive(Debug)]
@@ -47,11 +44,11 @@ impl Steering {
     /// `PermissionDenied` without the capabilities; `InvalidInput` where the kernel has no such
     /// programs.
     pub fn new(socket: BorrowedFd<'_>, peers: &[u16]) -> io::Result<Self> {
-        let map = create_map(ARRAY, PORT_BYTES)?;
-        let sockets = create_map(SOCKMAP, 8)?;
+        let map = create_map(ARRAY, PORT_BYTES, 0)?;
+        let sockets = create_map(SOCKMAP, 8, 0)?;
         let number = u64::try_from(socket.as_raw_fd()).unwrap_or(u64::MAX);
         update(sockets.as_fd(), &number.to_ne_bytes())?;
-        let program = load(&program(map.as_fd(), sockets.as_fd(), peers))?;
+        let program = load(SK_LOOKUP, &program(map.as_fd(), sockets.as_fd(), peers)?)?;
         let link = link(program.as_fd())?;
         Ok(Self {
             map,
@@ -83,67 +80,6 @@ impl Steering {
     }
 }
 
-/// The argument of bpf(2): a union of structures, here as bytes.
-struct Attributes([u8; 128]);
-
-impl Attributes {
-    const fn new() -> Self {
-        Self([0; 128])
-    }
-
-    fn word(mut self, at: usize, value: u32) -> Self {
-        self.0[at..at + 4].copy_from_slice(&value.to_ne_bytes());
-        self
-    }
-
-    fn long(mut self, at: usize, value: u64) -> Self {
-        self.0[at..at + 8].copy_from_slice(&value.to_ne_bytes());
-        self
-    }
-
-    fn fd(self, at: usize, fd: BorrowedFd<'_>) -> Self {
-        self.word(at, fd.as_raw_fd().cast_unsigned())
-    }
-
-    /// Where `value` is. It must live as long as the call.
-    fn pointer<T: ?Sized>(self, at: usize, value: *const T) -> Self {
-        self.long(at, value.cast::<u8>() as u64)
-    }
-
-    /// # Safety
-    /// Pointers that were written must point at what the command reads, alive for the call.
-    unsafe fn call(&self, command: libc::c_long) -> io::Result<libc::c_int> {
-        // SAFETY: the kernel reads the attributes, whose true size is told; the caller vouches for
-        // what they point at. No command here writes through them.
-        let outcome =
-            unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_ptr(), self.0.len()) };
-        libc::c_int::try_from(outcome)
-            .ok()
-            .filter(|outcome| *outcome >= 0)
-            .ok_or_else(io::Error::last_os_error)
-    }
-
-    /// # Safety
-    /// As [`Self::call`], with a command that returns a new descriptor.
-    unsafe fn open(&self, command: libc::c_long) -> io::Result<OwnedFd> {
-        // SAFETY: the caller vouches for the pointers.
-        let fd = unsafe { self.call(command)? };
-        // SAFETY: the descriptor was just made and belongs to nobody else.
-        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-    }
-}
-
-/// A map with one value.
-fn create_map(kind: u32, value_size: u32) -> io::Result<OwnedFd> {
-    let attributes = Attributes::new()
-        .word(0, kind)
-        .word(4, 4)
-        .word(8, value_size)
-        .word(12, 1);
-    // SAFETY: no pointer is told.
-    unsafe { attributes.open(MAP_CREATE) }
-}
-
 fn update(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
     let key = 0_u32;
     let attributes = Attributes::new()
@@ -154,25 +90,12 @@ fn update(map: BorrowedFd<'_>, value: &[u8]) -> io::Result<()> {
     unsafe { attributes.call(MAP_UPDATE) }.map(|_| ())
 }
 
-fn load(instructions: &[u64]) -> io::Result<OwnedFd> {
-    let license = c"GPL";
-    let attributes = Attributes::new()
-        .word(0, PROG_SK_LOOKUP)
-        .word(4, u32::try_from(instructions.len()).unwrap_or(u32::MAX))
-        .pointer(8, instructions.as_ptr())
-        .pointer(16, license.as_ptr())
-        .word(68, ATTACH_SK_LOOKUP);
-    // SAFETY: instructions and license live for the call; their sizes are told (the license ends
-    // with a zero).
-    unsafe { attributes.open(PROG_LOAD) }
-}
-
 fn link(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let namespace = File::open("/proc/thread-self/ns/net")?;
     let attributes = Attributes::new()
         .fd(0, program)
         .fd(4, namespace.as_fd())
-        .word(8, ATTACH_SK_LOOKUP);
+        .word(8, SK_LOOKUP.attach);
     // SAFETY: no pointer is told.
     unsafe { attributes.open(LINK_CREATE) }
 }

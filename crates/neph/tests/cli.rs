@@ -75,6 +75,8 @@ mod watches;
 mod watches_any;
 #[path = "cli/watches_asked.rs"]
 mod watches_asked;
+#[path = "cli/watches_copied.rs"]
+mod watches_copied;
 #[path = "cli/watches_written.rs"]
 mod watches_written;
 #[path = "cli/wrong.rs"]

@@ -4,7 +4,7 @@
 //! it is full or when its oldest packet has waited long enough. Sends nothing, does not look into
 //! packets and does not wait: poll the descriptor ([`AsFd`]).
 
-mod packet;
+mod block;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-pub use packet::{Block, Packet, Packets, Tag};
+pub use block::{Block, Packets};
 
 use super::setup::{
     bare_packet_socket, bind, interface_index, map, option, packet_socket, socklen,

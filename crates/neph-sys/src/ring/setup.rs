@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use super::{BLOCK_BYTES, SLOT_BYTES, Seat};
 
-pub(super) fn interface_index(interface: &str) -> Option<libc::c_int> {
+pub(crate) fn interface_index(interface: &str) -> Option<libc::c_int> {
     let name = std::ffi::CString::new(interface).ok()?;
     // SAFETY: a C string alive for the call.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };

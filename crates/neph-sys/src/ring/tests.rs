@@ -1,3 +1,5 @@
+pub(crate) mod pair;
+
 use std::net::UdpSocket;
 use std::process::Command;
 use std::time::Duration;

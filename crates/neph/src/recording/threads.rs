@@ -21,6 +21,7 @@ use crate::exit::Failure;
 use crate::output;
 use crate::watch::ears::{Ears, Listening};
 use crate::watch::recording;
+use crate::watch::source::Way;
 use crate::watch::writing::Writing;
 
 /// How long who is elsewhere may take to end.
@@ -136,6 +137,7 @@ fn open_all(points: &[Point], options: &Options) -> Result<Vec<Ears>, Failure> {
             ring: options.ring,
             most: options.count.unwrap_or(u64::MAX),
             choice: &options.choice,
+            way: Some(Way::Ring),
         })),
         Spot::Elsewhere(..) => None,
     };

@@ -1,25 +1,21 @@
-//! The interface that is listened to, or all of them: the ring, what its packets begin with, and what was counted.
+//! The interface that is listened to, or all of them: what its packets begin with, and what was counted.
 
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{ByteSize, Span};
+use neph_sys::bpf::MOST_KEPT;
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::links::Links;
 use neph_sys::netns::{NetNs, with_namespace};
-use neph_sys::ppoll::{Awaited, wait};
-use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking, hardware};
+use neph_sys::ring::{FilterStep, Packet, RingError, hardware};
 use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
 use neph_wire::dissect::{Dissected, Link, dissect};
 use neph_wire::filter::{Instruction, Start};
 
+use super::source::{Source, WAKE, Way};
 use crate::exit::Failure;
 use crate::packet_choice::PacketChoice;
-
-/// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
-/// those who are watched.
-const WAKE: Duration = Duration::from_millis(20);
 
 /// For how long the last of the packets are waited for, on whatever machine.
 const LINGER: Span = Span::from_secs(2);
@@ -49,6 +45,8 @@ pub(crate) struct Listening<'a> {
     /// Packets that are enough.
     pub(crate) most: u64,
     pub(crate) choice: &'a PacketChoice,
+    /// How packets come, where that was asked for.
+    pub(crate) way: Option<Way>,
 }
 
 /// What was counted since the beginning.
@@ -68,7 +66,7 @@ pub(crate) struct Seen {
 
 /// What packets of the ring begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heads {
+pub(super) enum Heads {
     /// All with the same link header.
     Alike(Link),
     /// What is behind the link header of whatever interface they passed.
@@ -77,7 +75,7 @@ enum Heads {
 
 pub(crate) struct Ears {
     interface: String,
-    ring: BlockRing,
+    source: Source,
     heads: Heads,
     kept: u32,
     seen: Seen,
@@ -88,6 +86,8 @@ pub(crate) struct Ears {
     /// Packets that passed the filter, those lost included, and how many of them were come upon.
     passed: u64,
     met: u64,
+    /// Whether a packet came that was later than those that are wanted.
+    is_past: bool,
 }
 
 impl Ears {
@@ -102,7 +102,7 @@ impl Ears {
     /// In the calling thread's network namespace.
     fn open_here(listening: &Listening<'_>) -> Result<Self, Failure> {
         let interface = listening.interface;
-        let failed = |error: RingError| not_opened(&error, listening);
+        let failed = |error: RingError| not_opened(&error, Way::Ring, listening);
         let (heads, start) = if interface == ANY {
             (Heads::Any, Start::Ip)
         } else {
@@ -117,19 +117,12 @@ impl Ears {
         let kept = listening.kept;
         let program = listening.choice.wanted().program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
-        let blocks = listening.ring.0.div_ceil(BLOCK_BYTES as u64);
-        let taking = Taking {
-            blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
-            wake: WAKE,
-            filter: &filter,
-        };
-        let ring = match heads {
-            Heads::Any => BlockRing::open_any(&taking),
-            Heads::Alike(_) => BlockRing::open(interface, &taking),
-        };
+        may_copy(listening, heads)?;
+        let source = Source::open(listening, heads, &filter);
+        let source = source.map_err(|(way, error)| not_opened(&error, way, listening))?;
         Ok(Self {
             interface: interface.to_owned(),
-            ring: ring.map_err(failed)?,
+            source,
             heads,
             kept,
             seen: Seen::default(),
@@ -139,11 +132,17 @@ impl Ears {
                 .and_then(Result::ok),
             passed: 0,
             met: 0,
+            is_past: false,
         })
     }
 
     pub(crate) const fn seen(&self) -> Seen {
         self.seen
+    }
+
+    /// How packets come.
+    pub(super) const fn way(&self) -> Way {
+        self.source.way()
     }
 
     /// Whether it is all interfaces.
@@ -165,25 +164,19 @@ impl Ears {
         self.seen.packets >= self.most
     }
 
-    /// Whether no block of packets waits to be taken.
+    /// Whether no packet waits to be taken.
     pub(super) fn has_all(&self) -> bool {
-        !self.ring.has_block()
+        self.source.has_all()
     }
 
-    /// Tells how much of the ring waits to be taken, 0 to 1, on whatever thread.
+    /// Tells how much of the memory waits to be taken, 0 to 1, on whatever thread.
     pub(super) fn gauge(&self) -> impl Fn() -> f64 + Send + use<> {
-        let gauge = self.ring.gauge();
-        move || gauge.filled()
+        self.source.gauge()
     }
 
     /// Waits for packets, at most so long.
     pub(crate) fn wait(&self, most: Duration) -> Result<(), Failure> {
-        let mut awaited = [Awaited::readable(self.ring.as_fd())];
-        wait(&mut awaited, Some(most)).map_err(Failure::refused)?;
-        if !awaited[0].has_notice() {
-            return Ok(());
-        }
-        self.ring.fault().map_or(Ok(()), |fault| {
+        self.source.wait(most)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
             Err(Failure::refused(format!(
                 "{interface} went down or away: {fault}; watch it again when it is up"
@@ -200,11 +193,18 @@ impl Ears {
     /// kernel thinks that it has waited long enough.
     pub(crate) fn take_rest(&mut self, mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>)) {
         let until = clock::wall().0;
+        if self.way() == Way::Bpf {
+            // What is being copied is complete then. Copies come in the order of time: what follows on
+            // one that is late is late too, and may never pause.
+            clock::nap(WAKE / 4);
+            while self.take((until, true), &mut take) && !self.has_all() && !self.is_past {}
+            return self.count();
+        }
         self.count();
         let all = self.passed - self.seen.lost;
         let end = RawNanos(clock::raw().0 + LINGER.nanos());
         while self.met < all {
-            if !self.take_block(until, &mut take) {
+            if !self.take((until, true), &mut take) {
                 if clock::raw() >= end {
                     break;
                 }
@@ -213,28 +213,34 @@ impl Ears {
         }
     }
 
-    /// Takes the packets of a block that arrived up to `until` (nanoseconds since 1970), if a block is
-    /// there.
-    pub(crate) fn take_block(
+    /// Takes the next packets, some at a time, if there are any.
+    pub(crate) fn take_some(
         &mut self,
-        until: i64,
+        take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
+    ) -> bool {
+        self.take((i64::MAX, false), take)
+    }
+
+    /// The packets that arrived up to `until` (nanoseconds since 1970) are shown.
+    fn take(
+        &mut self,
+        (until, is_last): (i64, bool),
         mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
     ) -> bool {
-        let Some(block) = self.ring.next_block() else {
-            return false;
-        };
-        let heads = self.heads;
-        for packet in block.packets() {
-            self.met += 1;
-            let is_late = packet.stamp() > until || self.seen.packets >= self.most;
-            if is_late || (heads == Heads::Any && packet.is_echo()) {
-                continue;
+        let (heads, most) = (self.heads, self.most);
+        let (seen, met, is_past) = (&mut self.seen, &mut self.met, &mut self.is_past);
+        self.source.take(is_last, |packet| {
+            *met += 1;
+            let is_late = packet.stamp() > until;
+            *is_past |= is_late;
+            if is_late || seen.packets >= most || (heads == Heads::Any && packet.is_echo()) {
+                return;
             }
             let length = packet.wire_length();
-            self.seen.packets += 1;
-            self.seen.bytes += u64::from(length);
+            seen.packets += 1;
+            seen.bytes += u64::from(length);
             let dissected = heads
-                .link(&packet)
+                .link(packet)
                 .and_then(|link| dissect(link, packet.bytes(), length));
             let dissected = dissected.map(|mut dissected| {
                 // The kernel took the outermost tag out of the packet.
@@ -242,19 +248,17 @@ impl Ears {
                 dissected.vlan = outermost.or(dissected.vlan);
                 dissected
             });
-            self.seen.not_ip += u64::from(dissected.is_none());
-            take(&packet, dissected.as_ref());
-        }
-        true
+            seen.not_ip += u64::from(dissected.is_none());
+            take(packet, dissected.as_ref());
+        })
     }
 
     /// Asks the kernel what was lost.
     pub(crate) fn count(&mut self) {
-        if let Ok(counts) = self.ring.counts() {
-            self.passed += u64::from(counts.packets);
-            self.seen.lost += u64::from(counts.dropped);
-            self.seen.frozen += u64::from(counts.frozen);
-        }
+        let [passed, lost, frozen] = self.source.count();
+        self.passed += passed;
+        self.seen.lost += lost;
+        self.seen.frozen += frozen;
     }
 }
 
@@ -280,11 +284,32 @@ const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
     FilterStep { code, jt, jf, k }
 }
 
-fn not_opened(error: &RingError, listening: &Listening<'_>) -> Failure {
+/// Whether what was asked for can be copied.
+fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), Failure> {
     let interface = listening.interface;
+    let refused = |why: String| Err(Failure::usage(format!("{why}; leave out --listen bpf")));
+    match heads {
+        _ if listening.way != Some(Way::Bpf) => Ok(()),
+        Heads::Any => refused("BPF programs listen to one interface".to_owned()),
+        Heads::Alike(Link::Ethernet) if listening.kept <= MOST_KEPT => Ok(()),
+        Heads::Alike(Link::Ethernet) => refused(format!(
+            "BPF programs keep at most {MOST_KEPT} bytes of a packet"
+        )),
+        Heads::Alike(_) => refused(format!(
+            "BPF programs listen where packets begin with Ethernet, not on {interface}"
+        )),
+    }
+}
+
+fn not_opened(error: &RingError, way: Way, listening: &Listening<'_>) -> Failure {
+    let interface = listening.interface;
+    let needed = match way {
+        Way::Ring => "cap_net_raw+ep",
+        Way::Bpf => "cap_net_raw,cap_bpf,cap_net_admin+ep",
+    };
     match error.kind() {
         ErrorKind::PermissionDenied => Failure::refused(format!(
-            "{error}; run it as root, or allow it: setcap cap_net_raw+ep on neph"
+            "{error}; run it as root, or allow it: setcap {needed} on neph"
         )),
         _ if error.is_missing() => Failure::usage(match listening.site {
             Some(site) => format!(

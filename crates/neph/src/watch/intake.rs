@@ -9,6 +9,7 @@ use neph_wire::dissect::Dissected;
 
 use super::Args;
 use super::ears::{Ears, Seen};
+use super::source::Way;
 use super::watching::Watching;
 use super::writing::Writing;
 use crate::exit::Failure;
@@ -21,6 +22,7 @@ pub(super) struct Intake {
     writing: Option<Writing>,
     /// Of one interface no packet comes twice.
     is_any: bool,
+    way: Way,
 }
 
 impl Intake {
@@ -41,6 +43,7 @@ impl Intake {
             watching,
             writing: writing.transpose()?,
             is_any: ears.is_any(),
+            way: ears.way(),
         })
     }
 
@@ -60,7 +63,8 @@ impl Intake {
     pub(super) fn period(&mut self, seen: Seen) {
         let now = Wall::from_unix_nanos(clock::wall().0);
         self.conversations.silence(now, &mut self.watching);
-        self.watching.period(&mut self.conversations, seen);
+        self.watching
+            .period(&mut self.conversations, self.way, seen);
         if let Some(writing) = &mut self.writing {
             writing.flush();
         }

@@ -62,6 +62,7 @@ pub(super) fn period(lately: &Lately) -> Value {
         "kind": "period",
         "from_unix_ns": lately.stretch.from.unix_nanos(),
         "until_unix_ns": lately.stretch.until.unix_nanos(),
+        "listened_by": lately.way.name(),
         "packets": seen.packets,
         "bytes": seen.bytes,
         "packets_lost": seen.lost,

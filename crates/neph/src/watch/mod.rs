@@ -1,7 +1,7 @@
 //! `neph watch`: round trips of the flows that pass an interface, while they pass, without sending a
 //! packet.
 //!
-//! Joins the receive ring, the table of flows and what is shown of it. Memory is bounded by the flows
+//! Joins what listens, the table of flows and what is shown of it. Memory is bounded by the flows
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
 mod alarm;
@@ -13,6 +13,7 @@ mod json;
 mod metrics;
 pub(crate) mod recording;
 mod screen;
+pub(crate) mod source;
 mod watching;
 pub(crate) mod writing;
 
@@ -39,6 +40,7 @@ use crate::{exit, interrupt, output, read, site, value};
 use courtesy::Courtesy;
 use ears::{Ears, Listening};
 use intake::Intake;
+use source::Way;
 use watching::Watching;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
@@ -105,6 +107,9 @@ pub(crate) struct Args {
     /// Bytes that are kept of each packet: its headers suffice
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value = "256")]
     snaplen: u32,
+    /// How packets come; bpf costs those who are watched less, and is taken where it tells the same
+    #[arg(long, value_enum, value_name = "WAY")]
+    listen: Option<Way>,
     /// Memory in which packets wait to be looked at, 2MiB to 1GiB; when it is full packets are lost,
     /// and counted
     #[arg(long, value_name = "SIZE", value_parser = ring, default_value = "32MiB")]
@@ -119,8 +124,17 @@ pub(crate) struct Args {
 
 impl Args {
     /// What is listened to.
-    fn listening(&self) -> Listening<'_> {
-        Listening {
+    fn listening(&self) -> Result<Listening<'_>, Failure> {
+        let way = match (self.listen, &self.write) {
+            (Some(Way::Bpf), Some(_)) => {
+                return Err(Failure::usage(
+                    "--write takes packets as they leave, --listen bpf before; leave out one of them",
+                ));
+            }
+            (None, Some(_)) => Some(Way::Ring),
+            (way, _) => way,
+        };
+        Ok(Listening {
             interface: &self.interface,
             site: self.site.as_deref(),
             elsewhere: "--site",
@@ -128,7 +142,8 @@ impl Args {
             ring: self.ring,
             most: self.count.unwrap_or(u64::MAX),
             choice: &self.choice,
-        }
+            way,
+        })
     }
 
     /// Whether standard output is the capture's.
@@ -189,11 +204,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything is opened or written over: its options may be wrong.
     let watching = Watching::new(args)?;
     args.choice.check()?;
-    let mut ears = Ears::open(&args.listening())?;
+    let mut ears = Ears::open(&args.listening()?)?;
     let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
-        "neph watch: looking at {}; ctrl-C ends it",
-        args.interface
+        "neph watch: looking at {} ({}); ctrl-C ends it",
+        args.interface,
+        ears.way().name()
     ));
     let listened = listen(args, &stop, &mut ears, &mut intake);
     let seen = ears.seen();
@@ -246,10 +262,8 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
         }
         let next = u64::try_from(due.min(end) - now).unwrap_or(0);
         fault = ears.wait(Duration::from_nanos(next).min(PATIENCE));
-        // A block at a time, so that a flood does not keep from telling of it.
-        ears.take_block(i64::MAX, |packet, dissected| {
-            intake.packet(packet, dissected);
-        });
+        // Some at a time, so that a flood does not keep from telling of it.
+        ears.take_some(|packet, dissected| intake.packet(packet, dissected));
     }
     drop(courtesy);
     ears.take_rest(|packet, dissected| intake.packet(packet, dissected));

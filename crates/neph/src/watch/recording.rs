@@ -35,7 +35,7 @@ pub(crate) fn record(
             courtesy.caught_up();
         }
         fault = ears.wait(PATIENCE);
-        if ears.take_block(i64::MAX, |packet, _| writing.packet(packet)) {
+        if ears.take_some(|packet, _| writing.packet(packet)) {
             writing.flush();
             ears.count();
         }
@@ -61,7 +61,7 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
     }
     args.choice.check()?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut ears = Ears::open(&args.listening())?;
+    let mut ears = Ears::open(&args.listening()?)?;
     let (link, kept) = ears.format();
     let mut writing = Writing::begin(Path::new(OUT), link, kept)?;
     output::say(&format!(

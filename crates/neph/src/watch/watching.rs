@@ -16,6 +16,7 @@ use super::door::Door;
 use super::ears::Seen;
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
+use super::source::Way;
 use super::{Args, Format, json};
 use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
@@ -37,6 +38,8 @@ pub(super) struct Stretch {
 #[derive(Debug, Clone)]
 pub(super) struct Lately {
     pub(super) stretch: Stretch,
+    /// How packets came.
+    pub(super) way: Way,
     /// Counted within it.
     pub(super) seen: Seen,
     pub(super) others: Others,
@@ -91,7 +94,7 @@ impl Watching {
     }
 
     /// Tells the period that ends now; `seen` counts from the beginning.
-    pub(super) fn period(&mut self, all: &mut Conversations, seen: Seen) {
+    pub(super) fn period(&mut self, all: &mut Conversations, way: Way, seen: Seen) {
         let now = clock::pair();
         let stretch = Stretch {
             from: Wall::from_unix_nanos(self.began.wall.0),
@@ -112,6 +115,7 @@ impl Watching {
         let others = all.table.others();
         let lately = Lately {
             stretch,
+            way,
             seen: seen.since(&self.seen),
             others: since(others, self.others),
             trips,

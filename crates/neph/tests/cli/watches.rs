@@ -11,7 +11,7 @@ use crate::neph::{Place, Ran, SOON, begin, eventually, send};
 use crate::watches_asked::ask_names;
 
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-fn skip(test: &str) {
+pub(crate) fn skip(test: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}");
     println!("SKIP {test}: namespaces need root");
 }

@@ -10,20 +10,20 @@ use serde_json::Value;
 use crate::neph::{Place, Ran, begin, send};
 use crate::watches::{Watch, exchange, exchange_with, lines, of_kind, with_loopback};
 
-fn ip(line: &str) {
+pub(crate) fn ip(line: &str) {
     let done = Command::new("ip").args(line.split(' ')).status();
     assert!(done.expect("the ip program").success(), "ip {line}");
 }
 
 /// A namespace behind an interface of this thread's, which is its way to everywhere.
-struct Host {
+pub(crate) struct Host {
     name: String,
-    ns: NetNs,
+    pub(crate) ns: NetNs,
 }
 
 impl Host {
     /// `10.9.NUMBER.2`, behind the interface `toNUMBER`.
-    fn behind(number: u8) -> Self {
+    pub(crate) fn behind(number: u8) -> Self {
         let name = format!("nephany-{}-{number}", std::process::id());
         let ns = NetNs::create(&name).expect("make a namespace");
         ip(&format!(

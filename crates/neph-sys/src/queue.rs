@@ -1,0 +1,99 @@
+//! Whether an interface holds packets back before they leave.
+//!
+//! Owns the question for its queueing discipline (netlink). What listens before the queue and what
+//! listens behind it tell different times of the same packet.
+
+#![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::ring::interface_index;
+
+/// `RTM_GETLINK` of `linux/rtnetlink.h`, its `IFLA_QDISC`, and where a message's own header, the link's
+/// and its attributes are.
+const GET_LINK: u16 = 18;
+const QDISC: u16 = 6;
+const HEADER: usize = 16;
+const ATTRIBUTES_AT: usize = 32;
+
+/// The name of the interface's queueing discipline, as `ip link` tells it: `noqueue` where packets leave
+/// as they are sent.
+///
+/// # Errors
+/// There is no such interface in the calling thread's network namespace.
+pub fn discipline(interface: &str) -> io::Result<String> {
+    let index =
+        interface_index(interface).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
+    let mut request = [0_u8; ATTRIBUTES_AT];
+    request[0..4].copy_from_slice(&32_u32.to_ne_bytes());
+    request[4..6].copy_from_slice(&GET_LINK.to_ne_bytes());
+    request[6..8].copy_from_slice(&1_u16.to_ne_bytes());
+    request[HEADER + 4..HEADER + 8].copy_from_slice(&index.to_ne_bytes());
+    let mut answer = vec![0; 1 << 16];
+    let length = ask(&request, &mut answer)?;
+    find(&answer[..length.min(answer.len())])
+        .ok_or_else(|| io::Error::other("the kernel does not tell its queueing discipline"))
+}
+
+fn ask(request: &[u8], answer: &mut [u8]) -> io::Result<usize> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: socket takes integers only.
+    let raw = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+    if raw < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+    // SAFETY: the request lives for the call and its length is told.
+    let sent = unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            request.as_ptr().cast(),
+            request.len(),
+            0,
+        )
+    };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the answer lives for the call, is borrowed to be written, and its length is told. The
+    // kernel has answered before `send` returned.
+    let received = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            answer.as_mut_ptr().cast(),
+            answer.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    usize::try_from(received).map_err(|_| io::Error::last_os_error())
+}
+
+/// The discipline in the answer.
+fn find(answer: &[u8]) -> Option<String> {
+    let half = |at: usize| Some(u16::from_ne_bytes(answer.get(at..at + 2)?.try_into().ok()?));
+    let mut at = ATTRIBUTES_AT;
+    loop {
+        let length = usize::from(half(at)?);
+        if half(at + 2)? == QDISC {
+            let name = answer.get(at + 4..at + length)?;
+            let name = name.strip_suffix(b"\0").unwrap_or(name);
+            return String::from_utf8(name.to_vec()).ok();
+        }
+        // Attributes begin at multiples of four.
+        at += length.max(4).next_multiple_of(4);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_holds_nothing_back_and_who_is_not_there_is_an_error() {
+        assert_eq!(discipline("lo").expect("lo"), "noqueue");
+        let missing = discipline("nephnone").expect_err("not there");
+        assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
+    }
+}

@@ -1,0 +1,200 @@
+//! The way in which packets come: through a packet ring, or copied by BPF programs at the interface's
+//! hooks.
+//!
+//! Owns which of them is taken where none was asked for. Does not count and does not look into packets.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use neph_sys::bpf::{Copier, Copying, MOST_KEPT, MOST_MEMORY};
+use neph_sys::clock;
+use neph_sys::ppoll::{Awaited, wait};
+use neph_sys::queue::discipline;
+use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking};
+use neph_wire::dissect::Link;
+
+use super::ears::{Heads, Listening};
+use crate::exit::Failure;
+
+/// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
+/// those who are watched.
+pub(super) const WAKE: Duration = Duration::from_millis(20);
+
+/// Copied packets that are looked at before something else is.
+const BATCH: usize = 4096;
+/// Copies are looked at more often where they fill more than this between two looks.
+const DEEP: f64 = 0.25;
+
+/// How packets come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Way {
+    /// Through a packet ring, as tcpdump has them.
+    Ring,
+    /// Through BPF programs that copy the beginning of each packet.
+    Bpf,
+}
+
+impl Way {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Bpf => "bpf",
+        }
+    }
+}
+
+pub(super) enum Source {
+    Ring(BlockRing),
+    Copier {
+        copier: Copier,
+        /// Packets that were lost when it was last asked for.
+        lost: u64,
+        /// How long to wait for the next look; not at all where more can be taken at once.
+        pace: Duration,
+    },
+}
+
+impl Source {
+    /// In the calling thread's network namespace.
+    pub(super) fn open(
+        listening: &Listening<'_>,
+        heads: Heads,
+        filter: &[FilterStep],
+    ) -> Result<Self, (Way, RingError)> {
+        if listening.way == Some(Way::Bpf) {
+            return copier(listening, filter).map_err(|error| (Way::Bpf, error));
+        }
+        if listening.way.is_none() && tells_the_same(listening, heads) {
+            // A kernel that has it not, or does not permit it.
+            if let Ok(source) = copier(listening, filter) {
+                return Ok(source);
+            }
+        }
+        ring(listening, heads, filter).map_err(|error| (Way::Ring, error))
+    }
+
+    pub(super) const fn way(&self) -> Way {
+        match self {
+            Self::Ring(_) => Way::Ring,
+            Self::Copier { .. } => Way::Bpf,
+        }
+    }
+
+    /// Whether no packet waits to be taken.
+    pub(super) fn has_all(&self) -> bool {
+        match self {
+            Self::Ring(ring) => !ring.has_block(),
+            Self::Copier { pace, .. } => !pace.is_zero(),
+        }
+    }
+
+    /// Tells how much of the memory waits to be taken, 0 to 1, on whatever thread.
+    pub(super) fn gauge(&self) -> Box<dyn Fn() -> f64 + Send> {
+        match self {
+            Self::Ring(ring) => {
+                let gauge = ring.gauge();
+                Box::new(move || gauge.filled())
+            }
+            Self::Copier { copier, .. } => {
+                let fill = copier.fill();
+                Box::new(move || fill.filled())
+            }
+        }
+    }
+
+    /// Waits for packets, at most so long. Gives what is wrong with the interface.
+    pub(super) fn wait(&self, most: Duration) -> Result<Option<std::io::Error>, Failure> {
+        match self {
+            Self::Ring(ring) => {
+                let mut awaited = [Awaited::readable(std::os::fd::AsFd::as_fd(ring))];
+                wait(&mut awaited, Some(most)).map_err(Failure::refused)?;
+                Ok((awaited[0].has_notice()).then(|| ring.fault()).flatten())
+            }
+            Self::Copier { pace, .. } if pace.is_zero() => Ok(None),
+            Self::Copier { copier, pace, .. } => {
+                clock::nap((*pace).min(most));
+                Ok(copier.fault())
+            }
+        }
+    }
+
+    /// Shows some packets that wait; all that were copied, where it `is_last`. Gives whether there were
+    /// any.
+    pub(super) fn take(&mut self, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> bool {
+        match self {
+            Self::Ring(ring) => {
+                let Some(block) = ring.next_block() else {
+                    return false;
+                };
+                for packet in block.packets() {
+                    show(&packet);
+                }
+                true
+            }
+            Self::Copier { copier, pace, .. } => {
+                let look = copier.look(BATCH, is_last, show);
+                *pace = match look.filled {
+                    _ if look.is_more => Duration::ZERO,
+                    filled if filled > DEEP => WAKE / 8,
+                    _ => WAKE,
+                };
+                look.taken > 0
+            }
+        }
+    }
+
+    /// Of packets since the last question: those that passed the filter where that is known, those that
+    /// were lost, and how often there was no room.
+    pub(super) fn count(&mut self) -> [u64; 3] {
+        match self {
+            Self::Ring(ring) => ring.counts().map_or([0; 3], |counts| {
+                [counts.packets, counts.dropped, counts.frozen].map(u64::from)
+            }),
+            Self::Copier { copier, lost, .. } => {
+                let more = copier.lost() - *lost;
+                *lost += more;
+                [0, more, u64::from(more > 0)]
+            }
+        }
+    }
+}
+
+/// Whether programs tell what a ring would: a program sees what is sent before it waits in the
+/// interface's queue, and keeps no more of each, and of all, than so much.
+fn tells_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
+    heads == Heads::Alike(Link::Ethernet)
+        && listening.kept <= MOST_KEPT
+        && listening.ring.0 <= MOST_MEMORY
+        && discipline(listening.interface).is_ok_and(|name| name == "noqueue")
+}
+
+fn copier(listening: &Listening<'_>, filter: &[FilterStep]) -> Result<Source, RingError> {
+    let copying = Copying {
+        memory: listening.ring.0,
+        kept: listening.kept,
+        filter,
+    };
+    Ok(Source::Copier {
+        copier: Copier::open(listening.interface, &copying)?,
+        lost: 0,
+        pace: WAKE,
+    })
+}
+
+fn ring(
+    listening: &Listening<'_>,
+    heads: Heads,
+    filter: &[FilterStep],
+) -> Result<Source, RingError> {
+    let blocks = listening.ring.0.div_ceil(BLOCK_BYTES as u64);
+    let taking = Taking {
+        blocks: usize::try_from(blocks).unwrap_or(usize::MAX),
+        wake: WAKE,
+        filter,
+    };
+    let ring = match heads {
+        Heads::Any => BlockRing::open_any(&taking),
+        Heads::Alike(_) => BlockRing::open(listening.interface, &taking),
+    };
+    ring.map(Source::Ring)
+}

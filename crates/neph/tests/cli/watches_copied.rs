@@ -1,0 +1,183 @@
+//! `neph watch --listen`: BPF programs tell what the packet ring tells of the same packets.
+
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use neph_sys::netns::with_namespace;
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, SOON};
+use crate::watches::{Watch, exchange, exchange_with, lines, of_kind, skip, with_loopback};
+use crate::watches_any::{Host, ip};
+
+const ROUND_TRIPS: [&str; 4] = ["--samples", "--format", "ndjson", "--proto=tcp"];
+
+/// Whether the kernel here has such programs; says where not.
+fn has_programs(test: &str, place: &Place) -> bool {
+    let ran = place.neph(["watch", "lo", "--listen", "bpf", "--duration", "1ms"]);
+    let has = ran.status < 2;
+    if !has {
+        skip(test);
+    }
+    has
+}
+
+/// A watch that listens in one way.
+fn by(way: &str, place: &Place, interface: &str, arguments: &[&str]) -> Watch {
+    Watch::of(place, interface, &[&["--listen", way], arguments].concat())
+}
+
+fn way(ran: &Ran) -> Value {
+    let told = lines(&ran.out);
+    of_kind(&told, "period").pop().expect("a period")["listened_by"].clone()
+}
+
+/// What each round trip is, and how long it took in nanoseconds.
+fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
+    let told = lines(&ran.out);
+    let samples = of_kind(&told, "sample").into_iter().map(|sample| {
+        let what = ["half", "method", "answer"].map(|key| sample[key].clone());
+        (what, sample["round_trip_ns"].as_i64().expect("a time"))
+    });
+    samples.unzip()
+}
+
+#[test]
+fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_a_queue() {
+    with_loopback("copied", || {
+        let place = Place::empty();
+        if !has_programs("copies_tell_the_round_trips_of_the_ring", &place) {
+            return;
+        }
+        let server = Host::behind(7);
+        let copied = by("bpf", &place, "to7", &ROUND_TRIPS);
+        let ringed = by("ring", &place, "to7", &ROUND_TRIPS);
+        let chosen = Watch::of(&place, "to7", &ROUND_TRIPS);
+        let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.7.2:0"));
+        exchange_with(listener.expect("enter").expect("listen"), 200, |address| {
+            TcpStream::connect(address).expect("connect")
+        });
+        let [copied, ringed, chosen] = [copied, ringed, chosen].map(Watch::interrupt);
+        assert_eq!([&copied, &ringed, &chosen].map(way), ["bpf", "ring", "bpf"]);
+        let ((what, copied), (expected, ringed)) = (round_trips(&copied), round_trips(&ringed));
+        assert_eq!(what, expected);
+        assert!(copied.len() >= 200, "{}", copied.len());
+        let apart = copied
+            .iter()
+            .zip(&ringed)
+            .map(|(one, other)| (one - other).abs());
+        let mut apart: Vec<i64> = apart.collect();
+        apart.sort_unstable();
+        let median = apart[apart.len() / 2];
+        assert!(median < 20_000, "round trips are {median} ns apart");
+        // Where packets wait in a queue, are written, or need more memory.
+        for beside in [
+            &["--write", "x.pcap"][..],
+            &["--snaplen", "4096"],
+            &["--ring", "129MiB"],
+        ] {
+            let chosen = Watch::of(&place, "to7", &[beside, &ROUND_TRIPS].concat());
+            assert_eq!(way(&chosen.interrupt()), "ring", "{beside:?}");
+        }
+        ip("link set to7 down");
+        ip("link set to7 txqueuelen 100 up");
+        let queue = ["qdisc", "add", "dev", "to7", "root", "pfifo"];
+        let queued = std::process::Command::new("tc").args(queue).status();
+        assert!(queued.expect("the tc program").success());
+        let chosen = Watch::of(&place, "to7", &ROUND_TRIPS);
+        assert_eq!(way(&chosen.interrupt()), "ring");
+    });
+}
+
+#[test]
+fn copies_are_of_the_packets_that_were_asked_for() {
+    with_loopback("asked", || {
+        let place = Place::empty();
+        if !has_programs("copies_are_of_the_packets_that_were_asked_for", &place) {
+            return;
+        }
+        let choices = [
+            &["--host", "::1"][..],
+            &["--host", "127.0.0.1", "--proto", "tcp"],
+            &["--port", "9"],
+            &[
+                "--port", "9", "--host", "::1", "--host", "10.1.2.3", "--proto", "udp",
+            ],
+            &["--proto", "icmp"],
+            &["--host", "10.1.2.3"],
+        ];
+        let watches = choices.map(|choice| {
+            let arguments = [choice, &["--format", "ndjson"]].concat();
+            ["bpf", "ring"].map(|way| by(way, &place, "lo", &arguments))
+        });
+        for server in ["127.0.0.1", "::1"] {
+            exchange(server, 20);
+            let sender = UdpSocket::bind((server, 0)).expect("a socket");
+            for _ in 0..3 {
+                // The kernel's answer that nobody is there may come before the next.
+                let _ = sender.send_to(b"x", (server, 9));
+            }
+        }
+        let mut packets = Vec::new();
+        for (choice, watches) in choices.iter().zip(watches) {
+            let [copied, ringed] = watches.map(|watch| {
+                let told = lines(&watch.interrupt().out);
+                told.last().expect("a summary")["files"][0].clone()
+            });
+            assert_eq!(copied, ringed, "{choice:?}");
+            packets.push(copied["packets"].as_u64().expect("a count"));
+        }
+        assert!(packets[0] > 40 && packets[1] > 40, "{packets:?}");
+        assert!(packets[2] > packets[3] && packets[3] > 0, "{packets:?}");
+        assert_eq!((packets[4] > 0, packets[5]), (true, 0));
+    });
+}
+
+#[test]
+fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
+    with_loopback("flood", || {
+        let place = Place::empty();
+        if !has_programs("traffic_that_never_pauses", &place) {
+            return;
+        }
+        let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let (began, is_over) = (Instant::now(), AtomicBool::new(false));
+        let ran = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // At most so long: a watch that does not end is seen by its time.
+                while !is_over.load(Ordering::Relaxed) && began.elapsed() < SOON {
+                    let _ = sender.send_to(b"x", "127.0.0.1:9");
+                }
+            });
+            let ran = place.neph(["watch", "lo", "--listen", "bpf", "--duration", "300ms"]);
+            is_over.store(true, Ordering::Relaxed);
+            ran
+        });
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    });
+}
+
+#[test]
+fn what_cannot_be_copied_is_said_in_one_sentence() {
+    with_loopback("uncopied", || {
+        let place = Place::empty();
+        for (arguments, said) in [
+            (&["any"][..], "one interface"),
+            (&["lo", "--snaplen", "4096"], "at most 2048 bytes"),
+            (&["lo", "--write", "x.pcap"], "leave out"),
+            (&["lo", "--write", "-"], "leave out"),
+            (&["no-such-if0"], "no interface no-such-if0"),
+        ] {
+            let ran = place.neph(
+                ["watch", "--listen", "bpf"]
+                    .iter()
+                    .chain(arguments)
+                    .copied(),
+            );
+            assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+            assert!(ran.err.contains(said), "{}", ran.err);
+        }
+    });
+}
