@@ -86,8 +86,8 @@ pub(crate) struct Ears {
     /// Packets that passed the filter, those lost included, and how many of them were come upon.
     passed: u64,
     met: u64,
-    /// Whether a packet came that was later than those that are wanted.
-    is_past: bool,
+    /// Whether a packet came that is later than those that are wanted.
+    came_later: bool,
 }
 
 impl Ears {
@@ -132,7 +132,7 @@ impl Ears {
                 .and_then(Result::ok),
             passed: 0,
             met: 0,
-            is_past: false,
+            came_later: false,
         })
     }
 
@@ -197,7 +197,7 @@ impl Ears {
             // What is being copied is complete then. Copies come in the order of time: what follows on
             // one that is late is late too, and may never pause.
             clock::nap(WAKE / 4);
-            while self.take((until, true), &mut take) && !self.has_all() && !self.is_past {}
+            while self.take((until, true), &mut take) && !self.has_all() && !self.came_later {}
             return self.count();
         }
         self.count();
@@ -228,11 +228,11 @@ impl Ears {
         mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
     ) -> bool {
         let (heads, most) = (self.heads, self.most);
-        let (seen, met, is_past) = (&mut self.seen, &mut self.met, &mut self.is_past);
+        let (seen, met, came_later) = (&mut self.seen, &mut self.met, &mut self.came_later);
         self.source.take(is_last, |packet| {
             *met += 1;
             let is_late = packet.stamp() > until;
-            *is_past |= is_late;
+            *came_later |= is_late;
             if is_late || seen.packets >= most || (heads == Heads::Any && packet.is_echo()) {
                 return;
             }
