@@ -102,19 +102,44 @@ impl ClockCourse<'_> {
 
     /// Where a clock was set, in order.
     pub fn steps(&self) -> Vec<ClockStep> {
-        let pairs = self.parts.iter().zip(self.parts.iter().skip(1));
+        let fit = |part: &Part<'_>, at| clock_fit(part.limits, at, self.nature).ok().flatten();
+        // A part that speaks one way only lies within a step: what was under way meanwhile.
+        let known = self.parts.iter();
+        let known: Vec<&Part<'_>> = known
+            .filter(|part| {
+                fit(part, part.from)
+                    .or_else(|| fit(part, part.until))
+                    .is_some()
+            })
+            .collect();
+        let pairs = known.iter().zip(known.iter().skip(1));
         let steps = pairs.filter_map(|(left, right)| {
-            let before = clock_fit(left.limits, right.from, self.nature).ok()??;
-            let after = clock_fit(right.limits, right.from, self.nature).ok()??;
+            let before = fit(left, right.from).or_else(|| fit(left, left.until))?;
+            let after = fit(right, right.from).or_else(|| fit(right, right.until))?;
+            // Nothing spoke within the horizon: the clocks drift apart meanwhile.
+            let apart = after.at.saturating_sub(before.at);
             Some(ClockStep {
                 after: left.until,
                 before: right.from.saturating_add(right.first_took()),
                 by: after.offset.saturating_sub(before.offset),
-                bound: after.bound.saturating_add(before.bound),
+                bound: after
+                    .bound
+                    .saturating_add(before.bound)
+                    .saturating_add(drifted(&before, apart)),
             })
         });
         steps.collect()
     }
+}
+
+/// How far the clocks of a fit may drift apart in so many nanoseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "a bound, of less than 104 days"
+)]
+fn drifted(fit: &ClockFit, nanos: i64) -> i64 {
+    ((fit.rate.abs() + fit.rate_bound) * nanos as f64).ceil() as i64
 }
 
 impl Part<'_> {

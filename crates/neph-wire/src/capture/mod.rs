@@ -110,9 +110,10 @@ impl Ticks {
         offset: 0,
     };
 
-    /// Saturates, which no real date does.
+    /// Since 1970; `None` where that is no time that there can be, as of a file whose times were moved
+    /// to before 1970.
     #[inline]
-    fn nanos(self, ticks: u64) -> i64 {
+    fn nanos(self, ticks: u64) -> Option<i64> {
         // Nearly all files have one of these, and dividing 128 bits takes its time.
         let each = match self.per_second {
             1_000_000_000 => 1,
@@ -123,20 +124,18 @@ impl Ticks {
             .ok()
             .and_then(|ticks| ticks.checked_mul(each));
         match nanos {
-            Some(nanos) => nanos.saturating_add(self.offset.saturating_mul(1_000_000_000)),
+            Some(nanos) => nanos.checked_add(self.offset.checked_mul(1_000_000_000)?),
             None => self.divided(ticks),
         }
     }
 
-    fn divided(self, ticks: u64) -> i64 {
+    fn divided(self, ticks: u64) -> Option<i64> {
         let seconds = ticks / self.per_second;
         let rest = u128::from(ticks % self.per_second) * u128::from(Self::NANOS_IN_SECOND)
             / u128::from(self.per_second);
-        i64::try_from(seconds)
-            .unwrap_or(i64::MAX)
-            .saturating_add(self.offset)
-            .saturating_mul(1_000_000_000)
-            .saturating_add(i64::try_from(rest).unwrap_or(0))
+        let seconds = i64::try_from(seconds).ok()?.checked_add(self.offset)?;
+        let nanos = seconds.checked_mul(1_000_000_000)?;
+        nanos.checked_add(i64::try_from(rest).ok()?)
     }
 }
 

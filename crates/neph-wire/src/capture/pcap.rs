@@ -78,7 +78,7 @@ impl Pcap {
         };
         let clock = self.source.clock;
         let record = Record {
-            at: Some(clock.nanos(u64::from(seconds) * clock.per_second + u64::from(ticks))),
+            at: clock.nanos(u64::from(seconds) * clock.per_second + u64::from(ticks)),
             link: self.source.link,
             interface: 0,
             bytes: packet,

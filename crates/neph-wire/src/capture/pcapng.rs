@@ -166,7 +166,7 @@ impl Section {
             return Some(Err(too_long(kept)));
         }
         Some(Ok(Record {
-            at: Some(source.clock.nanos(ticks)),
+            at: source.clock.nanos(ticks),
             link: source.link,
             interface,
             bytes: body.get(20..20 + kept as usize)?,

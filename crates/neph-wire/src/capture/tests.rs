@@ -32,6 +32,31 @@ fn read(file: &[u8], portion: usize) -> (Vec<Packet>, Result<usize, CaptureError
     }
 }
 
+#[test]
+fn times_that_there_cannot_be_are_none() {
+    let micros = Ticks::MICROS;
+    assert_eq!(
+        micros.nanos(1_700_000_000_000_001),
+        Some(1_700_000_000_000_001_000)
+    );
+    // Before 1970 where a program counted below zero, and after 2262.
+    assert_eq!(micros.nanos(u64::MAX - 5), None);
+    assert_eq!(micros.nanos(9_300_000_000_000_000), None);
+    let moved = Ticks {
+        per_second: 1 << 10,
+        offset: i64::MAX / 1_000_000_000,
+    };
+    assert_eq!(moved.nanos(1 << 20), None);
+    assert_eq!(
+        Ticks {
+            offset: -1,
+            ..moved
+        }
+        .nanos(1 << 9),
+        Some(-500_000_000)
+    );
+}
+
 fn pcap(nanos: bool, big: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let word = |value: u32| {
         if big {

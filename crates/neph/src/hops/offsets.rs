@@ -109,6 +109,11 @@ impl Offsets {
         (!fitted.is_set_between(moment, again)).then_some(offset)
     }
 
+    /// Whether either clock was set between two moments of the earlier point's.
+    pub(crate) fn is_set_between(&self, a: i64, b: i64) -> bool {
+        matches!(self, Self::Fitted(fitted) if fitted.is_set_between(a, b))
+    }
+
     /// The fit with the least bound.
     pub(crate) fn best(&self) -> Option<&ClockFit> {
         let Self::Fitted(fitted) = self else {

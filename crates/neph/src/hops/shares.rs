@@ -134,7 +134,7 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
     all
 }
 
-/// Round trips whose packets were seen at every point, both ways, by protocol.
+/// Round trips whose packets were seen at every point, both ways, while no clock was set, by protocol.
 pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
     let last = passages.names.len().saturating_sub(1);
     let mut all: Vec<RoundTrips> = (0..PROTOCOLS.len())
@@ -152,6 +152,11 @@ pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
             .map(|point| there.mark(point).zip(back.mark(point)))
             .collect();
         let Some(marks) = marks else { continue };
+        // What a clock was set by while a packet was under way is no part of its round trip.
+        let mut clocks = passages.clocks.iter().zip(&marks);
+        if clocks.any(|(clock, (there, back))| clock.is_set_between(*there, *back)) {
+            continue;
+        }
         // Around each point's own clock: no difference is between two of them.
         let around: Vec<i128> = marks
             .iter()

@@ -9,7 +9,10 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
     for jump in [2 * SECOND, -2 * SECOND] {
         let place = Place::empty();
         let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
-        let set = START + 3 * SECOND;
+        // While a packet is behind the point.
+        let mut there = simulated.truths.iter().filter(|truth| !truth.is_back);
+        let passed = there.find_map(|truth| truth.at[1].filter(|at| *at > START + 3 * SECOND));
+        let set = passed.expect("six seconds of them") + 1_000;
         let shows = |point: usize, at: i64| {
             if point == 1 && at >= set {
                 at + jump
@@ -43,6 +46,16 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
             "{told} told, {silent} not"
         );
         assert_eq!(lines.last().expect("a summary")["clocks"][0]["steps"], 1);
+        // Those that span the moment would have two seconds of it.
+        let parts = lines.iter().filter(|line| line["kind"] == "round_trip");
+        let means: Vec<i64> = parts.filter_map(|line| line["mean_ns"].as_i64()).collect();
+        // The whole, the segment, and what is beyond: the peer answers after 50 us.
+        let (beyond, _) = means.as_chunks::<3>();
+        assert!(!beyond.is_empty());
+        assert!(
+            beyond.iter().all(|[.., beyond]| *beyond == 50_000),
+            "{means:?}"
+        );
     }
 }
 
