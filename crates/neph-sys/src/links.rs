@@ -21,6 +21,9 @@ const ASK_FOR_ALL: u16 = 0x301;
 const NAME: u16 = 3;
 /// `IFF_UP`.
 const UP: u32 = 1;
+/// `AF_UNSPEC`: said of the interface itself. A bridge says of a port that leaves it (`AF_BRIDGE`) that
+/// it is gone, and it stays up.
+const ITSELF: u8 = 0;
 /// Bytes of a `struct nlmsghdr` and of a `struct ifinfomsg`.
 const HEADER: usize = 16;
 const ABOUT: usize = 16;
@@ -39,10 +42,10 @@ pub struct Links {
 
 /// What the kernel says of an interface.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
-    number: u32,
-    /// None where it is down or gone.
-    up: Option<String>,
+enum Told {
+    Up(u32, String),
+    /// Down or gone.
+    Down(u32),
 }
 
 impl Links {
@@ -98,9 +101,9 @@ impl Links {
         let mut room = std::mem::take(&mut self.room);
         while let Some(length) = self.receive(&mut room) {
             for told in links(&room[..length]) {
-                match told.up {
-                    Some(name) => drop(self.up.insert(told.number, name)),
-                    None => fallen.extend(self.up.remove(&told.number)),
+                match told {
+                    Told::Up(number, name) => drop(self.up.insert(number, name)),
+                    Told::Down(number) => fallen.extend(self.up.remove(&number)),
                 }
             }
         }
@@ -156,17 +159,23 @@ fn links(mut datagram: &[u8]) -> Vec<Told> {
         let Some(message) = datagram.get(HEADER..length) else {
             break;
         };
-        let kind = half(header, 4);
-        if (kind == NEW || kind == GONE) && message.len() >= ABOUT {
-            let is_up = kind == NEW && word(message, 8) & UP != 0;
-            links.push(Told {
-                number: word(message, 4),
-                up: is_up.then(|| name(&message[ABOUT..])).flatten(),
-            });
-        }
+        links.extend(link(half(header, 4), message));
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
     links
+}
+
+/// What a message says of an interface itself; nothing of one that is up and has no name.
+fn link(kind: u16, message: &[u8]) -> Option<Told> {
+    let is_of_link = kind == NEW || kind == GONE;
+    if !is_of_link || message.len() < ABOUT || message[0] != ITSELF {
+        return None;
+    }
+    let number = word(message, 4);
+    if kind == NEW && word(message, 8) & UP != 0 {
+        return Some(Told::Up(number, name(&message[ABOUT..])?));
+    }
+    Some(Told::Down(number))
 }
 
 /// The name among an interface's attributes.
@@ -216,10 +225,6 @@ mod tests {
 
     #[test]
     fn an_interface_that_is_up_has_its_name_and_one_that_is_not_has_none() {
-        let told = |up: Option<&str>| Told {
-            number: 7,
-            up: up.map(str::to_owned),
-        };
         let datagram = [
             message(NEW, UP | 0x40),
             message(NEW, 0x40),
@@ -228,8 +233,25 @@ mod tests {
         .concat();
         assert_eq!(
             links(&datagram),
-            [told(Some("eth1")), told(None), told(None)]
+            [Told::Up(7, "eth1".to_owned()), Told::Down(7), Told::Down(7)]
         );
+    }
+
+    #[test]
+    fn what_a_bridge_says_of_a_port_that_leaves_it_is_not_said_of_the_interface() {
+        const AF_BRIDGE: u8 = 7;
+        let mut left = message(GONE, UP | 0x40);
+        assert_eq!(links(&left), [Told::Down(7)], "by itself");
+        left[HEADER] = AF_BRIDGE;
+        assert_eq!(links(&left), []);
+    }
+
+    #[test]
+    fn an_interface_that_is_up_and_has_no_name_is_passed_over() {
+        let mut nameless = message(NEW, UP);
+        let at = nameless.len() - 10;
+        nameless[at..at + 2].copy_from_slice(&(NAME + 1).to_ne_bytes());
+        assert_eq!(links(&nameless), []);
     }
 
     #[test]
