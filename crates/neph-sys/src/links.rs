@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,10 +13,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 const NEW: u16 = 16;
 const GONE: u16 = 17;
 const GET: u16 = 18;
+/// `NLMSG_DONE` of linux/netlink.h: all interfaces were told that were asked for.
+const DONE: u16 = 3;
 /// `RTMGRP_LINK`.
 const ALL_LINKS: u32 = 1;
 /// `NLM_F_REQUEST` and `NLM_F_DUMP` of linux/netlink.h.
 const ASK_FOR_ALL: u16 = 0x301;
+/// `NLM_F_MULTI` and `NLM_F_DUMP_INTR` there: the answer may lack some, since they changed meanwhile.
+const TORN: u16 = 0x12;
 /// `IFLA_IFNAME` of `linux/if_link.h`.
 const NAME: u16 = 3;
 /// `IFF_UP`.
@@ -36,6 +40,10 @@ pub struct Links {
     socket: OwnedFd,
     /// Names by number.
     up: BTreeMap<u32, String>,
+    /// Which were heard of since all were asked for, until all are told.
+    heard: Option<BTreeSet<u32>>,
+    /// Whether some of the news did not fit the socket's memory.
+    has_missed: bool,
     /// For a datagram.
     room: Vec<u8>,
 }
@@ -46,6 +54,10 @@ enum Told {
     Up(u32, String),
     /// Down or gone.
     Down(u32),
+    /// All that are there were told.
+    All,
+    /// The answer to what was asked may lack some.
+    Torn,
 }
 
 impl Links {
@@ -66,6 +78,8 @@ impl Links {
         let mut links = Self {
             socket,
             up: BTreeMap::new(),
+            heard: None,
+            has_missed: false,
             room: vec![0; ROOM],
         };
         links.ask()?;
@@ -74,7 +88,7 @@ impl Links {
     }
 
     /// Asks for all interfaces: the answers come among the news.
-    fn ask(&self) -> io::Result<()> {
+    fn ask(&mut self) -> io::Result<()> {
         let mut request = [0_u8; HEADER + ABOUT];
         let length = u32::try_from(request.len()).expect("32 fits");
         request[..4].copy_from_slice(&length.to_ne_bytes());
@@ -92,27 +106,60 @@ impl Links {
         if sent < 0 {
             return Err(io::Error::last_os_error());
         }
+        (self.heard, self.has_missed) = (Some(BTreeSet::new()), false);
         Ok(())
     }
 
     /// Names of interfaces that were up and went down or away since the last question. Never waits.
     pub fn fallen(&mut self) -> Vec<String> {
+        let mut fallen = self.take();
+        // Only now: the kernel tells no news until what it has told already was taken. Who cannot be
+        // asked now is asked the next time.
+        if self.has_missed && self.heard.is_none() && self.ask().is_ok() {
+            fallen.extend(self.take());
+        }
+        fallen
+    }
+
+    /// What there is to take.
+    fn take(&mut self) -> Vec<String> {
         let mut fallen = Vec::new();
         let mut room = std::mem::take(&mut self.room);
         while let Some(length) = self.receive(&mut room) {
             for told in links(&room[..length]) {
-                match told {
-                    Told::Up(number, name) => drop(self.up.insert(number, name)),
-                    Told::Down(number) => fallen.extend(self.up.remove(&number)),
-                }
+                fallen.extend(self.see(told));
             }
         }
         self.room = room;
         fallen
     }
 
-    /// Takes a datagram, if there is one; what did not fit the socket's memory is passed over.
-    fn receive(&self, room: &mut [u8]) -> Option<usize> {
+    /// The names of those that fell by this.
+    fn see(&mut self, told: Told) -> Vec<String> {
+        if let (Some(heard), Told::Up(number, _) | Told::Down(number)) = (&mut self.heard, &told) {
+            heard.insert(*number);
+        }
+        match told {
+            Told::Up(number, name) => drop(self.up.insert(number, name)),
+            Told::Down(number) => return self.up.remove(&number).into_iter().collect(),
+            Told::Torn => self.has_missed = true,
+            Told::All => return self.unheard(),
+        }
+        Vec::new()
+    }
+
+    /// What was up and is no longer there, unless more was missed since all were asked for.
+    fn unheard(&mut self) -> Vec<String> {
+        let heard = self.heard.take().filter(|_| !self.has_missed);
+        let Some(heard) = heard else {
+            return Vec::new();
+        };
+        let gone = self.up.extract_if(.., |number, _| !heard.contains(number));
+        gone.map(|(_, name)| name).collect()
+    }
+
+    /// Takes a datagram, if there is one; notes where some did not fit the socket's memory.
+    fn receive(&mut self, room: &mut [u8]) -> Option<usize> {
         loop {
             // SAFETY: the kernel writes no more than the room's bytes, which is ours until it returns.
             let received = unsafe {
@@ -126,12 +173,10 @@ impl Links {
             if let Ok(length) = usize::try_from(received) {
                 return Some(length.min(room.len()));
             }
-            let error = io::Error::last_os_error();
-            let is_passing = [libc::ENOBUFS, libc::EINTR]
-                .iter()
-                .any(|passing| error.raw_os_error() == Some(*passing));
-            if !is_passing {
-                return None;
+            match io::Error::last_os_error().raw_os_error() {
+                Some(libc::ENOBUFS) => self.has_missed = true,
+                Some(libc::EINTR) => {}
+                _ => return None,
             }
         }
     }
@@ -159,6 +204,12 @@ fn links(mut datagram: &[u8]) -> Vec<Told> {
         let Some(message) = datagram.get(HEADER..length) else {
             break;
         };
+        if half(header, 6) & TORN == TORN {
+            links.push(Told::Torn);
+        }
+        if half(header, 4) == DONE {
+            links.push(Told::All);
+        }
         links.extend(link(half(header, 4), message));
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
@@ -266,6 +317,29 @@ mod tests {
             lying[..4].copy_from_slice(&length.to_ne_bytes());
             assert!(links(&lying).len() <= 1, "{length}");
         }
+    }
+
+    #[test]
+    fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
+        let mut links = Links::listen().expect("netlink");
+        let away = "away0".to_owned();
+        links.up.insert(u32::MAX, away.clone());
+        assert!(!links.fallen().contains(&away), "nothing says so");
+        links.has_missed = true;
+        // Others may change their interfaces just then, and all are asked for again.
+        let told = (0..1000).filter(|_| links.fallen().contains(&away));
+        assert_eq!(told.count(), 1);
+    }
+
+    #[test]
+    fn an_answer_that_may_lack_some_makes_none_fall() {
+        let mut links = Links::listen().expect("netlink");
+        links.up.insert(u32::MAX, "there0".to_owned());
+        for told in [Told::Torn, Told::All] {
+            links.heard.get_or_insert_default();
+            assert_eq!(links.see(told), [""; 0]);
+        }
+        assert!(links.has_missed, "asked again");
     }
 
     #[test]
