@@ -4,7 +4,7 @@
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,14 +13,21 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 const NEW: u16 = 16;
 const GONE: u16 = 17;
 const GET: u16 = 18;
+/// `NLMSG_DONE` of linux/netlink.h: all interfaces were told that were asked for.
+const DONE: u16 = 3;
 /// `RTMGRP_LINK`.
 const ALL_LINKS: u32 = 1;
 /// `NLM_F_REQUEST` and `NLM_F_DUMP` of linux/netlink.h.
 const ASK_FOR_ALL: u16 = 0x301;
+/// `NLM_F_MULTI` and `NLM_F_DUMP_INTR` there: the answer may lack some, since they changed meanwhile.
+const TORN: u16 = 0x12;
 /// `IFLA_IFNAME` of `linux/if_link.h`.
 const NAME: u16 = 3;
 /// `IFF_UP`.
 const UP: u32 = 1;
+/// `AF_UNSPEC`: said of the interface itself. A bridge says of a port that leaves it (`AF_BRIDGE`) that
+/// it is gone, and it stays up.
+const ITSELF: u8 = 0;
 /// Bytes of a `struct nlmsghdr` and of a `struct ifinfomsg`.
 const HEADER: usize = 16;
 const ABOUT: usize = 16;
@@ -33,16 +40,24 @@ pub struct Links {
     socket: OwnedFd,
     /// Names by number.
     up: BTreeMap<u32, String>,
+    /// Which were heard of since all were asked for, until all are told.
+    heard: Option<BTreeSet<u32>>,
+    /// Whether some of the news did not fit the socket's memory.
+    has_missed: bool,
     /// For a datagram.
     room: Vec<u8>,
 }
 
 /// What the kernel says of an interface.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
-    number: u32,
-    /// None where it is down or gone.
-    up: Option<String>,
+enum Told {
+    Up(u32, String),
+    /// Down or gone.
+    Down(u32),
+    /// All that are there were told.
+    All,
+    /// The answer to what was asked may lack some.
+    Torn,
 }
 
 impl Links {
@@ -63,6 +78,8 @@ impl Links {
         let mut links = Self {
             socket,
             up: BTreeMap::new(),
+            heard: None,
+            has_missed: false,
             room: vec![0; ROOM],
         };
         links.ask()?;
@@ -71,7 +88,7 @@ impl Links {
     }
 
     /// Asks for all interfaces: the answers come among the news.
-    fn ask(&self) -> io::Result<()> {
+    fn ask(&mut self) -> io::Result<()> {
         let mut request = [0_u8; HEADER + ABOUT];
         let length = u32::try_from(request.len()).expect("32 fits");
         request[..4].copy_from_slice(&length.to_ne_bytes());
@@ -89,27 +106,60 @@ impl Links {
         if sent < 0 {
             return Err(io::Error::last_os_error());
         }
+        (self.heard, self.has_missed) = (Some(BTreeSet::new()), false);
         Ok(())
     }
 
     /// Names of interfaces that were up and went down or away since the last question. Never waits.
     pub fn fallen(&mut self) -> Vec<String> {
+        let mut fallen = self.take();
+        // Only now: the kernel tells no news until what it has told already was taken. Who cannot be
+        // asked now is asked the next time.
+        if self.has_missed && self.heard.is_none() && self.ask().is_ok() {
+            fallen.extend(self.take());
+        }
+        fallen
+    }
+
+    /// What there is to take.
+    fn take(&mut self) -> Vec<String> {
         let mut fallen = Vec::new();
         let mut room = std::mem::take(&mut self.room);
         while let Some(length) = self.receive(&mut room) {
             for told in links(&room[..length]) {
-                match told.up {
-                    Some(name) => drop(self.up.insert(told.number, name)),
-                    None => fallen.extend(self.up.remove(&told.number)),
-                }
+                fallen.extend(self.see(told));
             }
         }
         self.room = room;
         fallen
     }
 
-    /// Takes a datagram, if there is one; what did not fit the socket's memory is passed over.
-    fn receive(&self, room: &mut [u8]) -> Option<usize> {
+    /// The names of those that fell by this.
+    fn see(&mut self, told: Told) -> Vec<String> {
+        if let (Some(heard), Told::Up(number, _) | Told::Down(number)) = (&mut self.heard, &told) {
+            heard.insert(*number);
+        }
+        match told {
+            Told::Up(number, name) => drop(self.up.insert(number, name)),
+            Told::Down(number) => return self.up.remove(&number).into_iter().collect(),
+            Told::Torn => self.has_missed = true,
+            Told::All => return self.unheard(),
+        }
+        Vec::new()
+    }
+
+    /// What was up and is no longer there, unless more was missed since all were asked for.
+    fn unheard(&mut self) -> Vec<String> {
+        let heard = self.heard.take().filter(|_| !self.has_missed);
+        let Some(heard) = heard else {
+            return Vec::new();
+        };
+        let gone = self.up.extract_if(.., |number, _| !heard.contains(number));
+        gone.map(|(_, name)| name).collect()
+    }
+
+    /// Takes a datagram, if there is one; notes where some did not fit the socket's memory.
+    fn receive(&mut self, room: &mut [u8]) -> Option<usize> {
         loop {
             // SAFETY: the kernel writes no more than the room's bytes, which is ours until it returns.
             let received = unsafe {
@@ -123,12 +173,10 @@ impl Links {
             if let Ok(length) = usize::try_from(received) {
                 return Some(length.min(room.len()));
             }
-            let error = io::Error::last_os_error();
-            let is_passing = [libc::ENOBUFS, libc::EINTR]
-                .iter()
-                .any(|passing| error.raw_os_error() == Some(*passing));
-            if !is_passing {
-                return None;
+            match io::Error::last_os_error().raw_os_error() {
+                Some(libc::ENOBUFS) => self.has_missed = true,
+                Some(libc::EINTR) => {}
+                _ => return None,
             }
         }
     }
@@ -156,17 +204,29 @@ fn links(mut datagram: &[u8]) -> Vec<Told> {
         let Some(message) = datagram.get(HEADER..length) else {
             break;
         };
-        let kind = half(header, 4);
-        if (kind == NEW || kind == GONE) && message.len() >= ABOUT {
-            let is_up = kind == NEW && word(message, 8) & UP != 0;
-            links.push(Told {
-                number: word(message, 4),
-                up: is_up.then(|| name(&message[ABOUT..])).flatten(),
-            });
+        if half(header, 6) & TORN == TORN {
+            links.push(Told::Torn);
         }
+        if half(header, 4) == DONE {
+            links.push(Told::All);
+        }
+        links.extend(link(half(header, 4), message));
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
     links
+}
+
+/// What a message says of an interface itself; nothing of one that is up and has no name.
+fn link(kind: u16, message: &[u8]) -> Option<Told> {
+    let is_of_link = kind == NEW || kind == GONE;
+    if !is_of_link || message.len() < ABOUT || message[0] != ITSELF {
+        return None;
+    }
+    let number = word(message, 4);
+    if kind == NEW && word(message, 8) & UP != 0 {
+        return Some(Told::Up(number, name(&message[ABOUT..])?));
+    }
+    Some(Told::Down(number))
 }
 
 /// The name among an interface's attributes.
@@ -216,10 +276,6 @@ mod tests {
 
     #[test]
     fn an_interface_that_is_up_has_its_name_and_one_that_is_not_has_none() {
-        let told = |up: Option<&str>| Told {
-            number: 7,
-            up: up.map(str::to_owned),
-        };
         let datagram = [
             message(NEW, UP | 0x40),
             message(NEW, 0x40),
@@ -228,8 +284,25 @@ mod tests {
         .concat();
         assert_eq!(
             links(&datagram),
-            [told(Some("eth1")), told(None), told(None)]
+            [Told::Up(7, "eth1".to_owned()), Told::Down(7), Told::Down(7)]
         );
+    }
+
+    #[test]
+    fn what_a_bridge_says_of_a_port_that_leaves_it_is_not_said_of_the_interface() {
+        const AF_BRIDGE: u8 = 7;
+        let mut left = message(GONE, UP | 0x40);
+        assert_eq!(links(&left), [Told::Down(7)], "by itself");
+        left[HEADER] = AF_BRIDGE;
+        assert_eq!(links(&left), []);
+    }
+
+    #[test]
+    fn an_interface_that_is_up_and_has_no_name_is_passed_over() {
+        let mut nameless = message(NEW, UP);
+        let at = nameless.len() - 10;
+        nameless[at..at + 2].copy_from_slice(&(NAME + 1).to_ne_bytes());
+        assert_eq!(links(&nameless), []);
     }
 
     #[test]
@@ -247,11 +320,53 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_knows_the_interfaces_that_are_up() {
-        let links = Links::listen().expect("netlink");
-        let all = std::fs::read_to_string("/proc/thread-self/net/dev").expect("a list");
-        for name in links.up.values() {
-            assert!(all.contains(&format!("{name}:")), "{name}: {all}");
+    fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
+        let mut links = Links::listen().expect("netlink");
+        let away = "away0".to_owned();
+        links.up.insert(u32::MAX, away.clone());
+        assert!(!links.fallen().contains(&away), "nothing says so");
+        links.has_missed = true;
+        // Others may change their interfaces just then, and all are asked for again.
+        let told = (0..1000).filter(|_| links.fallen().contains(&away));
+        assert_eq!(told.count(), 1);
+    }
+
+    #[test]
+    fn an_answer_that_may_lack_some_makes_none_fall() {
+        let mut links = Links::listen().expect("netlink");
+        links.up.insert(u32::MAX, "there0".to_owned());
+        for told in [Told::Torn, Told::All] {
+            links.heard.get_or_insert_default();
+            assert_eq!(links.see(told), [""; 0]);
         }
+        assert!(links.has_missed, "asked again");
+    }
+
+    /// The names of those that are up, as the kernel's files have them.
+    fn up() -> BTreeSet<String> {
+        let all = std::fs::read_dir("/sys/class/net").expect("a list");
+        let all = all.filter_map(|one| one.ok()?.file_name().into_string().ok());
+        let is_up = |name: &String| {
+            let flags = std::fs::read_to_string(format!("/sys/class/net/{name}/flags"));
+            flags.is_ok_and(|flags| {
+                let digits = flags.trim().trim_start_matches("0x");
+                u32::from_str_radix(digits, 16).expect("flags") & UP != 0
+            })
+        };
+        all.filter(is_up).collect()
+    }
+
+    #[test]
+    fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
+        let look = || {
+            let links = Links::listen().expect("netlink");
+            (links.up.into_values().collect::<BTreeSet<_>>(), up())
+        };
+        // Others may change theirs between the two.
+        let is_equal = (0..100).any(|_| {
+            let (heard, there) = look();
+            heard == there
+        });
+        assert!(is_equal, "{:?}", look());
     }
 }

@@ -42,7 +42,33 @@ pub(super) struct Drift {
     pub(super) bound: f64,
 }
 
+/// What may be told of a drift.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Drifted {
+    /// So fast from beginning to end, as no clock drifts.
+    Parted(f64),
+    /// No faster than so, which says nothing.
+    Unknown(f64),
+    Known(Drift),
+}
+
+/// A bound of this share of what clocks differ by at most says nothing of the drift.
+const UNKNOWN: f64 = 0.9;
+
 impl Course {
+    /// `None` where nothing spoke of it.
+    pub(super) fn drifted(&self, nature: ClockNature) -> Option<Drifted> {
+        if let Some(rate) = self.parted {
+            return Some(Drifted::Parted(rate));
+        }
+        let drift = self.drift?;
+        if drift.bound < UNKNOWN * nature.steepest {
+            return Some(Drifted::Known(drift));
+        }
+        let within = drift.rate.abs() + drift.bound;
+        Some(Drifted::Unknown(within.min(nature.steepest)))
+    }
+
     /// What these limits prove, told every so many nanoseconds.
     ///
     /// # Errors

@@ -7,13 +7,10 @@ use neph_stats::{ClockNature, ClockStep, MeanOffset};
 use serde_json::{Value, json};
 
 use super::book::Step;
-use super::course::Course;
+use super::course::{Course, Drift, Drifted};
 use super::telling::Row;
 use super::words;
 use crate::counted::counted;
-
-/// A bound of this share of what clocks differ by at most says nothing of the drift.
-const UNKNOWN: f64 = 0.9;
 
 /// Everything that came of it.
 #[derive(Debug)]
@@ -145,15 +142,16 @@ impl Summary {
         value["of"] = self.of.clone().into();
         value["lost"] = self.lost.into();
         value["parted_ppm"] = self.course.parted.map(|rate| rate * 1e6).into();
-        let drift = self.course.drift.filter(|_| self.course.parted.is_none());
+        let drift = self.drift();
+        let rates = self.course.rates.filter(|_| drift.is_some());
         value["drift"] = drift.map_or(
             Value::Null,
             |drift| json!({ "ppm": drift.rate * 1e6, "bound_ppm": drift.bound * 1e6 }),
         );
         value["wander"] = json!({
             "assumed_ppm": words::ppm(self.nature.wander),
-            "rate_min_ppm": self.course.rates.map(|(least, _)| least * 1e6),
-            "rate_max_ppm": self.course.rates.map(|(_, most)| most * 1e6),
+            "rate_min_ppm": rates.map(|(least, _)| least * 1e6),
+            "rate_max_ppm": rates.map(|(_, most)| most * 1e6),
         });
         let steps: Vec<Value> = self
             .steps
@@ -224,47 +222,61 @@ impl Summary {
         } else {
             writeln!(out, "clocks at the end {}", told(fit))?;
         }
+        self.write_drift(out)?;
+        self.write_wander(out)
+    }
+
+    fn write_drift(&self, out: &mut impl Write) -> io::Result<()> {
         let most = words::ppm(self.nature.steepest);
-        if let Some(parted) = self.course.parted {
-            writeln!(
+        match self.course.drifted(self.nature) {
+            None => Ok(()),
+            Some(Drifted::Parted(rate)) => writeln!(
                 out,
                 "drift             none that a clock has: {:+.0} ppm in all, told as steps, and clocks differ by {most} ppm at most; \
                  a machine stood still or was set again and again, or a capture's times were changed (a replay, editcap -t)",
-                parted * 1e6
-            )?;
-        } else if let Some(drift) = self
-            .course
-            .drift
-            .filter(|drift| drift.bound >= UNKNOWN * self.nature.steepest)
-        {
-            writeln!(
+                rate * 1e6
+            ),
+            Some(Drifted::Unknown(within)) => writeln!(
                 out,
                 "drift             not known after so little: within ±{:.0} ppm, and clocks differ by {most} ppm at most",
-                (drift.rate.abs() + drift.bound) * 1e6
-            )?;
-        } else if let Some(drift) = self.course.drift {
-            let drift = words::rate(drift.rate, drift.bound);
-            let of = match self.clocks {
-                Clocks::Raw => " (of the raw clocks)",
-                Clocks::PeersWall => {
-                    " (of its wall clock, which may be steered, against our raw one)"
-                }
-                Clocks::Captures => "",
-            };
-            writeln!(out, "drift             {drift}{of}")?;
+                within * 1e6
+            ),
+            Some(Drifted::Known(drift)) => {
+                let drift = words::rate(drift.rate, drift.bound);
+                let of = match self.clocks {
+                    Clocks::Raw => " (of the raw clocks)",
+                    Clocks::PeersWall => {
+                        " (of its wall clock, which may be steered, against our raw one)"
+                    }
+                    Clocks::Captures => "",
+                };
+                writeln!(out, "drift             {drift}{of}")
+            }
         }
+    }
+
+    fn write_wander(&self, out: &mut impl Write) -> io::Result<()> {
         let assumed = words::ppm(self.nature.wander);
-        match self.course.rates {
-            Some((least, most)) => writeln!(
-                out,
-                "wander            the drift was {:+.4} to {:+.4} ppm; up to {assumed} ppm in 100 s was reckoned with",
+        let told = match (self.drift(), self.course.rates) {
+            (None, _) => "not told without a drift".to_owned(),
+            (Some(_), None) => "not told in less than 300 s".to_owned(),
+            (Some(_), Some((least, most))) => format!(
+                "the drift was {:+.4} to {:+.4} ppm",
                 least * 1e6,
                 most * 1e6
             ),
-            None => writeln!(
-                out,
-                "wander            not told in less than 300 s; up to {assumed} ppm in 100 s was reckoned with"
-            ),
+        };
+        writeln!(
+            out,
+            "wander            {told}; up to {assumed} ppm in 100 s was reckoned with"
+        )
+    }
+
+    /// Where there is one, and it is known.
+    fn drift(&self) -> Option<Drift> {
+        match self.course.drifted(self.nature)? {
+            Drifted::Known(drift) => Some(drift),
+            Drifted::Parted(_) | Drifted::Unknown(_) => None,
         }
     }
 

@@ -297,6 +297,9 @@ fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() 
     assert_eq!(summary["drift"], Value::Null);
     let parted = real(&summary["parted_ppm"]);
     assert!((4_000.0..6_000.0).contains(&parted), "{summary}");
+    let told = "\nwander            not told without a drift; ";
+    assert!(ran.out.contains(told), "{}", ran.out);
+    assert_eq!(summary["wander"]["rate_max_ppm"], Value::Null);
     // Of a tenth of a second nothing is known of a drift, with 6 ms there and back.
     let short = files.map(|file| {
         let capture = fs::read(&file).expect("a capture");
@@ -310,6 +313,12 @@ fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() 
             .contains("\ndrift             not known after so little: within ±1000 ppm"),
         "{}",
         ran.out
+    );
+    let summary = document(&compared(&short, &["--format", "json"]).out)["summary"].clone();
+    assert_eq!(
+        summary["drift"],
+        Value::Null,
+        "no number for programs either"
     );
 }
 
