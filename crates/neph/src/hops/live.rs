@@ -6,7 +6,7 @@ use neph_probe::Stop;
 use super::judging::Judging;
 use super::point::Point;
 use super::told::Told;
-use super::{Args, Clock, analyse, nat};
+use super::{Analysed, Args, Clock, analyse, nat};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
 use crate::{output, recording};
@@ -68,9 +68,12 @@ fn run_until(
     let mut told = judging.end();
     let mut recording = recorded?;
     stays(&recording.points);
-    let outcome = tell(args, &recording, &mut told);
-    // What passed does not come again: with other options it may be told yet.
-    if matches!(outcome, Err(Failure::Usage(_) | Failure::Refused(_))) && !args.live.are_kept() {
+    let analysed = tell(args, &recording, &mut told);
+    let is_whole = analysed.as_ref().is_ok_and(|analysed| analysed.is_whole);
+    let outcome = analysed.map(|analysed| analysed.outcome);
+    let is_empty = recording.points.iter().all(|point| point.packets == 0);
+    // What passed does not come again: with other options more of it may be told yet.
+    if !is_whole && !is_empty && !args.live.are_kept() {
         recording.stay();
         let again = again(args, &recording.points);
         output::say(&format!("neph hops: the captures stay: {again}"));
@@ -91,14 +94,19 @@ fn tell(
     args: &Args,
     recording: &recording::Recording,
     told: &mut Told,
-) -> Result<Outcome, Failure> {
-    let silent = recording.points.iter().find(|point| point.packets == 0);
-    if let Some(point) = silent {
+) -> Result<Analysed, Failure> {
+    let silent = recording.points.iter().filter(|point| point.packets == 0);
+    let silent: Vec<&str> = silent.map(|point| point.name.as_str()).collect();
+    // Else those that saw packets are told, and why the others are not.
+    if silent.len() + 1 >= recording.points.len() {
         output::say(&format!(
             "neph hops: no packet passed {}: there is nothing to compare",
-            point.name
+            silent.join(", ")
         ));
-        return Ok(Outcome::Nothing);
+        return Ok(Analysed {
+            outcome: Outcome::Nothing,
+            is_whole: false,
+        });
     }
     if args.live.are_kept() {
         let again = again(args, &recording.points);

@@ -108,9 +108,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut told = Told::nothing(args);
-    let outcome = analyse(args, &point::parse_all(&args.points)?, &stop, &mut told);
+    let analysed = analyse(args, &point::parse_all(&args.points)?, &stop, &mut told);
     told.finish();
-    outcome
+    analysed.map(|analysed| analysed.outcome)
+}
+
+/// How captures were told.
+#[derive(Clone, Copy, Debug)]
+struct Analysed {
+    outcome: Outcome,
+    /// Delays were told, of all segments, in the order of the path: no other options tell more.
+    is_whole: bool,
 }
 
 /// What captures with names say, one for each point in the order of the path. Of alarms those that were
@@ -123,7 +131,7 @@ fn analyse(
     points: &[Point],
     stop: &Stop,
     told: &mut Told,
-) -> Result<Outcome, Failure> {
+) -> Result<Analysed, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let rules = Rules::parse(&args.alarms, &names)?;
     let one_clock: Vec<bool> = points
@@ -159,15 +167,20 @@ fn analyse(
     })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     passages.order = order;
+    let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
     let is_measured = telling::tell(args, &passages, &alarms)?;
     figure::write(&passages, args.figure.as_deref())?;
     let is_alarmed = alarms.tell(told);
-    Ok(match (is_alarmed, is_cut, is_measured) {
+    let outcome = match (is_alarmed, is_cut, is_measured) {
         (true, _, _) => Outcome::Alarmed,
         (false, true, _) => Outcome::Interrupted,
         (false, false, true) => Outcome::Done,
         (false, false, false) => Outcome::Nothing,
+    };
+    Ok(Analysed {
+        outcome,
+        is_whole: is_measured && is_met && passages.order.is_none(),
     })
 }
 
