@@ -1,8 +1,8 @@
 //! Judging segments while their points are recorded: a thread that reads the captures behind those who
 //! write them, window by window.
 //!
-//! Owns which segments are judged so: those between two interfaces of this machine, whose stamps are of
-//! one clock from the beginning. What is in a window is windows', what came of all of it is judged again
+//! Owns which segments are judged so: those of this machine's interfaces with no point elsewhere before
+//! them, whose stamps are of the first point's clock from the beginning. What is in a window is windows', what came of all of it is judged again
 //! at the end.
 
 use std::ops::ControlFlow;
@@ -72,7 +72,8 @@ impl Judging {
         if !left.is_empty() {
             output::say(&format!(
                 "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
-                 interfaces of this machine are known to have one clock",
+                 interfaces of this machine with no point elsewhere before them are known to have the \
+                 first point's clock",
                 left.join(", ")
             ));
         }
@@ -107,7 +108,8 @@ impl Judge {
         let rules = Rules::parse(&args.alarms, &names)?;
         let places = (0..points.len()).filter(|place| points[*place].is_here());
         let places: Vec<usize> = places.collect();
-        let is_here = |segment: usize| points[segment].is_here() && points[segment + 1].is_here();
+        // Alarms stand by the first point's clock.
+        let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
         let segments = segment_names(&names).into_iter().enumerate();
         let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
         let mut mappings = Vec::new();
@@ -271,6 +273,14 @@ mod tests {
         assert_eq!((any.standings.len(), left), (2, vec!["b - c".to_owned()]));
         let (one, left) = judge(&rule("a\u{a0}-\u{a0}b"));
         assert_eq!((one.standings.len(), left.len()), (2, 0));
+    }
+
+    #[test]
+    fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
+        let line = "neph a=ssh:host/eth0 b=iface:lo c=iface:lo --alarm=segment>2ms\u{a0}p99";
+        let (judge, left) = judge(line);
+        assert!(judge.standings.is_empty());
+        assert_eq!(left, ["a - b", "b - c"]);
     }
 
     /// Datagrams one way each 100 ms from a second on, in a point that they pass so much later.
