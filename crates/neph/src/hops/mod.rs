@@ -27,7 +27,7 @@ use neph_stats::ClockNature;
 use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
 use crate::clock::parts_per_million;
 use crate::counted::counted;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{self, Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
@@ -169,9 +169,22 @@ fn analyse(
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
-    let is_measured = telling::tell(args, &passages, &alarms)?;
-    figure::write(&passages, args.figure.as_deref())?;
+    let written = telling::tell(args, &passages, &alarms).and_then(|is_measured| {
+        figure::write(&passages, args.figure.as_deref())?;
+        Ok(is_measured)
+    });
+    // Whoever hears of alarms does so wherever the rest cannot be written.
     let is_alarmed = alarms.tell(told);
+    let is_measured = match written {
+        Err(fault) if is_alarmed => {
+            exit::say(&fault);
+            return Ok(Analysed {
+                outcome: Outcome::Alarmed,
+                is_whole: false,
+            });
+        }
+        written => written?,
+    };
     let outcome = match (is_alarmed, is_cut, is_measured) {
         (true, _, _) => Outcome::Alarmed,
         (false, true, _) => Outcome::Interrupted,
