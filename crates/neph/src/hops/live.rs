@@ -65,10 +65,10 @@ fn run_until(
         judging.hear(recorded);
     };
     let recorded = recording::record(points, &args.live, (stop, &begins));
-    let mut told = judging.end();
+    let told = judging.end();
     let mut recording = recorded?;
     stays(&recording.points);
-    let analysed = tell(args, &recording, &mut told);
+    let analysed = tell(args, &recording, &told);
     let is_whole = analysed.as_ref().is_ok_and(|analysed| analysed.is_whole);
     let outcome = analysed.map(|analysed| analysed.outcome);
     let is_empty = recording.points.iter().all(|point| point.packets == 0);
@@ -90,11 +90,7 @@ fn run_until(
     Ok(Outcome::Alarmed)
 }
 
-fn tell(
-    args: &Args,
-    recording: &recording::Recording,
-    told: &mut Told,
-) -> Result<Analysed, Failure> {
+fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<Analysed, Failure> {
     let silent = recording.points.iter().filter(|point| point.packets == 0);
     let silent: Vec<&str> = silent.map(|point| point.name.as_str()).collect();
     // Else those that saw packets are told, and why the others are not.

@@ -107,8 +107,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return live::run(args, &points);
     }
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut told = Told::nothing(args);
-    let analysed = analyse(args, &point::parse_all(&args.points)?, &stop, &mut told);
+    let told = Told::nothing(args);
+    let analysed = analyse(args, &point::parse_all(&args.points)?, &stop, &told);
     told.finish();
     analysed.map(|analysed| analysed.outcome)
 }
@@ -126,12 +126,7 @@ struct Analysed {
 ///
 /// # Errors
 /// A file that is no capture, points that share no packet, or clocks that were set back.
-fn analyse(
-    args: &Args,
-    points: &[Point],
-    stop: &Stop,
-    told: &mut Told,
-) -> Result<Analysed, Failure> {
+fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<Analysed, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let rules = Rules::parse(&args.alarms, &names)?;
     let one_clock: Vec<bool> = points

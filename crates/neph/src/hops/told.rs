@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::alarms::{Found, Judged};
 use super::{Args, Format};
-use crate::alarm::webhook::{Url, Webhook};
+use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::clock::words;
 use crate::output;
@@ -22,8 +22,6 @@ const NEAR: i64 = 60_000_000_000;
 /// Who is told, and what was told already.
 #[derive(Debug)]
 pub(super) struct Told {
-    url: Option<Url>,
-    /// From the first alarm on.
     webhook: Option<Webhook>,
     /// Standard output is read line by line.
     has_lines: bool,
@@ -45,8 +43,8 @@ impl Told {
     /// Nothing yet.
     pub(super) fn nothing(args: &Args) -> Self {
         Self {
-            url: args.alarms.webhook.clone(),
-            webhook: None,
+            // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
+            webhook: (args.alarms.webhook.clone()).map(|url| Webhook::begin(url, "neph hops")),
             has_lines: args.format == Format::Ndjson,
             found: Vec::new(),
         }
@@ -86,11 +84,8 @@ impl Told {
     }
 
     /// To people, and to the webhook.
-    fn say(&mut self, found: &Found, told: &Value) {
+    fn say(&self, found: &Found, told: &Value) {
         output::say(&said(found));
-        if let Some(url) = self.url.take() {
-            self.webhook = Some(Webhook::begin(url, "neph hops"));
-        }
         if let Some(webhook) = &self.webhook {
             webhook.tell(told);
         }
@@ -149,7 +144,7 @@ impl Alarms {
     }
 
     /// Says those that were not told before, and to the webhook. Whether any was raised.
-    pub(super) fn tell(&self, before: &mut Told) -> bool {
+    pub(super) fn tell(&self, before: &Told) -> bool {
         for (found, _) in self.found.iter().filter(|(_, is_told)| !is_told) {
             before.say(found, &told(found, "whole"));
         }
@@ -207,7 +202,6 @@ mod tests {
     fn new(live: &[(&str, i64)], whole: &[(&str, i64)]) -> (Vec<i64>, Vec<i64>) {
         let all = |of: &[(&str, i64)]| of.iter().map(|(place, at)| found(place, *at)).collect();
         let before = Told {
-            url: None,
             webhook: None,
             has_lines: true,
             found: all(live),
