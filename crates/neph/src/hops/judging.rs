@@ -160,7 +160,7 @@ impl Judge {
         while !self.over.is_set() {
             let now = clock::pair();
             if is_set(before, now) {
-                return Err("the clock was set".to_owned());
+                return Err("the clock was set, or the machine slept".to_owned());
             }
             before = now;
             if let Some(window) = windows.next(now.wall.0) {
