@@ -75,7 +75,7 @@ fn run_until(
     // What passed does not come again: with other options more of it may be told yet.
     if !is_whole && !is_empty && !args.live.are_kept() {
         recording.stay();
-        let again = again(args, &recording.points);
+        let again = again(args, &told_of(&recording.points));
         output::say(&format!("neph hops: the captures stay: {again}"));
     }
     let is_alarmed = told.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
@@ -105,17 +105,28 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
         });
     }
     if args.live.are_kept() {
-        let again = again(args, &recording.points);
+        let again = again(args, &told_of(&recording.points));
         output::say(&format!("neph hops: the same again: {again}"));
     }
     let points = recording.points.iter().map(|recorded| Point {
         name: recorded.name.clone(),
         host: Some(recorded.host.clone()),
         path: recorded.file.clone(),
+        is_silent: recorded.packets == 0,
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.
     analyse(args, &points, &Stop::new(), told)
+}
+
+/// Those that saw packets, if they can be compared: files that hold none are refused.
+fn told_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
+    let seen = recorded.iter().filter(|point| point.packets > 0).cloned();
+    let seen: Vec<recording::Recorded> = seen.collect();
+    if seen.len() < 2 {
+        return recorded.to_vec();
+    }
+    seen
 }
 
 /// The command that tells kept captures with the clocks that they were told with: captures do not

@@ -197,7 +197,8 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
 /// # Errors
 /// A file that is no capture; interrupted before there was a second one.
 fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
-    for (place, point) in points.iter().enumerate() {
+    let heard = points.iter().enumerate();
+    for (place, point) in heard.filter(|(_, point)| !point.is_silent) {
         let mut twice = Twice::default();
         packets(("hops", &point.path), stop, |at, interface, packet| {
             if !twice.is_copy(Wall::from_unix_nanos(at), interface, packet) {
