@@ -66,9 +66,9 @@ impl Judging {
     ///
     /// # Errors
     /// A rule is written wrongly.
-    pub(super) fn begin(args: &Args, points: &[Point]) -> Result<Self, Failure> {
+    pub(super) fn begin(args: &Args, points: &[Point], stop: &Stop) -> Result<Self, Failure> {
         let over = Stop::new();
-        let (judge, left) = Judge::of(args, points, &over)?;
+        let (judge, left) = Judge::of(args, points, (stop, &over))?;
         if !left.is_empty() {
             output::say(&format!(
                 "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
@@ -103,7 +103,11 @@ impl Judging {
 
 impl Judge {
     /// Of these points; and the segments that rules are about which are left to the end.
-    fn of(args: &Args, points: &[Point], over: &Stop) -> Result<(Self, Vec<String>), Failure> {
+    fn of(
+        args: &Args,
+        points: &[Point],
+        (stop, over): (&Stop, &Stop),
+    ) -> Result<(Self, Vec<String>), Failure> {
         let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
         let rules = Rules::parse(&args.alarms, &names)?;
         let places = (0..points.len()).filter(|place| points[*place].is_here());
@@ -130,7 +134,7 @@ impl Judge {
             standings: rules.standings(&names, is_here),
             began: None,
             over: over.clone(),
-            told: Told::nothing(args),
+            told: Told::nothing(args, stop),
         };
         Ok((judge, left.map(|(_, name)| name).collect()))
     }
@@ -262,7 +266,7 @@ mod tests {
         let points =
             points.map(|text| Point::parse(text).expect("a good one").expect("a live one"));
         let points: Vec<Point> = points.collect();
-        Judge::of(&args, &points, &Stop::new()).expect("a good rule")
+        Judge::of(&args, &points, (&Stop::new(), &Stop::new())).expect("a good rule")
     }
 
     #[test]

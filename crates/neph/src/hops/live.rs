@@ -53,7 +53,7 @@ fn run_until(
     for rule in &args.nat {
         nat(rule, &names)?;
     }
-    let judging = Judging::begin(args, points)?;
+    let judging = Judging::begin(args, points, stop)?;
     let stays = |recorded: &[recording::Recorded]| {
         let again = again(args, recorded);
         words.are(Some(format!(
@@ -99,10 +99,7 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
             "neph hops: no packet passed {}: there is nothing to compare",
             silent.join(", ")
         ));
-        return Ok(Analysed {
-            outcome: Outcome::Nothing,
-            is_whole: false,
-        });
+        return Ok(Analysed::in_part(Outcome::Nothing));
     }
     if args.live.are_kept() {
         let again = again(args, &told_of(&recording.points));

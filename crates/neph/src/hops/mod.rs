@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return live::run(args, &points);
     }
     let stop = interrupt::stop_on_ctrl_c()?;
-    let told = Told::nothing(args);
+    let told = Told::nothing(args, &stop);
     let analysed = analyse(args, &point::parse_all(&args.points)?, &stop, &told);
     told.finish();
     analysed.map(|analysed| analysed.outcome)
@@ -119,6 +119,15 @@ struct Analysed {
     outcome: Outcome,
     /// Delays were told, of all segments, in the order of the path: no other options tell more.
     is_whole: bool,
+}
+
+impl Analysed {
+    const fn in_part(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            is_whole: false,
+        }
+    }
 }
 
 /// What captures with names say, one for each point in the order of the path. Of alarms those that were
@@ -173,10 +182,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     let is_measured = match written {
         Err(fault) if is_alarmed => {
             exit::say(&fault);
-            return Ok(Analysed {
-                outcome: Outcome::Alarmed,
-                is_whole: false,
-            });
+            return Ok(Analysed::in_part(Outcome::Alarmed));
         }
         written => written?,
     };

@@ -4,6 +4,7 @@
 //! not own judging.
 
 use neph_model::Wall;
+use neph_probe::Stop;
 use serde_json::{Value, json};
 
 use super::alarms::{Found, Judged};
@@ -25,6 +26,8 @@ pub(super) struct Told {
     webhook: Option<Webhook>,
     /// Standard output is read line by line.
     has_lines: bool,
+    /// Ends the recording.
+    stop: Stop,
     found: Vec<Found>,
 }
 
@@ -40,12 +43,13 @@ pub(super) struct Alarms {
 }
 
 impl Told {
-    /// Nothing yet.
-    pub(super) fn nothing(args: &Args) -> Self {
+    /// Nothing yet, of what this ends.
+    pub(super) fn nothing(args: &Args, stop: &Stop) -> Self {
         Self {
             // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
             webhook: (args.alarms.webhook.clone()).map(|url| Webhook::begin(url, "neph hops")),
             has_lines: args.format == Format::Ndjson,
+            stop: stop.clone(),
             found: Vec::new(),
         }
     }
@@ -53,9 +57,9 @@ impl Told {
     /// Tells at once, while points are recorded.
     pub(super) fn tell_live(&mut self, found: Found) {
         let told = told(&found, "live");
-        if self.has_lines {
-            // A reader that is gone is noticed when the rest is written.
-            let _ = output::line(&told.to_string());
+        if self.has_lines && output::line(&told.to_string()).is_err() {
+            // Nobody reads any more: it is said when the rest cannot be written either.
+            self.stop.set();
         }
         if output::is_lively() {
             // The line of progress.
@@ -204,6 +208,7 @@ mod tests {
         let before = Told {
             webhook: None,
             has_lines: true,
+            stop: Stop::new(),
             found: all(live),
         };
         let judged = Judged {
