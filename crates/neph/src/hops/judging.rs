@@ -1,8 +1,8 @@
 //! Judging segments while their points are recorded: a thread that reads the captures behind those who
 //! write them, window by window.
 //!
-//! Owns which segments are judged so: those between two interfaces of this machine, whose stamps are of
-//! one clock from the beginning. What is in a window is windows', what came of all of it is judged again
+//! Owns which segments are judged so: those of this machine's interfaces with no point elsewhere before
+//! them, whose stamps are of the first point's clock from the beginning. What is in a window is windows', what came of all of it is judged again
 //! at the end.
 
 use std::ops::ControlFlow;
@@ -66,13 +66,14 @@ impl Judging {
     ///
     /// # Errors
     /// A rule is written wrongly.
-    pub(super) fn begin(args: &Args, points: &[Point]) -> Result<Self, Failure> {
+    pub(super) fn begin(args: &Args, points: &[Point], stop: &Stop) -> Result<Self, Failure> {
         let over = Stop::new();
-        let (judge, left) = Judge::of(args, points, &over)?;
+        let (judge, left) = Judge::of(args, points, (stop, &over))?;
         if !left.is_empty() {
             output::say(&format!(
                 "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
-                 interfaces of this machine are known to have one clock",
+                 interfaces of this machine with no point elsewhere before them are known to have the \
+                 first point's clock",
                 left.join(", ")
             ));
         }
@@ -102,12 +103,17 @@ impl Judging {
 
 impl Judge {
     /// Of these points; and the segments that rules are about which are left to the end.
-    fn of(args: &Args, points: &[Point], over: &Stop) -> Result<(Self, Vec<String>), Failure> {
+    fn of(
+        args: &Args,
+        points: &[Point],
+        (stop, over): (&Stop, &Stop),
+    ) -> Result<(Self, Vec<String>), Failure> {
         let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
         let rules = Rules::parse(&args.alarms, &names)?;
         let places = (0..points.len()).filter(|place| points[*place].is_here());
         let places: Vec<usize> = places.collect();
-        let is_here = |segment: usize| points[segment].is_here() && points[segment + 1].is_here();
+        // Alarms stand by the first point's clock.
+        let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
         let segments = segment_names(&names).into_iter().enumerate();
         let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
         let mut mappings = Vec::new();
@@ -128,7 +134,7 @@ impl Judge {
             standings: rules.standings(&names, is_here),
             began: None,
             over: over.clone(),
-            told: Told::nothing(args),
+            told: Told::nothing(args, stop),
         };
         Ok((judge, left.map(|(_, name)| name).collect()))
     }
@@ -158,7 +164,7 @@ impl Judge {
         while !self.over.is_set() {
             let now = clock::pair();
             if is_set(before, now) {
-                return Err("the clock was set".to_owned());
+                return Err("the clock was set, or the machine slept".to_owned());
             }
             before = now;
             if let Some(window) = windows.next(now.wall.0) {
@@ -260,7 +266,7 @@ mod tests {
         let points =
             points.map(|text| Point::parse(text).expect("a good one").expect("a live one"));
         let points: Vec<Point> = points.collect();
-        Judge::of(&args, &points, &Stop::new()).expect("a good rule")
+        Judge::of(&args, &points, (&Stop::new(), &Stop::new())).expect("a good rule")
     }
 
     #[test]
@@ -271,6 +277,14 @@ mod tests {
         assert_eq!((any.standings.len(), left), (2, vec!["b - c".to_owned()]));
         let (one, left) = judge(&rule("a\u{a0}-\u{a0}b"));
         assert_eq!((one.standings.len(), left.len()), (2, 0));
+    }
+
+    #[test]
+    fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
+        let line = "neph a=ssh:host/eth0 b=iface:lo c=iface:lo --alarm=segment>2ms\u{a0}p99";
+        let (judge, left) = judge(line);
+        assert!(judge.standings.is_empty());
+        assert_eq!(left, ["a - b", "b - c"]);
     }
 
     /// Datagrams one way each 100 ms from a second on, in a point that they pass so much later.

@@ -6,7 +6,7 @@ use neph_probe::Stop;
 use super::judging::Judging;
 use super::point::Point;
 use super::told::Told;
-use super::{Args, Clock, analyse, nat};
+use super::{Analysed, Args, Clock, analyse, nat};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
 use crate::{output, recording};
@@ -53,7 +53,7 @@ fn run_until(
     for rule in &args.nat {
         nat(rule, &names)?;
     }
-    let judging = Judging::begin(args, points)?;
+    let judging = Judging::begin(args, points, stop)?;
     let stays = |recorded: &[recording::Recorded]| {
         let again = again(args, recorded);
         words.are(Some(format!(
@@ -65,14 +65,17 @@ fn run_until(
         judging.hear(recorded);
     };
     let recorded = recording::record(points, &args.live, (stop, &begins));
-    let mut told = judging.end();
+    let told = judging.end();
     let mut recording = recorded?;
     stays(&recording.points);
-    let outcome = tell(args, &recording, &mut told);
-    // What passed does not come again: with other options it may be told yet.
-    if matches!(outcome, Err(Failure::Usage(_) | Failure::Refused(_))) && !args.live.are_kept() {
+    let analysed = tell(args, &recording, &told);
+    let is_whole = analysed.as_ref().is_ok_and(|analysed| analysed.is_whole);
+    let outcome = analysed.map(|analysed| analysed.outcome);
+    let is_empty = recording.points.iter().all(|point| point.packets == 0);
+    // What passed does not come again: with other options more of it may be told yet.
+    if !is_whole && !is_empty && !args.live.are_kept() {
         recording.stay();
-        let again = again(args, &recording.points);
+        let again = again(args, &told_of(&recording.points));
         output::say(&format!("neph hops: the captures stay: {again}"));
     }
     let is_alarmed = told.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
@@ -87,31 +90,40 @@ fn run_until(
     Ok(Outcome::Alarmed)
 }
 
-fn tell(
-    args: &Args,
-    recording: &recording::Recording,
-    told: &mut Told,
-) -> Result<Outcome, Failure> {
-    let silent = recording.points.iter().find(|point| point.packets == 0);
-    if let Some(point) = silent {
+fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<Analysed, Failure> {
+    let silent = recording.points.iter().filter(|point| point.packets == 0);
+    let silent: Vec<&str> = silent.map(|point| point.name.as_str()).collect();
+    // Else those that saw packets are told, and why the others are not.
+    if silent.len() + 1 >= recording.points.len() {
         output::say(&format!(
             "neph hops: no packet passed {}: there is nothing to compare",
-            point.name
+            silent.join(", ")
         ));
-        return Ok(Outcome::Nothing);
+        return Ok(Analysed::in_part(Outcome::Nothing));
     }
     if args.live.are_kept() {
-        let again = again(args, &recording.points);
+        let again = again(args, &told_of(&recording.points));
         output::say(&format!("neph hops: the same again: {again}"));
     }
     let points = recording.points.iter().map(|recorded| Point {
         name: recorded.name.clone(),
         host: Some(recorded.host.clone()),
         path: recorded.file.clone(),
+        is_silent: recorded.packets == 0,
     });
     let points: Vec<Point> = points.collect();
     // A ctrl-C has ended the recording, which is told now; another one ends that.
     analyse(args, &points, &Stop::new(), told)
+}
+
+/// Those that saw packets, if they can be compared: files that hold none are refused.
+fn told_of(recorded: &[recording::Recorded]) -> Vec<recording::Recorded> {
+    let seen = recorded.iter().filter(|point| point.packets > 0).cloned();
+    let seen: Vec<recording::Recorded> = seen.collect();
+    if seen.len() < 2 {
+        return recorded.to_vec();
+    }
+    seen
 }
 
 /// The command that tells kept captures with the clocks that they were told with: captures do not

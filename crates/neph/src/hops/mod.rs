@@ -27,7 +27,7 @@ use neph_stats::ClockNature;
 use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
 use crate::clock::parts_per_million;
 use crate::counted::counted;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{self, Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
@@ -107,10 +107,27 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         return live::run(args, &points);
     }
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut told = Told::nothing(args);
-    let outcome = analyse(args, &point::parse_all(&args.points)?, &stop, &mut told);
+    let told = Told::nothing(args, &stop);
+    let analysed = analyse(args, &point::parse_all(&args.points)?, &stop, &told);
     told.finish();
-    outcome
+    analysed.map(|analysed| analysed.outcome)
+}
+
+/// How captures were told.
+#[derive(Clone, Copy, Debug)]
+struct Analysed {
+    outcome: Outcome,
+    /// Delays were told, of all segments, in the order of the path: no other options tell more.
+    is_whole: bool,
+}
+
+impl Analysed {
+    const fn in_part(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            is_whole: false,
+        }
+    }
 }
 
 /// What captures with names say, one for each point in the order of the path. Of alarms those that were
@@ -118,12 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// A file that is no capture, points that share no packet, or clocks that were set back.
-fn analyse(
-    args: &Args,
-    points: &[Point],
-    stop: &Stop,
-    told: &mut Told,
-) -> Result<Outcome, Failure> {
+fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<Analysed, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let rules = Rules::parse(&args.alarms, &names)?;
     let one_clock: Vec<bool> = points
@@ -159,15 +171,30 @@ fn analyse(
     })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     passages.order = order;
+    let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
-    let is_measured = telling::tell(args, &passages, &alarms)?;
-    figure::write(&passages, args.figure.as_deref())?;
+    let written = telling::tell(args, &passages, &alarms).and_then(|is_measured| {
+        figure::write(&passages, args.figure.as_deref())?;
+        Ok(is_measured)
+    });
+    // Whoever hears of alarms does so wherever the rest cannot be written.
     let is_alarmed = alarms.tell(told);
-    Ok(match (is_alarmed, is_cut, is_measured) {
+    let is_measured = match written {
+        Err(fault) if is_alarmed => {
+            exit::say(&fault);
+            return Ok(Analysed::in_part(Outcome::Alarmed));
+        }
+        written => written?,
+    };
+    let outcome = match (is_alarmed, is_cut, is_measured) {
         (true, _, _) => Outcome::Alarmed,
         (false, true, _) => Outcome::Interrupted,
         (false, false, true) => Outcome::Done,
         (false, false, false) => Outcome::Nothing,
+    };
+    Ok(Analysed {
+        outcome,
+        is_whole: is_measured && is_met && passages.order.is_none(),
     })
 }
 
@@ -176,7 +203,8 @@ fn analyse(
 /// # Errors
 /// A file that is no capture; interrupted before there was a second one.
 fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
-    for (place, point) in points.iter().enumerate() {
+    let heard = points.iter().enumerate();
+    for (place, point) in heard.filter(|(_, point)| !point.is_silent) {
         let mut twice = Twice::default();
         packets(("hops", &point.path), stop, |at, interface, packet| {
             if !twice.is_copy(Wall::from_unix_nanos(at), interface, packet) {

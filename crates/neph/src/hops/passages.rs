@@ -79,7 +79,9 @@ impl Passages {
             Some((trip.there, back.mark(0)? - there.mark(0)?))
         };
         let round_trips = trips.iter().filter_map(round_trip).collect();
-        let began = followed.extent(0).map_or(0, |(from, _)| from.unix_nanos());
+        // Where the first point saw nothing, the next one of its clock stands for it.
+        let began = (0..=followed.segments()).find_map(|point| followed.extent(point));
+        let began = began.map_or(0, |(from, _)| from.unix_nanos());
         let mut passages = Self {
             names,
             longest: vec![[0; 2]; followed.segments()],

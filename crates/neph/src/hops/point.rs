@@ -11,6 +11,8 @@ pub(crate) struct Point {
     /// Whose clock stamped it; two points of one host have one clock.
     pub(crate) host: Option<String>,
     pub(crate) path: PathBuf,
+    /// No packet passed it while it was recorded: there is nothing to read.
+    pub(crate) is_silent: bool,
 }
 
 impl Point {
@@ -39,6 +41,7 @@ impl Point {
             name,
             host,
             path: PathBuf::from(path),
+            is_silent: false,
         })
     }
 

@@ -4,11 +4,12 @@
 //! not own judging.
 
 use neph_model::Wall;
+use neph_probe::Stop;
 use serde_json::{Value, json};
 
 use super::alarms::{Found, Judged};
 use super::{Args, Format};
-use crate::alarm::webhook::{Url, Webhook};
+use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::clock::words;
 use crate::output;
@@ -22,11 +23,11 @@ const NEAR: i64 = 60_000_000_000;
 /// Who is told, and what was told already.
 #[derive(Debug)]
 pub(super) struct Told {
-    url: Option<Url>,
-    /// From the first alarm on.
     webhook: Option<Webhook>,
     /// Standard output is read line by line.
     has_lines: bool,
+    /// Ends the recording.
+    stop: Stop,
     found: Vec<Found>,
 }
 
@@ -42,12 +43,13 @@ pub(super) struct Alarms {
 }
 
 impl Told {
-    /// Nothing yet.
-    pub(super) fn nothing(args: &Args) -> Self {
+    /// Nothing yet, of what this ends.
+    pub(super) fn nothing(args: &Args, stop: &Stop) -> Self {
         Self {
-            url: args.alarms.webhook.clone(),
-            webhook: None,
+            // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
+            webhook: (args.alarms.webhook.clone()).map(|url| Webhook::begin(url, "neph hops")),
             has_lines: args.format == Format::Ndjson,
+            stop: stop.clone(),
             found: Vec::new(),
         }
     }
@@ -55,9 +57,9 @@ impl Told {
     /// Tells at once, while points are recorded.
     pub(super) fn tell_live(&mut self, found: Found) {
         let told = told(&found, "live");
-        if self.has_lines {
-            // A reader that is gone is noticed when the rest is written.
-            let _ = output::line(&told.to_string());
+        if self.has_lines && output::line(&told.to_string()).is_err() {
+            // Nobody reads any more: it is said when the rest cannot be written either.
+            self.stop.set();
         }
         if output::is_lively() {
             // The line of progress.
@@ -86,11 +88,8 @@ impl Told {
     }
 
     /// To people, and to the webhook.
-    fn say(&mut self, found: &Found, told: &Value) {
+    fn say(&self, found: &Found, told: &Value) {
         output::say(&said(found));
-        if let Some(url) = self.url.take() {
-            self.webhook = Some(Webhook::begin(url, "neph hops"));
-        }
         if let Some(webhook) = &self.webhook {
             webhook.tell(told);
         }
@@ -149,7 +148,7 @@ impl Alarms {
     }
 
     /// Says those that were not told before, and to the webhook. Whether any was raised.
-    pub(super) fn tell(&self, before: &mut Told) -> bool {
+    pub(super) fn tell(&self, before: &Told) -> bool {
         for (found, _) in self.found.iter().filter(|(_, is_told)| !is_told) {
             before.say(found, &told(found, "whole"));
         }
@@ -207,9 +206,9 @@ mod tests {
     fn new(live: &[(&str, i64)], whole: &[(&str, i64)]) -> (Vec<i64>, Vec<i64>) {
         let all = |of: &[(&str, i64)]| of.iter().map(|(place, at)| found(place, *at)).collect();
         let before = Told {
-            url: None,
             webhook: None,
             has_lines: true,
+            stop: Stop::new(),
             found: all(live),
         };
         let judged = Judged {

@@ -248,7 +248,9 @@ fn recorded(place: &Place, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, S
 
 #[test]
 fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_ends_it() {
-    if !privileged("a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once") {
+    if !privileged(
+        "a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_ends_it",
+    ) {
         return;
     }
     let place = Place::empty();

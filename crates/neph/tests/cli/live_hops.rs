@@ -1,6 +1,9 @@
 //! `neph hops` with live points: two namespaces and a veth between them, one of them "elsewhere" by
 //! a program called ssh that enters it.
 
+#[path = "live_hops/kept.rs"]
+mod kept;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
@@ -109,7 +112,7 @@ exec nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
 /// Has begun to record.
 fn begun(mut command: Command) -> (Child, BufReader<ChildStderr>) {
     let (child, said, line) = begin(command.stdout(Stdio::piped()));
-    assert!(line.starts_with("neph hops: recording here ("), "{line}");
+    assert!(line.starts_with("neph hops: recording "), "{line}");
     (child, said)
 }
 
@@ -118,12 +121,17 @@ fn interrupted(child: Child, said: BufReader<ChildStderr>) -> (i32, String) {
     interrupted_by(child, said, "INT")
 }
 
-fn interrupted_by(child: Child, mut said: BufReader<ChildStderr>, signal: &str) -> (i32, String) {
+fn interrupted_by(child: Child, said: BufReader<ChildStderr>, signal: &str) -> (i32, String) {
+    let ran = ended(child, said, signal);
+    (ran.status, ran.err)
+}
+
+/// What came of it, and all that it said since it began.
+fn ended(child: Child, mut said: BufReader<ChildStderr>, signal: &str) -> Ran {
     send(signal, child.id());
-    let ran = Ran::from(child.wait_with_output().expect("it ends"));
-    let mut text = String::new();
-    said.read_to_string(&mut text).expect("text");
-    (ran.status, text)
+    let mut ran = Ran::from(child.wait_with_output().expect("it ends"));
+    said.read_to_string(&mut ran.err).expect("text");
+    ran
 }
 
 /// How many datagrams each capture holds, as neph reads it.
@@ -340,36 +348,6 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
         let ran = place.neph(["read", file]);
         assert_eq!((ran.status == 2, ran.err.as_str()), (false, ""), "{file}");
     }
-}
-
-#[test]
-fn captures_that_nothing_could_be_told_of_stay() {
-    let Some(wire) = Wire::up("strangers") else {
-        return;
-    };
-    let place = Place::empty();
-    let [a, b] = &wire.names;
-    let up = ["-n", b, "link", "set", "lo", "up"];
-    let done = Command::new("ip").args(up).status();
-    assert!(done.expect("the ip program").success());
-    let points = [
-        format!("here=iface:near@{a}"),
-        format!("there=iface:lo@{b}"),
-    ];
-    let arguments = [points[0].as_str(), &points[1], "--proto", "udp"];
-    let (child, said) = begun(hops(&place, "exit 1", &arguments));
-    wire.exchange(5);
-    let opened = with_namespace(&wire.spaces[1], || UdpSocket::bind("127.0.0.1:0"));
-    let socket = opened.expect("entered").expect("a socket");
-    socket.send_to(&[1], "127.0.0.1:9").expect("sent");
-    let (status, text) = interrupted(child, said);
-    assert_eq!(status, 2, "{text}");
-    assert!(text.contains("no packet of here is in there"), "{text}");
-    let (_, command) = text.split_once("the captures stay: neph ").expect(&text);
-    let command = command.lines().next().expect("a command");
-    let ran = place.neph(command.split(' '));
-    let is_read = ran.status == 2 && ran.err.contains("no packet of here is in there");
-    assert!(is_read, "{command}: {}", ran.err);
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Alarms on segments: a segment that is slow for three seconds, by the stamps of its end.
 
+use std::fs::File;
+
 use serde_json::Value;
 
 use super::simulated::{Path, SECOND, START, Simulated};
 use super::{lines, run};
-use crate::neph::Place;
+use crate::neph::{Place, Ran, command};
 
 /// Packets there each 2 ms for so many rounds of 6 ms; from 3 s to 6 s all there take 8 ms more.
 fn captures(place: &Place, rounds: u32) -> Vec<String> {
@@ -43,6 +45,22 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
         let document: Value = serde_json::from_str(&document.out).expect("JSON");
         assert_eq!(document["alarms"].as_array().map(Vec::len), Some(2));
     }
+}
+
+#[test]
+fn alarms_are_told_where_the_rest_cannot_be_written() {
+    let place = Place::empty();
+    let files = captures(&place, 2_000);
+    let rule = "segment > 6ms p99 for 1s";
+    let full = File::options().write(true).open("/dev/full");
+    let mut command = command();
+    command.arg("hops").args(&files);
+    command.args(["--clock", "same", "--alarm", rule]);
+    let output = command.stdout(full.expect("a full disk")).output();
+    let ran = Ran::from(output.expect("neph runs"));
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    assert_eq!(ran.err.matches(rule).count(), 2, "{}", ran.err);
+    assert!(ran.err.contains("write the output: "), "{}", ran.err);
 }
 
 #[test]

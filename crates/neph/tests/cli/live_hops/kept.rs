@@ -1,0 +1,79 @@
+//! Captures of live points that stay without `--save`, as more may be told of them.
+
+use std::net::UdpSocket;
+use std::process::Command;
+
+use neph_sys::netns::with_namespace;
+
+use super::{Wire, begun, ended, hops, interrupted};
+use crate::neph::{Place, Ran};
+
+/// What the command says that tells the captures that stay.
+fn told_again(place: &Place, text: &str) -> Ran {
+    let (_, command) = text.split_once("the captures stay: neph ").expect(text);
+    let command = command.lines().next().expect("a command");
+    place.neph(command.split(' '))
+}
+
+#[test]
+fn captures_that_nothing_could_be_told_of_stay() {
+    let Some(wire) = Wire::up("strangers") else {
+        return;
+    };
+    let place = Place::empty();
+    let [a, b] = &wire.names;
+    let up = ["-n", b, "link", "set", "lo", "up"];
+    let done = Command::new("ip").args(up).status();
+    assert!(done.expect("the ip program").success());
+    let points = [
+        format!("here=iface:near@{a}"),
+        format!("there=iface:lo@{b}"),
+    ];
+    let arguments = [points[0].as_str(), &points[1], "--proto", "udp"];
+    let (child, said) = begun(hops(&place, "exit 1", &arguments));
+    wire.exchange(5);
+    let opened = with_namespace(&wire.spaces[1], || UdpSocket::bind("127.0.0.1:0"));
+    let socket = opened.expect("entered").expect("a socket");
+    socket.send_to(&[1], "127.0.0.1:9").expect("sent");
+    let (status, text) = interrupted(child, said);
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("no packet of here is in there"), "{text}");
+    let ran = told_again(&place, &text);
+    let is_read = ran.status == 2 && ran.err.contains("no packet of here is in there");
+    assert!(is_read, "{}", ran.err);
+}
+
+#[test]
+fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
+    let Some(wire) = Wire::up("silent") else {
+        return;
+    };
+    let place = Place::empty();
+    let [a, b] = &wire.names;
+    let points = [
+        format!("near=iface:near@{a}"),
+        format!("far=iface:far@{b}"),
+        format!("silent=iface:lo@{b}"),
+    ];
+    let [near, far, silent] = &points;
+    let up = ["-n", b, "link", "set", "lo", "up"];
+    let done = Command::new("ip").args(up).status();
+    assert!(done.expect("the ip program").success());
+    for (order, said) in [
+        ([near, far, silent], "far - silent is not told: "),
+        ([silent, near, far], "silent - near is not told: "),
+    ] {
+        let arguments = order.map(String::as_str);
+        let arguments = [&arguments[..], &["--proto", "udp", "--format", "csv"]].concat();
+        let (child, before) = begun(hops(&place, "exit 1", &arguments));
+        wire.exchange(5);
+        let ran = ended(child, before, "INT");
+        assert_eq!(ran.status, 130, "{}", ran.err);
+        assert!(ran.err.contains(said), "{}", ran.err);
+        let row = "near - far,there,udp,5,";
+        assert!(ran.out.contains(row), "{}", ran.out);
+        let again = told_again(&place, &ran.err);
+        assert_eq!(again.status, 0, "{}", again.err);
+        assert!(again.out.contains("near - far"), "{}", again.out);
+    }
+}
