@@ -19,13 +19,13 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Followed, Hops, Mapping, Met, Twice};
+use neph_capture::{Followed, Hops, Mapping, Met, Twice, Way};
 use neph_model::Wall;
 use neph_probe::Stop;
 use neph_stats::ClockNature;
 
 use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
-use crate::clock::parts_per_million;
+use crate::clock::{parts_per_million, words};
 use crate::counted::counted;
 use crate::exit::{self, Failure, Outcome};
 use crate::read::packets::packets;
@@ -36,6 +36,8 @@ use passages::Passages;
 use point::Point;
 use told::{Alarms, Told};
 
+/// Stamps of one kernel's processors differ by less, in nanoseconds.
+const ONE_CLOCK: i64 = 100_000;
 /// Instead of one capture twice.
 const ANOTHER_POINT: &str =
     "give captures of two points, or --clock same where one kernel stamped both";
@@ -289,6 +291,9 @@ fn clocks(
             output::say(&format!("neph hops: {name} - {other} is not told: {why}"));
         }
         clocks.push(if *is_one {
+            if let Some(why) = not_one_clock((name, other), &met) {
+                output::say(&format!("neph hops: {why}"));
+            }
             Offsets::Same
         } else if !followed.is_met(segment) {
             Offsets::Unknown
@@ -302,6 +307,39 @@ fn clocks(
         });
     }
     Ok(clocks)
+}
+
+/// What is to be said where one clock cannot have stamped a segment's packets: those of one way arrive
+/// before they leave, those of the other do not. Of both ways it would be the order of the points.
+fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String> {
+    let early = |of: Way| {
+        let ways = met.crossings.iter().filter(move |one| one.way == of);
+        ways.map(move |one| match of {
+            Way::There => one.here.saturating_sub(one.there),
+            Way::Back => one.there.saturating_sub(one.here),
+        })
+    };
+    let [there, back] = [Way::There, Way::Back].map(|way| {
+        let beyond = early(way).filter(|nanos| *nanos > ONE_CLOCK);
+        (beyond.count(), early(way).max().unwrap_or(i64::MIN))
+    });
+    let remedy = "leave out --clock same, and give each its host (NAME@HOST=...)";
+    if met.crossings.is_empty() && met.one_way > 0 {
+        return Some(format!(
+            "which way packets went cannot be told by the one clock of {name} and {other}: if their clocks \
+             are two, {remedy}"
+        ));
+    }
+    let (many, most) = if there.0 > back.0 { there } else { back };
+    if many == 0 || there.0.min(back.0) > 0 {
+        return None;
+    }
+    Some(format!(
+        "{} arrived up to {} before they left by the one clock of {name} and {other}: their clocks are two; \
+         {remedy}",
+        counted(many as u64, "packet"),
+        words::up(most)
+    ))
 }
 
 /// Why no packet is at both points of a segment, as far as can be seen, and what to try.

@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SHARE", value_parser = value::share)]
     target: f64,
     /// On how many cores, wherever the kernel puts them; by default on all that may be used
-    #[arg(long, value_name = "N", conflicts_with = "cpus")]
+    #[arg(long, value_name = "N", value_parser = cores, conflicts_with = "cpus")]
     cores: Option<NonZeroUsize>,
     /// On these CPUs, one thread each: 0,1
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
@@ -70,6 +70,15 @@ impl Worked {
     }
 }
 
+/// More threads than this are a mistake, and take minutes to begin.
+const MOST_CORES: usize = 1024;
+
+fn cores(text: &str) -> Result<NonZeroUsize, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number: &NonZeroUsize| number.get() <= MOST_CORES);
+    number.ok_or_else(|| format!("'{text}' is no number of cores from 1 to {MOST_CORES}"))
+}
+
 /// Makes the load until its time is over or ctrl-C, and tells what was held.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let there = thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -87,10 +96,20 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let asked = (&Beginning::of(&args.announce, threads.len()), &stop);
     let all = thread::scope(|scope| {
-        let begun: Vec<_> = threads
-            .into_iter()
-            .map(|cpu| scope.spawn(move || work(args, cpu, asked)))
-            .collect();
+        let mut begun = Vec::new();
+        for (number, cpu) in threads.into_iter().enumerate() {
+            let work = move || work(args, cpu, asked);
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(thread) => begun.push(thread),
+                Err(error) => {
+                    stop.set();
+                    return Err(Failure::refused(format!(
+                        "no more than {} can be begun here: {error}; give fewer --cores",
+                        counted(number as u64, "thread")
+                    )));
+                }
+            }
+        }
         let ended = begun.into_iter().map(|thread| {
             let ended = thread.join();
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -332,3 +332,12 @@ fn a_server_that_is_no_reflector_is_told_to_be_none_without_a_table() {
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("is no neph reflect"), "{}", ran.err);
 }
+
+#[test]
+fn threads_that_nobody_means_are_refused_before_any_begins() {
+    let ran = neph([
+        "stress", "cpu", "--target", "1%", "--cores", "2000", "-w", "24h",
+    ]);
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("from 1 to 1024"), "{}", ran.err);
+}

@@ -97,3 +97,17 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
         assert!(around > 0, "no packet back passed while the clock was set");
     }
 }
+
+#[test]
+fn one_clock_that_cannot_have_been_is_doubted() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 200, 13);
+    let ahead = |point: usize, at: i64| if point == 1 { at + SECOND } else { at };
+    let (files, _) = simulated.write(&place, ahead);
+    let doubt = "leave out --clock same";
+    let ran = run(&files, &["--clock", "same"]);
+    assert!(ran.err.contains(doubt), "{}{}", ran.err, ran.out);
+    assert!(!run(&files, &[]).err.contains(doubt));
+    let (files, _) = simulated.write(&place, |_, at| at);
+    assert!(!run(&files, &["--clock", "same"]).err.contains(doubt));
+}
