@@ -2,11 +2,18 @@
 //!
 //! Owns the counts and their words. Does not own the reason of one packet (passages).
 
+use std::collections::HashSet;
+use std::hash::RandomState;
+use std::net::IpAddr;
+
 use neph_capture::Way;
 use serde_json::{Value, json};
 
 use super::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 use super::telling::way_word;
+
+/// Who sent to whom.
+type Hosts = HashSet<(IpAddr, IpAddr), RandomState>;
 
 /// By the reason.
 #[derive(Debug, Default)]
@@ -35,11 +42,19 @@ impl Unknown {
         let mut all = Self::default();
         let ways = [Way::There, Way::Back];
         let mut kinds = vec![[[0_u64; PROTOCOLS.len()]; 2]; passages.names.len()];
-        let mut shown = vec![[[false; PROTOCOLS.len()]; 2]; passages.names.len()];
+        // Between which hosts each point shows a kind, and of which of them some did not come.
+        let mut shown: Vec<[[Hosts; PROTOCOLS.len()]; 2]> = Vec::new();
+        shown.resize_with(passages.names.len(), Default::default);
+        let mut unseen: Vec<[[Hosts; PROTOCOLS.len()]; 2]> = Vec::new();
+        unseen.resize_with(passages.names.len(), Default::default);
         for row in passages.rows() {
             let kind = protocol(row.passage.flow.protocol);
+            let flow = &row.passage.flow;
+            let hosts = (flow.source.ip(), flow.destination.ip());
             for (point, shown) in shown.iter_mut().enumerate() {
-                shown[row.way as usize][kind] |= row.passage.mark(point).is_some();
+                if row.passage.mark(point).is_some() {
+                    shown[row.way as usize][kind].insert(hosts);
+                }
             }
             let End::Unknown(doubt) = row.end else {
                 continue;
@@ -49,23 +64,26 @@ impl Unknown {
                 Doubt::NotOfKind(point) => {
                     all.never_passed += 1;
                     kinds[point][row.way as usize][kind] += 1;
+                    unseen[point][row.way as usize][kind].insert(hosts);
                 }
                 Doubt::NotCaptured => all.not_captured += 1,
                 Doubt::Clocks => all.clocks += 1,
             }
         }
-        for ((point, of), shown) in passages.names.iter().zip(kinds).zip(shown) {
+        for (at, (point, of)) in passages.names.iter().zip(kinds).enumerate() {
             for way in ways {
-                let counts = PROTOCOLS.iter().zip(of[way as usize]);
-                let counts = counts.zip(shown[way as usize]);
-                let counts = counts.filter(|((_, packets), _)| *packets > 0);
+                let counts = PROTOCOLS.iter().zip(of[way as usize]).enumerate();
+                let counts = counts.filter(|(_, (_, packets))| *packets > 0);
                 all.kinds
-                    .extend(counts.map(|((protocol, packets), has_others)| Kind {
-                        point: point.clone(),
-                        protocol,
-                        way,
-                        packets,
-                        has_others,
+                    .extend(counts.map(|(kind, (protocol, packets))| {
+                        Kind {
+                            point: point.clone(),
+                            protocol,
+                            way,
+                            packets,
+                            has_others: !shown[at][way as usize][kind]
+                                .is_subset(&unseen[at][way as usize][kind]),
+                        }
                     }));
             }
         }

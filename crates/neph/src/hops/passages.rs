@@ -176,16 +176,20 @@ impl Passages {
                 None => return End::Unknown(Doubt::NotCaptured),
             },
         };
+        let mark = passage.mark(at);
+        let is_covered = mark.and_then(|mark| self.is_covered(mark, (next, segment), way));
+        // What a capture did not last for says nothing of what it leaves out.
+        if is_covered == Some(false) {
+            return End::Unknown(Doubt::NotCaptured);
+        }
         if !self.followed.crosses(passage, segment) {
             return End::Unknown(Doubt::NeverPassed);
         }
         if !self.followed.crosses_by_kind(passage, segment) {
             return End::Unknown(Doubt::NotOfKind(next));
         }
-        let mark = passage.mark(at);
-        match mark.and_then(|mark| self.is_covered(mark, (next, segment), way)) {
-            Some(true) => End::Lost(segment),
-            Some(false) => End::Unknown(Doubt::NotCaptured),
+        match is_covered {
+            Some(_) => End::Lost(segment),
             None => End::Unknown(Doubt::Clocks),
         }
     }

@@ -88,9 +88,10 @@ fn one_clock_is_told_to_be_one_over_a_link_whose_ways_differ() {
         (mean(&there) - mean(&back)) / 2,
     );
     println!("four stamps: {formula} ns; half of what the link's ways differ by: {by_link}");
+    // Three seconds over a path of 12 ms hardly tell one.
     let drift = &summary["drift"];
     assert!(
-        real(&drift["ppm"]).abs() <= real(&drift["bound_ppm"]),
+        drift.is_null() || real(&drift["ppm"]).abs() <= real(&drift["bound_ppm"]),
         "{drift}"
     );
     assert_eq!(summary["steps"], Value::Array(Vec::new()));
