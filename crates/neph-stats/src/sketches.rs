@@ -22,8 +22,8 @@ pub use selection::{Layout, Selection};
 const EXACT: usize = 32;
 /// Numbers that are put into buckets together: all sketches have room for as many.
 const TOGETHER: usize = 16;
-/// Buckets of a doubling at first, as a power of two: to one part in 2048.
-const FINE: u8 = 10;
+/// Buckets of a doubling at first, as a power of two: to one part in 1024.
+const FINE: u8 = 9;
 /// No coarser than this, however far apart numbers are: to one part in 16.
 const COARSEST: u8 = 3;
 /// Buckets of a kind, at most and on average, while they can be made coarser.
@@ -34,7 +34,7 @@ const WORDS_OF_LINE: usize = 16;
 const LEAST_ROOM: usize = 16;
 /// A word holds a kind, a bucket and a count, from its highest bit on.
 const KIND_BITS: u32 = 4;
-const COUNT_BITS: u32 = 12;
+const COUNT_BITS: u32 = 13;
 const COUNT_MOST: u32 = (1 << COUNT_BITS) - 1;
 /// The largest number that is kept as it is, as two words; larger ones are taken for it.
 const LARGEST: u64 = (1 << (64 - KIND_BITS)) - 1;

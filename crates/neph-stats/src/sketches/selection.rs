@@ -90,17 +90,32 @@ impl Layout {
             most: first.most,
         };
         for more in meant {
-            let sizes = all.sizes.to_mut();
-            sizes.extend_from_slice(&self.sizes[more.sizes.clone()]);
+            all.sizes = Cow::Owned(merged(&all.sizes, &self.sizes[more.sizes.clone()]));
             all.n += more.n;
             all.least = all.least.min(more.least);
             all.most = all.most.max(more.most);
         }
-        if let Cow::Owned(sizes) = &mut all.sizes {
-            sizes.sort_unstable();
-        }
         Some(all)
     }
+}
+
+/// Two lists in order as one: sorting them together takes several times as long.
+fn merged<'a>(mut one: &'a [(u64, u64)], mut other: &'a [(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    while let (Some(first), Some(second)) = (one.first(), other.first()) {
+        let next = if first <= second {
+            &mut one
+        } else {
+            &mut other
+        };
+        if let Some((least, rest)) = next.split_first() {
+            all.push(*least);
+            *next = rest;
+        }
+    }
+    all.extend_from_slice(one);
+    all.extend_from_slice(other);
+    all
 }
 
 /// Numbers in the order of their size.

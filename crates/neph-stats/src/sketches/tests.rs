@@ -37,15 +37,15 @@ fn nothing_has_no_quantile_and_few_numbers_are_exact() {
 }
 
 #[test]
-fn numbers_near_to_each_other_are_told_to_one_part_in_2048() {
+fn numbers_near_to_each_other_are_told_to_one_part_in_1024() {
     let numbers: Vec<(u8, u64)> = (0..10_000)
         .map(|n| (0, 30_000_000 + n * 5_033 % 3_000_000))
         .collect();
     let near = of(numbers.iter().copied());
-    assert_eq!(near.one_part_in(), 2_048);
+    assert_eq!(near.one_part_in(), 1_024);
     let told = near.of([0]).expect("numbers").quantile(500);
     let exact = sorted(&numbers, &[0])[4_999];
-    assert!(told.abs_diff(exact) <= exact / 2_048, "{told} for {exact}");
+    assert!(told.abs_diff(exact) <= exact / 1_024, "{told} for {exact}");
     assert!(near.heap() < 2_000, "{}", near.heap());
 }
 
