@@ -2,18 +2,21 @@
 //!
 //! Owns the counts and their words. Does not own the reason of one packet (passages).
 
-use std::collections::HashSet;
-use std::hash::RandomState;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
-use neph_capture::Way;
+use neph_capture::{Passage, Way};
 use serde_json::{Value, json};
 
 use super::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 use super::telling::way_word;
 
 /// Who sent to whom.
-type Hosts = HashSet<(IpAddr, IpAddr), RandomState>;
+type Hosts = (IpAddr, IpAddr);
+
+fn hosts(passage: &Passage) -> Hosts {
+    (passage.flow.source.ip(), passage.flow.destination.ip())
+}
 
 /// By the reason.
 #[derive(Debug, Default)]
@@ -40,22 +43,9 @@ struct Kind {
 impl Unknown {
     pub(super) fn of(passages: &Passages) -> Self {
         let mut all = Self::default();
-        let ways = [Way::There, Way::Back];
-        let mut kinds = vec![[[0_u64; PROTOCOLS.len()]; 2]; passages.names.len()];
-        // Between which hosts each point shows a kind, and of which of them some did not come.
-        let mut shown: Vec<[[Hosts; PROTOCOLS.len()]; 2]> = Vec::new();
-        shown.resize_with(passages.names.len(), Default::default);
-        let mut unseen: Vec<[[Hosts; PROTOCOLS.len()]; 2]> = Vec::new();
-        unseen.resize_with(passages.names.len(), Default::default);
+        // By point, way and protocol: packets that it should have shown, and between which hosts.
+        let mut unseen: BTreeMap<(usize, Way, usize), (u64, HashSet<Hosts>)> = BTreeMap::new();
         for row in passages.rows() {
-            let kind = protocol(row.passage.flow.protocol);
-            let flow = &row.passage.flow;
-            let hosts = (flow.source.ip(), flow.destination.ip());
-            for (point, shown) in shown.iter_mut().enumerate() {
-                if row.passage.mark(point).is_some() {
-                    shown[row.way as usize][kind].insert(hosts);
-                }
-            }
             let End::Unknown(doubt) = row.end else {
                 continue;
             };
@@ -63,30 +53,29 @@ impl Unknown {
                 Doubt::NeverPassed => all.never_passed += 1,
                 Doubt::NotOfKind(point) => {
                     all.never_passed += 1;
-                    kinds[point][row.way as usize][kind] += 1;
-                    unseen[point][row.way as usize][kind].insert(hosts);
+                    let of = (point, row.way, protocol(row.passage.flow.protocol));
+                    let (packets, between) = unseen.entry(of).or_default();
+                    *packets += 1;
+                    between.insert(hosts(&row.passage));
                 }
                 Doubt::NotCaptured => all.not_captured += 1,
                 Doubt::Clocks => all.clocks += 1,
             }
         }
-        for (at, (point, of)) in passages.names.iter().zip(kinds).enumerate() {
-            for way in ways {
-                let counts = PROTOCOLS.iter().zip(of[way as usize]).enumerate();
-                let counts = counts.filter(|(_, (_, packets))| *packets > 0);
-                all.kinds
-                    .extend(counts.map(|(kind, (protocol, packets))| {
-                        Kind {
-                            point: point.clone(),
-                            protocol,
-                            way,
-                            packets,
-                            has_others: !shown[at][way as usize][kind]
-                                .is_subset(&unseen[at][way as usize][kind]),
-                        }
-                    }));
-            }
-        }
+        let kinds = unseen.into_iter();
+        all.kinds
+            .extend(kinds.map(|((point, way, kind), (packets, between))| Kind {
+                point: passages.names[point].clone(),
+                protocol: PROTOCOLS[kind],
+                way,
+                packets,
+                has_others: passages.followed.passages().any(|passage| {
+                    passage.way == Some(way)
+                        && protocol(passage.flow.protocol) == kind
+                        && passage.mark(point).is_some()
+                        && !between.contains(&hosts(&passage))
+                }),
+            }));
         all
     }
 
