@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_capture::{Answer, Event, Flow, Half, Method, Name, Quantiles, Sent, Side, Trips};
+use neph_capture::{Answer, Event, Flow, Half, LaidOut, Method, Name, Quantiles, Sent, Side};
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
 
@@ -128,7 +128,7 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
     let both = |count: fn(&Flow, Side) -> u64| {
         Cell::count(count(flow, Side::Client) + count(flow, Side::Server))
     };
-    let server = flow.trips(Half::Server);
+    let server = flow.trips(Half::Server).laid_out();
     let response = server.of(Method::Response, Answer::WithData);
     let mut cells = vec![
         Cell::text(name.client().to_string()),
@@ -163,7 +163,7 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
 }
 
 /// Why there is no round trip of the path.
-pub(crate) fn missing(trips: &Trips, method: Method) -> &'static str {
+pub(crate) fn missing(trips: &LaidOut, method: Method) -> &'static str {
     let answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
         .any(|answer| trips.of(method, answer).is_some());

@@ -159,7 +159,7 @@ fn cut(line: &str, width: usize) -> &str {
 
 fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<Cell> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
-    let trips = recent.trips(Half::Server);
+    let trips = recent.trips(Half::Server).laid_out();
     let path = trips.path(method);
     let with_data = trips.of(method, Answer::WithData);
     let clients = recent.trips(Half::Client).path(method);
@@ -171,7 +171,7 @@ fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<Cell> 
         Cell::count(per_second(client.bytes + server.bytes, length)),
         match &path {
             Some(path) => span(Some(path.least)),
-            None => Cell::new(missing(trips, method), serde_json::Value::Null),
+            None => Cell::new(missing(&trips, method), serde_json::Value::Null),
         },
         span(path.map(|path| path.p50)),
         span(path.and_then(|path| path.p95)),
