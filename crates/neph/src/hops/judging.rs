@@ -109,19 +109,19 @@ impl Judge {
         (stop, over): (&Stop, &Stop),
     ) -> Result<(Self, Vec<String>), Failure> {
         let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-        let rules = Rules::parse(&args.alarms, &names)?;
         let places = (0..points.len()).filter(|place| points[*place].is_here());
         let places: Vec<usize> = places.collect();
-        // Alarms stand by the first point's clock.
-        let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
-        let segments = segment_names(&names).into_iter().enumerate();
-        let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
         let mut mappings = Vec::new();
         for rule in &args.nat {
             let (point, mapping) = nat(rule, &names)?;
             let among = places.iter().position(|place| *place == point);
             mappings.extend(among.map(|among| (among, mapping)));
         }
+        let rules = Rules::parse(&args.alarms, &names)?;
+        // Alarms stand by the first point's clock.
+        let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
+        let segments = segment_names(&names).into_iter().enumerate();
+        let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
         let longest = rules
             .limit()
             .nanos()

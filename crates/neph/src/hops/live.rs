@@ -6,7 +6,7 @@ use neph_probe::Stop;
 use super::judging::Judging;
 use super::point::Point;
 use super::told::Told;
-use super::{Analysed, Args, Clock, analyse, nat};
+use super::{Analysed, Args, Clock, analyse};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
 use crate::{output, recording};
@@ -49,10 +49,6 @@ fn run_until(
     (stop, words): (&Stop, &LastWords),
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
-    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    for rule in &args.nat {
-        nat(rule, &names)?;
-    }
     let judging = Judging::begin(args, points, stop)?;
     let stays = |recorded: &[recording::Recorded]| {
         let again = again(args, recorded);
