@@ -4,35 +4,20 @@ use std::net::UdpSocket;
 use std::process::Command;
 use std::time::Duration;
 
+use pair::in_namespace;
+
 use super::*;
-use crate::netns::{NetNs, remove, with_namespace};
 use crate::ppoll::{Awaited, wait};
 
 fn with_loopback(test: &str, work: impl FnOnce() + Send) {
-    // SAFETY: geteuid cannot fail and touches no memory.
-    if unsafe { libc::geteuid() } != 0 {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "{test} needs root"
-        );
-        println!("SKIP {test}: packet sockets need root");
-        return;
-    }
     let name = format!("nephring-{}", std::process::id());
-    let ns = NetNs::create(&name).expect("make a namespace");
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        with_namespace(&ns, || {
-            let up = Command::new("ip")
-                .args(["link", "set", "lo", "up"])
-                .status();
-            assert!(up.expect("the ip program").success());
-            work();
-        })
-    }));
-    remove(&name).expect("remove");
-    outcome
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        .expect("enter");
+    in_namespace(test, &name, || {
+        let up = Command::new("ip")
+            .args(["link", "set", "lo", "up"])
+            .status();
+        assert!(up.expect("the ip program").success());
+        work();
+    });
 }
 
 #[test]
