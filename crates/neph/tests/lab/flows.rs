@@ -114,6 +114,27 @@ fn measure(lab: &TwoSites, workspace: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON document")
 }
 
+/// Measured once more where neph itself says that its sender was late, three times at most: of levels
+/// that are 2 ms apart it promises nothing then. Beside two builders that was so in 4 runs of 9, and
+/// changes were told wrongly in 2 of these, in none of the others.
+fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>) {
+    let mut times = 1;
+    loop {
+        let workspace = tempfile::tempdir().expect("a folder");
+        let lab = TwoSites::up("flows", LINK);
+        let reflector = lab.reflector(Span::ZERO);
+        lab.cue();
+        let told = measure(&lab, workspace.path());
+        drop(reflector);
+        let warnings = told["warnings"].as_array().expect("warnings");
+        match warnings.iter().find(|one| one["warning"] == "sender_late") {
+            Some(late) if times < 3 => println!("measured once more: {late}"),
+            _ => return (workspace, told, lab.flows()),
+        }
+        times += 1;
+    }
+}
+
 /// The changes that a detector finds in the kept messages.
 fn detected(workspace: &Path, detector: &str) -> Vec<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_neph"))
@@ -134,13 +155,7 @@ fn changes_classes_and_unfairness_are_those_that_the_link_wrote_down() {
     if !privileged("changes_classes_and_unfairness_are_those_of_the_link") {
         return;
     }
-    let lab = TwoSites::up("flows", LINK);
-    let reflector = lab.reflector(Span::ZERO);
-    lab.cue();
-    let workspace = tempfile::tempdir().expect("a folder");
-    let told = measure(&lab, workspace.path());
-    drop(reflector);
-    let flows = lab.flows();
+    let (workspace, told, flows) = measure_in_time();
     let truth = by_port(&flows);
     assert_eq!(truth.len() as u64, FLOWS);
     let made = made(&truth);
