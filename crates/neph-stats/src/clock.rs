@@ -1,7 +1,7 @@
 //! What messages prove of one clock against another: offset and rate, with a bound that holds.
 //!
 //! Owns the fit around one moment ([`clock_fit`]). Steps, and a course over hours, are made of it
-//! in [`course`]; which limits are kept over days is [`kept`]'s, which line is the likeliest
+//! in [`course`], with those that [`moved`] shows; which limits are kept over days is [`kept`]'s, which line is the likeliest
 //! [`likely`]'s. Reads no clock.
 //!
 //! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer
@@ -16,6 +16,7 @@ mod four_stamps;
 mod hull;
 mod kept;
 mod likely;
+mod moved;
 #[cfg(test)]
 mod tests;
 

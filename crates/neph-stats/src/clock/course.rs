@@ -3,6 +3,7 @@
 //! Owns where a clock was set. The limits before and after a step must not meet in one fit: a step
 //! back of 3 s would make every earlier limit from below a lie.
 
+use super::moved::moved;
 use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits, clock_fit};
 use crate::error::StatsError;
 
@@ -34,8 +35,9 @@ struct Part<'a> {
     limits: OffsetLimits<'a>,
 }
 
-/// Finds where a clock was set. A step shows only where it is larger than the delays leave room
-/// for; a smaller one stays within the bound that is told anyway.
+/// Finds where a clock was set. A step that is larger than the delays leave room for contradicts what
+/// was before it; a smaller one shows where both directions stand before it and behind it for as long
+/// as [`moved`] asks. What shows in neither way lies outside the bounds by its size at most.
 ///
 /// # Errors
 /// Those of [`clock_fit`]; [`StatsError::NotAscending`] with the place.
@@ -57,11 +59,7 @@ pub fn clock_course(
             None => part.last().copied().unwrap_or(from),
             Some(&next) => agreeing.surely_before(part, next),
         };
-        parts.push(Part {
-            from,
-            until,
-            limits: limits.between(from, until),
-        });
+        Part::new(limits, from, until).split(&mut parts);
         rest = after;
     }
     Ok(ClockCourse { nature, parts })
@@ -142,7 +140,25 @@ fn drifted(fit: &ClockFit, nanos: i64) -> i64 {
     ((fit.rate.abs() + fit.rate_bound) * nanos as f64).ceil() as i64
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    fn new(limits: OffsetLimits<'a>, from: i64, until: i64) -> Self {
+        Self {
+            from,
+            until,
+            limits: limits.between(from, until),
+        }
+    }
+
+    /// Where it shows that the clock was set by less than would contradict it.
+    fn split(self, parts: &mut Vec<Self>) {
+        let mut from = self.from;
+        for moved in moved(self.limits) {
+            parts.push(Self::new(self.limits, from, moved.until.max(from)));
+            from = moved.from;
+        }
+        parts.push(Self::new(self.limits, from, self.until));
+    }
+
     /// How long its first exchange was under way.
     fn first_took(&self) -> i64 {
         let both = [self.limits.at_most.first(), self.limits.at_least.first()];

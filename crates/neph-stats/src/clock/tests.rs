@@ -3,26 +3,32 @@ use proptest::prelude::*;
 use super::*;
 use crate::random::Random;
 
-const SECOND: i64 = 1_000_000_000;
+pub(super) const SECOND: i64 = 1_000_000_000;
 
 /// Our clock is true; the peer's is `offset` off at 0 and runs fast by `rate`, but for what it was
 /// set by.
 #[derive(Debug, Clone)]
-struct Peer {
-    offset: i64,
-    rate: f64,
-    set: Vec<(i64, i64)>,
+pub(super) struct Peer {
+    pub(super) offset: i64,
+    pub(super) rate: f64,
+    pub(super) set: Vec<(i64, i64)>,
 }
 
 impl Peer {
-    fn offset_at(&self, at: i64) -> i64 {
+    pub(super) fn offset_at(&self, at: i64) -> i64 {
         let jumps = self.set.iter().filter(|(when, _)| *when <= at);
         let jumped: i64 = jumps.map(|(_, by)| by).sum();
         self.offset + jumped + nanos(self.rate * real_nanos(at))
     }
 
     /// An exchange each `interval`; delays are `least` and something skewed above it.
-    fn exchanges(&self, count: i64, interval: i64, least: [i64; 2], seed: u64) -> Exchanges {
+    pub(super) fn exchanges(
+        &self,
+        count: i64,
+        interval: i64,
+        least: [i64; 2],
+        seed: u64,
+    ) -> Exchanges {
         let mut random = Random::new(seed);
         let mut delay = |least: i64| least + nanos(-50_000.0 * (1.0 - random.unit()).ln());
         let mut made = Exchanges::default();
@@ -43,13 +49,13 @@ impl Peer {
 }
 
 #[derive(Debug, Default)]
-struct Exchanges {
-    at_most: Vec<OffsetLimit>,
-    at_least: Vec<OffsetLimit>,
+pub(super) struct Exchanges {
+    pub(super) at_most: Vec<OffsetLimit>,
+    pub(super) at_least: Vec<OffsetLimit>,
 }
 
 impl Exchanges {
-    fn limits(&self) -> OffsetLimits<'_> {
+    pub(super) fn limits(&self) -> OffsetLimits<'_> {
         OffsetLimits {
             at_most: &self.at_most,
             at_least: &self.at_least,

@@ -1,0 +1,246 @@
+//! Where a clock was set by less than the delays leave room for: no line contradicts it, but both
+//! directions show it.
+//!
+//! Owns what such a step looks like. A peer's clock that is set forward by 10 ms makes each message to
+//! the peer 10 ms later and each one back 10 ms earlier, at once and for as long as it stays: limits
+//! from above and from below move alike, and the room between them stays as it was. A queue or another
+//! path moves one of the two, or both apart; a rate moves both, but no more there than before and after.
+
+use super::{OffsetLimit, OffsetLimits};
+use crate::real::real_nanos;
+
+const MILLI: i64 = 1_000_000;
+/// How long each look is, in nanoseconds: the tightest limit of it stands for it. Long ones are for
+/// those who ask rarely.
+const LOOKS: [i64; 4] = [250 * MILLI, 1_000 * MILLI, 4_000 * MILLI, 16_000 * MILLI];
+/// So many looks before a step are as flat as those behind it.
+const SIDE: usize = 4;
+/// When looks begin, in halves of a look from the moment: the half to each side of it is left out, since
+/// it may have the step in its middle.
+const BEGINS: [i32; 2 * SIDE] = [-9, -7, -5, -3, 1, 3, 5, 7];
+/// Limits of each kind in a look, at least.
+const LEAST: usize = 2;
+/// A step is so many times as large as what the looks of one side, or the two directions, differ by.
+/// With 4, none is found in 20 hours of skewed delays without a step (the tests).
+const CLEARLY: f64 = 4.0;
+/// A step shows within so many messages, or a sixteenth of a look.
+const AT_ONCE: i64 = 3;
+/// Smaller ones are not looked for: hosts differ by as much from one second to the next.
+const SMALLEST: f64 = 50_000.0;
+/// Nor are those that are a smaller part of the room between the directions, which is the bound.
+const PART: f64 = 1.0 / 64.0;
+
+/// A clock was set between two moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// What began until here had ended before.
+    pub(super) until: i64,
+    /// What began from here on began behind it.
+    pub(super) from: i64,
+}
+
+/// Where the clock of these limits was set, in order.
+pub(super) fn moved(limits: OffsetLimits<'_>) -> Vec<Moved> {
+    let mut found: Vec<Moved> = Vec::new();
+    for look in LOOKS {
+        let known = found.clone();
+        let is_new = |moved: &Moved| {
+            let near = |other: &Moved| {
+                other.from >= moved.until.saturating_sub(reach(look))
+                    && other.until <= moved.from.saturating_add(reach(look))
+            };
+            !known.iter().any(near)
+        };
+        found.extend(moved_by(limits, look).into_iter().filter(is_new));
+    }
+    found.sort_by_key(|moved| moved.until);
+    found
+}
+
+/// How far to each side of a moment is looked.
+const fn reach(look: i64) -> i64 {
+    look / 2 * 9
+}
+
+/// What looks of one length show: of those that lie over each other the clearest.
+fn moved_by(limits: OffsetLimits<'_>, look: i64) -> Vec<Moved> {
+    let both = [limits.at_most, limits.at_least];
+    let (Some(first), Some(last)) = (
+        both.iter().filter_map(|of| of.first()).map(|l| l.at).min(),
+        both.iter().filter_map(|of| of.last()).map(|l| l.at).max(),
+    ) else {
+        return Vec::new();
+    };
+    let mut clearest: Vec<Jump> = Vec::new();
+    let mut moment = first.saturating_add(reach(look));
+    while moment <= last.saturating_sub(reach(look)) {
+        if let Some(jump) = Jump::at(limits, moment, look) {
+            match clearest.last_mut() {
+                Some(other) if jump.moment - other.moment < reach(look) => {
+                    if jump.clearly > other.clearly {
+                        *other = jump;
+                    }
+                }
+                _ => clearest.push(jump),
+            }
+        }
+        moment = moment.saturating_add(look / 2);
+    }
+    let moved = clearest.iter().filter_map(|jump| jump.when(limits, look));
+    moved.collect()
+}
+
+/// Both directions are flat before a moment and behind it, and moved alike in between.
+#[derive(Debug, Clone, Copy)]
+struct Jump {
+    moment: i64,
+    /// Of limits from above and from below: the level behind it, less `by` the one before.
+    behind: [f64; 2],
+    by: f64,
+    /// What is taken for a rate, of which offsets are freed before they are compared.
+    rate: f64,
+    origin: i64,
+    /// How many times what is no step.
+    clearly: f64,
+}
+
+impl Jump {
+    fn at(limits: OffsetLimits<'_>, moment: i64, look: i64) -> Option<Self> {
+        let origin = limits.at_most.first()?.offset;
+        let above = looks(limits.at_most, moment, look, |offset| {
+            real_nanos(offset.saturating_sub(origin))
+        })?;
+        let below = looks(limits.at_least, moment, look, |offset| {
+            -real_nanos(offset.saturating_sub(origin))
+        })?;
+        let mut both = [above, below.map(|offset| -offset)];
+        let per_look = median_change(&both);
+        for looks in &mut both {
+            for (offset, begin) in looks.iter_mut().zip(BEGINS) {
+                *offset -= per_look * f64::from(begin + 1) / 2.0;
+            }
+        }
+        let [above, below] = both.map(|looks| Levels::of(&looks));
+        let moved = [above.behind - above.before, below.behind - below.before];
+        let by = f64::midpoint(moved[0], moved[1]);
+        let room = (above.before - below.before).max(above.behind - below.behind);
+        let unlike = (moved[0] - moved[1]).abs();
+        let other = above.spread.max(below.spread).max(2.0 * unlike);
+        let least = SMALLEST.max(room * PART).max(CLEARLY * other);
+        (by.abs() >= least).then(|| Self {
+            moment,
+            behind: [above.behind, below.behind],
+            by,
+            rate: per_look / real_nanos(look),
+            origin,
+            clearly: by.abs() / other.max(1.0),
+        })
+    }
+
+    /// When: behind the last limit that is only possible before it, and before the first that is only
+    /// possible behind it. `None` where these contradict each other: it was something else.
+    fn when(&self, limits: OffsetLimits<'_>, look: i64) -> Option<Moved> {
+        let near = |of| {
+            let (from, until) = (self.moment - look * 3 / 2, self.moment + look * 3 / 2);
+            between(of, from, until).iter()
+        };
+        let half = self.by / 2.0;
+        let is_low = |limit: &&OffsetLimit| self.level(limit) < self.behind[0] - half;
+        let is_high = |limit: &&OffsetLimit| self.level(limit) > self.behind[1] - half;
+        let (mut low, mut high) = (near(limits.at_most), near(limits.at_least));
+        // Set forward, limits from above are as low as that before it only, those from below as high
+        // behind it only; set back, the other way round.
+        let (before, behind) = if self.by > 0.0 {
+            (low.rfind(is_low)?, high.find(is_high)?)
+        } else {
+            (high.rfind(is_high)?, low.find(is_low)?)
+        };
+        let set_until = behind.at.saturating_add(behind.within);
+        let set_from = before.at.min(behind.at);
+        // A clock is set at once: what took longer than messages lie apart was two paths, one each way.
+        let asked = between(
+            limits.at_most,
+            self.moment - reach(look),
+            self.moment + reach(look),
+        );
+        let apart = 2 * reach(look) / i64::try_from(asked.len().max(1)).ok()?;
+        let at_once = before.within + behind.within + (AT_ONCE * apart).max(look / 16);
+        (0..=at_once)
+            .contains(&(set_until - before.at))
+            .then(|| Moved {
+                until: set_from.saturating_sub(before.within),
+                from: set_until,
+            })
+    }
+
+    fn level(&self, limit: &OffsetLimit) -> f64 {
+        let offset = real_nanos(limit.offset.saturating_sub(self.origin));
+        offset - self.rate * real_nanos(limit.at - self.moment)
+    }
+}
+
+/// The level of one direction before a moment and behind it, in nanoseconds.
+struct Levels {
+    before: f64,
+    behind: f64,
+    /// What the looks of a side differ by at most.
+    spread: f64,
+}
+
+impl Levels {
+    fn of(looks: &[f64; 2 * SIDE]) -> Self {
+        let (before, behind) = looks.split_at(SIDE);
+        let level = |side: &[f64]| -> (f64, f64) {
+            let mut side = side.to_vec();
+            side.sort_by(f64::total_cmp);
+            let middle = f64::midpoint(side[SIDE / 2 - 1], side[SIDE / 2]);
+            (middle, side[SIDE - 1] - side[0])
+        };
+        let ((before, one), (behind, other)) = (level(before), level(behind));
+        Self {
+            before,
+            behind,
+            spread: one.max(other),
+        }
+    }
+}
+
+/// The tightest, which is the least, of each look. `None` where one has too few limits.
+fn looks(
+    of: &[OffsetLimit],
+    moment: i64,
+    look: i64,
+    offset: impl Fn(i64) -> f64,
+) -> Option<[f64; 2 * SIDE]> {
+    let mut tightest = [0.0; 2 * SIDE];
+    for (begin, tightest) in BEGINS.into_iter().zip(&mut tightest) {
+        let from = moment.saturating_add(i64::from(begin) * (look / 2));
+        let limits = between(of, from, from.saturating_add(look));
+        if limits.len() < LEAST {
+            return None;
+        }
+        let offsets = limits.iter().map(|limit| offset(limit.offset));
+        *tightest = offsets.fold(f64::INFINITY, f64::min);
+    }
+    Some(tightest)
+}
+
+/// From one look to the next of the same side, the median of both directions: what a rate does.
+fn median_change(both: &[[f64; 2 * SIDE]; 2]) -> f64 {
+    let sides = both.iter().flat_map(|looks| looks.chunks(SIDE));
+    let mut changes: Vec<f64> = sides
+        .flat_map(|side| side.windows(2).map(|pair| pair[1] - pair[0]))
+        .collect();
+    changes.sort_by(f64::total_cmp);
+    let middle = changes.len() / 2;
+    f64::midpoint(changes[middle - 1], changes[middle])
+}
+
+fn between(of: &[OffsetLimit], from: i64, until: i64) -> &[OffsetLimit] {
+    let start = of.partition_point(|limit| limit.at < from);
+    let end = of.partition_point(|limit| limit.at < until);
+    of.get(start..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

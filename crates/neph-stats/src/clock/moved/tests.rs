@@ -1,0 +1,152 @@
+use super::super::tests::{Exchanges, Peer, SECOND};
+use super::super::{ClockNature, clock_course};
+use super::*;
+use crate::random::Random;
+
+const MICRO: i64 = 1_000;
+
+fn steps(made: &Exchanges) -> Vec<super::super::ClockStep> {
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    course.steps()
+}
+
+/// Whether the truth lies in every bound that is told, and how often one is.
+fn holds(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let fits = (0..seconds * 10).filter_map(|tenth| course.at(tenth * SECOND / 10));
+    let told: Vec<_> = fits.collect();
+    for fit in &told {
+        let off = fit.offset - peer.offset_at(fit.at);
+        assert!(off.abs() <= fit.bound, "{fit:?} is {off} off");
+    }
+    told.len()
+}
+
+#[test]
+fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound() {
+    // The delays' spread is 50 us, the round trip 20 ms; the ways alike, and as unlike as can be.
+    for (least, by) in [
+        ([10, 10], 15),
+        ([10, 10], 10),
+        ([10, 10], -5),
+        ([1, 19], 2),
+        ([19, 1], -18),
+    ] {
+        let (when, by) = (31 * SECOND + 20_000_000, by * MILLI);
+        for interval in [SECOND / 20, SECOND / 2] {
+            let peer = Peer {
+                offset: -5 * SECOND,
+                rate: 40e-6,
+                set: vec![(when, by)],
+            };
+            let made = peer.exchanges(
+                80 * SECOND / interval,
+                interval,
+                least.map(|m| m * MILLI),
+                3,
+            );
+            let steps = steps(&made);
+            let [step] = steps[..] else {
+                panic!("{least:?} {by} {interval}: {steps:?}")
+            };
+            assert!(step.after <= when && when <= step.before, "{step:?}");
+            assert!(
+                step.before - step.after <= 3 * interval + SECOND / 5,
+                "{step:?}"
+            );
+            assert!((step.by - by).abs() <= step.bound, "{step:?}");
+            assert!(
+                (step.by - by).abs() <= 200 * MICRO,
+                "about what both moved by: {step:?}"
+            );
+            assert!(holds(&peer, &made, 80) > 780);
+        }
+    }
+}
+
+#[test]
+fn another_path_one_way_or_both_ways_is_no_step() {
+    for moved in [[5, 0], [0, 5], [5, 5], [-3, 0], [-3, -3]] {
+        let peer = Peer {
+            offset: 7,
+            rate: -20e-6,
+            set: Vec::new(),
+        };
+        let mut made = peer.exchanges(600, SECOND / 10, [10 * MILLI, 10 * MILLI], 9);
+        for limit in &mut made.at_most[300..] {
+            limit.offset += moved[0] * MILLI;
+        }
+        for limit in &mut made.at_least[300..] {
+            limit.offset -= moved[1] * MILLI;
+        }
+        assert_eq!(steps(&made), [], "{moved:?}");
+        assert_eq!(holds(&peer, &made, 60), 600);
+    }
+}
+
+#[test]
+fn delays_that_wander_as_they_like_are_no_steps() {
+    // Each of 12 kinds twice for 50 minutes. Where both ways take another path ten times as often, in
+    // 3 of 300 minutes they move alike and at once by chance.
+    let mut random = Random::new(5);
+    for turn in 0..24 {
+        let scale = [100_000.0, 1_000_000.0, 5_000_000.0][turn % 3];
+        let mut queues = [0.0_f64; 2];
+        let mut made = Exchanges::default();
+        for at in (0..30_000).map(|n| n * SECOND / 10) {
+            let mut delay = |queue: &mut f64| {
+                let more = match turn / 3 % 4 {
+                    // Each for itself; a random walk; each 50 s another path; heavy tails.
+                    0 => scale * -(1.0 - random.unit()).ln(),
+                    1 => {
+                        *queue = (*queue + scale * (random.unit() - 0.5)).clamp(0.0, 10.0 * scale);
+                        *queue
+                    }
+                    2 => {
+                        if random.unit() < 0.002 {
+                            *queue = scale * 4.0 * random.unit();
+                        }
+                        *queue + scale / 50.0 * random.unit()
+                    }
+                    _ => scale * ((1.0 - random.unit()).powf(-0.7) - 1.0).min(1e3),
+                };
+                1_000_000 + crate::real::nanos(more)
+            };
+            let [there, back] = &mut queues;
+            let (there, back) = (delay(there), delay(back));
+            let shows = |offset| OffsetLimit {
+                at,
+                within: there + back,
+                offset,
+            };
+            made.at_most.push(shows(there));
+            made.at_least.push(shows(-back));
+        }
+        let found = moved(made.limits());
+        assert_eq!(found, [], "kind {}, {scale}", turn / 3 % 4);
+    }
+}
+
+#[test]
+fn a_clock_that_is_slewed_is_found_where_that_began_or_ended_or_is_within_the_bound() {
+    // 500 ppm for four seconds: 2 ms, in a room of 20.
+    let peer = |at: i64| (at - 30 * SECOND).clamp(0, 4 * SECOND) / 2_000;
+    let mut made = Exchanges::default();
+    let mut random = Random::new(1);
+    for at in (0..1_200).map(|n| n * SECOND / 20) {
+        let mut delay = || 10 * MILLI + crate::real::nanos(-20_000.0 * (1.0 - random.unit()).ln());
+        let (there, back) = (delay(), delay());
+        let shows = |offset| OffsetLimit {
+            at,
+            within: there + back,
+            offset: peer(at + there) + offset,
+        };
+        made.at_most.push(shows(there));
+        made.at_least.push(shows(-back));
+    }
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    for at in (0..600).map(|n| n * SECOND / 10) {
+        let Some(fit) = course.at(at) else { continue };
+        assert!((fit.offset - peer(at)).abs() <= fit.bound, "{fit:?}");
+    }
+}
