@@ -13,6 +13,17 @@ pub enum Way {
     Back,
 }
 
+impl Way {
+    /// The point at which what goes this way comes into a segment between two neighbours, by the number
+    /// of the first one.
+    pub const fn enters(self, segment: usize) -> usize {
+        match self {
+            Self::There => segment,
+            Self::Back => segment + 1,
+        }
+    }
+}
+
 /// What packets between each pair of hosts say.
 #[derive(Debug, Default)]
 pub(crate) struct Ways {

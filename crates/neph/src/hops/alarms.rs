@@ -46,7 +46,7 @@ pub(super) struct Rules(Vec<Rule<Subject>>);
 /// A delay in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Delay {
-    /// When its packet passed its first point, in nanoseconds since the beginning.
+    /// When its packet came into the segment, in nanoseconds since the beginning.
     pub(super) since: i64,
     /// In nanoseconds.
     pub(super) took: i64,
@@ -232,7 +232,7 @@ fn delays(passages: &Passages, segment: usize, way: Way) -> Vec<Delay> {
         .filter_map(|row| {
             let told = row.delays[segment]?;
             Some(Delay {
-                since: row.since?.nanos(),
+                since: passages.entered(&row.passage, way, segment)?.nanos(),
                 took: told.delay.nanos(),
                 bound: told.bound.nanos(),
             })

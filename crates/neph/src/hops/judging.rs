@@ -215,7 +215,7 @@ impl Judge {
         };
         for crossed in window.crossed(&followed) {
             let delay = Delay {
-                since: crossed.set_out.saturating_sub(began),
+                since: crossed.entered.saturating_sub(began),
                 took: crossed.took,
                 // One clock, and stamps of nanoseconds.
                 bound: 0,
