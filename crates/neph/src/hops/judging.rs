@@ -320,7 +320,7 @@ mod tests {
         // Of the second after the first packet it is known when another one came: in the first window.
         assert_eq!(alarmed, [true; 3]);
         assert_eq!(judge.began, Some(1_000 * MILLI));
-        assert_eq!(judge.told.many(), 1);
+        assert_eq!(judge.told.found().len(), 1);
     }
 
     #[test]

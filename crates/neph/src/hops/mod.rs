@@ -7,6 +7,7 @@ mod ends;
 mod figure;
 mod judging;
 mod live;
+mod news;
 mod offsets;
 mod passages;
 mod point;
@@ -31,10 +32,11 @@ use crate::exit::{self, Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
+use news::Alarms;
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
-use told::{Alarms, Told};
+use told::Told;
 
 /// Stamps of one kernel's processors differ by less, in nanoseconds.
 const ONE_CLOCK: i64 = 100_000;
@@ -175,6 +177,11 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
+    if told.is_cut_off() {
+        // What is missing in the output, and why, has been said: nothing is written behind it.
+        alarms.tell(told);
+        return Ok(Analysed::in_part(Outcome::Alarmed));
+    }
     let written = telling::tell(args, &passages, &alarms).and_then(|is_measured| {
         figure::write(&passages, args.figure.as_deref())?;
         Ok(is_measured)

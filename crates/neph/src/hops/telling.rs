@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::ends::Unknown;
 use super::offsets::Offsets;
+use super::news::Alarms;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
-use super::told::Alarms;
 use super::{Args, Format};
 use crate::clock::words;
 use crate::counted::counted;
