@@ -135,12 +135,6 @@ impl Rules {
         subjects.any(|about| about.is_none_or(|one| one == segment))
     }
 
-    /// The largest of all limits.
-    pub(super) fn limit(&self) -> Span {
-        let limits = self.0.iter().map(|rule| rule.limit);
-        limits.max().unwrap_or(Span::ZERO)
-    }
-
     /// What these packets raised and ended.
     pub(super) fn judge(&self, passages: &Passages) -> Judged {
         let mut judged = Judged::default();
@@ -170,6 +164,16 @@ impl Rules {
 impl Standing {
     pub(super) fn is_of(&self, segment: usize, way: Way) -> bool {
         (self.segment, self.way) == (segment, way)
+    }
+
+    /// The rule, as it was typed.
+    pub(super) const fn rule(&self) -> &str {
+        self.alarm.alarm().rule().text.as_str()
+    }
+
+    /// What takes longer is counted.
+    pub(super) const fn limit(&self) -> Span {
+        self.alarm.alarm().rule().limit
     }
 
     /// One more delay, in the order of time; what that changes, where everything began at `began`.
