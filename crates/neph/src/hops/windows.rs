@@ -114,8 +114,9 @@ mod tests {
 
     const MILLI: i64 = 1_000_000;
 
-    /// Packets of a point: when each passed, its number, and whether it goes there.
-    type Seen = [(i64, u16, bool)];
+    /// A packet at a point: when it passed, its number, and whether it goes there.
+    type Mark = (i64, u16, bool);
+    type Seen = [Mark];
 
     /// A datagram between hosts 1 and 2, as a capture has it.
     fn datagram(number: u16, is_there: bool) -> Vec<u8> {
@@ -127,8 +128,11 @@ mod tests {
         packet
     }
 
-    /// Of each delay its segment, way, and milliseconds: when the packet came in and what it took.
-    fn crossed(window: &Window, points: &[&Seen]) -> Vec<(usize, Way, i64, i64)> {
+    /// A delay: its segment, way, and milliseconds, when the packet came in and what it took.
+    type Told = (usize, Way, i64, i64);
+
+    /// What a window tells.
+    fn crossed(window: &Window, points: &[&Seen]) -> Vec<Told> {
         let mut hops = Hops::at(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_there) in *packets {
@@ -239,7 +243,7 @@ mod tests {
     }
 
     /// What each point sees, in the order of time; and of the delays what [`crossed`] is to tell.
-    fn seen(packets: &[Passing]) -> (Vec<Vec<(i64, u16, bool)>>, Vec<(usize, Way, i64, i64)>) {
+    fn seen(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<Told>) {
         let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
         for (number, packet) in (0..).zip(packets) {
             let [first, second] = packet.took;
@@ -267,7 +271,9 @@ mod tests {
                 }
             }
         }
-        points.iter_mut().for_each(|point| point.sort_unstable());
+        for point in &mut points {
+            point.sort_unstable();
+        }
         (points, delays)
     }
 
@@ -283,7 +289,7 @@ mod tests {
             prop_assert!(told.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
             told.sort_unstable();
             meant.sort_unstable();
-            let is_waited_for = |(.., took): &(usize, Way, i64, i64)| *took <= SECOND / MILLI;
+            let is_waited_for = |(.., took): &Told| *took <= SECOND / MILLI;
             let waited = |of: &[_]| of.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
             prop_assert_eq!(waited(&told), waited(&meant));
             // Each stands for one of those that are meant.
