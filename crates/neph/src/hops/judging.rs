@@ -118,7 +118,8 @@ impl Left {
         for rule in &self.rules {
             output::say(&format!(
                 "neph hops: --alarm '{rule}' is judged when the recording is over: while it lasts no \
-                 packet is waited for longer than {WAITED_MOST}"
+                 packet is waited for longer than {} s",
+                WAITED_MOST.nanos() / 1_000_000_000
             ));
         }
     }
