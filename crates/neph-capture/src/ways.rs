@@ -13,11 +13,60 @@ pub enum Way {
     Back,
 }
 
+impl Way {
+    /// The point at which what goes this way comes into a segment between two neighbours, by the number
+    /// of the first one.
+    pub const fn enters(self, segment: usize) -> usize {
+        match self {
+            Self::There => segment,
+            Self::Back => segment + 1,
+        }
+    }
+}
+
+/// What packets between one pair of hosts say of two points or more.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Votes {
+    /// Above 0 if what goes upward goes there.
+    sum: i64,
+    cast: i64,
+}
+
+impl Votes {
+    /// One more, of a packet: above 0 where the difference of its stamps is the larger one.
+    pub(crate) const fn cast(&mut self, is_upward: bool, larger: i64) {
+        self.cast += 1;
+        self.sum += if is_upward {
+            larger.signum()
+        } else {
+            -larger.signum()
+        };
+    }
+
+    /// How many there are.
+    pub(crate) const fn many(self) -> i64 {
+        self.cast
+    }
+
+    /// 1 if what goes upward goes there, -1 if it goes back; 0 where as many say the one as the other.
+    const fn most(self) -> i64 {
+        self.sum.signum()
+    }
+
+    /// The same; 0 where not more than three quarters of them say so.
+    pub(crate) const fn clearly(self) -> i64 {
+        if self.sum.abs() * 2 > self.cast {
+            self.sum.signum()
+        } else {
+            0
+        }
+    }
+}
+
 /// What packets between each pair of hosts say.
 #[derive(Debug, Default)]
 pub(crate) struct Ways {
-    /// Above 0 if what goes upward goes there.
-    votes: Vec<i64>,
+    votes: Vec<Votes>,
     latest: Vec<[Option<i64>; 2]>,
 }
 
@@ -25,7 +74,7 @@ impl Ways {
     /// Of so many pairs of hosts.
     pub(crate) fn of(pairs: usize) -> Self {
         Self {
-            votes: vec![0; pairs],
+            votes: vec![Votes::default(); pairs],
             latest: vec![[None; 2]; pairs],
         }
     }
@@ -40,19 +89,14 @@ impl Ways {
         let (way, other) = if is_upward { (1, 0) } else { (0, 1) };
         latest[way] = Some(apart);
         if let Some(before) = latest[other] {
-            let larger = apart.saturating_sub(before).signum();
-            *vote += if is_upward { larger } else { -larger };
+            vote.cast(is_upward, apart.saturating_sub(before));
         }
     }
 
     /// A packet of two captures by one clock: it alone says which way.
     pub(crate) fn see_by_one_clock(&mut self, pair: u32, is_upward: bool, apart: i64) {
         if let Some(vote) = self.votes.get_mut(pair as usize) {
-            *vote += if is_upward {
-                apart.signum()
-            } else {
-                -apart.signum()
-            };
+            vote.cast(is_upward, apart);
         }
     }
 
@@ -63,7 +107,7 @@ impl Ways {
 
     /// Which way; `None` where packets of one direction alone, or none, were seen.
     pub(crate) fn way(&self, pair: u32, is_upward: bool) -> Option<Way> {
-        match (self.votes.get(pair as usize).copied()?, is_upward) {
+        match (self.votes.get(pair as usize)?.most(), is_upward) {
             (0, _) => None,
             (1.., true) | (..=-1, false) => Some(Way::There),
             (1.., false) | (..=-1, true) => Some(Way::Back),

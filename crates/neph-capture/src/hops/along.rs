@@ -5,30 +5,12 @@
 //! packet the other way, shortly before. Does not own the ways that are told (ways).
 
 use super::followed::Followed;
+use crate::ways::Votes;
 
 /// Packets of two points that are looked at, at most.
 const MOST: usize = 100_000;
 /// Clocks drift apart by nothing that counts within so many nanoseconds.
 const NEAR: i64 = 100_000_000;
-
-/// What packets between one pair of hosts say of two points.
-#[derive(Debug, Clone, Copy, Default)]
-struct Votes {
-    /// Above 0 if what goes upward passes the first point first.
-    sum: i64,
-    cast: i64,
-}
-
-impl Votes {
-    /// 1 or -1; 0 where less than three quarters of them say the same.
-    const fn side(self) -> i64 {
-        if self.sum.abs() * 2 > self.cast {
-            self.sum.signum()
-        } else {
-            0
-        }
-    }
-}
 
 impl Followed {
     /// The points in the order in which packets pass them, from one end of the path, where it is
@@ -39,9 +21,9 @@ impl Followed {
         let neighbours: Vec<Vec<Votes>> = (0..self.segments())
             .map(|segment| self.votes(segment, segment + 1, one_clock))
             .collect();
-        let cast = |pair: usize| neighbours.iter().map(|of| of[pair].cast).sum::<i64>();
+        let cast = |pair: usize| neighbours.iter().map(|of| of[pair].many()).sum::<i64>();
         let pair = (0..self.pairs()).max_by_key(|pair| cast(*pair))?;
-        let has = |side| neighbours.iter().any(|of| of[pair].side() == side);
+        let has = |side| neighbours.iter().any(|of| of[pair].clearly() == side);
         if !has(1) || !has(-1) {
             return None;
         }
@@ -49,7 +31,7 @@ impl Followed {
         let mut ahead: Vec<Option<i64>> = vec![None; self.segments() + 1];
         for first in 0..ahead.len() {
             for second in first + 1..ahead.len() {
-                let side = self.votes(first, second, one_clock)[pair].side();
+                let side = self.votes(first, second, one_clock)[pair].clearly();
                 if side != 0 {
                     *ahead[first].get_or_insert(0) += side;
                     *ahead[second].get_or_insert(0) -= side;
@@ -80,12 +62,7 @@ impl Followed {
                 let Some((_, before)) = near else { continue };
                 apart.saturating_sub(before)
             };
-            votes.cast += 1;
-            votes.sum += if is_upward {
-                larger.signum()
-            } else {
-                -larger.signum()
-            };
+            votes.cast(is_upward, larger);
         }
         votes
     }

@@ -46,7 +46,7 @@ pub(super) struct Rules(Vec<Rule<Subject>>);
 /// A delay in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Delay {
-    /// When its packet passed its first point, in nanoseconds since the beginning.
+    /// When its packet came into the segment, in nanoseconds since the beginning.
     pub(super) since: i64,
     /// In nanoseconds.
     pub(super) took: i64,
@@ -135,12 +135,6 @@ impl Rules {
         subjects.any(|about| about.is_none_or(|one| one == segment))
     }
 
-    /// The largest of all limits.
-    pub(super) fn limit(&self) -> Span {
-        let limits = self.0.iter().map(|rule| rule.limit);
-        limits.max().unwrap_or(Span::ZERO)
-    }
-
     /// What these packets raised and ended.
     pub(super) fn judge(&self, passages: &Passages) -> Judged {
         let mut judged = Judged::default();
@@ -170,6 +164,16 @@ impl Rules {
 impl Standing {
     pub(super) fn is_of(&self, segment: usize, way: Way) -> bool {
         (self.segment, self.way) == (segment, way)
+    }
+
+    /// The rule, as it was typed.
+    pub(super) const fn rule(&self) -> &str {
+        self.alarm.alarm().rule().text.as_str()
+    }
+
+    /// What takes longer is counted.
+    pub(super) const fn limit(&self) -> Span {
+        self.alarm.alarm().rule().limit
     }
 
     /// One more delay, in the order of time; what that changes, where everything began at `began`.
@@ -232,7 +236,7 @@ fn delays(passages: &Passages, segment: usize, way: Way) -> Vec<Delay> {
         .filter_map(|row| {
             let told = row.delays[segment]?;
             Some(Delay {
-                since: row.since?.nanos(),
+                since: passages.entered(&row.passage, way, segment)?.nanos(),
                 took: told.delay.nanos(),
                 bound: told.bound.nanos(),
             })

@@ -2,8 +2,9 @@
 //! write them, window by window.
 //!
 //! Owns which segments are judged so: those of this machine's interfaces with no point elsewhere before
-//! them, whose stamps are of the first point's clock from the beginning. What is in a window is windows', what came of all of it is judged again
-//! at the end.
+//! them, whose stamps are of the first point's clock from the beginning; and by which rules: those whose
+//! limits are shorter than what is waited for. What is in a window is windows', what came of all of it is
+//! judged again at the end.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -32,9 +33,10 @@ use crate::watch::courtesy::Courtesy;
 const OFTEN: Duration = Duration::from_millis(100);
 /// Nobody loses anything while a window waits: only then is it fetched from the times that are idle.
 const PATIENCE: Span = Span::from_secs(2);
-/// Delays are waited for that are as long as this and twice the largest limit, up to a most.
-const WAITED: i64 = 1_000_000_000;
-const WAITED_MOST: i64 = 10_000_000_000;
+/// Delays are waited for that are as long as this and twice the largest limit, up to a most: what is
+/// waited for is in memory. Rules with limits of the most are judged at the end.
+const WAITED: Span = Span::from_secs(1);
+const WAITED_MOST: Span = Span::from_secs(10);
 /// The clock was set if it moved by so much more or less than time passed.
 const SET: i64 = 250_000_000;
 
@@ -61,22 +63,24 @@ struct Judge {
     told: Told,
 }
 
+/// What is judged when the recording is over, and not before.
+#[derive(Debug, Default)]
+struct Left {
+    /// Segments that rules are about.
+    segments: Vec<String>,
+    /// Rules about other segments, as they were typed.
+    rules: Vec<String>,
+}
+
 impl Judging {
-    /// Begins to wait for captures of these points. Says which segments it leaves to the end.
+    /// Begins to wait for captures of these points. Says what it leaves to the end.
     ///
     /// # Errors
     /// A rule is written wrongly.
     pub(super) fn begin(args: &Args, points: &[Point], stop: &Stop) -> Result<Self, Failure> {
         let over = Stop::new();
         let (judge, left) = Judge::of(args, points, (stop, &over))?;
-        if !left.is_empty() {
-            output::say(&format!(
-                "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
-                 interfaces of this machine with no point elsewhere before them are known to have the \
-                 first point's clock",
-                left.join(", ")
-            ));
-        }
+        left.say();
         let (captures, heard) = channel();
         Ok(Self {
             captures,
@@ -101,13 +105,33 @@ impl Judging {
     }
 }
 
+impl Left {
+    fn say(&self) {
+        if !self.segments.is_empty() {
+            output::say(&format!(
+                "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
+                 interfaces of this machine with no point elsewhere before them are known to have the \
+                 first point's clock",
+                self.segments.join(", ")
+            ));
+        }
+        for rule in &self.rules {
+            output::say(&format!(
+                "neph hops: --alarm '{rule}' is judged when the recording is over: while it lasts no \
+                 packet is waited for longer than {} s",
+                WAITED_MOST.nanos() / 1_000_000_000
+            ));
+        }
+    }
+}
+
 impl Judge {
-    /// Of these points; and the segments that rules are about which are left to the end.
+    /// Of these points; and what is left to the end.
     fn of(
         args: &Args,
         points: &[Point],
         (stop, over): (&Stop, &Stop),
-    ) -> Result<(Self, Vec<String>), Failure> {
+    ) -> Result<(Self, Left), Failure> {
         let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
         let places = (0..points.len()).filter(|place| points[*place].is_here());
         let places: Vec<usize> = places.collect();
@@ -122,21 +146,28 @@ impl Judge {
         let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
         let segments = segment_names(&names).into_iter().enumerate();
         let left = segments.filter(|(segment, _)| !is_here(*segment) && rules.are_about(*segment));
-        let longest = rules
-            .limit()
-            .nanos()
-            .saturating_mul(2)
-            .saturating_add(WAITED);
+        let mut left = Left {
+            segments: left.map(|(_, name)| name).collect(),
+            rules: Vec::new(),
+        };
+        let mut standings = rules.standings(&names, is_here);
+        standings.retain(|standing| {
+            let is_late = standing.limit() >= WAITED_MOST;
+            if is_late && !left.rules.iter().any(|rule| rule == standing.rule()) {
+                left.rules.push(standing.rule().to_owned());
+            }
+            !is_late
+        });
         let judge = Self {
             places,
             mappings,
-            longest: longest.min(WAITED_MOST),
-            standings: rules.standings(&names, is_here),
+            longest: waited(&standings).nanos(),
+            standings,
             began: None,
             over: over.clone(),
             told: Told::nothing(args, stop),
         };
-        Ok((judge, left.map(|(_, name)| name).collect()))
+        Ok((judge, left))
     }
 
     fn run(mut self, captures: &Receiver<Vec<PathBuf>>) -> Told {
@@ -215,7 +246,7 @@ impl Judge {
         };
         for crossed in window.crossed(&followed) {
             let delay = Delay {
-                since: crossed.set_out.saturating_sub(began),
+                since: crossed.entered.saturating_sub(began),
                 took: crossed.took,
                 // One clock, and stamps of nanoseconds.
                 bound: 0,
@@ -232,6 +263,13 @@ impl Judge {
     }
 }
 
+/// How long packets are waited for.
+fn waited(standings: &[Standing]) -> Span {
+    let limit = standings.iter().map(Standing::limit).max();
+    let limit = limit.unwrap_or(Span::ZERO);
+    (limit + limit + WAITED).min(WAITED_MOST)
+}
+
 /// Whether somebody set the clock between these moments.
 const fn is_set(before: Pair, now: Pair) -> bool {
     now.offset()
@@ -241,97 +279,4 @@ const fn is_set(before: Pair, now: Pair) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use clap::Parser;
-    use neph_sys::clock::{RawNanos, WallNanos};
-    use neph_wire::capture::{RAW_IP, pcap_header, pcap_record};
-
-    use super::*;
-
-    const MILLI: i64 = 1_000_000;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    /// Of a command line of live points.
-    fn judge(line: &str) -> (Judge, Vec<String>) {
-        let args = Line::try_parse_from(line.split(' ')).expect("options").args;
-        let points = args.points.iter();
-        let points =
-            points.map(|text| Point::parse(text).expect("a good one").expect("a live one"));
-        let points: Vec<Point> = points.collect();
-        Judge::of(&args, &points, (&Stop::new(), &Stop::new())).expect("a good rule")
-    }
-
-    #[test]
-    fn segments_between_interfaces_here_are_judged_and_others_left() {
-        let line = "neph a=iface:lo b=iface:lo c=ssh:host/eth0 --alarm";
-        let rule = |subject: &str| format!("{line}={subject}>2ms\u{a0}p99");
-        let (any, left) = judge(&rule("segment"));
-        assert_eq!((any.standings.len(), left), (2, vec!["b - c".to_owned()]));
-        let (one, left) = judge(&rule("a\u{a0}-\u{a0}b"));
-        assert_eq!((one.standings.len(), left.len()), (2, 0));
-    }
-
-    #[test]
-    fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
-        let line = "neph a=ssh:host/eth0 b=iface:lo c=iface:lo --alarm=segment>2ms\u{a0}p99";
-        let (judge, left) = judge(line);
-        assert!(judge.standings.is_empty());
-        assert_eq!(left, ["a - b", "b - c"]);
-    }
-
-    /// Datagrams one way each 100 ms from a second on, in a point that they pass so much later.
-    fn capture(path: &Path, later: i64) {
-        let mut bytes = pcap_header(RAW_IP, 64).to_vec();
-        for number in 10..60_u8 {
-            let mut packet = vec![0x45, 0, 0, 28, 0, number, 0x40, 0, 64, 17, 0, 0];
-            packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, 9, 0, 9, 0, 8, 0, 0]);
-            bytes.extend(pcap_record(i64::from(number) * 100 * MILLI + later, 28, 28));
-            bytes.extend(packet);
-        }
-        fs::write(path, bytes).expect("a file");
-    }
-
-    #[test]
-    fn a_window_of_slow_packets_raises_it_once() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let line =
-            "neph a=iface:lo b=iface:lo --alarm=segment\u{a0}>\u{a0}2ms\u{a0}p50\u{a0}for\u{a0}1s";
-        let (mut judge, _) = judge(line);
-        let tails = [("a.pcap", 0), ("b.pcap", 5 * MILLI)].map(|(name, later)| {
-            let path = folder.path().join(name);
-            capture(&path, later);
-            Tail::of(path)
-        });
-        let mut tails = Vec::from(tails);
-        let mut windows = Windows::begin(1_000 * MILLI, judge.longest);
-        let mut alarmed = Vec::new();
-        while let Some(window) = windows.next(9_000 * MILLI) {
-            judge.look(&window, &mut tails).expect("captures");
-            alarmed.push(judge.told.is_alarmed());
-        }
-        // Of the second after the first packet it is known when another one came: in the first window.
-        assert_eq!(alarmed, [true; 3]);
-        assert_eq!(judge.began, Some(1_000 * MILLI));
-        assert_eq!(judge.told.many(), 1);
-    }
-
-    #[test]
-    fn a_clock_that_runs_otherwise_is_not_set_and_one_that_jumps_is() {
-        let at = |raw: i64, wall: i64| Pair {
-            raw: RawNanos(raw * MILLI),
-            wall: WallNanos(wall * MILLI),
-            doubt: 0,
-        };
-        assert!(!is_set(at(0, 5_000), at(100, 5_110)));
-        assert!(is_set(at(0, 5_000), at(100, 4_800)));
-        assert!(is_set(at(0, 5_000), at(100, 9_000)));
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@ mod ends;
 mod figure;
 mod judging;
 mod live;
+mod news;
 mod offsets;
 mod passages;
 mod point;
@@ -31,10 +32,11 @@ use crate::exit::{self, Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
+use news::Alarms;
 use offsets::Offsets;
 use passages::Passages;
 use point::Point;
-use told::{Alarms, Told};
+use told::Told;
 
 /// Stamps of one kernel's processors differ by less, in nanoseconds.
 const ONE_CLOCK: i64 = 100_000;
@@ -175,18 +177,18 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
-    let written = telling::tell(args, &passages, &alarms).and_then(|is_measured| {
-        figure::write(&passages, args.figure.as_deref())?;
-        Ok(is_measured)
-    });
+    let written = write(args, &passages, (&alarms, told));
     // Whoever hears of alarms does so wherever the rest cannot be written.
     let is_alarmed = alarms.tell(told);
     let is_measured = match written {
         Err(fault) if is_alarmed => {
             exit::say(&fault);
-            return Ok(Analysed::in_part(Outcome::Alarmed));
+            None
         }
         written => written?,
+    };
+    let Some(is_measured) = is_measured else {
+        return Ok(Analysed::in_part(Outcome::Alarmed));
     };
     let outcome = match (is_alarmed, is_cut, is_measured) {
         (true, _, _) => Outcome::Alarmed,
@@ -198,6 +200,21 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
         outcome,
         is_whole: is_measured && is_met && passages.order.is_none(),
     })
+}
+
+/// Writes everything. Whether there was any delay; `None` where it is known already that nothing can be
+/// written: of alarms that were told at once a line is missing, and nothing is to stand behind it.
+fn write(
+    args: &Args,
+    passages: &Passages,
+    (alarms, told): (&Alarms, &Told),
+) -> Result<Option<bool>, Failure> {
+    if told.is_cut_off() {
+        return Ok(None);
+    }
+    let is_measured = telling::tell(args, passages, alarms)?;
+    figure::write(passages, args.figure.as_deref())?;
+    Ok(Some(is_measured))
 }
 
 /// Reads the captures, one behind the other. How many were begun: all, unless it was interrupted.

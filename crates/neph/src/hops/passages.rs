@@ -143,7 +143,16 @@ impl Passages {
             Way::There => points.find(seen),
             Way::Back => points.rfind(seen),
         };
-        let mut point = first?;
+        self.passed(passage, first?)
+    }
+
+    /// When it came into a segment, by what tells when it set out ([`Row::since`]).
+    pub(crate) fn entered(&self, passage: &Passage, way: Way, segment: usize) -> Option<Span> {
+        self.passed(passage, way.enters(segment))
+    }
+
+    /// When it passed a point, since the beginning, by the first point's clock.
+    fn passed(&self, passage: &Passage, mut point: usize) -> Option<Span> {
         let mut at = passage.mark(point)?;
         while point > 0 {
             let clocks = &self.clocks[point - 1];

@@ -1,7 +1,8 @@
 //! Numbers over all packets: each segment's delays by direction and protocol, and its share of round
 //! trips.
 //!
-//! Owns the summing. Delays of one kind at a time are kept to be put in order.
+//! Owns the summing. Delays are kept to be put in order: 8 bytes for each, when what reading the captures
+//! took is free again.
 
 use neph_capture::Way;
 use neph_model::OneWay;
@@ -92,11 +93,13 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
         (segment * 2 + way as usize) * PROTOCOLS.len() + protocol
     };
     let mut all = vec![Delays::default(); segments * 2 * PROTOCOLS.len()];
+    let mut values = vec![Vec::new(); all.len()];
     for row in passages.rows() {
         let way = row.way;
         let protocol = protocol(row.passage.flow.protocol);
         for (segment, delay) in row.delays.iter().enumerate() {
-            let of = &mut all[place(segment, way, protocol)];
+            let place = place(segment, way, protocol);
+            let of = &mut all[place];
             let is_both =
                 row.passage.mark(segment).is_some() && row.passage.mark(segment + 1).is_some();
             of.passed += u64::from(is_both);
@@ -104,24 +107,17 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
             of.lost += u64::from(row.end == End::Lost(segment));
             if let Some(delay) = delay {
                 of.add(*delay);
+                values[place].push(delay.delay.nanos() as f64);
             }
         }
     }
-    for (at, of) in all.iter_mut().enumerate() {
+    for (at, (of, mut values)) in all.iter_mut().zip(values).enumerate() {
         let kind = at % PROTOCOLS.len();
         (of.segment, of.protocol) = (at / PROTOCOLS.len() / 2, kind);
         of.is_back = at / PROTOCOLS.len() % 2 == 1;
         let way = if of.is_back { Way::Back } else { Way::There };
         let is_meant = |number| protocol(number) == kind;
         of.copies = passages.followed.copies(of.segment, way, is_meant);
-        let mut values: Vec<f64> = Vec::with_capacity(usize::try_from(of.n).unwrap_or(0));
-        if of.n > 0 {
-            values.extend(passages.followed.passages().filter_map(|passage| {
-                let is_here = passage.way == Some(way) && is_meant(passage.flow.protocol);
-                let delay = is_here.then(|| passages.delay(&passage, way, of.segment))?;
-                Some(delay?.delay.nanos() as f64)
-            }));
-        }
         let told = |sorted: Sorted<'_>, p| {
             let value = quantile(sorted, 0, p).ok()?.value().number()?;
             Some(value.round() as i64)

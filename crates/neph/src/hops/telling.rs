@@ -3,15 +3,16 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use neph_capture::Way;
+use neph_capture::{Flowing, Way};
 use neph_model::{OneWay, Span};
+use neph_wire::ip;
 use serde_json::{Value, json};
 
 use super::ends::Unknown;
+use super::news::Alarms;
 use super::offsets::Offsets;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
-use super::told::Alarms;
 use super::{Args, Format};
 use crate::clock::words;
 use crate::counted::counted;
@@ -212,8 +213,8 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         "since_ns": row.since.map(Span::nanos),
         "way": way_word(row.way),
         "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
-        "source": place(passage.flow.source),
-        "destination": place(passage.flow.destination),
+        "source": place(&passage.flow, passage.flow.source),
+        "destination": place(&passage.flow, passage.flow.destination),
         "marks_unix_ns": points.map(|point| passage.mark(point)).collect::<Vec<_>>(),
         "segments": row.delays.iter().map(delay).collect::<Vec<_>>(),
         "round_trip_ns": row.round_trip.map(Span::nanos),
@@ -223,12 +224,15 @@ fn packet(passages: &Passages, row: &Row) -> Value {
     })
 }
 
-/// An address, with a port where its protocol has them.
-fn place(of: SocketAddr) -> String {
-    match of.port() {
-        0 => of.ip().to_string(),
-        _ => of.to_string(),
+/// An address of a flow, with a port where its protocol has them. A fragment does not say them: both
+/// are 0 then.
+fn place(flow: &Flowing, address: SocketAddr) -> String {
+    let has_ports = matches!(flow.protocol, ip::TCP | ip::UDP);
+    let is_said = (flow.source.port(), flow.destination.port()) != (0, 0);
+    if has_ports && is_said {
+        return address.to_string();
     }
+    address.ip().to_string()
 }
 
 fn summary(passages: &Passages) -> Value {
@@ -330,4 +334,26 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_told_where_a_protocol_has_them_whatever_they_are() {
+        let told = |protocol, source: u16, destination: u16| {
+            let flow = Flowing {
+                protocol,
+                source: ([10, 0, 0, 1], source).into(),
+                destination: ([10, 0, 0, 2], destination).into(),
+            };
+            [flow.source, flow.destination].map(|address| place(&flow, address))
+        };
+        assert_eq!(told(ip::TCP, 0, 80), ["10.0.0.1:0", "10.0.0.2:80"]);
+        assert_eq!(told(ip::UDP, 9, 0), ["10.0.0.1:9", "10.0.0.2:0"]);
+        assert_eq!(told(ip::ICMP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+        // Of a fragment.
+        assert_eq!(told(ip::UDP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+    }
 }

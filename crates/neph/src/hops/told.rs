@@ -1,24 +1,23 @@
-//! Alarms as they are told: at once while points are recorded, and what is new at the end.
+//! Alarms as they are told: who hears of them, in which words, and what happens where a line of them
+//! cannot be written.
 //!
-//! Owns that none is told twice: what the whole captures say is held against what was told before. Does
-//! not own judging.
+//! Does not own judging, nor what is new at the end (news).
 
-use neph_model::Wall;
+use std::io;
+
 use neph_probe::Stop;
 use serde_json::{Value, json};
 
-use super::alarms::{Found, Judged};
+use super::alarms::Found;
 use super::{Args, Format};
 use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::clock::words;
+use crate::exit::Failure;
 use crate::output;
 
 /// What is counted.
 const NOUN: &str = "packet";
-/// Where the whole captures and their windows have not quite the same packets, one alarm has two times:
-/// not further apart than this.
-const NEAR: i64 = 60_000_000_000;
 
 /// Who is told, and what was told already.
 #[derive(Debug)]
@@ -28,18 +27,9 @@ pub(super) struct Told {
     has_lines: bool,
     /// Ends the recording.
     stop: Stop,
+    /// A line could not be written: those behind it are not either.
+    is_cut_off: bool,
     found: Vec<Found>,
-}
-
-/// What is to be told when all is known.
-#[derive(Debug)]
-pub(super) struct Alarms {
-    /// Of the whole captures, by time; and whether each was told before.
-    found: Vec<(Found, bool)>,
-    /// Those that were told before, and which the whole captures do not have.
-    only_live: Vec<Found>,
-    /// Rules of which no segment had as many packets as they need.
-    unjudged: Vec<String>,
 }
 
 impl Told {
@@ -50,23 +40,52 @@ impl Told {
             webhook: (args.alarms.webhook.clone()).map(|url| Webhook::begin(url, "neph hops")),
             has_lines: args.format == Format::Ndjson,
             stop: stop.clone(),
+            is_cut_off: false,
             found: Vec::new(),
+        }
+    }
+
+    /// These, while nobody listened.
+    #[cfg(test)]
+    pub(super) fn of(found: Vec<Found>) -> Self {
+        Self {
+            webhook: None,
+            has_lines: true,
+            stop: Stop::new(),
+            is_cut_off: false,
+            found,
         }
     }
 
     /// Tells at once, while points are recorded.
     pub(super) fn tell_live(&mut self, found: Found) {
         let told = told(&found, "live");
-        if self.has_lines && output::line(&told.to_string()).is_err() {
-            // Nobody reads any more: it is said when the rest cannot be written either.
-            self.stop.set();
-        }
         if output::is_lively() {
             // The line of progress.
             output::rewrite("");
         }
+        if self.has_lines
+            && !self.is_cut_off
+            && let Err(error) = output::line(&told.to_string())
+        {
+            self.cut_off(error);
+        }
         self.say(&found, &told);
         self.found.push(found);
+    }
+
+    /// Ends the recording. Who went away is not told so.
+    fn cut_off(&mut self, error: io::Error) {
+        self.is_cut_off = true;
+        self.stop.set();
+        if let Failure::Refused(why) = Failure::from(error) {
+            output::say(&format!("neph hops: {why}; the recording ends"));
+        }
+    }
+
+    /// Whether a line could not be written, which has been said.
+    pub(super) const fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// Whether any was raised.
@@ -74,10 +93,9 @@ impl Told {
         self.found.iter().any(|found| found.change.is_raised)
     }
 
-    /// How many alarms, and ends of alarms.
-    #[cfg(test)]
-    pub(super) const fn many(&self) -> usize {
-        self.found.len()
+    /// Alarms, and ends of alarms, as they were told.
+    pub(super) fn found(&self) -> &[Found] {
+        &self.found
     }
 
     /// Waits until the webhook has heard all.
@@ -88,7 +106,7 @@ impl Told {
     }
 
     /// To people, and to the webhook.
-    fn say(&self, found: &Found, told: &Value) {
+    pub(super) fn say(&self, found: &Found, told: &Value) {
         output::say(&said(found));
         if let Some(webhook) = &self.webhook {
             webhook.tell(told);
@@ -97,150 +115,17 @@ impl Told {
 }
 
 /// For people.
-fn said(found: &Found) -> String {
+pub(super) fn said(found: &Found) -> String {
     let said = sentence(found.at, &found.change, NOUN);
     format!("{said} [{}; ± {}]", found.place, words::up(found.bound))
 }
 
 /// For programs; over what it was judged: the whole captures, or windows while points were recorded.
-fn told(found: &Found, judged: &str) -> Value {
+pub(super) fn told(found: &Found, judged: &str) -> Value {
     let mut told = document(found.at, &found.change, "packets");
     told["segment"] = json!(found.place);
     told["since_ns"] = json!(found.change.at.nanos());
     told["bound_ns"] = json!(found.bound);
     told["judged"] = json!(judged);
     told
-}
-
-impl Alarms {
-    /// Of the whole captures, when this was told before.
-    pub(super) fn of(judged: Judged, before: &Told) -> Self {
-        let mut found: Vec<(Found, bool)> =
-            (judged.found.into_iter().map(|found| (found, false))).collect();
-        let mut only_live = Vec::new();
-        for live in &before.found {
-            let same = found
-                .iter_mut()
-                .filter(|(whole, is_told)| !is_told && is_same(whole, live));
-            match same.min_by_key(|(whole, _)| apart(whole.at, live.at)) {
-                Some((_, is_told)) => *is_told = true,
-                None => only_live.push(live.clone()),
-            }
-        }
-        Self {
-            found,
-            only_live,
-            unjudged: judged.unjudged,
-        }
-    }
-
-    /// All of them, for programs.
-    pub(super) fn json(&self) -> Vec<Value> {
-        let whole = self.found.iter().map(|(found, _)| told(found, "whole"));
-        let live = self.only_live.iter().map(|found| told(found, "live"));
-        whole.chain(live).collect()
-    }
-
-    /// Those that were not told before, for programs.
-    pub(super) fn news(&self) -> Vec<Value> {
-        let news = self.found.iter().filter(|(_, is_told)| !is_told);
-        news.map(|(found, _)| told(found, "whole")).collect()
-    }
-
-    /// Says those that were not told before, and to the webhook. Whether any was raised.
-    pub(super) fn tell(&self, before: &Told) -> bool {
-        for (found, _) in self.found.iter().filter(|(_, is_told)| !is_told) {
-            before.say(found, &told(found, "whole"));
-        }
-        for found in &self.only_live {
-            output::say(&format!(
-                "neph hops: told while recording, and not so over the whole captures: {}",
-                said(found)
-            ));
-        }
-        for unjudged in &self.unjudged {
-            output::say(&format!("neph hops: {unjudged}"));
-        }
-        before.is_alarmed() || self.found.iter().any(|(found, _)| found.change.is_raised)
-    }
-}
-
-/// Whether two may be one alarm.
-fn is_same(a: &Found, b: &Found) -> bool {
-    let what = |found: &Found| (found.change.rule.clone(), found.change.is_raised);
-    what(a) == what(b) && a.place == b.place && apart(a.at, b.at) <= NEAR
-}
-
-const fn apart(a: Wall, b: Wall) -> i64 {
-    a.unix_nanos()
-        .saturating_sub(b.unix_nanos())
-        .saturating_abs()
-}
-
-#[cfg(test)]
-mod tests {
-    use neph_campaign::alarm::Change;
-    use neph_model::Span;
-
-    use super::*;
-
-    /// Raised (positive) or over (negative) at this second.
-    fn found(place: &str, second: i64) -> Found {
-        let at = second.abs();
-        Found {
-            at: Wall::from_unix_nanos(at * 1_000_000_000),
-            change: Change {
-                rule: "segment > 2ms p50".to_owned(),
-                at: Span::from_secs(at),
-                is_raised: second > 0,
-                longer: 6,
-                of: 6,
-                limit: Span::from_millis(2),
-            },
-            place: place.to_owned(),
-            bound: 0,
-        }
-    }
-
-    /// Seconds of what is new at the end, and of what is taken back.
-    fn new(live: &[(&str, i64)], whole: &[(&str, i64)]) -> (Vec<i64>, Vec<i64>) {
-        let all = |of: &[(&str, i64)]| of.iter().map(|(place, at)| found(place, *at)).collect();
-        let before = Told {
-            webhook: None,
-            has_lines: true,
-            stop: Stop::new(),
-            found: all(live),
-        };
-        let judged = Judged {
-            found: all(whole),
-            unjudged: Vec::new(),
-        };
-        let alarms = Alarms::of(judged, &before);
-        assert_eq!(alarms.json().len(), whole.len() + alarms.only_live.len());
-        let seconds = |told: Value| told["since_ns"].as_i64().expect("when") / 1_000_000_000;
-        let back = alarms.only_live.iter().map(|found| told(found, "live"));
-        (
-            alarms.news().into_iter().map(seconds).collect(),
-            back.map(seconds).collect(),
-        )
-    }
-
-    #[test]
-    fn what_was_told_at_once_is_not_told_again() {
-        let both = [("a - b, there", 5), ("a - b, there", -9)];
-        assert_eq!(new(&both, &both), (vec![], vec![]));
-        // Its end came when nobody judged any more, another segment is judged at the end.
-        let whole = [both[0], ("b - c, there", 6), both[1]];
-        assert_eq!(new(&both[..1], &whole), (vec![6, 9], vec![]));
-    }
-
-    #[test]
-    fn the_nearest_of_its_kind_is_the_same_and_what_has_none_is_taken_back() {
-        let place = "a - b, back";
-        let whole = [(place, 5), (place, -9), (place, 20), (place, -30)];
-        let live = [(place, 21), (place, -30)];
-        assert_eq!(new(&live, &whole), (vec![5, 9], vec![]));
-        assert_eq!(new(&[(place, 300)], &whole[..1]), (vec![5], vec![300]));
-        assert_eq!(new(&[("a - b, there", 5)], &whole[..1]), (vec![5], vec![5]));
-    }
 }

@@ -1,9 +1,10 @@
 //! Windows over captures that grow: which packets are judged together, and when all of them are there.
 //!
-//! Owns the times, by the one clock of the points. Reads no clock and no file. A packet belongs to the
-//! window in which it passed its first point. What is read reaches further, both ways, by the longest
-//! delay that is waited for: behind a window since its last packets are still under way, before it so
-//! that those of the window before are known as such.
+//! Owns the times, by the one clock of the points. Reads no clock and no file. A delay belongs to the
+//! window in which its packet came into the segment: a stamp that whoever tells the delay has read,
+//! however long the packet was on its way before. What is read reaches further, both ways, by the
+//! longest delay that is waited for: behind a window since its last packets are still in their segments,
+//! before it so that those that came out within it are known as others'.
 
 use std::ops::Range;
 
@@ -25,7 +26,7 @@ pub(super) struct Windows {
 /// Times in nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Packets that passed their first point then are judged.
+    /// Delays of packets that came into their segment then are judged.
     pub(super) judged: Range<i64>,
     /// Packets that passed any point then are looked at.
     pub(super) read: Range<i64>,
@@ -36,8 +37,8 @@ pub(super) struct Window {
 pub(super) struct Crossed {
     pub(super) segment: usize,
     pub(super) way: Way,
-    /// When it passed its first point, in nanoseconds since 1970.
-    pub(super) set_out: i64,
+    /// When it came into the segment, in nanoseconds since 1970.
+    pub(super) entered: i64,
     /// How long it was in the segment, in nanoseconds.
     pub(super) took: i64,
 }
@@ -79,30 +80,25 @@ impl Window {
             .passages()
             .filter_map(|passage| Some((passage, passage.way?)))
             .flat_map(|(passage, way)| crossed(passage, way, followed.segments()))
-            .filter(|crossed| self.judged.contains(&crossed.set_out))
+            .filter(|crossed| self.judged.contains(&crossed.entered))
             .collect();
-        // As the whole captures are judged: by when they set out, then by what they took.
-        all.sort_by_key(|of| (of.set_out, of.took));
+        // As the whole captures are judged: by when they came in, then by what they took.
+        all.sort_by_key(|of| (of.entered, of.took));
         all
     }
 }
 
 fn crossed(passage: Passage, way: Way, segments: usize) -> impl Iterator<Item = Crossed> {
-    let mut points = 0..=segments;
-    let first = match way {
-        Way::There => points.find_map(|point| passage.mark(point)),
-        Way::Back => points.rev().find_map(|point| passage.mark(point)),
-    };
     (0..segments).filter_map(move |segment| {
         let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
-        let took = match way {
-            Way::There => there.saturating_sub(here),
-            Way::Back => here.saturating_sub(there),
+        let (entered, took) = match way {
+            Way::There => (here, there.saturating_sub(here)),
+            Way::Back => (there, here.saturating_sub(there)),
         };
         Some(Crossed {
             segment,
             way,
-            set_out: first?,
+            entered,
             took,
         })
     })
@@ -112,13 +108,15 @@ fn crossed(passage: Passage, way: Way, segments: usize) -> impl Iterator<Item = 
 mod tests {
     use neph_capture::Hops;
     use neph_wire::dissect::{Link, dissect};
+    use proptest::prelude::*;
 
     use super::*;
 
     const MILLI: i64 = 1_000_000;
 
-    /// Packets of a point: when each passed, its number, and whether it goes there.
-    type Seen = [(i64, u16, bool)];
+    /// A packet at a point: when it passed, its number, and whether it goes there.
+    type Mark = (i64, u16, bool);
+    type Seen = [Mark];
 
     /// A datagram between hosts 1 and 2, as a capture has it.
     fn datagram(number: u16, is_there: bool) -> Vec<u8> {
@@ -130,8 +128,11 @@ mod tests {
         packet
     }
 
-    /// Of each packet its segment, way, and milliseconds: when it set out and what it took.
-    fn crossed(window: &Window, points: &[&Seen]) -> Vec<(usize, Way, i64, i64)> {
+    /// A delay: its segment, way, and milliseconds, when the packet came in and what it took.
+    type Told = (usize, Way, i64, i64);
+
+    /// What a window tells.
+    fn crossed(window: &Window, points: &[&Seen]) -> Vec<Told> {
         let mut hops = Hops::at(points.len());
         for (point, packets) in points.iter().enumerate() {
             for (at, number, is_there) in *packets {
@@ -144,8 +145,8 @@ mod tests {
         }
         let all = window.crossed(&hops.end_of_window());
         let told = all.into_iter().map(|of| {
-            let (set_out, took) = (of.set_out / MILLI, of.took / MILLI);
-            (of.segment, of.way, set_out, took)
+            let (entered, took) = (of.entered / MILLI, of.took / MILLI);
+            (of.segment, of.way, entered, took)
         });
         told.collect()
     }
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_is_judged_in_one_window_with_all_of_its_way() {
+    fn each_delay_is_judged_in_the_window_in_which_its_packet_came_in() {
         let there = [(11_500, 1, true), (11_900, 2, true), (12_100, 3, true)];
         let middle = [(11_600, 1, true), (12_050, 2, true), (12_200, 3, true)];
         let beyond = [(11_700, 1, true), (12_900, 2, true), (12_300, 3, true)];
@@ -178,20 +179,23 @@ mod tests {
             first,
             [
                 (0, Way::There, 11_500, 100),
-                (1, Way::There, 11_500, 100),
+                (1, Way::There, 11_600, 100),
                 (0, Way::There, 11_900, 150),
-                (1, Way::There, 11_900, 850),
             ]
         );
         let second = crossed(&windows[1], &points);
         assert_eq!(
             second,
-            [(0, Way::There, 12_100, 100), (1, Way::There, 12_100, 100),]
+            [
+                (1, Way::There, 12_050, 850),
+                (0, Way::There, 12_100, 100),
+                (1, Way::There, 12_200, 100),
+            ]
         );
     }
 
     #[test]
-    fn who_comes_back_sets_out_at_the_last_point() {
+    fn who_comes_back_comes_in_at_the_later_point() {
         let window = &all(13 * SECOND + SETTLED)[0];
         let near = [(11_000, 1, true), (12_050, 2, false)];
         let far = [(11_004, 1, true), (11_990, 2, false)];
@@ -208,6 +212,91 @@ mod tests {
         let far = [(11_004, 1, true), (13_100, 2, true)];
         for (window, many) in windows.iter().zip([1, 0]) {
             assert_eq!(crossed(window, &[&near, &far]).len(), many);
+        }
+    }
+
+    /// A packet: when it sets out, whether it goes there, what it takes in each segment, and where it is
+    /// seen. In milliseconds; delays are longer than is waited for, too.
+    #[derive(Clone, Debug)]
+    struct Passing {
+        at: i64,
+        is_there: bool,
+        took: [i64; 2],
+        is_seen: [bool; 3],
+    }
+
+    fn packet() -> impl Strategy<Value = Passing> {
+        let took = || prop_oneof![1_i64..40, 900_i64..=1_000, 1_001_i64..5_000];
+        let is_seen = || prop::bool::weighted(0.9);
+        (
+            10_000_i64..24_000,
+            any::<bool>(),
+            [took(), took()],
+            [is_seen(), is_seen(), is_seen()],
+        )
+            .prop_map(|(at, is_there, took, is_seen)| Passing {
+                at,
+                is_there,
+                took,
+                is_seen,
+            })
+    }
+
+    /// What each point sees, in the order of time; and of the delays what [`crossed`] is to tell.
+    fn seen(packets: &[Passing]) -> (Vec<Vec<Mark>>, Vec<Told>) {
+        let (mut points, mut delays) = (vec![Vec::new(); 3], Vec::new());
+        for (number, packet) in (0..).zip(packets) {
+            let [first, second] = packet.took;
+            let marks = [packet.at, packet.at + first, packet.at + first + second];
+            // The points in the order in which it passes them.
+            let order = if packet.is_there {
+                [0, 1, 2]
+            } else {
+                [2, 1, 0]
+            };
+            for (point, at) in order.into_iter().zip(marks) {
+                if packet.is_seen[point] {
+                    points[point].push((at, number, packet.is_there));
+                }
+            }
+            for (step, took) in packet.took.into_iter().enumerate() {
+                if packet.is_seen[order[step]] && packet.is_seen[order[step + 1]] {
+                    let way = if packet.is_there {
+                        Way::There
+                    } else {
+                        Way::Back
+                    };
+                    let segment = order[step].min(order[step + 1]);
+                    delays.push((segment, way, marks[step], took));
+                }
+            }
+        }
+        for point in &mut points {
+            point.sort_unstable();
+        }
+        (points, delays)
+    }
+
+    proptest! {
+        #[test]
+        fn windows_tell_each_delay_that_is_waited_for_once_in_order_and_no_longer_one_twice(
+            packets in prop::collection::vec(packet(), 1..60),
+        ) {
+            let (points, mut meant) = seen(&packets);
+            let points: Vec<&Seen> = points.iter().map(Vec::as_slice).collect();
+            let windows = all(40 * SECOND);
+            let mut told: Vec<_> = windows.iter().flat_map(|one| crossed(one, &points)).collect();
+            prop_assert!(told.is_sorted_by_key(|(_, _, entered, took)| (*entered, *took)));
+            told.sort_unstable();
+            meant.sort_unstable();
+            let is_waited_for = |(.., took): &Told| *took <= SECOND / MILLI;
+            let waited = |of: &[_]| of.iter().copied().filter(is_waited_for).collect::<Vec<_>>();
+            prop_assert_eq!(waited(&told), waited(&meant));
+            // Each stands for one of those that are meant.
+            for of in told.chunk_by(PartialEq::eq) {
+                let many = meant.iter().filter(|one| **one == of[0]).count();
+                prop_assert!(of.len() <= many, "{:?} {} times", of[0], of.len());
+            }
         }
     }
 }

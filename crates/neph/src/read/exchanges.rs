@@ -50,10 +50,10 @@ fn end(between: &Between, end: End) -> String {
         End::Client => between.client,
         End::Server => between.server,
     };
-    if address.port() == 0 {
-        return address.ip().to_string();
+    match between.question {
+        Question::Ping => address.ip().to_string(),
+        Question::Dns | Question::Quic => address.to_string(),
     }
-    address.to_string()
 }
 
 pub(crate) fn row(pair: &Pair, counted: &Counted) -> Vec<Cell> {
