@@ -148,6 +148,23 @@ pub fn pin_to_cpus(cpus: &[usize]) -> Result<(), SchedError> {
     }
 }
 
+/// How many CPUs the calling thread may run on.
+///
+/// # Errors
+/// `EINVAL` where the kernel knows of more than 1024 CPUs.
+pub fn permitted_cpus() -> Result<usize, SchedError> {
+    // SAFETY: cpu_set_t is a plain bit mask for which all zeros is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { zeroed() };
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: the mask is alive for the call and its true size is told; 0 is the calling thread.
+    if unsafe { libc::sched_getaffinity(0, size, &raw mut set) } != 0 {
+        return Err(refused("count the CPUs that may be used"));
+    }
+    // SAFETY: it reads the mask, which is initialised, and nothing else.
+    let count = unsafe { libc::CPU_COUNT(&set) };
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +174,7 @@ mod tests {
         std::thread::spawn(|| {
             pin_to_cpus(&[0]).expect("every machine has a CPU 0");
             assert!(pin_to_cpus(&[]).is_err());
+            assert_eq!(permitted_cpus().ok(), Some(1));
         })
         .join()
         .expect("the thread ends");

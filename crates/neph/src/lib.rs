@@ -11,6 +11,7 @@ mod cli;
 mod clock;
 mod congestion;
 mod counted;
+mod decimals;
 mod demo;
 mod diagnose;
 mod exit;

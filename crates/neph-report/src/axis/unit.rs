@@ -67,7 +67,7 @@ pub(crate) fn millis(value: f64) -> String {
         v if v < 999.95 => format!("{value:.1} ms"),
         _ => format!("{:.2} s", value / 1e3),
     };
-    text.replacen('-', "−", 1)
+    signed(&text)
 }
 
 /// A level in milliseconds, or that it is decided by lost messages.
@@ -117,6 +117,7 @@ mod tests {
                 .join("|"),
             "26.8 µs|4.21 ms|812 µs|267.4 ms|1.80 s"
         );
+        assert_eq!([-1e-6, -1e-3].map(millis), ["0.0 µs", "−1.0 µs"]);
         assert_eq!(
             [0.0, 1e-7, 4e-5, 0.0004, 0.025, 0.962, 0.9999, 2.9]
                 .map(percent)

@@ -7,7 +7,7 @@ use neph_model::Span;
 use super::Figure;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet};
-use crate::axis::{Plot, Scale, Style, TimeUnit, elapsed};
+use crate::axis::{Plot, Scale, Style, TimeUnit, elapsed, signed};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 
@@ -275,13 +275,15 @@ impl Panel<'_> {
     fn title(&self, unit: TimeUnit) -> String {
         let name = unit.name();
         if self.rate.abs() > 0.0 {
-            return format!("from the line of {:+.3} ppm, {name}", self.rate * 1e6);
+            let rate = signed(&format!("{:+.3}", self.rate * 1e6));
+            return format!("from the line of {rate} ppm, {name}");
         }
         if self.base == 0 {
             return format!("offset, {name}");
         }
         let base = Span::from_nanos(self.base).secs_f64();
-        format!("offset less {base:+.6} s, {name}")
+        let base = signed(&format!("{base:+.6}"));
+        format!("offset less {base} s, {name}")
     }
 }
 

@@ -37,7 +37,11 @@ impl Layout {
             let (kind, bucket) = parts(label);
             (whole(kind, middle(bucket)), count)
         });
-        let mut layout = Self::of_counts(counts, all.has_carried());
+        let mut sizes: Vec<(u64, u64)> = counts.collect();
+        if all.has_carried() {
+            sizes.sort_unstable();
+        }
+        let mut layout = Self::of_sorted(sizes);
         for (kind, least, most) in all.ends() {
             if let Some(of) = layout.kinds.iter_mut().find(|of| of.kind == kind) {
                 (of.least, of.most) = (least, most);
@@ -48,15 +52,14 @@ impl Layout {
 
     fn of_numbers(all: &Sketches) -> Self {
         let numbers = all.numbers();
-        Self::of_counts(numbers.map(|(kind, number)| (whole(kind, number), 1)), true)
+        let sizes = numbers.map(|(kind, number)| (whole(kind, number), 1));
+        let mut sizes: Vec<(u64, u64)> = sizes.collect();
+        sizes.sort_unstable();
+        Self::of_sorted(sizes)
     }
 
-    /// Of kinds and numbers as one, and how many there are of each.
-    fn of_counts(counts: impl Iterator<Item = (u64, u64)>, is_mixed: bool) -> Self {
-        let mut sizes: Vec<(u64, u64)> = counts.collect();
-        if is_mixed {
-            sizes.sort_unstable();
-        }
+    /// Of kinds and numbers as one, ascending, and how many there are of each.
+    fn of_sorted(mut sizes: Vec<(u64, u64)>) -> Self {
         let mut kinds: Vec<OfKind> = Vec::new();
         for (place, (size, count)) in sizes.iter_mut().enumerate() {
             let (kind, number) = apart(*size);

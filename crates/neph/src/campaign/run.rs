@@ -144,15 +144,23 @@ pub(crate) fn carry_out(
         }
     };
     let ended = conducted.and_then(|(campaign, standing)| {
-        if !settings.quiet {
-            output::say(&stands(store.as_ref(), &campaign)?);
-        }
-        tell(read, store.as_ref(), &campaign, settings)?;
-        outcome(read, store.as_ref(), (&campaign, standing), &stop)
+        // Where the store cannot say how it stands, the report and the way on are told all the same.
+        let stood = stand(store.as_ref(), &campaign, settings);
+        let told = tell(read, store.as_ref(), &campaign, settings);
+        let outcome = outcome(read, store.as_ref(), (&campaign, standing), &stop)?;
+        stood.and(told).map(|()| outcome)
     });
     // Last: who does not hear must not keep the report back.
     watch.finish();
     ended
+}
+
+/// Says how a campaign stands, unless nothing is to be said.
+fn stand(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<(), Failure> {
+    if !settings.quiet {
+        output::say(&stands(store, campaign)?);
+    }
+    Ok(())
 }
 
 /// How a campaign stands, and how many of its experiments are flagged.

@@ -8,6 +8,7 @@ use neph_stats::{ClockFit, KeptLimits, MeanOffset, StatsError};
 
 use super::book::Dots;
 use super::course::Course;
+use super::drift::Drift;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
@@ -61,12 +62,14 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         return Err(too_few(here, there));
     };
     let formula = Formula::of(met);
+    let nature = args.nature(WANDER);
     let of = format!("{} minus {}", there.display(), here.display());
     let mut telling = Telling::new(args);
     telling.begin(&format!("clock of {of}"))?;
     let row = |fit: &ClockFit| Row {
         since: Span::from_nanos(fit.at - course.from),
         fit: *fit,
+        drift: Drift::at(fit, nature),
         wall: None,
         mean: formula.mean.mean(),
         round_trip: formula.shortest,
@@ -93,7 +96,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
             .collect(),
         means: four.then(|| Means::of(&formula.mean, None)).flatten(),
         lost: None,
-        nature: args.nature(WANDER),
+        nature,
         course,
     };
     telling.finish(&summary)?;
@@ -237,7 +240,7 @@ fn remarks(met: &Met) {
         (met.alike, "left out because one capture has several alike"),
         (
             met.one_way,
-            "left out because hosts of which only one was heard show no way",
+            "left out because hosts of which only one was heard show no way; capture both directions",
         ),
         (
             met.here.cut + met.there.cut,

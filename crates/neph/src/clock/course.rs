@@ -1,9 +1,12 @@
 //! One clock against another over the whole time: its course, steps, drift and wander.
 //!
-//! Owns at which moments a course is told and what its drift is; the fit is neph-stats'.
+//! Owns at which moments a course is told and which its drift is; the fit is neph-stats', what is known
+//! of a drift its own (drift).
 
 use neph_model::Span;
 use neph_stats::{ClockFit, ClockNature, ClockStep, OffsetLimits, StatsError, clock_course};
+
+use super::drift::Drift;
 
 /// Moments of a course that are told, at most.
 const MOMENTS: i64 = 2_000;
@@ -34,14 +37,6 @@ pub(super) struct Course {
     pub(super) rates: Option<(f64, f64)>,
 }
 
-/// How much faster the peer's clock runs, as a fraction.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Drift {
-    pub(super) rate: f64,
-    /// How far `rate` may be wrong either way.
-    pub(super) bound: f64,
-}
-
 /// What may be told of a drift.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Drifted {
@@ -52,9 +47,6 @@ pub(super) enum Drifted {
     Known(Drift),
 }
 
-/// A bound of this share of what clocks differ by at most says nothing of the drift.
-const UNKNOWN: f64 = 0.9;
-
 impl Course {
     /// `None` where nothing spoke of it.
     pub(super) fn drifted(&self, nature: ClockNature) -> Option<Drifted> {
@@ -62,11 +54,9 @@ impl Course {
             return Some(Drifted::Parted(rate));
         }
         let drift = self.drift?;
-        if drift.bound < UNKNOWN * nature.steepest {
-            return Some(Drifted::Known(drift));
-        }
         let within = drift.rate.abs() + drift.bound;
-        Some(Drifted::Unknown(within.min(nature.steepest)))
+        let unknown = Drifted::Unknown(within.min(nature.steepest));
+        Some(drift.known(nature).map_or(unknown, Drifted::Known))
     }
 
     /// What these limits prove, told every so many nanoseconds.

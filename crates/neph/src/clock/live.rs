@@ -10,6 +10,7 @@ use neph_stats::ClockNature;
 
 use super::book::Book;
 use super::course::Course;
+use super::drift::Drift;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
@@ -191,6 +192,7 @@ impl Live<'_> {
         Some(Row {
             since: Span::from_nanos(at - self.began),
             fit: reading.raw,
+            drift: Drift::at(&reading.raw, book.raw.nature()),
             wall: reading.wall,
             mean: book.wall_mean.mean(),
             round_trip: book.shortest,

@@ -6,6 +6,7 @@
 mod book;
 pub(crate) mod captures;
 mod course;
+pub(crate) mod drift;
 mod figure;
 mod live;
 mod summary;

@@ -7,10 +7,12 @@ use neph_stats::{ClockNature, ClockStep, MeanOffset};
 use serde_json::{Value, json};
 
 use super::book::Step;
-use super::course::{Course, Drift, Drifted};
+use super::course::{Course, Drifted};
+use super::drift::Drift;
 use super::telling::Row;
 use super::words;
 use crate::counted::counted;
+use crate::decimals::{fixed, signed};
 
 /// Everything that came of it.
 #[derive(Debug)]
@@ -107,7 +109,7 @@ impl Whose {
     }
 
     pub(super) fn sentence(&self, began: i64) -> String {
-        let seconds = |at: i64| Span::from_nanos(at - began).secs_f64();
+        let seconds = |at: i64| fixed(Span::from_nanos(at - began).secs_f64(), 3);
         let (after, before) = (seconds(self.after), seconds(self.before));
         let by = match self.bound {
             Some(bound) => words::offset(self.by, bound),
@@ -117,10 +119,7 @@ impl Whose {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
             _ => "was set by",
         };
-        format!(
-            "{} {what} {by}, between {after:.3} and {before:.3} s",
-            self.clock
-        )
+        format!("{} {what} {by}, between {after} and {before} s", self.clock)
     }
 
     pub(super) fn json(&self, began: i64) -> Value {
@@ -141,17 +140,17 @@ impl Summary {
         value["kind"] = "summary".into();
         value["of"] = self.of.clone().into();
         value["lost"] = self.lost.into();
-        value["parted_ppm"] = self.course.parted.map(|rate| rate * 1e6).into();
+        value["parted_ppm"] = self.course.parted.map(words::ppm).into();
         let drift = self.drift();
         let rates = self.course.rates.filter(|_| drift.is_some());
         value["drift"] = drift.map_or(
             Value::Null,
-            |drift| json!({ "ppm": drift.rate * 1e6, "bound_ppm": drift.bound * 1e6 }),
+            |drift| json!({ "ppm": words::ppm(drift.rate), "bound_ppm": drift.bound * 1e6 }),
         );
         value["wander"] = json!({
             "assumed_ppm": words::ppm(self.nature.wander),
-            "rate_min_ppm": rates.map(|(least, _)| least * 1e6),
-            "rate_max_ppm": rates.map(|(_, most)| most * 1e6),
+            "rate_min_ppm": rates.map(|(least, _)| words::ppm(least)),
+            "rate_max_ppm": rates.map(|(_, most)| words::ppm(most)),
         });
         let steps: Vec<Value> = self
             .steps
@@ -232,9 +231,9 @@ impl Summary {
             None => Ok(()),
             Some(Drifted::Parted(rate)) => writeln!(
                 out,
-                "drift             none that a clock has: {:+.0} ppm in all, told as steps, and clocks differ by {most} ppm at most; \
+                "drift             none that a clock has: {} ppm in all, told as steps, and clocks differ by {most} ppm at most; \
                  a machine stood still or was set again and again, or a capture's times were changed (a replay, editcap -t)",
-                rate * 1e6
+                signed(rate * 1e6, 0)
             ),
             Some(Drifted::Unknown(within)) => writeln!(
                 out,
@@ -261,9 +260,9 @@ impl Summary {
             (None, _) => "not told without a drift".to_owned(),
             (Some(_), None) => "not told in less than 300 s".to_owned(),
             (Some(_), Some((least, most))) => format!(
-                "the drift was {:+.4} to {:+.4} ppm",
-                least * 1e6,
-                most * 1e6
+                "the drift was {} to {} ppm",
+                signed(least * 1e6, 4),
+                signed(most * 1e6, 4)
             ),
         };
         writeln!(

@@ -6,6 +6,7 @@ use neph_model::Span;
 use neph_stats::ClockFit;
 use serde_json::{Value, json};
 
+use super::drift::Drift;
 use super::summary::{Summary, Whose};
 use super::{Args, Format, Method, words};
 use crate::output;
@@ -25,6 +26,8 @@ pub(super) struct Row {
     pub(super) since: Span,
     /// Of the raw clocks, or of the captures'.
     pub(super) fit: ClockFit,
+    /// At this moment, where anything is known of it.
+    pub(super) drift: Option<Drift>,
     /// Of the clocks on the wall, and its bound, in nanoseconds.
     pub(super) wall: Option<(i64, i64)>,
     /// By the formula, so far, in nanoseconds.
@@ -49,8 +52,8 @@ impl Row {
         let fit = json!({
             "offset_ns": self.fit.offset,
             "bound_ns": self.fit.bound,
-            "rate_ppm": self.fit.rate * 1e6,
-            "rate_bound_ppm": self.fit.rate_bound * 1e6,
+            "rate_ppm": self.drift.map(|drift| words::ppm(drift.rate)),
+            "rate_bound_ppm": self.drift.map(|drift| drift.bound * 1e6),
         });
         if let Some((offset, bound)) = self.wall {
             value["wall"] = json!({ "offset_ns": offset, "bound_ns": bound });
@@ -116,7 +119,7 @@ impl<'a> Telling<'a> {
         let (offset, bound) = row.offset();
         write!(self.out, "{:>7.1} s", row.since.secs_f64())?;
         if hulls {
-            let drift = words::rate(row.fit.rate, row.fit.rate_bound);
+            let drift = Drift::in_words(row.drift);
             let offset = words::offset(offset, bound);
             write!(self.out, "  {offset:>26}  {drift:>22}")?;
         }

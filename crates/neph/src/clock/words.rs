@@ -1,5 +1,7 @@
 //! Offsets and rates as people read them: never without their bound, and no digit beyond it.
 
+use crate::decimals;
+
 const UNITS: [(i64, &str); 4] = [
     (1_000_000_000, "s"),
     (1_000_000, "ms"),
@@ -26,7 +28,7 @@ pub(crate) fn value(nanos: i64, bound: i64) -> String {
     let rounded = nanos.unsigned_abs().saturating_add(half.unsigned_abs()) / last.unsigned_abs();
     let per_unit = (unit / last).unsigned_abs();
     let (whole, rest) = (rounded / per_unit, rounded % per_unit);
-    let sign = if nanos < 0 { '-' } else { '+' };
+    let sign = if nanos < 0 && rounded > 0 { '-' } else { '+' };
     if digits == 0 {
         return format!("{sign}{whole} {name}");
     }
@@ -65,12 +67,13 @@ pub(crate) fn rate(fraction: f64, bound: f64) -> String {
     let scale = 10_f64.powi(digits);
     let up = (bound * scale).ceil() / scale;
     let digits = usize::try_from(digits).unwrap_or(0);
-    format!("{ppm:+.digits$} ± {up:.digits$} ppm")
+    format!("{} ± {up:.digits$} ppm", decimals::signed(ppm, digits))
 }
 
-/// A fraction in parts per million, without what binary fractions add to it.
+/// A fraction in parts per million, without what binary fractions add to it, nor a minus before 0.
 pub(crate) fn ppm(fraction: f64) -> f64 {
-    (fraction * 1e12).round() / 1e6
+    // Nothing below 0 added to 0 is 0.
+    (fraction * 1e12).round() / 1e6 + 0.0
 }
 
 fn unit_of(nanos: i64) -> (i64, &'static str) {
@@ -105,5 +108,13 @@ mod tests {
         assert_eq!(rate(12.345_6e-6, 0.101e-6), "+12.346 ± 0.101 ppm");
         assert_eq!(ppm(5e-8).to_string(), "0.05");
         assert_eq!(rate(-40e-6, 300e-6), "-40 ± 300 ppm");
+    }
+
+    #[test]
+    fn what_is_rounded_to_nothing_has_no_minus() {
+        assert_eq!(offset(-7, 20_000_000), "+0 ms ± 20.0 ms");
+        assert_eq!(offset(-600_000, 20_000_000), "-1 ms ± 20.0 ms");
+        assert_eq!(rate(-0.4e-6, 300e-6), "+0 ± 300 ppm");
+        assert_eq!(ppm(-1e-14).to_string(), "0");
     }
 }

@@ -7,8 +7,8 @@ use super::entry::{ENTRIES, Entry};
 use super::expectation::{Compared, Expectation, Judged, Number};
 use super::said::Topic;
 use crate::exit::{Failure, Outcome};
-use crate::output;
 use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::{decimals, output};
 
 const ENTRY_COLUMNS: [Column; 3] = [
     Column::left("NAME", "name"),
@@ -120,7 +120,7 @@ fn row(compared: &Compared) -> Vec<Cell> {
 
 /// Three places are enough to be held against an expectation.
 fn rounded(value: f64) -> String {
-    let text = format!("{value:.3}");
+    let text = decimals::fixed(value, 3);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 

@@ -1,13 +1,15 @@
-//! Packets that were not seen again, where it cannot be told whether they were lost: how many, and why.
+//! Packets of which something cannot be told, how many and why: whether those that were not seen again
+//! were lost, and which way others went.
 //!
 //! Owns the counts and their words. Does not own the reason of one packet (passages).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
 use neph_capture::{Passage, Way};
 use serde_json::{Value, json};
 
+use super::offsets::Offsets;
 use super::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 use super::telling::way_word;
 
@@ -135,5 +137,77 @@ impl Unknown {
             ),
         ]);
         words
+    }
+}
+
+/// Packets whose way is not known, and why.
+#[derive(Debug, Default)]
+pub(super) struct NoWay {
+    /// Of hosts of which one direction alone passed two points with two clocks.
+    one_direction: u64,
+    /// Of hosts of which none passed two points, one behind the other.
+    alone: u64,
+    /// By one clock they took no time.
+    timeless: u64,
+}
+
+impl NoWay {
+    pub(super) fn of(passages: &Passages) -> Self {
+        let without = || {
+            let all = passages.followed.passages();
+            all.filter(|passage| passage.way.is_none())
+        };
+        let between = |passage: &Passage| {
+            let (source, destination) = hosts(passage);
+            (source.min(destination), source.max(destination))
+        };
+        // Whether a segment that they passed has two clocks.
+        let mut passed: HashMap<Hosts, bool> = HashMap::new();
+        for passage in without() {
+            for (segment, clocks) in passages.clocks.iter().enumerate() {
+                if passage.mark(segment).is_some() && passage.mark(segment + 1).is_some() {
+                    *passed.entry(between(&passage)).or_default() |=
+                        !matches!(clocks, Offsets::Same);
+                }
+            }
+        }
+        let mut all = Self::default();
+        for passage in without() {
+            *match passed.get(&between(&passage)) {
+                Some(true) => &mut all.one_direction,
+                Some(false) => &mut all.timeless,
+                None => &mut all.alone,
+            } += 1;
+        }
+        all
+    }
+
+    /// How many there are.
+    pub(super) const fn many(&self) -> u64 {
+        self.one_direction + self.alone + self.timeless
+    }
+
+    /// How many, why, and what helps.
+    pub(super) fn words(&self) -> Vec<(u64, String)> {
+        [
+            (
+                self.one_direction,
+                "left out, of hosts of which one direction alone passed two points: which way is not \
+                 known; capture both directions, or say so where one kernel stamped both points \
+                 (NAME@HOST=FILE, --clock same)",
+            ),
+            (
+                self.alone,
+                "left out, of hosts of which no packet passed two points one behind the other: which way \
+                 is not known",
+            ),
+            (
+                self.timeless,
+                "left out, of hosts whose packets took no time between points of one clock: which way is \
+                 not known",
+            ),
+        ]
+        .map(|(count, why)| (count, why.to_owned()))
+        .into()
     }
 }

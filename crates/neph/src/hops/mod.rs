@@ -155,25 +155,23 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     let is_cut = stop.is_set();
     let one_clock = &one_clock[..points.len() - 1];
     hops.only(points.len());
-    for rule in hops.idle().filter_map(|rule| args.nat.get(rule)) {
-        output::say(&format!(
-            "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
-             a rule before it was applied"
-        ));
-    }
+    say_idle(&hops, &args.nat);
     let followed = hops.end(one_clock);
     let order = followed.order_of_points(one_clock);
-    if let Some(order) = &order {
-        output::say(&misplaced(&names, order));
-    }
-    let clocks = clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
-        // What has nothing in common so far may have had, later.
-        Failure::Usage(_) if is_cut => Failure::Interrupted(
-            "interrupted before the captures that were read had enough in common".to_owned(),
-        ),
-        failure => failure,
-    })?;
+    let (clocks, false_clocks) =
+        clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
+            // What has nothing in common so far may have had, later.
+            Failure::Usage(_) if is_cut => Failure::Interrupted(
+                "interrupted before the captures that were read had enough in common".to_owned(),
+            ),
+            failure => failure,
+        })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
+    let misplaced = order.iter().map(|order| misplaced(&names, order));
+    passages.doubts = misplaced.chain(false_clocks).collect();
+    for doubt in &passages.doubts {
+        output::say(&format!("neph hops: {doubt}"));
+    }
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
@@ -251,11 +249,21 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
     Ok(points.len())
 }
 
+/// Says which translators' rules changed no address.
+fn say_idle(hops: &Hops, rules: &[String]) {
+    for rule in hops.idle().filter_map(|rule| rules.get(rule)) {
+        output::say(&format!(
+            "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
+             a rule before it was applied"
+        ));
+    }
+}
+
 /// What is to be said of points in another order than packets pass them.
 fn misplaced(names: &[String], order: &[usize]) -> String {
     let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
     format!(
-        "neph hops: packets pass these points in the order {}, or from its other end: give them so; \
+        "packets pass these points in the order {}, or from its other end: give them so; \
          what is told here is of no use",
         order.join(", ")
     )
@@ -281,7 +289,7 @@ fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
 }
 
 /// Of each segment the later point's clock against the earlier one's. A segment that no packet passed
-/// is told as such, and leaves the others as they are.
+/// is told as such, and leaves the others as they are. And what is to be said of clocks that are not one.
 ///
 /// # Errors
 /// No packet passed any segment, or a clock that cannot be compared.
@@ -289,28 +297,26 @@ fn clocks(
     args: &Args,
     points: &[Point],
     (followed, one_clock): (&Followed, &[bool]),
-) -> Result<Vec<Offsets>, Failure> {
+) -> Result<(Vec<Offsets>, Vec<String>), Failure> {
     let nature = ClockNature {
         wander: args.wander.map_or(WANDER, |ppm| ppm * 1e-6),
         ..ClockNature::default()
     };
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
-    let mut clocks = Vec::new();
+    let (mut clocks, mut doubts) = (Vec::new(), Vec::new());
     for (segment, is_one) in one_clock.iter().enumerate() {
         let met = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
-            let why = unmet(paths, &met);
+            let why = unmet((points, segment), &met);
             if !is_any_met {
                 return Err(Failure::Usage(why));
             }
             output::say(&format!("neph hops: {name} - {other} is not told: {why}"));
         }
         clocks.push(if *is_one {
-            if let Some(why) = not_one_clock((name, other), &met) {
-                output::say(&format!("neph hops: {why}"));
-            }
+            doubts.extend(not_one_clock((name, other), &met));
             Offsets::Same
         } else if !followed.is_met(segment) {
             Offsets::Unknown
@@ -323,7 +329,7 @@ fn clocks(
             Offsets::fitted(&met, nature).map_err(Failure::refused)?
         });
     }
-    Ok(clocks)
+    Ok((clocks, doubts))
 }
 
 /// What is to be said where one clock cannot have stamped a segment's packets: those of one way arrive
@@ -360,15 +366,31 @@ fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String>
 }
 
 /// Why no packet is at both points of a segment, as far as can be seen, and what to try.
-fn unmet((name, other): (&Path, &Path), met: &Met) -> String {
-    let cut = refuse_cut([(name, &met.here), (other, &met.there)]);
+fn unmet((points, segment): (&[Point], usize), met: &Met) -> String {
+    let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
+    let (name, other) = (names[segment], names[segment + 1]);
+    let (before, behind) = names.split_at(segment + 1);
+    let cut = refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)]);
     if let Err(Failure::Usage(cut)) = cut {
         return cut;
     }
-    let (name, other) = (name.display(), other.display());
+    // A rule holds for one point: all on one side of the translator need it.
+    let side = if before.len() > behind.len() {
+        behind
+    } else {
+        before
+    };
+    let rules: Vec<String> = side
+        .iter()
+        .map(|point| format!("--nat '{point}:OUTER=INNER'"))
+        .collect();
+    let who = match side {
+        [one] => format!("{one} sees"),
+        many => format!("{} see", many.join(" and ")),
+    };
     format!(
-        "no packet of {name} is in {other}; capture the same traffic at both, at the same time; behind a \
-         translator give its rule (--nat '{name}:OUTER=INNER', if {name} sees OUTER what the others call \
-         INNER)"
+        "no packet of {name} is in {other}; capture the same traffic at both, at the same time; with a \
+         translator between them give its rule ({}, where {who} OUTER what the others call INNER)",
+        rules.join(" ")
     )
 }

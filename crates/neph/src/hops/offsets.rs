@@ -30,7 +30,7 @@ pub(crate) enum Offsets {
 pub(crate) struct Fitted {
     fits: Vec<ClockFit>,
     pub(crate) steps: Vec<ClockStep>,
-    wander: f64,
+    pub(crate) nature: ClockNature,
 }
 
 impl Offsets {
@@ -65,11 +65,10 @@ impl Offsets {
         Ok(if fits.is_empty() {
             Self::Unknown
         } else {
-            let wander = nature.wander;
             Self::Fitted(Fitted {
                 fits,
                 steps,
-                wander,
+                nature,
             })
         })
     }
@@ -152,7 +151,7 @@ impl Fitted {
             from.saturating_add(i64::try_from(moved).unwrap_or(0))
         };
         let bound = along(before.bound, after.bound).max(0);
-        let doubt = scaled(self.wander, part.min(whole - part)) + 1;
+        let doubt = scaled(self.nature.wander, part.min(whole - part)) + 1;
         Some(told(
             along(before.offset, after.offset),
             bound.saturating_add(doubt),
@@ -162,7 +161,7 @@ impl Fitted {
     /// Before the first, or behind the last: along its line.
     fn beyond(&self, end: &ClockFit, here: i64) -> ClockOffset {
         let away = here.saturating_sub(end.at);
-        let doubt = scaled(end.rate_bound + self.wander, away.saturating_abs()) + 1;
+        let doubt = scaled(end.rate_bound + self.nature.wander, away.saturating_abs()) + 1;
         told(
             end.offset.saturating_add(scaled(end.rate, away)),
             end.bound.saturating_add(doubt),

@@ -21,6 +21,8 @@ pub(crate) struct Passages {
     pub(crate) trips: Vec<Trip>,
     /// In which order packets pass the points, where it is another one than that of `names`.
     pub(crate) order: Option<Vec<usize>>,
+    /// Why what is told may be of no use, a sentence each.
+    pub(crate) doubts: Vec<String>,
     /// By the number of the packet that went there.
     round_trips: HashMap<u32, i64>,
     /// When the first point saw its first packet, by its clock.
@@ -89,6 +91,7 @@ impl Passages {
             clocks,
             trips,
             order: None,
+            doubts: Vec::new(),
             round_trips,
             began,
         };

@@ -8,14 +8,16 @@ use neph_model::{OneWay, Span};
 use neph_wire::ip;
 use serde_json::{Value, json};
 
-use super::ends::Unknown;
+use super::ends::{NoWay, Unknown};
 use super::news::Alarms;
 use super::offsets::Offsets;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
 use super::{Args, Format};
+use crate::clock::drift::Drift;
 use crate::clock::words;
 use crate::counted::counted;
+use crate::decimals::fixed;
 use crate::exit::Failure;
 use crate::output;
 use crate::sheet::{self, Cell, Column, Sheet};
@@ -152,7 +154,7 @@ fn share(part: i128, total: i128) -> Option<f64> {
 }
 
 fn percent(share: f64) -> Cell {
-    Cell::new(format!("{:.1} %", share * 100.0), share)
+    Cell::new(format!("{} %", fixed(share * 100.0, 1)), share)
 }
 
 fn parts(passages: &Passages, trips: &[RoundTrips]) -> Sheet {
@@ -259,31 +261,38 @@ fn summary(passages: &Passages) -> Value {
         "alike": followed.alike(),
         "joined": followed.joined(),
         "end_unknown": Unknown::of(passages).json(),
-        "one_way": followed.passages().filter(|passage| passage.way.is_none()).count(),
+        "one_way": NoWay::of(passages).many(),
         "unmet": unmet.collect::<Vec<_>>(),
         "order": passages.order.as_ref().map(|order| {
             order.iter().map(|point| passages.names[*point].as_str()).collect::<Vec<_>>()
         }),
+        "doubts": passages.doubts,
     })
 }
 
 fn clock(offsets: &Offsets) -> Value {
     match (offsets, offsets.best()) {
         (Offsets::Same, _) => json!({ "is": "same" }),
-        (Offsets::Fitted(fitted), Some(fit)) => json!({
-            "is": "fitted",
-            "offset_ns": fit.offset,
-            "bound_ns": fit.bound,
-            "rate_ppm": words::ppm(fit.rate),
-            "rate_bound_ppm": words::ppm(fit.rate_bound),
-            "steps": fitted.steps.len(),
-        }),
+        (Offsets::Fitted(fitted), Some(fit)) => {
+            let drift = Drift::at(fit, fitted.nature);
+            json!({
+                "is": "fitted",
+                "offset_ns": fit.offset,
+                "bound_ns": fit.bound,
+                "rate_ppm": drift.map(|drift| words::ppm(drift.rate)),
+                "rate_bound_ppm": drift.map(|drift| words::ppm(drift.bound)),
+                "steps": fitted.steps.len(),
+            })
+        }
         _ => json!({ "is": "unknown" }),
     }
 }
 
 fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     let followed = &passages.followed;
+    for doubt in &passages.doubts {
+        writeln!(out, "In doubt: {doubt}.")?;
+    }
     let pairs = passages.names.windows(2).zip(&passages.clocks);
     for (segment, (pair, offsets)) in pairs.enumerate() {
         let (a, b) = (&pair[0], &pair[1]);
@@ -297,8 +306,11 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             (Offsets::Same, _) => writeln!(out, "Clocks of {a} and {b}: one.")?,
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
-                let rate = words::rate(fit.rate, fit.rate_bound);
-                writeln!(out, "Clock of {b} minus that of {a}: {offset}, {rate}.")?;
+                let drift = Drift::in_words(Drift::at(fit, fitted.nature));
+                writeln!(
+                    out,
+                    "Clock of {b} minus that of {a}: {offset}, drift {drift}."
+                )?;
                 if !fitted.steps.is_empty() {
                     let steps = counted(fitted.steps.len() as u64, "time");
                     writeln!(
@@ -313,10 +325,8 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             )?,
         }
     }
-    let one_way = followed.passages().filter(|passage| passage.way.is_none());
     let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
     let known = [
-        (one_way.count() as u64, "between hosts that show no way"),
         (
             followed.joined(),
             "cut or joined by segmentation offload: told is their last byte",
@@ -328,7 +338,8 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
         ),
     ];
     let known = known.map(|(count, why)| (count, why.to_owned()));
-    for (count, why) in Unknown::of(passages).words().into_iter().chain(known) {
+    let unknown = [Unknown::of(passages).words(), NoWay::of(passages).words()];
+    for (count, why) in unknown.into_iter().flatten().chain(known) {
         if count > 0 {
             writeln!(out, "{} {why}.", counted(count, "packet"))?;
         }

@@ -13,7 +13,9 @@ use neph_sys::sched;
 use sha2::{Digest, Sha256};
 
 use super::announce::{Announce, Beginning};
+use super::crowd::{Crowd, Place, Work};
 use super::duty::{Duty, PERIOD};
+use super::room::Room;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -89,20 +91,58 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         args.cpus.iter().copied().map(Some).collect()
     };
     try_pins(&args.cpus)?;
-    let crowd = crowd((threads.len(), there), args);
+    let place = if args.cpus.is_empty() {
+        Place::Anywhere
+    } else {
+        Place::Pinned
+    };
+    let crowd = Crowd::of(Work::of(threads.len(), args.target, place), Room::here());
     if let Some(crowd) = &crowd {
         output::say(&format!("neph stress: {crowd}"));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let asked = (&Beginning::of(&args.announce, threads.len()), &stop);
-    let all = thread::scope(|scope| {
+    let all = all(args, &threads, asked)?;
+    tell(&all, args)?;
+    let missed: Vec<&Worked> = all
+        .iter()
+        .filter(|one| (one.percent() - args.target * 100.0).abs() > HELD)
+        .collect();
+    if stop.is_set() {
+        return Ok(Outcome::Interrupted);
+    }
+    let unknown = || "somebody else had it, or a limit holds here".to_owned();
+    let worked = all.iter().map(Worked::percent).sum();
+    let why = (crowd.as_ref()).map_or_else(unknown, |crowd| crowd.why(worked));
+    // Threads that are anywhere are as one, CPUs that were named are told one by one.
+    let together = match place {
+        Place::Anywhere => missed.len().max(1),
+        Place::Pinned => 1,
+    };
+    for some in missed.chunks(together) {
+        say_missed(some, args, &why);
+    }
+    Ok(if missed.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::Nothing
+    })
+}
+
+/// What each of these threads did, when all of them have ended.
+fn all(
+    args: &Args,
+    threads: &[Option<usize>],
+    asked: (&Beginning, &Stop),
+) -> Result<Vec<Worked>, Failure> {
+    thread::scope(|scope| {
         let mut begun = Vec::new();
-        for (number, cpu) in threads.into_iter().enumerate() {
+        for (number, cpu) in threads.iter().copied().enumerate() {
             let work = move || work(args, cpu, asked);
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(thread) => begun.push(thread),
                 Err(error) => {
-                    stop.set();
+                    asked.1.set();
                     return Err(Failure::refused(format!(
                         "no more than {} can be begun here: {error}; give fewer --cores",
                         counted(number as u64, "thread")
@@ -115,53 +155,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         ended.collect::<Result<Vec<Worked>, _>>()
-    })?;
-    tell(&all, args)?;
-    let missed: Vec<&Worked> = all
-        .iter()
-        .filter(|one| (one.percent() - args.target * 100.0).abs() > HELD)
-        .collect();
-    if stop.is_set() {
-        return Ok(Outcome::Interrupted);
-    }
-    if args.cpus.is_empty() {
-        say_missed(&missed, args, crowd.is_some());
-    } else {
-        for one in &missed {
-            say_missed(&[one], args, false);
-        }
-    }
-    Ok(if missed.is_empty() {
-        Outcome::Done
-    } else {
-        Outcome::Nothing
     })
 }
 
-/// What is to be said of more work than the CPUs that may be used here can do.
-fn crowd((threads, there): (usize, usize), args: &Args) -> Option<String> {
-    let asked = count(threads) * args.target;
-    if !args.cpus.is_empty() || asked <= count(there) {
-        return None;
-    }
-    let cpus = counted(there as u64, "CPU");
-    let each = 100.0 * count(there) / count(threads);
-    let has_room = |cores: &usize| count(*cores) * args.target <= count(there);
-    let room = (1..threads).rev().find(has_room).unwrap_or(1);
-    Some(format!(
-        "{threads} threads share the {cpus} that may be used here, so that each can work {each:.1} % of the \
-         time at most, not {:.0} %; --cores {room} has room",
-        args.target * 100.0
-    ))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a number of threads or CPUs")]
-const fn count(of: usize) -> f64 {
-    of as f64
-}
-
-/// Says of these threads together that they did not hold the load; nothing of none.
-fn say_missed(missed: &[&Worked], args: &Args, is_crowd: bool) {
+/// Says of these threads together that they did not hold the load, and why; nothing of none.
+fn say_missed(missed: &[&Worked], args: &Args, why: &str) {
     let percents = missed.iter().map(|one| one.percent());
     let ends = percents
         .clone()
@@ -178,11 +176,6 @@ fn say_missed(missed: &[&Worked], args: &Args, is_crowd: bool) {
         format!("{least:.1}")
     } else {
         format!("{least:.1} to {most:.1}")
-    };
-    let why = if is_crowd {
-        "there are too few CPUs"
-    } else {
-        "somebody else had it, or a limit holds here"
     };
     output::say(&format!(
         "neph stress: {who} worked {worked} % of the time, {:.0} % was asked: {why}",

@@ -176,6 +176,7 @@ fn tell(all: &[Carried], args: &Args) -> Result<(), Failure> {
         Column::right("RETRANSMITTED", "retransmissions"),
         Column::right("LASTED", "lasted_ns"),
         Column::right("RECEIVED/S", "received_bit_s"),
+        Column::right("BACK/S", "back_bit_s"),
     ]);
     let size = |bytes: u64| Cell::new(ByteSize(bytes).to_string(), bytes);
     for (number, flow) in all.iter().enumerate() {
@@ -193,6 +194,7 @@ fn tell(all: &[Carried], args: &Args) -> Result<(), Failure> {
             Cell::count(u64::from(flow.retransmissions)),
             Cell::new(flow.lasted.to_string(), flow.lasted.nanos()),
             rate(received_rate(flow.received, flow.lasted)),
+            rate(received_rate(flow.back, flow.lasted)),
         ]);
     }
     let mut out = output::data();

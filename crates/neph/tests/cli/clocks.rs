@@ -320,6 +320,8 @@ fn what_no_clock_can_drift_is_told_as_none_and_what_is_not_known_as_not_known() 
         Value::Null,
         "no number for programs either"
     );
+    assert_eq!(summary["clocks"]["rate_ppm"], Value::Null);
+    assert!(ran.out.contains("  not known  "), "of a line: {}", ran.out);
 }
 
 #[test]

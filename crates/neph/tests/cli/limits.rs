@@ -1,12 +1,14 @@
-//! What measures at a lab's sites has the sites' share of the machine. Needs root.
+//! What measures at a lab's sites has the sites' share of the machine, and a load knows of such a limit.
+//! Needs root.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::labs::privileged;
-use crate::neph::Place;
+use crate::neph::{Place, Ran, command};
 
 const LAB: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.83.0.1/24\"\ncpus = [0]\ncpu_share = \"60%\"\n\
@@ -45,16 +47,73 @@ fn threads(pid: u32) -> BTreeMap<String, (Vec<String>, bool)> {
     threads
 }
 
+/// A control group of version 1 for CPU time; goes again with this.
+struct Group(PathBuf);
+
+impl Group {
+    /// `None` where there are none.
+    fn named(name: &str) -> Option<Self> {
+        let folder = format!("/sys/fs/cgroup/cpu/neph-{name}-{}", std::process::id());
+        fs::create_dir(&folder).ok()?;
+        Some(Self(folder.into()))
+    }
+
+    fn set(&self, file: &str, text: &str) {
+        fs::write(self.0.join(file), text).expect("a group of our own");
+    }
+
+    /// Runs neph in it.
+    fn neph(&self, words: &str) -> Ran {
+        let shell = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
+        let mut within = Command::new("sh");
+        within.args(["-c", shell]).arg(&self.0);
+        within.arg(command().get_program()).args(words.split(' '));
+        within.output().expect("a shell").into()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_load_names_the_quota_that_leaves_it_a_part_of_a_cpu() {
+    let test = "a_load_names_the_quota_that_leaves_it_a_part_of_a_cpu";
+    if !privileged(test) {
+        return;
+    }
+    let Some(group) = Group::named("quota") else {
+        println!("SKIP {test}: no control groups of version 1");
+        return;
+    };
+    group.set("cpu.cfs_period_us", "20000");
+    group.set("cpu.cfs_quota_us", "9000");
+    let within = Group(group.0.join("within"));
+    fs::create_dir(&within.0).expect("a group within ours");
+    for group in [&group, &within] {
+        let ran = group.neph("stress cpu --target 90% --cpus 0 -w 500ms");
+        assert_eq!(ran.status, 1, "{}", ran.err);
+        let quota = "the quota of a control group leaves";
+        let told = format!(
+            "neph stress: {quota} 1 thread the time of 0.45 CPUs, so that each can work 45.0 % of the time \
+             at most, not 90 %; --target 45% has room\n"
+        );
+        assert!(ran.err.starts_with(&told), "{}", ran.err);
+        let why = format!("90 % was asked: {quota} the time of 0.45 CPUs");
+        assert!(ran.err.contains(&why), "{}", ran.err);
+    }
+    let ran = group.neph("stress cpu --target 5% --cores 2 -w 100ms");
+    assert!(!ran.err.contains("leaves 2 threads"), "{}", ran.err);
+}
+
 #[test]
 fn prober_and_reflector_have_their_sites_share_of_the_machine() {
     if !privileged("prober_and_reflector_have_their_sites_share_of_the_machine") {
         return;
     }
-    let probe = format!("/sys/fs/cgroup/cpu/neph-probe-{}", std::process::id());
-    if fs::create_dir(&probe)
-        .and_then(|()| fs::remove_dir(&probe))
-        .is_err()
-    {
+    if Group::named("probe").is_none() {
         println!(
             "SKIP prober_and_reflector_have_their_sites_share: no control groups of version 1"
         );

@@ -241,6 +241,8 @@ fn requests_and_replies_take_turns_and_both_count() {
     assert!(answered > 0, "{rows:?}");
     assert_eq!(number(&rows[0], "sent_bytes"), answered * 500);
     assert_eq!(number(&rows[0], "back_bytes"), answered * 10_000);
+    let [back, sent] = ["back_bit_s", "received_bit_s"].map(|name| number(&rows[0], name));
+    assert!((back / 20).abs_diff(sent) <= 1, "{rows:?}");
 }
 
 #[test]

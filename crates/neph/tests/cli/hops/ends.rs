@@ -19,15 +19,16 @@ fn next(capture: &[u8], at: usize) -> usize {
     at + 16 + usize::try_from(u32::from_le_bytes(kept)).expect("short")
 }
 
-/// Others talk to the same server: host 9 in the place of host 1.
-fn of_others(capture: &[u8]) -> Vec<u8> {
+/// Others talk to the same server by some of the packets: host 9 in the place of host 1.
+fn of_others(capture: &[u8], is_theirs: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut capture = capture.to_vec();
     let mut at = HEADER;
     while at < capture.len() {
         let end = next(&capture, at);
-        for host in [at + 16 + 15, at + 16 + 19] {
-            if capture[host] == 1 {
-                capture[host] = 9;
+        let packet = &mut capture[at + 16..end];
+        if is_theirs(packet) {
+            for host in [15, 19] {
+                packet[host] = if packet[host] == 1 { 9 } else { packet[host] };
             }
         }
         at = end;
@@ -68,7 +69,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     for point in ["p0.pcap", "p1.pcap"] {
         let file = place.path(point);
         let mut capture = fs::read(&file).expect("a capture");
-        let others = of_others(&capture);
+        let others = of_others(&capture, |_| true);
         capture.extend(&others[HEADER..]);
         fs::write(&file, capture).expect("a file");
     }
@@ -324,7 +325,7 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
     for point in ["p0", "p1", "p2"] {
         let file = place.path(&format!("{point}.pcap"));
         let mut capture = fs::read(&file).expect("a capture");
-        let others = of_others(&capture);
+        let others = of_others(&capture, |_| true);
         capture.extend(&others[HEADER..]);
         let capture = filtered(&capture, |packet| point == "p0" || !is_ping_of_one(packet));
         fs::write(&file, capture).expect("a file");
@@ -352,4 +353,24 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
          others' did: all of them may have been lost before it."
     );
     assert!(text.contains(&told), "{text}");
+}
+
+#[test]
+fn hosts_of_which_one_direction_was_captured_are_told_what_helps() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
+    let is_datagram = |packet: &[u8]| packet[9] == 17;
+    for point in ["p0", "p1"] {
+        let file = place.path(&format!("{point}.pcap"));
+        let others = of_others(&fs::read(&file).expect("a capture"), is_datagram);
+        let is_shown = |packet: &[u8]| !is_datagram(packet) || packet[15] == 9 || point == "p0";
+        fs::write(&file, filtered(&others, is_shown)).expect("a file");
+    }
+    let text = run(&files, &[]).out;
+    let told = "\n200 packets left out, of hosts of which one direction alone passed two points: which way \
+                is not known; capture both directions, or say so where one kernel stamped both points \
+                (NAME@HOST=FILE, --clock same).\n";
+    assert!(text.contains(told), "{text}");
+    let helped = run(&files, &["--clock", "same"]).out;
+    assert!(!helped.contains("which way"), "{helped}");
 }

@@ -1,4 +1,4 @@
-//! Clocks that are set while their captures last.
+//! Clocks that are set while their captures last, and captures that last too short to know a drift.
 
 use super::simulated::{Path, SECOND, START, Simulated};
 use super::{lines, run};
@@ -107,7 +107,31 @@ fn one_clock_that_cannot_have_been_is_doubted() {
     let doubt = "leave out --clock same";
     let ran = run(&files, &["--clock", "same"]);
     assert!(ran.err.contains(doubt), "{}{}", ran.err, ran.out);
+    let said = ran.out.lines().find(|line| line.starts_with("In doubt: "));
+    assert!(said.is_some_and(|said| said.contains(doubt)), "{}", ran.out);
     assert!(!run(&files, &[]).err.contains(doubt));
     let (files, _) = simulated.write(&place, |_, at| at);
     assert!(!run(&files, &["--clock", "same"]).err.contains(doubt));
+}
+
+#[test]
+fn a_drift_of_which_nothing_is_known_is_no_number() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&place, |_, at| at);
+    let text = run(&files, &[]).out;
+    assert!(text.contains(", drift not known.\n"), "{text}");
+    let summary = lines(&run(&files, &["--format", "ndjson"])).pop();
+    let clock = &summary.expect("a summary")["clocks"][0];
+    assert_eq!(clock["is"], "fitted");
+    assert!(
+        clock["rate_ppm"].is_null() && clock["rate_bound_ppm"].is_null(),
+        "{clock}"
+    );
+    // Over some seconds it is.
+    let (files, _) = Simulated::of(Path::PLAIN, 1_000, 5).write(&place, |_, at| at);
+    let text = run(&files, &[]).out;
+    assert!(
+        text.contains(" ppm.\n") && !text.contains("not known"),
+        "{text}"
+    );
 }

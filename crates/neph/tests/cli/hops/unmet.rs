@@ -24,7 +24,8 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
         assert_eq!(ran.status, 0, "{}", ran.err);
         let told = "neph hops: p0 - p1 is not told: no packet of p0 is in p1; ";
         assert!(ran.err.starts_with(told), "{}", ran.err);
-        assert!(ran.err.contains("(--nat 'p0:OUTER=INNER'"), "{}", ran.err);
+        let rule = "(--nat 'p0:OUTER=INNER', where p0 sees OUTER what the others call INNER)";
+        assert!(ran.err.contains(rule), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         let document: Value = serde_json::from_str(&ran.out).expect("JSON");
         assert_eq!(document["summary"]["unmet"], serde_json::json!(["p0 - p1"]));
@@ -45,6 +46,22 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
     // With the rule all is told.
     let ran = run(&files, &["--nat", "p0:192.0.2.77=192.0.2.2"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    assert!(!ran.out.contains("nothing is told of"), "{}", ran.out);
+}
+
+#[test]
+fn a_translator_before_the_last_point_is_told_by_a_rule_of_that_point() {
+    let place = Place::empty();
+    let (mut files, _) = Simulated::of(TRANSLATED, 100, 5).write(&place, |_, at| at);
+    files.reverse();
+    let clock = ["--clock", "same"];
+    let ran = run(&files, &clock);
+    let rule = "(--nat 'p0:OUTER=INNER', where p0 sees OUTER what the others call INNER)";
+    assert!(ran.err.contains(rule), "{}", ran.err);
+    let ran = run(
+        &files,
+        &["--clock", "same", "--nat", "p0:192.0.2.77=192.0.2.2"],
+    );
     assert!(!ran.out.contains("nothing is told of"), "{}", ran.out);
 }
 
@@ -79,4 +96,11 @@ fn points_in_another_order_than_packets_pass_them_are_told_in_theirs() {
     let summary: Value = serde_json::from_str(summary).expect("JSON");
     assert_eq!(summary["order"], serde_json::json!(["p0", "p1", "p3"]));
     assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    // Whoever reads the summary alone has to see it too.
+    let doubt = "packets pass these points in the order p0, p1, p3, or from its other end: give them so; \
+                 what is told here is of no use";
+    assert_eq!(ran.err, format!("neph hops: {doubt}\n"));
+    assert_eq!(summary["doubts"], serde_json::json!([doubt]));
+    let text = run(&order, &[]).out;
+    assert!(text.contains(&format!("\nIn doubt: {doubt}.\n")), "{text}");
 }

@@ -1,0 +1,56 @@
+//! How much faster one clock runs than another, and whether anything is known of that.
+//!
+//! Owns the rule of `neph clock` and `neph hops` for a drift that is not told, and its words. Does not
+//! own from which moments a drift is taken (course).
+
+use neph_stats::{ClockFit, ClockNature};
+
+use super::words;
+
+/// A bound of this share of what clocks differ by at most says nothing of the drift.
+const UNKNOWN: f64 = 0.9;
+
+/// How much faster the other clock runs, as a fraction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Drift {
+    pub(crate) rate: f64,
+    /// How far `rate` may be wrong either way.
+    pub(crate) bound: f64,
+}
+
+impl Drift {
+    /// At the moment of a fit; `None` where nothing is known of it.
+    pub(crate) fn at(fit: &ClockFit, nature: ClockNature) -> Option<Self> {
+        let (rate, bound) = (fit.rate, fit.rate_bound);
+        Self { rate, bound }.known(nature)
+    }
+
+    /// `None` where clocks of this nature can hardly differ by more than it may be wrong.
+    pub(crate) fn known(self, nature: ClockNature) -> Option<Self> {
+        (self.bound < UNKNOWN * nature.steepest).then_some(self)
+    }
+
+    /// `+12.35 ± 0.12 ppm`, or that it is not known.
+    pub(crate) fn in_words(drift: Option<Self>) -> String {
+        drift.map_or_else(
+            || "not known".to_owned(),
+            |drift| words::rate(drift.rate, drift.bound),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drift_that_may_be_wrong_by_as_much_as_clocks_differ_is_not_known() {
+        let told = |rate, bound| {
+            let drift = Drift { rate, bound };
+            Drift::in_words(drift.known(ClockNature::default()))
+        };
+        assert_eq!(told(1e-6, 1_002e-6), "not known");
+        assert_eq!(told(1e-6, 901e-6), "not known");
+        assert_eq!(told(1e-6, 899e-6), "+1 ± 899 ppm");
+    }
+}

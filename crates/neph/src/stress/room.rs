@@ -1,0 +1,198 @@
+//! How much CPU time this process can have: by the CPUs that it may run on, and by the quotas of its
+//! control groups.
+//!
+//! Owns reading both. Does not own what is asked for, or what is said of too much of it (crowd).
+
+use std::fmt;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use neph_sys::sched;
+
+/// CPU time in each second of the wall, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CpuTime(pub(super) u64);
+
+impl CpuTime {
+    /// Of so many CPUs.
+    pub(super) const fn of_cpus(cpus: u64) -> Self {
+        Self(cpus.saturating_mul(1_000_000))
+    }
+
+    /// Of each of so many threads that share it, in percent of a CPU.
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    pub(super) fn percent_of_each(self, threads: u64) -> f64 {
+        self.0 as f64 / 1e4 / threads.max(1) as f64
+    }
+}
+
+/// As CPUs: `1 CPU`, `1.5 CPUs`, `0.35 CPUs`.
+impl fmt::Display for CpuTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, hundredths) = (self.0 / 1_000_000, self.0 % 1_000_000 / 10_000);
+        match (hundredths / 10, hundredths % 10) {
+            (0, 0) if whole == 1 => write!(f, "1 CPU"),
+            (0, 0) => write!(f, "{whole} CPUs"),
+            (tenths, 0) => write!(f, "{whole}.{tenths} CPUs"),
+            _ => write!(f, "{whole}.{hundredths:02} CPUs"),
+        }
+    }
+}
+
+/// What bounds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    /// CPUs that may be used.
+    pub(super) cpus: u64,
+    /// The least of what control groups leave, where one of them has a quota.
+    pub(super) quota: Option<CpuTime>,
+}
+
+impl Room {
+    /// As the kernel tells.
+    pub(super) fn here() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let folders = folders(&text("/proc/self/cgroup"), &text("/proc/self/mountinfo"));
+        let read = |file: PathBuf| fs::read_to_string(file).ok();
+        let quotas = folders.iter().filter_map(|folder| quota(folder, read));
+        let cpus = sched::permitted_cpus().unwrap_or_else(|_| {
+            // Rounded down to whole CPUs where there is a quota.
+            thread::available_parallelism().map_or(1, NonZeroUsize::get)
+        });
+        Self {
+            cpus: cpus as u64,
+            quota: quotas.min(),
+        }
+    }
+}
+
+/// Where the groups of a process are that may have a quota: its own, and those above them as far as
+/// they are seen here. From /proc/self/cgroup and /proc/self/mountinfo.
+fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for line in groups.lines() {
+        let mut words = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (words.next(), words.next()) else {
+            continue;
+        };
+        // Version 2 names no controllers.
+        let is_meant = |mount: &Mount<'_>| match controllers {
+            "" => mount.kind == "cgroup2",
+            _ => mount.kind == "cgroup" && has(mount.options, "cpu") && has(controllers, "cpu"),
+        };
+        let mut mounts = mounts.lines().filter_map(mount);
+        let Some(mount) = mounts.find(is_meant) else {
+            continue;
+        };
+        // Of a container's own mount only what lies below its root is seen.
+        let below = Path::new(group).strip_prefix(mount.root);
+        let below = below.unwrap_or_else(|_| Path::new(""));
+        let own = Path::new(mount.at).join(below);
+        let above = own.ancestors();
+        let seen = above.take_while(|folder| folder.starts_with(mount.at));
+        all.extend(seen.map(Path::to_owned));
+    }
+    all
+}
+
+fn has(list: &str, word: &str) -> bool {
+    list.split(',').any(|one| one == word)
+}
+
+/// A line of mountinfo.
+struct Mount<'a> {
+    root: &'a str,
+    at: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+fn mount(line: &str) -> Option<Mount<'_>> {
+    let (place, system) = line.split_once(" - ")?;
+    let mut place = place.split(' ').skip(3);
+    let mut system = system.split(' ');
+    Some(Mount {
+        root: place.next()?,
+        at: place.next()?,
+        kind: system.next()?,
+        options: system.nth(1)?,
+    })
+}
+
+/// What a group leaves, by the files of either version; `None` without a quota.
+fn quota(folder: &Path, read: impl Fn(PathBuf) -> Option<String>) -> Option<CpuTime> {
+    let file = |name: &str| read(folder.join(name));
+    let (time, period) = match file("cpu.max") {
+        Some(both) => {
+            let mut words = both.split_whitespace().map(str::to_owned);
+            (words.next()?, words.next()?)
+        }
+        None => (file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?),
+    };
+    // "max" and -1 are none.
+    let time: u64 = time.trim().parse().ok()?;
+    let period: u64 = period.trim().parse().ok()?;
+    let in_a_second = time.checked_mul(1_000_000)?.checked_div(period)?;
+    Some(CpuTime(in_a_second))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(folders: &[PathBuf]) -> Vec<String> {
+        let all = folders.iter();
+        all.map(|folder| folder.display().to_string()).collect()
+    }
+
+    #[test]
+    fn groups_of_both_versions_are_found_with_those_above_them() {
+        let mounts = "25 20 0:22 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
+                      26 20 0:23 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+                      27 20 0:24 / /sys/fs/cgroup/unified rw shared:7 - cgroup2 cgroup2 rw\n";
+        let groups = "4:cpuset:/x\n3:cpu,cpuacct:/a/b\n0::/c\n";
+        let cpu = ["/a/b", "/a", ""].map(|group| format!("/sys/fs/cgroup/cpu{group}"));
+        let unified = ["/c", ""].map(|group| format!("/sys/fs/cgroup/unified{group}"));
+        assert_eq!(
+            told(&folders(groups, mounts)),
+            [&cpu[..], &unified].concat()
+        );
+        // A container sees its own group where all of them are mounted elsewhere.
+        let inside = "30 20 0:24 /docker/7 /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
+        let seen = folders("0::/docker/7/web\n", inside);
+        assert_eq!(told(&seen), ["/sys/fs/cgroup/web", "/sys/fs/cgroup"]);
+        assert!(folders("", inside).is_empty() && folders(groups, "").is_empty());
+    }
+
+    #[test]
+    fn a_quota_may_be_a_fraction_of_a_cpu_and_none_is_none() {
+        let of = |files: &[(&str, &str)]| {
+            let read = |path: PathBuf| {
+                let is_it = |(name, _): &&(&str, &str)| path == Path::new("/g").join(name);
+                files.iter().find(is_it).map(|(_, text)| (*text).to_owned())
+            };
+            quota(Path::new("/g"), read)
+        };
+        assert_eq!(
+            of(&[("cpu.max", "150000 100000\n")]),
+            Some(CpuTime(1_500_000))
+        );
+        assert_eq!(of(&[("cpu.max", "max 100000\n")]), None);
+        let one = |quota| {
+            of(&[
+                ("cpu.cfs_quota_us", quota),
+                ("cpu.cfs_period_us", "50000\n"),
+            ])
+        };
+        assert_eq!(one("17500\n"), Some(CpuTime(350_000)));
+        assert_eq!(one("-1\n"), None);
+        assert_eq!(of(&[]), None);
+        let shown = [1_000_000, 2_000_000, 1_500_000, 1_050_000];
+        assert_eq!(
+            shown.map(|time| CpuTime(time).to_string()),
+            ["1 CPU", "2 CPUs", "1.5 CPUs", "1.05 CPUs"]
+        );
+    }
+}
