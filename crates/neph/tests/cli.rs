@@ -77,6 +77,8 @@ mod watches_any;
 mod watches_asked;
 #[path = "cli/watches_copied.rs"]
 mod watches_copied;
+#[path = "cli/watches_links.rs"]
+mod watches_links;
 #[path = "cli/watches_written.rs"]
 mod watches_written;
 #[path = "cli/wrong.rs"]

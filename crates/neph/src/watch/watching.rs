@@ -9,11 +9,12 @@ use neph_capture::{
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
+use neph_sys::links::Change;
 use serde_json::Value;
 
 use super::alarm::Alarm;
 use super::door::Door;
-use super::ears::Seen;
+use super::ears::{ANY, Seen};
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
 use super::source::Way;
@@ -21,10 +22,10 @@ use super::{Args, Format, json};
 use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
-use crate::output;
-use crate::read::conversations::{Conversations, Told};
+use crate::read::conversations::{Conversations, Counts, Told};
 use crate::read::summary::File;
 use crate::read::telling::Telling;
+use crate::{output, when};
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -150,13 +151,19 @@ impl Watching {
         });
     }
 
-    /// Says that one of all interfaces went down or away.
-    pub(super) fn fallen(&mut self, interface: &str) {
+    /// Says what became of an interface: the one that is watched, or one of all.
+    pub(super) fn changed(&mut self, change: &Change) {
         let at = Wall::from_unix_nanos(clock::wall().0);
-        self.aside(&json::fallen(at, interface));
-        output::say(&format!(
-            "neph watch: {interface} went down or away; the others are watched on"
-        ));
+        self.aside(&json::changed(at, change));
+        let is_any = self.interface == ANY;
+        let told = match change {
+            Change::Fallen(name) if is_any => {
+                format!("{name} went down or away; the others are watched on")
+            }
+            Change::Fallen(name) => format!("{name} went down or away"),
+            Change::Risen(name) => format!("{name} is up; it is watched"),
+        };
+        output::say(&format!("{}  {told}", when::utc(at)));
     }
 
     /// What is told between periods: a line for programs; people read it on standard error.
