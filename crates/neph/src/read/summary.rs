@@ -215,7 +215,7 @@ impl Summary {
             "exchanges_ended_for_others": seen.exchanges.crowded_out(),
             "exchange_packets": self.exchanged,
             "quic_without_spin": self.without_spin,
-            "packets_seen_twice": seen.copies,
+            "packets_seen_twice": seen.counts().copies,
             "answers_stamped_before": self.backwards,
             "round_trips_of_no_time": self.of_no_time,
             "flows_without_server_path": self.unmeasured,
@@ -258,8 +258,9 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
     if !told.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
     }
-    if seen.copies > 0 {
-        let copies = counted(seen.copies, "packet");
+    let copies = seen.counts().copies;
+    if copies > 0 {
+        let copies = counted(copies, "packet");
         writeln!(
             out,
             "{copies} had passed another interface just before, and count once."

@@ -54,8 +54,6 @@ pub(crate) struct Listening<'a> {
 pub(crate) struct Seen {
     /// Packets that were looked at.
     pub(crate) packets: u64,
-    /// Their bytes on the wire, link header included.
-    pub(crate) bytes: u64,
     /// Packets of those that are not IP.
     pub(crate) not_ip: u64,
     /// Packets that were lost because the ring was full.
@@ -81,10 +79,10 @@ pub(crate) struct Ears {
     seen: Seen,
     /// Packets that are enough.
     most: u64,
-    /// The number of the one interface, where that is up.
-    number: Option<u32>,
     /// Which interfaces are up; none where the kernel does not tell.
     links: Option<Links>,
+    /// The number of the one interface, where that is up.
+    number: Option<u32>,
     /// Packets that passed the filter, those lost included, and how many of them were come upon.
     passed: u64,
     met: u64,
@@ -114,12 +112,12 @@ impl Ears {
                     "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel, lo or any"
                 ))
             })?;
+            (Heads::Alike(link), start)
+        };
         let links = Links::listen().ok();
         let number = links
             .as_ref()
             .and_then(|links| links.number_of_up(interface));
-            (Heads::Alike(link), start)
-        };
         let kept = listening.kept;
         let program = listening.choice.wanted().program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
@@ -267,7 +265,6 @@ impl Ears {
             }
             let length = packet.wire_length();
             seen.packets += 1;
-            seen.bytes += u64::from(length);
             let dissected = heads
                 .link(packet)
                 .and_then(|link| dissect(link, packet.bytes(), length));

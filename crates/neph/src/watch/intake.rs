@@ -78,7 +78,7 @@ impl Intake {
 
     /// Answers Prometheus, if it asks.
     pub(super) fn answer(&mut self, seen: Seen) {
-        self.watching.answer(&self.conversations.table, seen);
+        self.watching.answer(&self.conversations, seen);
     }
 
     /// Whether nobody takes the output any more.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use neph_capture::{
     Account, Between, Counted, Ending, Event, Flow, Half, Listener, Name, Others, Pair as Asking,
-    Question, Recent, Sample, Side, Table, Trips,
+    Question, Recent, Sample, Side, Trips,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
@@ -44,6 +44,7 @@ pub(super) struct Lately {
     /// Counted within it.
     pub(super) seen: Seen,
     pub(super) others: Others,
+    pub(super) counts: Counts,
     /// Round trips of all flows together.
     pub(super) trips: [Trips; 2],
     /// Of all pairs together, by question.
@@ -63,6 +64,7 @@ pub(super) struct Watching {
     began: Pair,
     seen: Seen,
     others: Others,
+    counts: Counts,
 }
 
 impl Watching {
@@ -86,6 +88,7 @@ impl Watching {
             began,
             seen: Seen::default(),
             others: Others::default(),
+            counts: Counts::default(),
         })
     }
 
@@ -113,12 +116,13 @@ impl Watching {
             None => telling.line(&json::exchange(stretch, pair, recent)),
         };
         let exchanges = all.exchanges.look(each);
-        let others = all.table.others();
+        let (others, counts) = (all.table.others(), all.counts());
         let lately = Lately {
             stretch,
             way,
             seen: seen.since(&self.seen),
             others: since(others, self.others),
+            counts: counts.since(self.counts),
             trips,
             exchanges,
         };
@@ -132,19 +136,21 @@ impl Watching {
         self.alarms(now);
         let flushed = io::Write::flush(self.telling.out());
         self.telling.written(flushed);
-        (self.began, self.seen, self.others) = (now, seen, others);
+        (self.began, self.seen) = (now, seen);
+        (self.others, self.counts) = (others, counts);
     }
 
     /// Answers Prometheus, if it asks.
-    pub(super) fn answer(&mut self, table: &Table, seen: Seen) {
+    pub(super) fn answer(&mut self, all: &Conversations, seen: Seen) {
         let Some((metrics, door)) = &mut self.metrics else {
             return;
         };
         door.answer(|| {
             let totals = Totals {
                 seen,
-                others: table.others(),
-                flows: table.len(),
+                others: all.table.others(),
+                bytes: all.counts().bytes,
+                flows: all.table.len(),
             };
             let alarms: Vec<_> = self.alarms.iter().map(Alarm::standing).collect();
             metrics.page(&totals, &alarms)
@@ -204,7 +210,7 @@ impl Watching {
             name: self.interface,
             account: Account {
                 packets: seen.packets,
-                bytes: seen.bytes,
+                bytes: all.counts().bytes,
                 dropped: Some(seen.lost),
                 ending: Ending::Whole,
             },
@@ -270,10 +276,18 @@ impl Seen {
     fn since(&self, before: &Self) -> Self {
         Self {
             packets: self.packets - before.packets,
-            bytes: self.bytes - before.bytes,
             not_ip: self.not_ip - before.not_ip,
             lost: self.lost - before.lost,
             frozen: self.frozen - before.frozen,
+        }
+    }
+}
+
+impl Counts {
+    const fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            copies: self.copies - before.copies,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `neph watch any`: all interfaces of a namespace, of which a packet may pass several.
 
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
@@ -91,6 +91,7 @@ fn a_packet_that_a_router_passes_on_counts_once() {
         let told = summary(&any);
         assert_eq!(told["files"][0]["packets"], 2 * packets, "in and out");
         assert_eq!(told["packets_seen_twice"], packets);
+        assert_eq!(told["files"][0]["bytes"], told["bytes"], "each once");
         // The file tells the interfaces, and so the same.
         let read = place.neph(["read", "any.pcap", "--format", "ndjson"]);
         assert_eq!((read.status, read.err.as_str()), (0, ""));
