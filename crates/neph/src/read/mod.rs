@@ -8,6 +8,7 @@ pub(crate) mod conversations;
 pub(crate) mod exchanges;
 pub(crate) mod json;
 mod packed;
+mod order;
 pub(crate) mod packets;
 pub(crate) mod row;
 pub(crate) mod source;
@@ -54,8 +55,8 @@ pub(crate) enum By {
 /// Options of `neph read`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Captures (pcap, pcapng; also packed by gzip or zstd), in the order of their time; '-' is
-    /// standard input
+    /// Captures (pcap, pcapng; also packed by gzip or zstd), read in the order of their first packets;
+    /// '-' is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How to write flows
@@ -113,12 +114,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (mut seen, mut telling) = (Conversations::new(limits), Telling::new(args.shown()));
     let mut files = Vec::new();
     let mut wrong = None;
-    for path in &args.files {
+    for path in &order::by_time(&args.files, &stop) {
         match read(path, &stop, (&mut seen, &mut telling)) {
             Ok(file) => {
                 wrong = failure(&file);
-                say_backwards(&file);
-                say_unordered(&files, &file);
+                order::say_backwards(&file);
+                order::say_unordered(&files, &file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
@@ -204,34 +205,6 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
         ControlFlow::Break(())
     } else {
         ControlFlow::Continue(())
-    }
-}
-
-/// What several captures that were joined as they came hold twice, nobody else would tell.
-fn say_backwards(file: &File) {
-    let Some(back) = file.times.and_then(Times::jump) else {
-        return;
-    };
-    let name = &file.name;
-    output::say(&format!(
-        "neph read: the times of {name} jump back by {back}: it was joined of several captures, and what is in \
-         two of them counts twice, or its clock was set; give captures one by one, in the order of time"
-    ));
-}
-
-/// A capture that began before another one ended holds what passed twice, or in the wrong order.
-fn say_unordered(before: &[File], file: &File) {
-    let ended = |other: &File| other.times.map(|times| times.last);
-    let until = before.iter().max_by_key(|other| ended(other));
-    let Some((until, times)) = until.zip(file.times) else {
-        return;
-    };
-    if ended(until).is_some_and(|last| times.first < last) {
-        let (name, other) = (&file.name, &until.name);
-        output::say(&format!(
-            "neph read: {name} begins before {other} ends: what is in both counts twice; give the files of \
-             one capture in the order of time, and those of several points of a path to neph hops"
-        ));
     }
 }
 

@@ -59,6 +59,11 @@ impl Times {
         }
     }
 
+    /// Whether both passed at the same time, for a while.
+    pub(crate) const fn overlaps(self, other: Self) -> bool {
+        self.first < other.last && other.first < self.last
+    }
+
     /// How far they go back at once, where that is more than disorder.
     pub(crate) fn jump(self) -> Option<Span> {
         Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
@@ -183,23 +188,51 @@ impl Summary {
         left_out(seen, files, out)
     }
 
-    /// What the stamps of a capture make of round trips that are short.
-    fn write_odd_times(&self, out: &mut impl Write) -> io::Result<()> {
-        if self.backwards > 0 {
-            writeln!(
-                out,
-                "{} stamped before what they answer, since the clock was set back or packets stand out of order: without a round trip.",
-                counted(self.backwards, "answer")
-            )?;
-        }
-        if self.of_no_time > 0 {
-            writeln!(
-                out,
-                "{} of 0 ns: shorter than the capture's stamps tell.",
-                counted(self.of_no_time, "round trip")
-            )?;
-        }
-        Ok(())
+    /// What of flows, answers and packets is not as one expects: how many of what, and what of them.
+    fn oddities(
+        &self,
+        seen: &Conversations,
+        files: &[File],
+    ) -> [(u64, &'static str, &'static str); 7] {
+        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
+        let dropped = files.iter().filter_map(|file| file.account.dropped);
+        [
+            (
+                self.unmeasured,
+                "flow",
+                "without a path to the server that could be measured: every answer came with data, or late, or not at all",
+            ),
+            (
+                self.without_spin,
+                "connection",
+                "of QUIC without a spin bit that turns with the round trip",
+            ),
+            (
+                self.backwards,
+                "answer",
+                "stamped before what they answer, since the clock was set back or packets stand out of order: without a round trip",
+            ),
+            (
+                self.of_no_time,
+                "round trip",
+                "of 0 ns: shorter than the capture's stamps tell",
+            ),
+            (
+                crowded_out,
+                "flow",
+                "ended for others, since there were too many at a time; --flows allows more",
+            ),
+            (
+                seen.counts().copies,
+                "packet",
+                "that had passed another interface just before, and do not count again",
+            ),
+            (
+                dropped.sum(),
+                "packet",
+                "lost by the capturing program: what they answered has no round trip",
+            ),
+        ]
     }
 
     /// The same for programs.
