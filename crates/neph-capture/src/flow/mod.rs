@@ -255,6 +255,9 @@ impl<L: Listener> Sink for Counting<'_, L> {
             self.listener.sample(self.name, sample);
         }
     }
+        if found.iter().flatten().any(Sample::is_of_no_time) {
+            self.listener.of_no_time();
+        }
 
     fn event(&mut self, at: Wall, side: Side, event: Event) {
         self.sent[side as usize].event(event);

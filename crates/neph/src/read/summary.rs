@@ -91,17 +91,11 @@ pub(super) struct Summary {
     without_spin: u64,
     /// Answers stamped before what they answer.
     pub(super) backwards: u64,
-    /// Round trips of no time.
-    of_no_time: u64,
+    /// Answers with the stamp of what they answer.
+    pub(super) of_no_time: u64,
 }
 
 impl Summary {
-    /// A round trip, by whatever method.
-    #[inline]
-    pub(super) fn trip(&mut self, trip: Span) {
-        self.of_no_time += u64::from(trip == Span::ZERO);
-    }
-
     pub(super) fn add(&mut self, flow: &Flow) {
         self.flows += 1;
         for side in [Side::Client, Side::Server] {

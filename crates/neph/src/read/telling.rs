@@ -149,7 +149,7 @@ impl Told for Telling {
     }
 
     fn answered(&mut self, _: &Between, _: Half, trip: Span) {
-        self.summary.trip(trip);
+        self.summary.of_no_time += u64::from(trip == Span::ZERO);
     }
 }
 
@@ -170,6 +170,10 @@ impl Listener for Telling {
     fn backwards(&mut self) {
         self.summary.backwards += 1;
     }
+    fn of_no_time(&mut self) {
+        self.summary.of_no_time += 1;
+    }
+
 
     fn ended(&mut self, flow: &Flow) {
         match self.shown.format {

@@ -260,6 +260,10 @@ impl Listener for Watching {
         self.telling.backwards();
     }
 
+    fn of_no_time(&mut self) {
+        self.telling.of_no_time();
+    }
+
     fn ended(&mut self, flow: &Flow) {
         self.telling.ended(flow);
     }
