@@ -156,30 +156,13 @@ impl Summary {
                 "Request to first data of the answer, path and program: {told}."
             )?;
         }
-        if self.unmeasured > 0 {
-            writeln!(
-                out,
-                "Of {} the path to the server could not be measured: every answer came with data, or late, or not at all.",
-                counted(self.unmeasured, "flow")
-            )?;
+        left_out(seen, files, out)?;
+        for (count, noun, told) in self.oddities(seen, files) {
+            if count > 0 {
+                writeln!(out, "{} {told}.", counted(count, noun))?;
+            }
         }
-        if self.without_spin > 0 {
-            let without = counted(self.without_spin, "connection");
-            writeln!(
-                out,
-                "{without} of QUIC had no spin bit that turns with the round trip."
-            )?;
-        }
-        self.write_odd_times(out)?;
-        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
-        if crowded_out > 0 {
-            let crowded_out = counted(crowded_out, "flow");
-            writeln!(
-                out,
-                "{crowded_out} ended for others, since there were too many at a time; --flows allows more."
-            )?;
-        }
-        left_out(seen, files, out)
+        Ok(())
     }
 
     /// What of flows, answers and packets is not as one expects: how many of what, and what of them.
@@ -264,7 +247,7 @@ impl Summary {
     }
 }
 
-/// What of the captures is in no flow, and what is not in the captures.
+/// What of the captures is in no flow.
 fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::Result<()> {
     let others = seen.table.others();
     let told: Vec<String> = [
@@ -285,22 +268,6 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
     if !told.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
     }
-    let copies = seen.counts().copies;
-    if copies > 0 {
-        let copies = counted(copies, "packet");
-        writeln!(
-            out,
-            "{copies} had passed another interface just before, and count once."
-        )?;
-    }
-    let dropped: u64 = files.iter().filter_map(|file| file.account.dropped).sum();
-    if dropped > 0 {
-        let dropped = counted(dropped, "packet");
-        writeln!(
-            out,
-            "The capturing program lost {dropped}: what they answered has no round trip."
-        )?;
-    }
     Ok(())
 }
 
@@ -308,7 +275,7 @@ fn file(file: &File) -> Value {
     let ending = match &file.account.ending {
         Ending::Whole => "whole",
         Ending::CutOff | Ending::CutPacked => "cut off",
-        Ending::Broken(_) => "broken",
+        Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
         Ending::Failed(_) => "failed",
         Ending::Stopped => "stopped",
     };
