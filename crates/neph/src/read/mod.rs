@@ -5,10 +5,11 @@
 //! document all exchanges that are over wait until the end.
 
 pub(crate) mod conversations;
+mod ending;
 pub(crate) mod exchanges;
 pub(crate) mod json;
-mod packed;
 mod order;
+mod packed;
 pub(crate) mod packets;
 pub(crate) mod row;
 pub(crate) mod source;
@@ -24,7 +25,6 @@ use neph_model::Wall;
 use neph_probe::Stop;
 use neph_wire::dissect::{Link, dissect, plain};
 
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
 use conversations::Conversations;
@@ -186,7 +186,7 @@ fn read(
         }
         flow_unless(is_over(telling))
     });
-    if stop.is_set() && !matches!(account.ending, Ending::Broken(_)) {
+    if stop.is_set() && !matches!(account.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
         // It ended because it was to, within a record perhaps.
         account.ending = Ending::Stopped;
     }
@@ -210,50 +210,14 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
 
 /// What is wrong with a capture that has been read; one that was cut off is told and is not wrong.
 fn failure(file: &File) -> Option<Failure> {
-    let (name, account) = (&file.name, &file.account);
-    let kept = || {
-        let packets = counted(account.packets, "packet");
-        format!("the {packets} before it were read")
-    };
-    match &account.ending {
-        Ending::Whole if account.bytes == 0 => Some(Failure::usage(format!(
-            "{name} is empty; give a capture as tcpdump -w writes it"
-        ))),
-        Ending::Whole | Ending::Stopped => nothing_read(file),
+    match ending::said(&file.name, &file.account) {
+        Err(failure) => return Some(failure),
         // Nothing before it was read.
-        Ending::CutOff | Ending::CutPacked if is_of_others(file) => nothing_read(file),
-        Ending::CutOff => {
-            let at = account.bytes;
-            output::say(&format!(
-                "neph read: {name} is cut off within the record at byte {at}; {}",
-                kept()
-            ));
-            nothing_read(file)
-        }
-        Ending::CutPacked => {
-            let bytes = account.bytes;
-            output::say(&format!(
-                "neph read: {name} is packed and cut off: of what it holds {bytes} bytes could be unpacked; {}",
-                kept()
-            ));
-            nothing_read(file)
-        }
-        Ending::Broken(error) if account.packets == 0 => Some(Failure::usage(format!(
-            "{name} is no capture that neph reads from byte {} on: {error}; give pcap or pcapng, as \
-             tcpdump -w writes them",
-            account.bytes
-        ))),
-        Ending::Broken(error) => Some(Failure::usage(format!(
-            "{name} is broken at byte {}: {error}; {}",
-            account.bytes,
-            kept()
-        ))),
-        Ending::Failed(error) => Some(Failure::refused(format!(
-            "read {name} behind byte {}: {error}; {}",
-            account.bytes,
-            kept()
-        ))),
+        Ok(Some(_)) if is_of_others(file) => {}
+        Ok(Some(said)) => output::say(&format!("neph read: {said}")),
+        Ok(None) => {}
     }
+    nothing_read(file)
 }
 
 /// Whether all that a capture holds is of a link type that is not read.

@@ -155,7 +155,6 @@ impl Told for Telling {
 
 impl Listener for Telling {
     fn sample(&mut self, of: &Name, sample: &Sample) {
-        self.summary.trip(sample.round_trip);
         if self.shown.samples {
             self.line(&json::sample(of, sample));
         }
@@ -170,10 +169,10 @@ impl Listener for Telling {
     fn backwards(&mut self) {
         self.summary.backwards += 1;
     }
+
     fn of_no_time(&mut self) {
         self.summary.of_no_time += 1;
     }
-
 
     fn ended(&mut self, flow: &Flow) {
         match self.shown.format {
