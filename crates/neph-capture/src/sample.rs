@@ -19,6 +19,13 @@ pub struct Sample {
     pub in_flight: u32,
 }
 
+impl Sample {
+    /// Whether segment and answer have one stamp.
+    pub(crate) fn is_of_no_time(&self) -> bool {
+        self.round_trip == Span::ZERO
+    }
+}
+
 /// Which part of a connection's path: captured at one end, the other end's half is all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Half {

@@ -33,6 +33,8 @@ pub enum Ending {
     CutOff,
     /// Within what it is packed in.
     CutPacked,
+    /// What it is packed in is broken, or is not unpacked here.
+    BrokenPacked(io::Error),
     /// It is no capture, or none from here on.
     Broken(CaptureError),
     /// No more could be read.
@@ -72,6 +74,9 @@ pub fn read_capture(
             Ok(Filled::Ended) if window.bytes().is_empty() => break Ending::Whole,
             Ok(Filled::Ended) => break Ending::CutOff,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break Ending::CutPacked,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                break Ending::BrokenPacked(error);
+            }
             Err(error) => break Ending::Failed(error),
         }
     };

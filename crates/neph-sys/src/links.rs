@@ -1,6 +1,6 @@
-//! Interfaces that go down or away, as rtnetlink tells them (rtnetlink(7)).
+//! Interfaces that go down or away, or come up, as rtnetlink tells them (rtnetlink(7)).
 //!
-//! Owns the netlink socket and which interfaces are up. Does not change any, and needs no privilege.
+//! Owns the netlink socket and which interfaces there are. Does not change any, and needs no privilege.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
@@ -34,12 +34,12 @@ const ABOUT: usize = 16;
 /// The kernel puts no more into one datagram.
 const ROOM: usize = 1 << 15;
 
-/// Which interfaces of a network namespace are up.
+/// Which interfaces of a network namespace there are, and which of them are up.
 #[derive(Debug)]
 pub struct Links {
     socket: OwnedFd,
-    /// Names by number.
-    up: BTreeMap<u32, String>,
+    /// By number.
+    there: BTreeMap<u32, Link>,
     /// Which were heard of since all were asked for, until all are told.
     heard: Option<BTreeSet<u32>>,
     /// Whether some of the news did not fit the socket's memory.
@@ -48,12 +48,26 @@ pub struct Links {
     room: Vec<u8>,
 }
 
+/// What became of an interface, by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It was up, and went down or away.
+    Fallen(String),
+    /// It is up, and was not, or not there.
+    Risen(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Link {
+    name: String,
+    is_up: bool,
+}
+
 /// What the kernel says of an interface.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
-    Up(u32, String),
-    /// Down or gone.
-    Down(u32),
+    There(u32, Link),
+    Gone(u32),
     /// All that are there were told.
     All,
     /// The answer to what was asked may lack some.
@@ -77,14 +91,26 @@ impl Links {
         bind(&socket)?;
         let mut links = Self {
             socket,
-            up: BTreeMap::new(),
+            there: BTreeMap::new(),
             heard: None,
             has_missed: false,
             room: vec![0; ROOM],
         };
         links.ask()?;
-        links.fallen();
+        links.changes();
         Ok(links)
+    }
+
+    /// The number of the interface with this name, where it is up as far as was heard.
+    pub fn number_of_up(&self, name: &str) -> Option<u32> {
+        let is_it = |link: &Link| link.is_up && link.name == name;
+        let found = self.there.iter().find(|(_, link)| is_it(link));
+        found.map(|(number, _)| *number)
+    }
+
+    /// Whether the interface with this number is there, as far as was heard.
+    pub fn has(&self, number: u32) -> bool {
+        self.there.contains_key(&number)
     }
 
     /// Asks for all interfaces: the answers come among the news.
@@ -110,52 +136,69 @@ impl Links {
         Ok(())
     }
 
-    /// Names of interfaces that were up and went down or away since the last question. Never waits.
-    pub fn fallen(&mut self) -> Vec<String> {
-        let mut fallen = self.take();
+    /// What became of interfaces since the last question. Never waits.
+    pub fn changes(&mut self) -> Vec<Change> {
+        let mut changes = self.take();
         // Only now: the kernel tells no news until what it has told already was taken. Who cannot be
         // asked now is asked the next time.
         if self.has_missed && self.heard.is_none() && self.ask().is_ok() {
-            fallen.extend(self.take());
+            changes.extend(self.take());
         }
-        fallen
+        changes
     }
 
     /// What there is to take.
-    fn take(&mut self) -> Vec<String> {
-        let mut fallen = Vec::new();
+    fn take(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
         let mut room = std::mem::take(&mut self.room);
         while let Some(length) = self.receive(&mut room) {
             for told in links(&room[..length]) {
-                fallen.extend(self.see(told));
+                changes.extend(self.see(told));
             }
         }
         self.room = room;
-        fallen
+        changes
     }
 
-    /// The names of those that fell by this.
-    fn see(&mut self, told: Told) -> Vec<String> {
-        if let (Some(heard), Told::Up(number, _) | Told::Down(number)) = (&mut self.heard, &told) {
+    /// What this changes.
+    fn see(&mut self, told: Told) -> Vec<Change> {
+        if let (Some(heard), Told::There(number, _) | Told::Gone(number)) = (&mut self.heard, &told)
+        {
             heard.insert(*number);
         }
-        match told {
-            Told::Up(number, name) => drop(self.up.insert(number, name)),
-            Told::Down(number) => return self.up.remove(&number).into_iter().collect(),
-            Told::Torn => self.has_missed = true,
+        let change = match told {
+            Told::There(number, link) => self.place(number, link),
+            Told::Gone(number) => self.there.remove(&number).and_then(Link::fallen),
+            Told::Torn => {
+                self.has_missed = true;
+                None
+            }
             Told::All => return self.unheard(),
+        };
+        change.into_iter().collect()
+    }
+
+    fn place(&mut self, number: u32, link: Link) -> Option<Change> {
+        let (name, is_up) = (link.name.clone(), link.is_up);
+        let before = self.there.insert(number, link);
+        let was_up = before.is_some_and(|before| before.is_up);
+        match (was_up, is_up) {
+            (true, false) => Some(Change::Fallen(name)),
+            (false, true) => Some(Change::Risen(name)),
+            _ => None,
         }
-        Vec::new()
     }
 
     /// What was up and is no longer there, unless more was missed since all were asked for.
-    fn unheard(&mut self) -> Vec<String> {
+    fn unheard(&mut self) -> Vec<Change> {
         let heard = self.heard.take().filter(|_| !self.has_missed);
         let Some(heard) = heard else {
             return Vec::new();
         };
-        let gone = self.up.extract_if(.., |number, _| !heard.contains(number));
-        gone.map(|(_, name)| name).collect()
+        let gone = self
+            .there
+            .extract_if(.., |number, _| !heard.contains(number));
+        gone.filter_map(|(_, link)| link.fallen()).collect()
     }
 
     /// Takes a datagram, if there is one; notes where some did not fit the socket's memory.
@@ -179,6 +222,13 @@ impl Links {
                 _ => return None,
             }
         }
+    }
+}
+
+impl Link {
+    /// It is no longer there.
+    fn fallen(self) -> Option<Change> {
+        self.is_up.then_some(Change::Fallen(self.name))
     }
 }
 
@@ -216,17 +266,21 @@ fn links(mut datagram: &[u8]) -> Vec<Told> {
     links
 }
 
-/// What a message says of an interface itself; nothing of one that is up and has no name.
+/// What a message says of an interface itself; nothing of one that is there and has no name.
 fn link(kind: u16, message: &[u8]) -> Option<Told> {
     let is_of_link = kind == NEW || kind == GONE;
     if !is_of_link || message.len() < ABOUT || message[0] != ITSELF {
         return None;
     }
     let number = word(message, 4);
-    if kind == NEW && word(message, 8) & UP != 0 {
-        return Some(Told::Up(number, name(&message[ABOUT..])?));
+    if kind == GONE {
+        return Some(Told::Gone(number));
     }
-    Some(Told::Down(number))
+    let link = Link {
+        name: name(&message[ABOUT..])?,
+        is_up: word(message, 8) & UP != 0,
+    };
+    Some(Told::There(number, link))
 }
 
 /// The name among an interface's attributes.
@@ -252,121 +306,4 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A message about interface 7: its address first, then its name.
-    fn message(kind: u16, flags: u32) -> Vec<u8> {
-        let mut about = vec![0, 0, 1, 0];
-        about.extend(7_u32.to_ne_bytes());
-        about.extend(flags.to_ne_bytes());
-        about.extend([0; 4]);
-        about.extend([10_u16, 1].map(u16::to_ne_bytes).as_flattened());
-        about.extend([2; 6]);
-        about.extend([0; 2]);
-        about.extend([9_u16, NAME].map(u16::to_ne_bytes).as_flattened());
-        about.extend(b"eth1\0\0\0\0");
-        let length = u32::try_from(HEADER + about.len()).expect("short");
-        let mut message = length.to_ne_bytes().to_vec();
-        message.extend([kind, 0].map(u16::to_ne_bytes).as_flattened());
-        message.extend([0; 8]);
-        message.extend(about);
-        message
-    }
-
-    #[test]
-    fn an_interface_that_is_up_has_its_name_and_one_that_is_not_has_none() {
-        let datagram = [
-            message(NEW, UP | 0x40),
-            message(NEW, 0x40),
-            message(GONE, UP),
-        ]
-        .concat();
-        assert_eq!(
-            links(&datagram),
-            [Told::Up(7, "eth1".to_owned()), Told::Down(7), Told::Down(7)]
-        );
-    }
-
-    #[test]
-    fn what_a_bridge_says_of_a_port_that_leaves_it_is_not_said_of_the_interface() {
-        const AF_BRIDGE: u8 = 7;
-        let mut left = message(GONE, UP | 0x40);
-        assert_eq!(links(&left), [Told::Down(7)], "by itself");
-        left[HEADER] = AF_BRIDGE;
-        assert_eq!(links(&left), []);
-    }
-
-    #[test]
-    fn an_interface_that_is_up_and_has_no_name_is_passed_over() {
-        let mut nameless = message(NEW, UP);
-        let at = nameless.len() - 10;
-        nameless[at..at + 2].copy_from_slice(&(NAME + 1).to_ne_bytes());
-        assert_eq!(links(&nameless), []);
-    }
-
-    #[test]
-    fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
-        let datagram = [message(NEW, UP), message(GONE, 0)].concat();
-        for end in 0..datagram.len() {
-            assert!(links(&datagram[..end]).len() <= 1, "{end}");
-        }
-        // Lengths that lie.
-        for length in [0_u32, 3, 17, u32::MAX] {
-            let mut lying = datagram.clone();
-            lying[..4].copy_from_slice(&length.to_ne_bytes());
-            assert!(links(&lying).len() <= 1, "{length}");
-        }
-    }
-
-    #[test]
-    fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
-        let mut links = Links::listen().expect("netlink");
-        let away = "away0".to_owned();
-        links.up.insert(u32::MAX, away.clone());
-        assert!(!links.fallen().contains(&away), "nothing says so");
-        links.has_missed = true;
-        // Others may change their interfaces just then, and all are asked for again.
-        let told = (0..1000).filter(|_| links.fallen().contains(&away));
-        assert_eq!(told.count(), 1);
-    }
-
-    #[test]
-    fn an_answer_that_may_lack_some_makes_none_fall() {
-        let mut links = Links::listen().expect("netlink");
-        links.up.insert(u32::MAX, "there0".to_owned());
-        for told in [Told::Torn, Told::All] {
-            links.heard.get_or_insert_default();
-            assert_eq!(links.see(told), [""; 0]);
-        }
-        assert!(links.has_missed, "asked again");
-    }
-
-    /// The names of those that are up, as the kernel's files have them.
-    fn up() -> BTreeSet<String> {
-        let all = std::fs::read_dir("/sys/class/net").expect("a list");
-        let all = all.filter_map(|one| one.ok()?.file_name().into_string().ok());
-        let is_up = |name: &String| {
-            let flags = std::fs::read_to_string(format!("/sys/class/net/{name}/flags"));
-            flags.is_ok_and(|flags| {
-                let digits = flags.trim().trim_start_matches("0x");
-                u32::from_str_radix(digits, 16).expect("flags") & UP != 0
-            })
-        };
-        all.filter(is_up).collect()
-    }
-
-    #[test]
-    fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
-        let look = || {
-            let links = Links::listen().expect("netlink");
-            (links.up.into_values().collect::<BTreeSet<_>>(), up())
-        };
-        // Others may change theirs between the two.
-        let is_equal = (0..100).any(|_| {
-            let (heard, there) = look();
-            heard == there
-        });
-        assert!(is_equal, "{:?}", look());
-    }
-}
+mod tests;

@@ -47,6 +47,8 @@ mod predictions;
 mod reads;
 #[path = "cli/reads_odd_times.rs"]
 mod reads_odd_times;
+#[path = "cli/reads_order.rs"]
+mod reads_order;
 #[path = "cli/reads_silent.rs"]
 mod reads_silent;
 #[path = "cli/records.rs"]
@@ -77,6 +79,8 @@ mod watches_any;
 mod watches_asked;
 #[path = "cli/watches_copied.rs"]
 mod watches_copied;
+#[path = "cli/watches_links.rs"]
+mod watches_links;
 #[path = "cli/watches_written.rs"]
 mod watches_written;
 #[path = "cli/wrong.rs"]

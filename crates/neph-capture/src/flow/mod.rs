@@ -251,8 +251,12 @@ impl<L: Listener> Sink for Counting<'_, L> {
             return;
         };
         self.trips[any.half as usize].add_both(acknowledgement.as_ref(), echo.as_ref());
-        for sample in [acknowledgement, echo].iter().flatten() {
+        let found = [acknowledgement, echo];
+        for sample in found.iter().flatten() {
             self.listener.sample(self.name, sample);
+        }
+        if found.iter().flatten().any(Sample::is_of_no_time) {
+            self.listener.of_no_time();
         }
     }
 

@@ -62,6 +62,8 @@ pub trait Listener {
     fn event(&mut self, _of: &Name, _at: Wall, _side: Side, _event: Event) {}
     /// A segment is stamped before what it answers: it has no round trip.
     fn backwards(&mut self) {}
+    /// A segment has the stamp of what it acknowledges: once, however many round trips say so.
+    fn of_no_time(&mut self) {}
     /// A flow is over, or given up for others.
     fn ended(&mut self, _flow: &Flow) {}
 }

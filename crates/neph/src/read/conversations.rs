@@ -32,6 +32,16 @@ impl<T: Told> Asking for Telling<'_, T> {
     }
 }
 
+/// What was counted of all packets, whatever they showed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Bytes of IP, of each packet once, as flows count theirs: from the IP header on, in a tunnel from
+    /// the inner one.
+    pub(crate) bytes: u64,
+    /// Packets that had passed another interface before.
+    pub(crate) copies: u64,
+}
+
 /// Flows and exchanges of all packets.
 pub(crate) struct Conversations {
     pub(crate) table: Table,
@@ -41,8 +51,7 @@ pub(crate) struct Conversations {
     has_interfaces: bool,
     /// How many of the first packets are still to come.
     first: u32,
-    /// Packets that had passed another interface before.
-    pub(super) copies: u64,
+    counts: Counts,
 }
 
 impl Conversations {
@@ -53,7 +62,7 @@ impl Conversations {
             twice: Twice::default(),
             has_interfaces: false,
             first: FIRST,
-            copies: 0,
+            counts: Counts::default(),
         }
     }
 
@@ -67,12 +76,17 @@ impl Conversations {
         self.has_interfaces |= interface > 0;
         self.first = self.first.saturating_sub(1);
         if (self.has_interfaces || self.first > 0) && self.twice.is_copy(at, interface, packet) {
-            self.copies += 1;
+            self.counts.copies += 1;
             return;
         }
+        self.counts.bytes += packet.ip.total_len as u64;
         if !self.exchanges.hear(at, packet, &mut Telling(told)) {
             self.table.see(at, packet, told);
         }
+    }
+
+    pub(crate) const fn counts(&self) -> Counts {
+        self.counts
     }
 
     /// Whether segments may be read at a glance: nobody asks whether they passed another interface.
@@ -83,6 +97,7 @@ impl Conversations {
     /// A segment that was read at a glance passed the only interface.
     #[inline]
     pub(crate) fn see_plain(&mut self, at: Wall, read: &Plain, told: &mut impl Told) {
+        self.counts.bytes += u64::from(read.total_len);
         self.table.see_plain(at, read, told);
     }
 

@@ -5,8 +5,10 @@
 //! document all exchanges that are over wait until the end.
 
 pub(crate) mod conversations;
+mod ending;
 pub(crate) mod exchanges;
 pub(crate) mod json;
+mod order;
 mod packed;
 pub(crate) mod packets;
 pub(crate) mod row;
@@ -23,7 +25,6 @@ use neph_model::Wall;
 use neph_probe::Stop;
 use neph_wire::dissect::{Link, dissect, plain};
 
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
 use conversations::Conversations;
@@ -54,8 +55,8 @@ pub(crate) enum By {
 /// Options of `neph read`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Captures (pcap, pcapng; also packed by gzip or zstd), in the order of their time; '-' is
-    /// standard input
+    /// Captures (pcap, pcapng; also packed by gzip or zstd), read in the order of their first packets;
+    /// '-' is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How to write flows
@@ -113,12 +114,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let (mut seen, mut telling) = (Conversations::new(limits), Telling::new(args.shown()));
     let mut files = Vec::new();
     let mut wrong = None;
-    for path in &args.files {
+    for path in &order::by_time(&args.files, &stop) {
         match read(path, &stop, (&mut seen, &mut telling)) {
             Ok(file) => {
                 wrong = failure(&file);
-                say_backwards(&file);
-                say_unordered(&files, &file);
+                order::say_backwards(&file);
+                order::say_unordered(&files, &file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
@@ -185,7 +186,7 @@ fn read(
         }
         flow_unless(is_over(telling))
     });
-    if stop.is_set() && !matches!(account.ending, Ending::Broken(_)) {
+    if stop.is_set() && !matches!(account.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
         // It ended because it was to, within a record perhaps.
         account.ending = Ending::Stopped;
     }
@@ -207,80 +208,16 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
     }
 }
 
-/// What several captures that were joined as they came hold twice, nobody else would tell.
-fn say_backwards(file: &File) {
-    let Some(back) = file.times.and_then(Times::jump) else {
-        return;
-    };
-    let name = &file.name;
-    output::say(&format!(
-        "neph read: the times of {name} jump back by {back}: it was joined of several captures, and what is in \
-         two of them counts twice, or its clock was set; give captures one by one, in the order of time"
-    ));
-}
-
-/// A capture that began before another one ended holds what passed twice, or in the wrong order.
-fn say_unordered(before: &[File], file: &File) {
-    let ended = |other: &File| other.times.map(|times| times.last);
-    let until = before.iter().max_by_key(|other| ended(other));
-    let Some((until, times)) = until.zip(file.times) else {
-        return;
-    };
-    if ended(until).is_some_and(|last| times.first < last) {
-        let (name, other) = (&file.name, &until.name);
-        output::say(&format!(
-            "neph read: {name} begins before {other} ends: what is in both counts twice; give the files of \
-             one capture in the order of time, and those of several points of a path to neph hops"
-        ));
-    }
-}
-
 /// What is wrong with a capture that has been read; one that was cut off is told and is not wrong.
 fn failure(file: &File) -> Option<Failure> {
-    let (name, account) = (&file.name, &file.account);
-    let kept = || {
-        let packets = counted(account.packets, "packet");
-        format!("the {packets} before it were read")
-    };
-    match &account.ending {
-        Ending::Whole if account.bytes == 0 => Some(Failure::usage(format!(
-            "{name} is empty; give a capture as tcpdump -w writes it"
-        ))),
-        Ending::Whole | Ending::Stopped => nothing_read(file),
+    match ending::said(&file.name, &file.account) {
+        Err(failure) => return Some(failure),
         // Nothing before it was read.
-        Ending::CutOff | Ending::CutPacked if is_of_others(file) => nothing_read(file),
-        Ending::CutOff => {
-            let at = account.bytes;
-            output::say(&format!(
-                "neph read: {name} is cut off within the record at byte {at}; {}",
-                kept()
-            ));
-            nothing_read(file)
-        }
-        Ending::CutPacked => {
-            let bytes = account.bytes;
-            output::say(&format!(
-                "neph read: {name} is packed and cut off: of what it holds {bytes} bytes could be unpacked; {}",
-                kept()
-            ));
-            nothing_read(file)
-        }
-        Ending::Broken(error) if account.packets == 0 => Some(Failure::usage(format!(
-            "{name} is no capture that neph reads from byte {} on: {error}; give pcap or pcapng, as \
-             tcpdump -w writes them",
-            account.bytes
-        ))),
-        Ending::Broken(error) => Some(Failure::usage(format!(
-            "{name} is broken at byte {}: {error}; {}",
-            account.bytes,
-            kept()
-        ))),
-        Ending::Failed(error) => Some(Failure::refused(format!(
-            "read {name} behind byte {}: {error}; {}",
-            account.bytes,
-            kept()
-        ))),
+        Ok(Some(_)) if is_of_others(file) => {}
+        Ok(Some(said)) => output::say(&format!("neph read: {said}")),
+        Ok(None) => {}
     }
+    nothing_read(file)
 }
 
 /// Whether all that a capture holds is of a link type that is not read.

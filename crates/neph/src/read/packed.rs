@@ -3,7 +3,7 @@
 //! Owns unpacking as a stream, in the memory of a window. What it reads was packed by anybody.
 
 use std::error::Error;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -20,8 +20,10 @@ const OTHERS: [(&[u8], &str); 3] = [
 /// The largest window of zstd that is kept: what a decoder has to bear (RFC 8878, 3.1.1.1.2), and what
 /// zstd takes up to level 19. A file of 4 KB may ask for far more.
 const ZSTD_WINDOW: u64 = 8 << 20;
-/// An empty last block, and room for the frame's checksum, which is not looked at.
+/// An empty last block, and room for the frame's checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+/// Where it is broken, what was unpacked for the same question is lost: gzip's window, and no more.
+const GZIP_AT_ONCE: usize = 32 << 10;
 /// Compressed bytes that are asked for at once.
 const AT_ONCE: usize = 128 << 10;
 
@@ -48,12 +50,44 @@ pub(crate) fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a
     let whole = Cursor::new(first).chain(source);
     let buffered = |whole| BufReader::with_capacity(AT_ONCE, whole);
     Ok(Unpacked::Bytes(if gzip {
-        Box::new(MultiGzDecoder::new(buffered(whole)))
+        Box::new(Gzip(MultiGzDecoder::new(buffered(whole))))
     } else if zstd {
         Box::new(Zstd::new(buffered(whole)))
     } else {
         Box::new(whole)
     }))
+}
+
+/// What is wrong where unpacking ends, and what to do about it.
+fn not_unpacked(what: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
+/// Damaged on its way here, or on its disk.
+fn damaged(program: &str) -> io::Error {
+    not_unpacked(format!(
+        "what {program} packed is broken there or before; copy it anew from where it was made ({program} -t tells \
+         whether a copy is whole)"
+    ))
+}
+
+/// Members of gzip, one behind the other.
+struct Gzip<R: BufRead>(MultiGzDecoder<R>);
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(GZIP_AT_ONCE);
+        self.0
+            .read(&mut buffer[..most])
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidInput | ErrorKind::InvalidData
+                    if error.raw_os_error().is_none() =>
+                {
+                    damaged("gzip")
+                }
+                _ => error,
+            })
+    }
 }
 
 /// Frames of zstd, one behind the other; those that hold no data are skipped.
@@ -62,8 +96,8 @@ struct Zstd<R: BufRead>(State<R>);
 enum State<R: BufRead> {
     Between(R),
     Within(R, Box<FrameDecoder>),
-    /// The file ended within this frame; what came of it is still to be handed out.
-    Cut(Box<FrameDecoder>),
+    /// Within this frame the file ended or is broken; what came of it is still to be handed out.
+    Ended(Box<FrameDecoder>, io::Error),
     /// Nothing more can come.
     Over,
 }
@@ -83,7 +117,7 @@ impl<R: BufRead> Zstd<R> {
         match decoder.init(&mut source) {
             Ok(()) => Ok(State::Within(source, Box::new(decoder))),
             Err(FrameDecoderError::WindowSizeTooBig { requested, .. }) => {
-                Err(io::Error::other(format!(
+                Err(not_unpacked(format!(
                     "zstd packed it with a window of {requested} bytes, where {ZSTD_WINDOW} is the most; unpack it: zstd -dc --long=31 FILE | neph read -"
                 )))
             }
@@ -94,34 +128,41 @@ impl<R: BufRead> Zstd<R> {
                 io::copy(&mut (&mut source).take(length.into()), &mut io::sink())?;
                 Ok(State::Between(source))
             }
-            Err(error) => Err(broken(error)),
+            Err(error) => Err(broken(&error)),
         }
     }
 }
 
-/// What the decoder says; the end of the file is the end of the file, however deep it says so.
-fn broken(error: FrameDecoderError) -> io::Error {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+/// What the decoder says; the end of the file is the end of the file, and what the machine refused is
+/// that, however deep it says so.
+fn broken(error: &FrameDecoderError) -> io::Error {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(one) = cause {
-        let read = one.downcast_ref::<io::Error>();
-        if read.is_some_and(|read| read.kind() == io::ErrorKind::UnexpectedEof) {
-            return io::ErrorKind::UnexpectedEof.into();
+        if let Some(read) = one.downcast_ref::<io::Error>() {
+            if read.kind() == ErrorKind::UnexpectedEof {
+                return ErrorKind::UnexpectedEof.into();
+            }
+            if let Some(number) = read.raw_os_error() {
+                return io::Error::from_raw_os_error(number);
+            }
         }
         cause = one.source();
     }
-    io::Error::other(error)
+    damaged("zstd")
 }
 
-/// Decodes until there are bytes to hand out or the frame is over; not so where the file ends before.
-fn is_decoded(decoder: &mut FrameDecoder, source: &mut impl Read) -> io::Result<bool> {
+/// Whether what came of a frame is what was packed, as far as the frame says.
+fn is_as_packed(decoder: &FrameDecoder) -> bool {
+    let told = decoder.get_checksum_from_data();
+    told.is_none() || told == decoder.get_calculated_checksum()
+}
+
+/// Decodes until there are bytes to hand out or the frame is over.
+fn decode(decoder: &mut FrameDecoder, source: &mut impl Read) -> io::Result<()> {
     while decoder.can_collect() == 0 && !decoder.is_finished() {
-        match decode_block(decoder, source).map_err(broken) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
-            Err(error) => return Err(error),
-        }
+        decode_block(decoder, source).map_err(|error| broken(&error))?;
     }
-    Ok(true)
+    Ok(())
 }
 
 fn decode_block(
@@ -138,10 +179,12 @@ impl<R: BufRead> Read for Zstd<R> {
                 State::Over => return Ok(0),
                 State::Between(source) => Self::begin(source)?,
                 State::Within(mut source, mut decoder) => {
-                    if !is_decoded(&mut decoder, &mut source)? {
+                    if let Err(error) = decode(&mut decoder, &mut source) {
                         // The decoder keeps a window back until it has seen a frame's end.
-                        decode_block(&mut decoder, &mut &LAST_BLOCK[..]).map_err(broken)?;
-                        self.0 = State::Cut(decoder);
+                        if decode_block(&mut decoder, &mut &LAST_BLOCK[..]).is_err() {
+                            return Err(error);
+                        }
+                        self.0 = State::Ended(decoder, error);
                         continue;
                     }
                     let read = decoder.read(buffer)?;
@@ -149,14 +192,17 @@ impl<R: BufRead> Read for Zstd<R> {
                         self.0 = State::Within(source, decoder);
                         return Ok(read);
                     }
+                    if !is_as_packed(&decoder) {
+                        return Err(damaged("zstd"));
+                    }
                     State::Between(source)
                 }
-                State::Cut(mut decoder) => {
+                State::Ended(mut decoder, error) => {
                     let read = decoder.read(buffer)?;
                     if read == 0 {
-                        return Err(io::ErrorKind::UnexpectedEof.into());
+                        return Err(error);
                     }
-                    self.0 = State::Cut(decoder);
+                    self.0 = State::Ended(decoder, error);
                     return Ok(read);
                 }
             };
@@ -195,8 +241,62 @@ mod tests {
         ] {
             let mut out = Vec::new();
             let error = Zstd::new(cut).read_to_end(&mut out).expect_err("cut");
-            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
             assert_eq!(out.len(), blocks * 131_072);
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_broken_gives_what_stands_before_and_names_the_remedy() {
+        let whole = frame(23, 3);
+        let broken = [&whole[..whole.len() - 4], &[6, 0, 0]].concat();
+        let mut out = Vec::new();
+        let error = Zstd::new(&broken[..])
+            .read_to_end(&mut out)
+            .expect_err("broken");
+        assert_eq!(
+            (error.kind(), out.len()),
+            (ErrorKind::InvalidData, 2 * 131_072)
+        );
+        assert!(error.to_string().contains("zstd -t"), "{error}");
+    }
+
+    #[test]
+    fn a_frame_whose_checksum_says_something_else_is_broken() {
+        let mut checked = frame(23, 1);
+        checked[4] |= 4;
+        // XXH64 of 128 KiB of zeros, its lower half.
+        checked.extend(0x7a95_5073_u32.to_le_bytes());
+        let mut out = Vec::new();
+        Zstd::new(&checked[..])
+            .read_to_end(&mut out)
+            .expect("whole");
+        *checked.last_mut().expect("a sum") ^= 1;
+        let error = Zstd::new(&checked[..]).read_to_end(&mut out);
+        assert_eq!(
+            error.expect_err("another sum").kind(),
+            ErrorKind::InvalidData
+        );
+    }
+
+    /// Refuses what is asked of it.
+    struct Disk;
+
+    impl Read for Disk {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::from_raw_os_error(5))
+        }
+    }
+
+    #[test]
+    fn what_the_machine_refuses_is_not_told_as_broken() {
+        let gzip = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..];
+        for begins in [&frame(23, 3)[..9], gzip] {
+            let Ok(Unpacked::Bytes(mut bytes)) = unpacked(begins.chain(Disk)) else {
+                panic!("packed");
+            };
+            let error = bytes.read_to_end(&mut Vec::new()).expect_err("refused");
+            assert_eq!(error.raw_os_error(), Some(5), "{error}");
         }
     }
 

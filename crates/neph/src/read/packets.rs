@@ -1,7 +1,6 @@
 //! The IP packets of one capture, for commands that need captures whole.
 //!
-//! Owns what is said of a capture that is cut off, broken or empty. Does not own what is done with a
-//! packet.
+//! Owns what is said of a capture that holds none. Does not own what is done with a packet.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
@@ -10,7 +9,7 @@ use neph_capture::{Ending, read_capture};
 use neph_probe::Stop;
 use neph_wire::dissect::{Dissected, dissect};
 
-use super::source;
+use super::{ending, source};
 use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
@@ -42,13 +41,16 @@ pub(crate) fn packets(
         }
         ControlFlow::Continue(())
     });
-    let (name, bytes) = (path.display(), account.bytes);
+    // Standard input ends then, wherever it is.
+    let is_cut = matches!(account.ending, Ending::CutOff | Ending::CutPacked);
+    if stop.is_set() && (is_cut || matches!(account.ending, Ending::Whole)) {
+        return Ok(());
+    }
+    let name = path.display();
+    if let Some(said) = ending::said(&name.to_string(), &account)? {
+        output::say(&format!("neph {command}: {said}"));
+    }
     match account.ending {
-        // Standard input ends then, wherever it is.
-        Ending::Whole | Ending::CutOff if stop.is_set() => Ok(()),
-        Ending::Whole if bytes == 0 => Err(Failure::usage(format!(
-            "{name} is empty; give a capture as tcpdump -w writes it"
-        ))),
         Ending::Whole if account.packets == 0 => Err(Failure::usage(format!(
             "{name} holds no packet; capture while the traffic passes"
         ))),
@@ -57,30 +59,6 @@ pub(crate) fn packets(
              128 bytes of each (tcpdump -s 128)",
             counted(account.packets, "packet")
         ))),
-        Ending::Whole | Ending::Stopped => Ok(()),
-        Ending::CutOff => {
-            output::say(&format!(
-                "neph {command}: {name} is cut off at byte {bytes}; what stands before was read"
-            ));
-            Ok(())
-        }
-        Ending::CutPacked => {
-            output::say(&format!(
-                "neph {command}: {name} is packed and cut off; the {bytes} bytes that could be unpacked were \
-                 read"
-            ));
-            Ok(())
-        }
-        Ending::Broken(error) => {
-            let remedy = if account.packets == 0 {
-                "give pcap or pcapng, as tcpdump -w writes them".to_owned()
-            } else {
-                format!("what stands before can be used alone: head -c {bytes}")
-            };
-            Err(Failure::usage(format!(
-                "{name} is no capture that neph reads from byte {bytes} on: {error}; {remedy}"
-            )))
-        }
-        Ending::Failed(error) => Err(Failure::refused(format!("read {name}: {error}"))),
+        _ => Ok(()),
     }
 }

@@ -59,6 +59,11 @@ impl Times {
         }
     }
 
+    /// Whether both passed at the same time, for a while.
+    pub(crate) const fn overlaps(self, other: Self) -> bool {
+        self.first < other.last && other.first < self.last
+    }
+
     /// How far they go back at once, where that is more than disorder.
     pub(crate) fn jump(self) -> Option<Span> {
         Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
@@ -86,17 +91,11 @@ pub(super) struct Summary {
     without_spin: u64,
     /// Answers stamped before what they answer.
     pub(super) backwards: u64,
-    /// Round trips of no time.
-    of_no_time: u64,
+    /// Answers with the stamp of what they answer.
+    pub(super) of_no_time: u64,
 }
 
 impl Summary {
-    /// A round trip, by whatever method.
-    #[inline]
-    pub(super) fn trip(&mut self, trip: Span) {
-        self.of_no_time += u64::from(trip == Span::ZERO);
-    }
-
     pub(super) fn add(&mut self, flow: &Flow) {
         self.flows += 1;
         for side in [Side::Client, Side::Server] {
@@ -157,49 +156,60 @@ impl Summary {
                 "Request to first data of the answer, path and program: {told}."
             )?;
         }
-        if self.unmeasured > 0 {
-            writeln!(
-                out,
-                "Of {} the path to the server could not be measured: every answer came with data, or late, or not at all.",
-                counted(self.unmeasured, "flow")
-            )?;
-        }
-        if self.without_spin > 0 {
-            let without = counted(self.without_spin, "connection");
-            writeln!(
-                out,
-                "{without} of QUIC had no spin bit that turns with the round trip."
-            )?;
-        }
-        self.write_odd_times(out)?;
-        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
-        if crowded_out > 0 {
-            let crowded_out = counted(crowded_out, "flow");
-            writeln!(
-                out,
-                "{crowded_out} ended for others, since there were too many at a time; --flows allows more."
-            )?;
-        }
-        left_out(seen, files, out)
-    }
-
-    /// What the stamps of a capture make of round trips that are short.
-    fn write_odd_times(&self, out: &mut impl Write) -> io::Result<()> {
-        if self.backwards > 0 {
-            writeln!(
-                out,
-                "{} stamped before what they answer, since the clock was set back or packets stand out of order: without a round trip.",
-                counted(self.backwards, "answer")
-            )?;
-        }
-        if self.of_no_time > 0 {
-            writeln!(
-                out,
-                "{} of 0 ns: shorter than the capture's stamps tell.",
-                counted(self.of_no_time, "round trip")
-            )?;
+        left_out(seen, files, out)?;
+        for (count, noun, told) in self.oddities(seen, files) {
+            if count > 0 {
+                writeln!(out, "{} {told}.", counted(count, noun))?;
+            }
         }
         Ok(())
+    }
+
+    /// What of flows, answers and packets is not as one expects: how many of what, and what of them.
+    fn oddities(
+        &self,
+        seen: &Conversations,
+        files: &[File],
+    ) -> [(u64, &'static str, &'static str); 7] {
+        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
+        let dropped = files.iter().filter_map(|file| file.account.dropped);
+        [
+            (
+                self.unmeasured,
+                "flow",
+                "without a path to the server that could be measured: every answer came with data, or late, or not at all",
+            ),
+            (
+                self.without_spin,
+                "connection",
+                "of QUIC without a spin bit that turns with the round trip",
+            ),
+            (
+                self.backwards,
+                "answer",
+                "stamped before what they answer, since the clock was set back or packets stand out of order: without a round trip",
+            ),
+            (
+                self.of_no_time,
+                "round trip",
+                "of 0 ns: shorter than the capture's stamps tell",
+            ),
+            (
+                crowded_out,
+                "flow",
+                "ended for others, since there were too many at a time; --flows allows more",
+            ),
+            (
+                seen.counts().copies,
+                "packet",
+                "that had passed another interface just before, and do not count again",
+            ),
+            (
+                dropped.sum(),
+                "packet",
+                "lost by the capturing program: what they answered has no round trip",
+            ),
+        ]
     }
 
     /// The same for programs.
@@ -215,7 +225,7 @@ impl Summary {
             "exchanges_ended_for_others": seen.exchanges.crowded_out(),
             "exchange_packets": self.exchanged,
             "quic_without_spin": self.without_spin,
-            "packets_seen_twice": seen.copies,
+            "packets_seen_twice": seen.counts().copies,
             "answers_stamped_before": self.backwards,
             "round_trips_of_no_time": self.of_no_time,
             "flows_without_server_path": self.unmeasured,
@@ -237,7 +247,7 @@ impl Summary {
     }
 }
 
-/// What of the captures is in no flow, and what is not in the captures.
+/// What of the captures is in no flow.
 fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::Result<()> {
     let others = seen.table.others();
     let told: Vec<String> = [
@@ -258,21 +268,6 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
     if !told.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
     }
-    if seen.copies > 0 {
-        let copies = counted(seen.copies, "packet");
-        writeln!(
-            out,
-            "{copies} had passed another interface just before, and count once."
-        )?;
-    }
-    let dropped: u64 = files.iter().filter_map(|file| file.account.dropped).sum();
-    if dropped > 0 {
-        let dropped = counted(dropped, "packet");
-        writeln!(
-            out,
-            "The capturing program lost {dropped}: what they answered has no round trip."
-        )?;
-    }
     Ok(())
 }
 
@@ -280,7 +275,7 @@ fn file(file: &File) -> Value {
     let ending = match &file.account.ending {
         Ending::Whole => "whole",
         Ending::CutOff | Ending::CutPacked => "cut off",
-        Ending::Broken(_) => "broken",
+        Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
         Ending::Failed(_) => "failed",
         Ending::Stopped => "stopped",
     };

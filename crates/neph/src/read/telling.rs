@@ -149,13 +149,12 @@ impl Told for Telling {
     }
 
     fn answered(&mut self, _: &Between, _: Half, trip: Span) {
-        self.summary.trip(trip);
+        self.summary.of_no_time += u64::from(trip == Span::ZERO);
     }
 }
 
 impl Listener for Telling {
     fn sample(&mut self, of: &Name, sample: &Sample) {
-        self.summary.trip(sample.round_trip);
         if self.shown.samples {
             self.line(&json::sample(of, sample));
         }
@@ -169,6 +168,10 @@ impl Listener for Telling {
 
     fn backwards(&mut self) {
         self.summary.backwards += 1;
+    }
+
+    fn of_no_time(&mut self) {
+        self.summary.of_no_time += 1;
     }
 
     fn ended(&mut self, flow: &Flow) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use neph_model::{ByteSize, Span};
 use neph_sys::bpf::MOST_KEPT;
 use neph_sys::clock::{self, RawNanos};
-use neph_sys::links::Links;
+use neph_sys::links::{Change, Links};
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ring::{FilterStep, Packet, RingError, hardware};
 use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
@@ -26,7 +26,7 @@ const LIKE_ETHERNET: [u16; 2] = [1, 772];
 const BARE_IP: [u16; 6] = [65534, 519, 768, 769, 776, 778];
 
 /// All interfaces, as tcpdump has it.
-const ANY: &str = "any";
+pub(super) const ANY: &str = "any";
 /// Ethertypes of IPv4 and IPv6.
 const IP: [u16; 2] = [0x0800, 0x86dd];
 
@@ -54,8 +54,6 @@ pub(crate) struct Listening<'a> {
 pub(crate) struct Seen {
     /// Packets that were looked at.
     pub(crate) packets: u64,
-    /// Their bytes on the wire, link header included.
-    pub(crate) bytes: u64,
     /// Packets of those that are not IP.
     pub(crate) not_ip: u64,
     /// Packets that were lost because the ring was full.
@@ -81,8 +79,10 @@ pub(crate) struct Ears {
     seen: Seen,
     /// Packets that are enough.
     most: u64,
-    /// Of all interfaces, which are up; none of one that was named: its ring tells.
+    /// Which interfaces are up; none where the kernel does not tell.
     links: Option<Links>,
+    /// The number of the one interface, where that is up.
+    number: Option<u32>,
     /// Packets that passed the filter, those lost included, and how many of them were come upon.
     passed: u64,
     met: u64,
@@ -114,6 +114,10 @@ impl Ears {
             })?;
             (Heads::Alike(link), start)
         };
+        let links = Links::listen().ok();
+        let number = links
+            .as_ref()
+            .and_then(|links| links.number_of_up(interface));
         let kept = listening.kept;
         let program = listening.choice.wanted().program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
@@ -127,9 +131,8 @@ impl Ears {
             kept,
             seen: Seen::default(),
             most: listening.most,
-            links: matches!(heads, Heads::Any)
-                .then(Links::listen)
-                .and_then(Result::ok),
+            links,
+            number,
             passed: 0,
             met: 0,
             came_later: false,
@@ -174,7 +177,7 @@ impl Ears {
         self.source.gauge()
     }
 
-    /// Waits for packets, at most so long.
+    /// Waits for packets, at most so long; that the interface goes down ends it.
     pub(crate) fn wait(&self, most: Duration) -> Result<(), Failure> {
         self.source.wait(most)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
@@ -184,9 +187,33 @@ impl Ears {
         })
     }
 
-    /// Of all interfaces, those that went down or away since the last question.
-    pub(super) fn fallen(&mut self) -> Vec<String> {
-        self.links.as_mut().map_or_else(Vec::new, Links::fallen)
+    /// Waits for packets, at most so long; an interface that is down may come up again.
+    pub(super) fn outwait(&self, most: Duration) -> Result<(), Failure> {
+        let known = self.links.as_ref().zip(self.number);
+        let Some((links, number)) = known else {
+            return self.wait(most);
+        };
+        let fault = self.source.wait(most)?;
+        let is_away = fault.is_some_and(|fault| fault.kind() != ErrorKind::NetworkDown);
+        if links.has(number) && !is_away {
+            return Ok(());
+        }
+        let interface = &self.interface;
+        Err(Failure::refused(format!(
+            "{interface} went away; watch it again when it is there"
+        )))
+    }
+
+    /// What became of those that are listened to since the last question.
+    pub(super) fn changes(&mut self) -> Vec<Change> {
+        let mut changes = self.links.as_mut().map_or_else(Vec::new, Links::changes);
+        if !self.is_any() {
+            changes.retain(|change| {
+                let (Change::Fallen(name) | Change::Risen(name)) = change;
+                *name == self.interface
+            });
+        }
+        changes
     }
 
     /// Takes what has arrived by now: the last of it waits in a block that is not full, until the
@@ -238,7 +265,6 @@ impl Ears {
             }
             let length = packet.wire_length();
             seen.packets += 1;
-            seen.bytes += u64::from(length);
             let dissected = heads
                 .link(packet)
                 .and_then(|link| dissect(link, packet.bytes(), length));

@@ -4,6 +4,7 @@
 use neph_capture::Limits;
 use neph_model::Wall;
 use neph_sys::clock;
+use neph_sys::links::Change;
 use neph_sys::ring::Packet;
 use neph_wire::dissect::Dissected;
 
@@ -70,14 +71,14 @@ impl Intake {
         }
     }
 
-    /// An interface of those that are watched went down or away.
-    pub(super) fn fallen(&mut self, interface: &str) {
-        self.watching.fallen(interface);
+    /// Something became of an interface that is watched.
+    pub(super) fn changed(&mut self, change: &Change) {
+        self.watching.changed(change);
     }
 
     /// Answers Prometheus, if it asks.
     pub(super) fn answer(&mut self, seen: Seen) {
-        self.watching.answer(&self.conversations.table, seen);
+        self.watching.answer(&self.conversations, seen);
     }
 
     /// Whether nobody takes the output any more.

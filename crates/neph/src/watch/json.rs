@@ -3,6 +3,7 @@
 
 use neph_capture::{Counted, Flow, Half, Pair, Question, Recent, Side};
 use neph_model::Wall;
+use neph_sys::links::Change;
 use serde_json::{Map, Value, json};
 
 use super::watching::{Lately, Stretch};
@@ -41,10 +42,14 @@ pub(super) fn exchange(stretch: Stretch, pair: &Pair, recent: &Counted) -> Value
     object
 }
 
-/// One of all interfaces went down or away.
-pub(super) fn fallen(at: Wall, interface: &str) -> Value {
+/// Something became of an interface that is watched.
+pub(super) fn changed(at: Wall, change: &Change) -> Value {
+    let (kind, interface) = match change {
+        Change::Fallen(name) => ("interface_down", name),
+        Change::Risen(name) => ("interface_up", name),
+    };
     json!({
-        "kind": "interface_down",
+        "kind": kind,
         "at_unix_ns": at.unix_nanos(),
         "interface": interface,
     })
@@ -64,7 +69,8 @@ pub(super) fn period(lately: &Lately) -> Value {
         "until_unix_ns": lately.stretch.until.unix_nanos(),
         "listened_by": lately.way.name(),
         "packets": seen.packets,
-        "bytes": seen.bytes,
+        "packets_seen_twice": lately.counts.copies,
+        "bytes": lately.counts.bytes,
         "packets_lost": seen.lost,
         "times_ring_full": seen.frozen,
         "packets_not_ip": seen.not_ip,

@@ -64,6 +64,8 @@ pub(super) struct Metrics {
 pub(super) struct Totals {
     pub(super) seen: Seen,
     pub(super) others: Others,
+    /// Of IP, of each packet once.
+    pub(super) bytes: u64,
     pub(super) flows: usize,
 }
 
@@ -181,6 +183,7 @@ impl Totals {
         let Self {
             seen,
             others,
+            bytes,
             flows,
         } = self;
         for (name, kind, what, value) in [
@@ -193,8 +196,8 @@ impl Totals {
             (
                 "bytes_total",
                 "counter",
-                "Their bytes on the wire.",
-                seen.bytes,
+                "Bytes of IP, of each packet once.",
+                *bytes,
             ),
             (
                 "packets_lost_total",
@@ -260,6 +263,7 @@ mod tests {
         let totals = Totals {
             seen: Seen::default(),
             others: Others::default(),
+            bytes: 0,
             flows: 3,
         };
         metrics.page(&totals, &[("path > \"2ms\"", true)])

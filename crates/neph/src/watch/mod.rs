@@ -254,18 +254,18 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
             due = due.max(now).saturating_add(args.every.nanos());
         }
         intake.answer(ears.seen());
-        for interface in ears.fallen() {
-            intake.fallen(&interface);
-        }
+        ears.changes().iter().for_each(|one| intake.changed(one));
         if ears.has_all() {
             courtesy.caught_up();
         }
         let next = u64::try_from(due.min(end) - now).unwrap_or(0);
-        fault = ears.wait(Duration::from_nanos(next).min(PATIENCE));
+        fault = ears.outwait(Duration::from_nanos(next).min(PATIENCE));
         // Some at a time, so that a flood does not keep from telling of it.
         ears.take_some(|packet, dissected| intake.packet(packet, dissected));
     }
     drop(courtesy);
+    // That the interface is away is known before it is heard that it went down.
+    ears.changes().iter().for_each(|one| intake.changed(one));
     ears.take_rest(|packet, dissected| intake.packet(packet, dissected));
     fault
 }

@@ -207,6 +207,10 @@ fn sentence(lately: &Lately) -> String {
     } else {
         format!(" (of no flow here: {})", left_out.join(", "))
     };
+    let copies = match lately.counts.copies {
+        0 => String::new(),
+        copies => format!(", {} of them once more", rate(copies)),
+    };
     let lost = if seen.lost == 0 {
         "none lost".to_owned()
     } else {
@@ -215,10 +219,10 @@ fn sentence(lately: &Lately) -> String {
         format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
     };
     format!(
-        "{}  a second: {} packets{left_out}, {} bytes; {lost}",
+        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP; {lost}",
         when::utc(lately.stretch.until),
         rate(seen.packets),
-        rate(seen.bytes),
+        rate(lately.counts.bytes),
     )
 }
 

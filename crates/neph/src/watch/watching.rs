@@ -5,15 +5,16 @@ use std::net::SocketAddr;
 
 use neph_capture::{
     Account, Between, Counted, Ending, Event, Flow, Half, Listener, Name, Others, Pair as Asking,
-    Question, Recent, Sample, Side, Table, Trips,
+    Question, Recent, Sample, Side, Trips,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
+use neph_sys::links::Change;
 use serde_json::Value;
 
 use super::alarm::Alarm;
 use super::door::Door;
-use super::ears::Seen;
+use super::ears::{ANY, Seen};
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
 use super::source::Way;
@@ -21,10 +22,10 @@ use super::{Args, Format, json};
 use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
-use crate::output;
-use crate::read::conversations::{Conversations, Told};
+use crate::read::conversations::{Conversations, Counts, Told};
 use crate::read::summary::File;
 use crate::read::telling::Telling;
+use crate::{output, when};
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,7 @@ pub(super) struct Lately {
     /// Counted within it.
     pub(super) seen: Seen,
     pub(super) others: Others,
+    pub(super) counts: Counts,
     /// Round trips of all flows together.
     pub(super) trips: [Trips; 2],
     /// Of all pairs together, by question.
@@ -62,6 +64,7 @@ pub(super) struct Watching {
     began: Pair,
     seen: Seen,
     others: Others,
+    counts: Counts,
 }
 
 impl Watching {
@@ -85,6 +88,7 @@ impl Watching {
             began,
             seen: Seen::default(),
             others: Others::default(),
+            counts: Counts::default(),
         })
     }
 
@@ -112,12 +116,13 @@ impl Watching {
             None => telling.line(&json::exchange(stretch, pair, recent)),
         };
         let exchanges = all.exchanges.look(each);
-        let others = all.table.others();
+        let (others, counts) = (all.table.others(), all.counts());
         let lately = Lately {
             stretch,
             way,
             seen: seen.since(&self.seen),
             others: since(others, self.others),
+            counts: counts.since(self.counts),
             trips,
             exchanges,
         };
@@ -131,32 +136,40 @@ impl Watching {
         self.alarms(now);
         let flushed = io::Write::flush(self.telling.out());
         self.telling.written(flushed);
-        (self.began, self.seen, self.others) = (now, seen, others);
+        (self.began, self.seen) = (now, seen);
+        (self.others, self.counts) = (others, counts);
     }
 
     /// Answers Prometheus, if it asks.
-    pub(super) fn answer(&mut self, table: &Table, seen: Seen) {
+    pub(super) fn answer(&mut self, all: &Conversations, seen: Seen) {
         let Some((metrics, door)) = &mut self.metrics else {
             return;
         };
         door.answer(|| {
             let totals = Totals {
                 seen,
-                others: table.others(),
-                flows: table.len(),
+                others: all.table.others(),
+                bytes: all.counts().bytes,
+                flows: all.table.len(),
             };
             let alarms: Vec<_> = self.alarms.iter().map(Alarm::standing).collect();
             metrics.page(&totals, &alarms)
         });
     }
 
-    /// Says that one of all interfaces went down or away.
-    pub(super) fn fallen(&mut self, interface: &str) {
+    /// Says what became of an interface: the one that is watched, or one of all.
+    pub(super) fn changed(&mut self, change: &Change) {
         let at = Wall::from_unix_nanos(clock::wall().0);
-        self.aside(&json::fallen(at, interface));
-        output::say(&format!(
-            "neph watch: {interface} went down or away; the others are watched on"
-        ));
+        self.aside(&json::changed(at, change));
+        let is_any = self.interface == ANY;
+        let told = match change {
+            Change::Fallen(name) if is_any => {
+                format!("{name} went down or away; the others are watched on")
+            }
+            Change::Fallen(name) => format!("{name} went down or away"),
+            Change::Risen(name) => format!("{name} is up; it is watched"),
+        };
+        output::say(&format!("{}  {told}", when::utc(at)));
     }
 
     /// What is told between periods: a line for programs; people read it on standard error.
@@ -197,7 +210,7 @@ impl Watching {
             name: self.interface,
             account: Account {
                 packets: seen.packets,
-                bytes: seen.bytes,
+                bytes: all.counts().bytes,
                 dropped: Some(seen.lost),
                 ending: Ending::Whole,
             },
@@ -247,6 +260,10 @@ impl Listener for Watching {
         self.telling.backwards();
     }
 
+    fn of_no_time(&mut self) {
+        self.telling.of_no_time();
+    }
+
     fn ended(&mut self, flow: &Flow) {
         self.telling.ended(flow);
     }
@@ -263,10 +280,18 @@ impl Seen {
     fn since(&self, before: &Self) -> Self {
         Self {
             packets: self.packets - before.packets,
-            bytes: self.bytes - before.bytes,
             not_ip: self.not_ip - before.not_ip,
             lost: self.lost - before.lost,
             frozen: self.frozen - before.frozen,
+        }
+    }
+}
+
+impl Counts {
+    const fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            copies: self.copies - before.copies,
         }
     }
 }

@@ -45,6 +45,64 @@ fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
     assert_eq!(ran.status, 1, "{}", ran.err);
 }
 
+/// These bytes in a member of gzip, in blocks that lie as they are; the next block has no known kind.
+fn broken_gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    for block in bytes.chunks(60_000) {
+        let length = u16::try_from(block.len()).expect("short");
+        member.push(0);
+        member.extend(length.to_le_bytes());
+        member.extend((!length).to_le_bytes());
+        member.extend(block);
+    }
+    member.extend([6; 9]);
+    member
+}
+
+#[test]
+fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_of_it() {
+    let place = Place::empty();
+    let mut capture = Capture::thinking();
+    for segment in 0..200 {
+        capture.segment((100, true), ACK, (110 + 1_000 * segment, 510), 1_000);
+    }
+    let mut zstd = unfinished_zstd(&capture.0);
+    zstd.extend([6; 9]);
+    for (name, program, packed) in [
+        ("a.pcap.zst", "zstd", zstd),
+        ("a.pcap.gz", "gzip", broken_gzip(&capture.0)),
+    ] {
+        fs::write(place.path(name), packed).expect("a file");
+        let ran = place.neph(["read", name, "--format", "json"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        for told in [
+            format!("{name} can be unpacked up to byte "),
+            format!("what {program} packed is broken there or before; copy it anew"),
+        ] {
+            assert!(ran.err.contains(&told), "{}", ran.err);
+        }
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        let summary = summary(&ran.out);
+        assert_eq!(summary["files"][0]["ending"], "broken");
+        // But for what gzip had begun to unpack.
+        let packets = summary["packets"].as_u64().expect("a count");
+        assert!(
+            packets == 205 || program == "gzip" && packets > 170,
+            "{packets}"
+        );
+        assert!(
+            ran.err
+                .contains(&format!("({packets} packets there were read)")),
+            "{}",
+            ran.err
+        );
+    }
+    // Of nothing that could be unpacked nothing is told.
+    fs::write(place.path("a.pcap.gz"), broken_gzip(&[])).expect("a file");
+    let ran = place.neph(["read", "a.pcap.gz"]);
+    assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+}
+
 #[test]
 fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors_is_not() {
     let place = Place::empty();

@@ -323,21 +323,6 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
 }
 
 #[test]
-fn captures_that_overlap_are_told_to_be_those_of_several_points() {
-    let place = Place::empty();
-    let mut later = Capture::new();
-    later.segment((9_000, true), SYN, (1, 0), 0);
-    fs::write(place.path("a.pcap"), &Capture::thinking().0).expect("a file");
-    fs::write(place.path("b.pcap"), &later.0).expect("a file");
-    assert_eq!(place.neph(["read", "a.pcap", "b.pcap"]).err, "");
-    for files in [["b.pcap", "a.pcap"], ["a.pcap", "a.pcap"]] {
-        let ran = place.neph(["read", files[0], files[1]]);
-        let is_told = ran.err.contains("begins before") && ran.err.contains("neph hops");
-        assert!(ran.status == 0 && is_told, "{}", ran.err);
-    }
-}
-
-#[test]
 fn what_cannot_be_read_is_told_before_anything_is_read() {
     let place = Place::empty();
     let capture = Capture::thinking().0;

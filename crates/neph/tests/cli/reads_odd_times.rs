@@ -41,6 +41,22 @@ fn no_round_trip_is_below_zero_and_those_that_would_be_are_counted() {
 }
 
 #[test]
+fn an_answer_within_a_stamp_counts_once_however_many_round_trips_tell_it() {
+    let place = Place::empty();
+    let mut capture = Capture::new();
+    // Acknowledged and answered with data: a round trip of each.
+    capture.segment((10, true), ACK, (100, 500), 10);
+    capture.segment((10, false), ACK, (500, 110), 10);
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+    let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let trips = &document["summary"]["round_trips"]["server"];
+    assert_eq!(trips["acknowledgement"]["with_data"]["max_ns"], 0);
+    assert_eq!(trips["response"]["max_ns"], 0);
+    assert_eq!(document["summary"]["round_trips_of_no_time"], 1);
+}
+
+#[test]
 fn who_is_pinged_has_no_port() {
     let place = Place::empty();
     let mut capture = Capture::new();

@@ -1,0 +1,141 @@
+use super::*;
+
+fn link_of(name: &str, is_up: bool) -> Link {
+    let name = name.to_owned();
+    Link { name, is_up }
+}
+
+/// A message about interface 7: its address first, then its name.
+fn message(kind: u16, flags: u32) -> Vec<u8> {
+    let mut about = vec![0, 0, 1, 0];
+    about.extend(7_u32.to_ne_bytes());
+    about.extend(flags.to_ne_bytes());
+    about.extend([0; 4]);
+    about.extend([10_u16, 1].map(u16::to_ne_bytes).as_flattened());
+    about.extend([2; 6]);
+    about.extend([0; 2]);
+    about.extend([9_u16, NAME].map(u16::to_ne_bytes).as_flattened());
+    about.extend(b"eth1\0\0\0\0");
+    let length = u32::try_from(HEADER + about.len()).expect("short");
+    let mut message = length.to_ne_bytes().to_vec();
+    message.extend([kind, 0].map(u16::to_ne_bytes).as_flattened());
+    message.extend([0; 8]);
+    message.extend(about);
+    message
+}
+
+#[test]
+fn an_interface_is_up_or_down_or_gone() {
+    let datagram = [
+        message(NEW, UP | 0x40),
+        message(NEW, 0x40),
+        message(GONE, UP),
+    ]
+    .concat();
+    let there = |is_up| Told::There(7, link_of("eth1", is_up));
+    assert_eq!(links(&datagram), [there(true), there(false), Told::Gone(7)]);
+}
+
+#[test]
+fn what_a_bridge_says_of_a_port_that_leaves_it_is_not_said_of_the_interface() {
+    const AF_BRIDGE: u8 = 7;
+    let mut left = message(GONE, UP | 0x40);
+    assert_eq!(links(&left), [Told::Gone(7)], "by itself");
+    left[HEADER] = AF_BRIDGE;
+    assert_eq!(links(&left), []);
+}
+
+#[test]
+fn an_interface_that_has_no_name_is_passed_over() {
+    let mut nameless = message(NEW, UP);
+    let at = nameless.len() - 10;
+    nameless[at..at + 2].copy_from_slice(&(NAME + 1).to_ne_bytes());
+    assert_eq!(links(&nameless), []);
+}
+
+#[test]
+fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
+    let datagram = [message(NEW, UP), message(GONE, 0)].concat();
+    for end in 0..datagram.len() {
+        assert!(links(&datagram[..end]).len() <= 1, "{end}");
+    }
+    // Lengths that lie.
+    for length in [0_u32, 3, 17, u32::MAX] {
+        let mut lying = datagram.clone();
+        lying[..4].copy_from_slice(&length.to_ne_bytes());
+        assert!(links(&lying).len() <= 1, "{length}");
+    }
+}
+
+#[test]
+fn what_was_up_and_is_not_there_when_all_are_told_anew_has_fallen() {
+    let mut links = Links::listen().expect("netlink");
+    links.there.insert(u32::MAX, link_of("away0", true));
+    let away = Change::Fallen("away0".to_owned());
+    assert!(!links.changes().contains(&away), "nothing says so");
+    links.has_missed = true;
+    // Others may change their interfaces just then, and all are asked for again.
+    let told = (0..1000).filter(|_| links.changes().contains(&away));
+    assert_eq!(told.count(), 1);
+    assert!(!links.has(u32::MAX));
+}
+
+#[test]
+fn an_answer_that_may_lack_some_makes_none_fall() {
+    let mut links = Links::listen().expect("netlink");
+    links.there.insert(u32::MAX, link_of("there0", true));
+    for told in [Told::Torn, Told::All] {
+        links.heard.get_or_insert_default();
+        assert_eq!(links.see(told), []);
+    }
+    assert!(links.has_missed, "asked again");
+}
+
+/// The names of those that are up, as the kernel's files have them.
+fn up() -> BTreeSet<String> {
+    let all = std::fs::read_dir("/sys/class/net").expect("a list");
+    let all = all.filter_map(|one| one.ok()?.file_name().into_string().ok());
+    let is_up = |name: &String| {
+        let flags = std::fs::read_to_string(format!("/sys/class/net/{name}/flags"));
+        flags.is_ok_and(|flags| {
+            let digits = flags.trim().trim_start_matches("0x");
+            u32::from_str_radix(digits, 16).expect("flags") & UP != 0
+        })
+    };
+    all.filter(is_up).collect()
+}
+
+#[test]
+fn who_listens_knows_the_interfaces_that_are_up_and_no_others() {
+    let look = || {
+        let links = Links::listen().expect("netlink");
+        let there = links.there.into_values();
+        let heard = there.filter(|link| link.is_up).map(|link| link.name);
+        (heard.collect::<BTreeSet<_>>(), up())
+    };
+    // Others may change theirs between the two.
+    let is_equal = (0..100).any(|_| {
+        let (heard, there) = look();
+        heard == there
+    });
+    assert!(is_equal, "{:?}", look());
+}
+
+#[test]
+fn each_turn_is_told_once_and_who_goes_away_while_it_is_down_is_not_told_again() {
+    let mut links = Links::listen().expect("netlink");
+    links.there.insert(1 << 30, link_of("down0", false));
+    assert_eq!(links.number_of_up("down0"), None);
+    let mut told = |told| links.see(told);
+    let there = |is_up| Told::There(u32::MAX, link_of("turn0", is_up));
+    let fallen = || vec![Change::Fallen("turn0".to_owned())];
+    let risen = || vec![Change::Risen("turn0".to_owned())];
+    assert_eq!(told(there(false)), []);
+    assert_eq!(told(there(true)), risen());
+    assert_eq!(told(there(true)), []);
+    assert_eq!(told(there(false)), fallen());
+    assert_eq!(told(Told::Gone(u32::MAX)), []);
+    assert_eq!(told(there(true)), risen());
+    assert_eq!(told(Told::Gone(u32::MAX)), fallen());
+    assert!(!links.has(u32::MAX));
+}

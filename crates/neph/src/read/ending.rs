@@ -1,0 +1,45 @@
+//! What is said of how a capture ended: cut off, broken, empty, or unreadable.
+//!
+//! Owns the sentences, for all commands that read captures. Does not own what is said of the packets in
+//! it.
+
+use neph_capture::{Account, Ending};
+
+use crate::counted::counted;
+use crate::exit::Failure;
+
+/// What people should know of the ending; one that was cut off is used up to there and is not wrong.
+///
+/// # Errors
+/// What is wrong: the capture is empty, none, broken, or could not be read further.
+pub(crate) fn said(name: &str, account: &Account) -> Result<Option<String>, Failure> {
+    let bytes = account.bytes;
+    let packets = counted(account.packets, "packet");
+    let kept = format!("the {packets} before it were read");
+    match &account.ending {
+        Ending::Whole if bytes == 0 => Err(Failure::usage(format!(
+            "{name} is empty; give a capture as tcpdump -w writes it"
+        ))),
+        Ending::Whole | Ending::Stopped => Ok(None),
+        Ending::CutOff => Ok(Some(format!(
+            "{name} is cut off within the record at byte {bytes}; {kept}"
+        ))),
+        Ending::CutPacked => Ok(Some(format!(
+            "{name} is packed and cut off: of what it holds {bytes} bytes could be unpacked; {kept}"
+        ))),
+        Ending::Broken(error) if account.packets == 0 => Err(Failure::usage(format!(
+            "{name} is no capture that neph reads from byte {bytes} on: {error}; give pcap or pcapng, as \
+             tcpdump -w writes them"
+        ))),
+        Ending::Broken(error) => Err(Failure::usage(format!(
+            "{name} is broken at byte {bytes}: {error}; {kept}, and can be used alone: head -c {bytes} of \
+             it, unpacked"
+        ))),
+        Ending::BrokenPacked(error) => Err(Failure::usage(format!(
+            "{name} can be unpacked up to byte {bytes} of what it holds ({packets} there were read): {error}"
+        ))),
+        Ending::Failed(error) => Err(Failure::refused(format!(
+            "read {name} behind byte {bytes}: {error}; {kept}; see that its disk is well"
+        ))),
+    }
+}

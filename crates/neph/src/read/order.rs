@@ -1,0 +1,98 @@
+//! In which order captures are read, and what is said where their times do not follow each other.
+//!
+//! Flows that span several captures are told right where these come in the order of time.
+
+use std::cmp::Ordering;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use neph_capture::read_capture;
+use neph_probe::Stop;
+
+use super::source;
+use super::summary::{File, Times};
+use crate::output;
+
+/// The captures in the order of their first packets. What has none, or none with a time, keeps its
+/// place; all do where one is a pipe, which can be read once only.
+pub(super) fn by_time(files: &[PathBuf], stop: &Stop) -> Vec<PathBuf> {
+    let mut ordered = files.to_vec();
+    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
+    if files.len() < 2 || !files.iter().all(is_file) {
+        return ordered;
+    }
+    let firsts = files.iter().map(|path| first(path, stop)).enumerate();
+    let timed: Vec<(usize, i64)> = firsts
+        .filter_map(|(place, at)| Some((place, at?)))
+        .collect();
+    let mut by_time = timed.clone();
+    by_time.sort_by_key(|(_, at)| *at);
+    for ((place, _), (from, _)) in timed.iter().zip(&by_time) {
+        ordered[*place].clone_from(&files[*from]);
+    }
+    if let Some(((_, _), (from, _))) = timed.iter().zip(&by_time).find(|(a, b)| a != b) {
+        output::say(&format!(
+            "neph read: captures are read in the order of their first packets, {} sooner than it was given",
+            files[*from].display()
+        ));
+    }
+    ordered
+}
+
+/// When the first packet passed, as far as the file says.
+fn first(path: &Path, stop: &Stop) -> Option<i64> {
+    let mut source = source::open(path, stop).ok()?;
+    let mut first = None;
+    read_capture(&mut source, |record| {
+        first = record.at;
+        ControlFlow::Break(())
+    });
+    first
+}
+
+/// What several captures that were joined as they came hold twice, nobody else would tell.
+pub(super) fn say_backwards(file: &File) {
+    let Some(back) = file.times.and_then(Times::jump) else {
+        return;
+    };
+    let name = &file.name;
+    output::say(&format!(
+        "neph read: the times of {name} jump back by {back}: it was joined of several captures, and what is in \
+         two of them counts twice, or its clock was set; give captures one by one"
+    ));
+}
+
+/// Says that a capture overlaps one that was read before it, or is older.
+pub(super) fn say_unordered(before: &[File], file: &File) {
+    let Some(times) = file.times else {
+        return;
+    };
+    let earlier = before
+        .iter()
+        .filter_map(|other| Some((other, other.times?)));
+    let Some((other, until)) = earlier
+        .filter(|(_, other)| times.first < other.last)
+        .max_by(|(_, a), (_, b)| nearer(times, *a, *b))
+    else {
+        return;
+    };
+    let (name, other) = (&file.name, &other.name);
+    output::say(&if times.overlaps(until) {
+        format!(
+            "neph read: {name} begins before {other} ends: what is in both counts twice; read captures of one \
+             time alone, and those of several points of a path with neph hops"
+        )
+    } else {
+        format!(
+            "neph read: {name} is older than {other}, which was read before it: what began in one and went on \
+             in the other is told wrongly; give {name} first"
+        )
+    });
+}
+
+/// What overlaps says more than what does not, of these the latest.
+fn nearer(times: Times, a: Times, b: Times) -> Ordering {
+    let key = |other: Times| (times.overlaps(other), other.last);
+    key(a).cmp(&key(b))
+}

@@ -1,0 +1,137 @@
+//! `neph watch`: interfaces that go down or away while they are watched, and come up again.
+
+use std::io::{BufRead, Read};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, begin, send};
+use crate::watches::{exchange, lines, of_kind, with_loopback};
+use crate::watches_any::ip;
+
+/// The next line that is said: its time as in `2026-11-23 16:58:54 UTC  `, and what follows.
+fn next(said: &mut impl BufRead) -> (String, String) {
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says so");
+    let (at, told) = line.split_once("  ").expect("a time first");
+    (at.to_owned(), told.trim_end().to_owned())
+}
+
+fn is_time(text: &str) -> bool {
+    text.len() == "2026-11-23 16:58:54 UTC".len() && text.ends_with(" UTC")
+}
+
+/// Kinds and names of lines about interfaces, in their order.
+fn turns(lines: &[Value]) -> Vec<(&str, &str)> {
+    let told = lines.iter().map(|line| {
+        let text = |key: &str| line[key].as_str().unwrap_or_default();
+        (text("kind"), text("interface"))
+    });
+    told.filter(|(kind, _)| kind.starts_with("interface_"))
+        .collect()
+}
+
+#[test]
+fn an_interface_that_goes_down_is_watched_on_when_it_is_up_again() {
+    with_loopback("down", || {
+        for way in [&["--listen", "ring"][..], &[]] {
+            let place = Place::empty();
+            let arguments = [&["watch", "lo", "--format", "ndjson"], way].concat();
+            let mut command = place.command(arguments);
+            let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
+            exchange("127.0.0.1", 5);
+            ip("link set lo down");
+            let (at, told) = next(&mut said);
+            assert!(is_time(&at), "{at}");
+            assert_eq!(told, "lo went down or away");
+            ip("link set lo up");
+            let (at, told) = next(&mut said);
+            assert!(is_time(&at), "{at}");
+            assert_eq!(told, "lo is up; it is watched");
+            exchange("127.0.0.1", 5);
+            send("INT", child.id());
+            let ran = Ran::from(child.wait_with_output().expect("it ends"));
+            assert_eq!(ran.status, 130);
+            let lines = lines(&ran.out);
+            let turns = turns(&lines);
+            assert_eq!(turns, [("interface_down", "lo"), ("interface_up", "lo")]);
+            assert_eq!(of_kind(&lines, "flow").len(), 2, "{}", ran.out);
+        }
+    });
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_it_with_what_was_measured_and_so_does_one_that_is_down() {
+    with_loopback("away", || {
+        ip("link add one type veth peer name one-peer");
+        let place = Place::empty();
+        let ran = place.neph(["watch", "one"]);
+        assert_eq!(ran.status, 1);
+        assert!(
+            ran.err.contains("watch it again when it is up"),
+            "{}",
+            ran.err
+        );
+        let ways = [&["--listen", "ring"][..], &[]];
+        for (is_up, way) in [true, false]
+            .into_iter()
+            .flat_map(|up| ways.map(|way| (up, way)))
+        {
+            ip("link set one up");
+            let arguments = [&["watch", "one", "--format", "ndjson"], way].concat();
+            let mut command = place.command(arguments);
+            let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
+            if !is_up {
+                ip("link set one down");
+                next(&mut said);
+            }
+            ip("link delete one");
+            let ran = Ran::from(child.wait_with_output().expect("it ends"));
+            assert_eq!(ran.status, 1);
+            let mut sentence = String::new();
+            said.read_to_string(&mut sentence).expect("text");
+            assert!(sentence.contains("one went away"), "{sentence}");
+            let lines = lines(&ran.out);
+            assert_eq!(turns(&lines), [("interface_down", "one")]);
+            assert_eq!(lines.last().expect("a summary")["kind"], "summary");
+            ip("link add one type veth peer name one-peer");
+        }
+    });
+}
+
+#[test]
+fn one_of_all_interfaces_that_goes_down_or_away_is_told_and_the_others_are_watched_on() {
+    with_loopback("anydown", || {
+        let place = Place::empty();
+        for name in ["one", "two"] {
+            ip(&format!("link add {name} type veth peer name {name}-peer"));
+            ip(&format!("link set {name} up"));
+        }
+        let mut command = place.command(["watch", "any", "--format", "ndjson"]);
+        let (child, mut said, _) = begin(command.stdout(Stdio::piped()));
+        let mut says = |expected: &str| {
+            let (at, told) = next(&mut said);
+            assert!(is_time(&at), "{at}");
+            assert_eq!(told, expected);
+        };
+        ip("link set one down");
+        says("one went down or away; the others are watched on");
+        ip("link set one up");
+        says("one is up; it is watched");
+        ip("link set one down");
+        says("one went down or away; the others are watched on");
+        // What was down already is not told again.
+        ip("link delete one");
+        ip("link delete two");
+        says("two went down or away; the others are watched on");
+        exchange("127.0.0.1", 5);
+        send("INT", child.id());
+        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        assert_eq!(ran.status, 130);
+        let lines = lines(&ran.out);
+        let (down, up) = ("interface_down", "interface_up");
+        let told = [(down, "one"), (up, "one"), (down, "one"), (down, "two")];
+        assert_eq!(turns(&lines), told);
+        assert_eq!(of_kind(&lines, "flow").len(), 1, "{}", ran.out);
+    });
+}
