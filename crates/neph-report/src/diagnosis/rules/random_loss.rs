@@ -49,7 +49,6 @@ const EMPTY: f64 = 0.1;
 const MOSTLY: f64 = 0.25;
 /// Replies that overtake others: from this share of the datagrams on.
 const REORDERED: f64 = 0.005;
-const SEGMENT: u64 = 1448;
 
 /// A place's losses.
 #[derive(Default)]
@@ -79,7 +78,7 @@ impl Losses {
         if run.networks().at(MOSTLY)? - path > queue {
             return None;
         }
-        let per_message = run.scenario.request_size.bytes().div_ceil(SEGMENT).max(1);
+        let per_message = run.scenario.request_size.segments();
         let mut hit = Vec::new();
         let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
         let mut counted: Option<(u32, u32)> = None;

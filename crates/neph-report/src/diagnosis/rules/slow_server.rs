@@ -25,9 +25,6 @@ const SHARE: f64 = 0.3;
 /// A program that answers at once takes tens of microseconds, a sleeping one on a busy machine
 /// some hundred; this is work or waiting.
 const LEAST_MS: f64 = 0.5;
-/// What a segment carries, in bytes: of more, the server's kernel gives out what came behind a lost
-/// segment only when that has come too.
-const SEGMENT: u64 = 1448;
 /// So many messages at least: fewer have no median.
 const MESSAGES: usize = 6;
 
@@ -79,10 +76,11 @@ impl Part {
     }
 }
 
-/// The replied messages; of several segments those of which none was sent again.
+/// The replied messages; of several segments those of which none was sent again: the server's kernel
+/// gives out what came behind a lost one only when that has come too.
 fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
     let is_whole =
-        run.scenario.request_size.bytes() <= SEGMENT || run.flow.flow.probe == ProbeKind::Udp;
+        run.scenario.request_size.is_one_segment() || run.flow.flow.probe == ProbeKind::Udp;
     let mut counted: Option<(u32, u32)> = None;
     let mut kept = Vec::new();
     for (one, times) in run.replies() {

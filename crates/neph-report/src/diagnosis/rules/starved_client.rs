@@ -35,9 +35,6 @@ const TAIL: f64 = 0.95;
 const NOTED: f64 = 0.01;
 /// A single message says nothing of a machine.
 const FEW: usize = 2;
-/// What a segment carries, in bytes: of more, the kernel gives out what came behind a lost segment
-/// only when that has come too.
-const SEGMENT: u64 = 1448;
 /// So many messages at least: fewer have no quantile.
 const MESSAGES: usize = 6;
 
@@ -60,8 +57,9 @@ impl<'r> Own<'r> {
         let of = |stage: Stage| -> Vec<f64> { told.iter().map(|(_, one)| one.at(stage)).collect() };
         let (late, unread) = (of(Stage::Lateness), of(Stage::OwnKernel));
         let is_late = at(&late, TAIL).is_some_and(|late| late >= LEAST_MS);
-        // A host that is slow to read is slow to send as well.
-        let is_one_segment = run.scenario.response_size.bytes() <= SEGMENT;
+        // Of a reply of more segments the kernel gives out what came behind a lost one only when that
+        // has come too. A host that is slow to read is slow to send as well.
+        let is_one_segment = run.scenario.response_size.is_one_segment();
         let reads_slowly = is_one_segment || is_flagged || is_late;
         let mut own: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
