@@ -94,7 +94,7 @@ fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places().into_iter();
+    let places = sight.places_at_rest().into_iter();
     places
         .filter_map(|(place, runs)| told(&sight.name(&place), &runs))
         .collect()

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ProbeKind, Scenario, Seq, Stage};
+use neph_model::{ProbeKind, Seq, Stage};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
 use crate::diagnosis::{
-    Agreement, Found, Need, Ordered, Place, Rule, Run, Sight, Times, is_by_load,
+    Agreement, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Times, measure_without,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -125,17 +125,6 @@ impl<'r> Taken<'r> {
     }
 }
 
-/// Whose doing it is that the server takes its time.
-#[derive(Clone, Copy)]
-enum Whose<'s> {
-    /// Its own: no load, or as slow without it.
-    Server,
-    /// The load's that the plan makes: without it the server takes so many milliseconds.
-    Load(&'s str, f64),
-    /// Nobody can tell: the plan measures nothing without its load.
-    Unknown(&'s str),
-}
-
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     // The same server is told of once, where it costs most: by itself, and under the plan's load.
     let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
@@ -143,9 +132,11 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         let Some(taken) = Taken::of(&runs).filter(|taken| taken.ratio >= 1.0) else {
             continue;
         };
-        let whose = whose(sight, runs[0], &taken);
+        let whose = sight.whose(runs[0], taken.time(), |calm| {
+            Taken::of(calm).map(|calm| calm.time())
+        });
         let found = told(&runs, &taken, whose);
-        let place = (runs[0].place(), matches!(whose, Whose::Load(..)));
+        let place = (runs[0].place(), whose.is_load());
         let known = worst.get(&place);
         if known.is_none_or(|known| known.cost < found.cost) {
             worst.insert(place, found);
@@ -154,18 +145,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     worst.into_values().collect()
 }
 
-fn whose<'s>(sight: &Sight<'_>, run: &Run<'s>, taken: &Taken<'_>) -> Whose<'s> {
-    let Some(load) = run.scenario.stress() else {
-        return Whose::Server;
-    };
-    match Taken::of(&sight.without_load(run)) {
-        None => Whose::Unknown(load),
-        Some(calm) if is_by_load(taken.time(), calm.time()) => Whose::Load(load, calm.time()),
-        Some(_) => Whose::Server,
-    }
-}
-
-fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Whose<'_>) -> Found {
+fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
     let parts = &taken.parts;
     let confidence = Agreement {
         noun: "experiment",
@@ -187,7 +167,7 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Whose<'_>) -> Found {
         .with("peer application", taken.work, "ms")
         .with("peer kernel", taken.unread, "ms")
         .with("from the last byte to the reply", taken.after, "ms");
-    if let Whose::Load(_, calm) = whose {
+    if let Doing::Load(_, calm) = whose {
         found = found.with("without the plan's load", calm, "ms");
     }
     for (run, part) in parts {
@@ -197,34 +177,31 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Whose<'_>) -> Found {
 }
 
 /// Why the server takes its time, as the sentence's end.
-fn reason(taken: &Taken<'_>, whose: Whose<'_>) -> String {
+fn reason(taken: &Taken<'_>, whose: Doing<'_>) -> String {
     let doing = if taken.work >= taken.unread {
         "its program works or waits for others between reading a request and answering it"
     } else {
         "its program does not come to read what has arrived"
     };
     match whose {
-        Whose::Server => format!(": {doing}"),
-        Whose::Load(load, calm) => {
+        Doing::Own => format!(": {doing}"),
+        Doing::Load(load, calm) => {
             let calm = millis(calm);
             format!(" under the plan's load {load}, and {calm} without it: the load does it")
         }
-        Whose::Unknown(load) => format!(" under the plan's load {load}: {doing}"),
+        Doing::Unknown(load) => format!(" under the plan's load {load}: {doing}"),
     }
 }
 
-fn remedy(taken: &Taken<'_>, whose: Whose<'_>) -> String {
+fn remedy(taken: &Taken<'_>, whose: Doing<'_>) -> String {
     let own = if taken.work >= taken.unread {
         "profile the server: its own work, locks, and the backends that it waits for"
     } else {
         "give the server CPU: more cores or fewer neighbours, more accepting threads"
     };
     match whose {
-        Whose::Server => own.to_owned(),
-        Whose::Load(..) => "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back".to_owned(),
-        Whose::Unknown(_) => format!(
-            "measure the same with stress = \"{}\" beside it, which tells whether the load does it; if not, {own}",
-            Scenario::UNSTRESSED
-        ),
+        Doing::Own => own.to_owned(),
+        Doing::Load(..) => "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back".to_owned(),
+        Doing::Unknown(_) => format!("{}; if not, {own}", measure_without()),
     }
 }

@@ -7,7 +7,7 @@ use neph_model::{Seq, Span, Stage, Warning};
 use neph_stats::{Sorted, quantile};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight, is_by_load};
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 use crate::table::QUANTILES;
 
@@ -191,11 +191,13 @@ impl<'r> Scenario<'r> {
 
     /// Whether our host does far less to the same scenario without the plan's load.
     fn is_by_load(&self, sight: &Sight<'_>) -> bool {
-        let calm = self.runs.first().map(|one| sight.without_load(one.run));
-        let calm = calm.filter(|runs| !runs.is_empty());
-        calm.map(|runs| Scenario::of(&runs))
-            .filter(|calm| !calm.moved.is_empty())
-            .is_some_and(|calm| is_by_load(self.farthest(), calm.farthest()))
+        let without = |calm: &[&Run<'_>]| {
+            let calm = Scenario::of(calm);
+            (!calm.moved.is_empty()).then(|| calm.farthest())
+        };
+        self.runs
+            .first()
+            .is_some_and(|one| sight.whose(one.run, self.farthest(), without).is_load())
     }
 }
 
