@@ -25,6 +25,8 @@ const SHARE: f64 = 0.3;
 /// A program that answers at once takes tens of microseconds, a sleeping one on a busy machine
 /// some hundred; this is work or waiting.
 const LEAST_MS: f64 = 0.5;
+/// Without the plan's load it is quicker where it takes less than this share.
+const QUICKER: f64 = 0.8;
 /// So many messages at least: fewer have no median.
 const MESSAGES: usize = 6;
 
@@ -132,9 +134,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         let Some(taken) = Taken::of(&runs).filter(|taken| taken.ratio >= 1.0) else {
             continue;
         };
-        let whose = sight.whose(runs[0], taken.time(), |calm| {
-            Taken::of(calm).map(|calm| calm.time())
-        });
+        let whose = whose(sight, runs[0], &taken);
         let found = told(&runs, &taken, whose);
         let place = (runs[0].place(), whose.is_load());
         let known = worst.get(&place);
@@ -143,6 +143,22 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         }
     }
     worst.into_values().collect()
+}
+
+/// The load's, too, where the rule is silent without it and the server is quicker then by more than
+/// chance: a server that is nothing to speak of need not be profiled.
+fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, taken: &Taken<'_>) -> Doing<'a> {
+    let mut quicker = None;
+    let whose = sight.whose(run, taken.time(), |calm| {
+        let calm = Taken::of(calm)?;
+        let is_quicker = calm.ratio < 1.0 && calm.time() < QUICKER * taken.time();
+        quicker = is_quicker.then(|| calm.time());
+        Some(calm.time())
+    });
+    match (whose, run.scenario.stress(), quicker) {
+        (Doing::Own, Some(load), Some(calm)) => Doing::Load(load, calm),
+        _ => whose,
+    }
 }
 
 fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {

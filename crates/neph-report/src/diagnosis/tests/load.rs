@@ -79,6 +79,18 @@ fn a_server_that_is_as_slow_without_the_load_is_told_as_ever() {
 }
 
 #[test]
+fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() {
+    let near = |think_ms| World {
+        round_trip_ms: 0.3,
+        think_ms,
+        ..World::default()
+    };
+    by_load(&both(&near(0.3), &near(0.55)), "slow-server");
+    let told = causes(&both(&near(0.53), &near(0.55)), "slow-server");
+    assert!(told[0].remedy.starts_with("profile"), "{told:#?}");
+}
+
+#[test]
 fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
     let told = causes(&both(&thinks(10.0), &thinks(60.0)), "slow-server");
     let [load, own] = told.as_slice() else {
