@@ -4,18 +4,14 @@
 //! jitter, no loss, no queue but a message's own, no time in hosts: what is measured above it is
 //! not the network's, and twice the delay over a new connection is no fault.
 
-use neph_model::{BitRate, ByteSize, Span};
+use neph_model::{BitRate, ByteSize, INITIAL_WINDOW, SEGMENT, Span};
 
 use crate::gate::transmission_time;
 use crate::route;
 use crate::topology::Topology;
 
-/// Payload of a full TCP segment: 1500 bytes less the headers of IPv4 and TCP with time stamps.
-const SEGMENT: u64 = 1448;
 /// Headers around a segment's payload, Ethernet's included.
 const HEADERS: u32 = 66;
-/// Segments that may be under way when a connection begins (RFC 6928).
-const INITIAL_WINDOW: usize = 10;
 
 /// A protocol as far as delays matter: what goes to and fro before the request can be sent.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +123,7 @@ impl Forecast {
         let opened = opening.map(|[there, back]| self.there.alone(*there) + self.back.alone(*back));
         let opened = opened.fold(Span::ZERO, |sum, trip| sum + trip);
         let window = if protocol.is_new {
-            INITIAL_WINDOW
+            count(INITIAL_WINDOW.segments())
         } else {
             usize::MAX
         };
@@ -138,7 +134,7 @@ impl Forecast {
     /// each that is acknowledged opens it by one more (slow start, RFC 5681; Linux acknowledges
     /// every segment of a new connection at once).
     fn carry(&self, size: ByteSize, window: usize) -> Span {
-        let segments = usize::try_from(size.bytes().div_ceil(SEGMENT).max(1)).unwrap_or(usize::MAX);
+        let segments = count(size.segments());
         let mut acknowledged: Vec<Span> = Vec::new();
         let mut last: Option<Span> = None;
         for number in 0..segments {
@@ -148,8 +144,8 @@ impl Forecast {
             };
             let left = size
                 .bytes()
-                .saturating_sub(number as u64 * SEGMENT)
-                .min(SEGMENT);
+                .saturating_sub(number as u64 * SEGMENT.bytes())
+                .min(SEGMENT.bytes());
             let bytes = HEADERS + u32::try_from(left).expect("at most a segment");
             let behind = last.map(|last| last + self.there.apart(bytes));
             let arrived = (sent + self.there.alone(bytes)).max(behind.unwrap_or_default());
@@ -167,6 +163,11 @@ const fn slow_start(number: usize, window: usize) -> Option<usize> {
         None => None,
         Some(beyond) => Some(beyond / 2),
     }
+}
+
+/// Beyond what a machine can count nothing is under way anyhow.
+fn count(segments: u64) -> usize {
+    usize::try_from(segments).unwrap_or(usize::MAX)
 }
 
 fn way(topology: &Topology, from: usize, to: usize) -> Option<Way> {

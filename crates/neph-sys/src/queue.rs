@@ -10,9 +10,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::ring::interface_index;
 
-/// `RTM_GETLINK` of `linux/rtnetlink.h`, its `IFLA_QDISC`, and where a message's own header, the link's
+/// `RTM_GETLINK` of `linux/rtnetlink.h` and what it is answered by, `IFLA_QDISC`, and where a message's own header, the link's
 /// and its attributes are.
 const GET_LINK: u16 = 18;
+const NEW_LINK: u16 = 16;
 const QDISC: u16 = 6;
 const HEADER: usize = 16;
 const ATTRIBUTES_AT: usize = 32;
@@ -73,6 +74,10 @@ fn ask(request: &[u8], answer: &mut [u8]) -> io::Result<usize> {
 /// The discipline in the answer.
 fn find(answer: &[u8]) -> Option<String> {
     let half = |at: usize| Some(u16::from_ne_bytes(answer.get(at..at + 2)?.try_into().ok()?));
+    // An error has other fields there: the interface is away by now.
+    if half(4)? != NEW_LINK {
+        return None;
+    }
     let mut at = ATTRIBUTES_AT;
     loop {
         let length = usize::from(half(at)?);
@@ -89,6 +94,27 @@ fn find(answer: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_answer_about_a_link_tells_a_discipline() {
+        let answer = |kind: u16| {
+            let mut answer = vec![0; ATTRIBUTES_AT];
+            answer[4..6].copy_from_slice(&kind.to_ne_bytes());
+            for half in [5_u16, 1] {
+                answer.extend(half.to_ne_bytes());
+            }
+            answer.extend([7, 0, 0, 0]);
+            for half in [11_u16, QDISC] {
+                answer.extend(half.to_ne_bytes());
+            }
+            answer.extend(b"noqueue");
+            answer
+        };
+        assert_eq!(find(&answer(NEW_LINK)).as_deref(), Some("noqueue"));
+        assert_eq!(find(&answer(2)), None);
+        let cut = answer(NEW_LINK);
+        assert_eq!(find(&cut[..cut.len() - 1]), None);
+    }
 
     #[test]
     fn loopback_holds_nothing_back_and_who_is_not_there_is_an_error() {

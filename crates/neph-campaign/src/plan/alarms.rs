@@ -3,18 +3,22 @@
 //! Owns the key, whose rules hold where, and what no experiment can ever raise.
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Placed, Problems, Take};
+use neph_text::{Fault, Fields, Node, Placed, Problems, Take, Value};
 
 use super::meaning::{Axes, Endpoint};
 use super::typed::{TypedAxes, TypedPlan, Written};
 use crate::alarm::Rule;
 use crate::judge::{Judged, SUBJECTS};
 
-/// Reads `alarm`, a rule or a list.
+/// Reads `alarm`, a rule or a list. An empty list is no mistake here: it says that there are none,
+/// and so takes those of the top away from an endpoint.
 pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<Judged>> {
-    let written = fields.entry("alarm").is_some();
+    let entry = fields.entry("alarm")?;
+    if matches!(&entry.node.value, Value::List(rules) if rules.is_empty()) {
+        return Some(Vec::new());
+    }
     let rules = fields.one_or_list_with("alarm", rule);
-    rules.or_else(|| written.then(Vec::new))
+    Some(rules.unwrap_or_default())
 }
 
 fn rule(node: &Node) -> Result<Rule<Judged>, Fault> {
@@ -139,6 +143,20 @@ mod tests {
         assert_eq!(plan.endpoints[0].alarms[1].subject, Judged::Network);
         assert!(plan.has_alarms());
         assert!(!read("", "").expect("a good plan").has_alarms());
+    }
+
+    #[test]
+    fn an_endpoint_switches_the_alarms_of_the_top_off_by_an_empty_list() {
+        let rule = "alarm = \"round_trip > 2ms p99\"";
+        let plan = read(rule, "alarm = []").expect("a good plan");
+        assert_eq!(texts(&plan), [vec!["round_trip > 2ms p99"], vec![]]);
+        // What is too short for the others is told, whatever the one without would allow.
+        let long = "alarm = \"round_trip > 2ms p99 for 2min\"";
+        let told = read(long, "duration = \"5min\"\nalarm = []").expect_err("never");
+        assert!(told[0].contains("raised after 120.000 s"), "{told:?}");
+        // At the top it says what is so without it.
+        let plan = read("alarm = []", rule).expect("a good plan");
+        assert_eq!(texts(&plan), [vec![], vec!["round_trip > 2ms p99"]]);
     }
 
     #[test]

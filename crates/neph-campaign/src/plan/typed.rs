@@ -29,7 +29,7 @@ pub(crate) struct TypedAxes {
     /// Whether a length is written at all, right or wrong.
     pub(crate) length_written: bool,
     pub(crate) parameters: BTreeMap<&'static str, Vec<Placed<String>>>,
-    /// Rules that multiply nothing.
+    /// Rules that multiply nothing; an empty list is what was written, or a mistake.
     pub(crate) alarms: Written<Rule<Judged>>,
     /// Parameters that are written and mean nothing: what follows from their absence is no mistake.
     pub(crate) unread: BTreeSet<&'static str>,

@@ -8,6 +8,7 @@
 
 mod confidence;
 mod found;
+mod load;
 mod needs;
 mod rules;
 mod sight;
@@ -25,10 +26,11 @@ pub(crate) use confidence::Agreement;
 pub use confidence::{Confidence, Level};
 pub(crate) use found::Found;
 pub use found::{Evidence, Seen};
+pub(crate) use load::{Doing, is_by_load, measure_without};
 pub use needs::Blind;
 pub(crate) use needs::Need;
 pub use rules::RULES;
-pub(crate) use sight::{Crossing, Leaving, Ordered, Place, Run, Sight, Times, is_by_load};
+pub(crate) use sight::{Crossing, Leaving, Ordered, Place, Run, Sight, Times};
 pub use text::{diagnoses_in_brief, diagnoses_in_full};
 
 /// A mechanism that makes messages slow, and how it is found.

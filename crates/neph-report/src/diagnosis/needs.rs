@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ProbeKind, Stage, StageSet};
+use neph_model::{ProbeKind, SEGMENT, Stage, StageSet};
 use serde::Serialize;
 
 use super::{Rule, Run, Sight};
@@ -29,7 +29,7 @@ pub(crate) enum Need {
     /// The peer's marks.
     PeerMarks,
     /// Messages of a segment at most each way.
-    SmallMessages(u64),
+    OneSegment,
     /// The wall clock, read now and then.
     WallClock,
 }
@@ -101,10 +101,12 @@ impl Need {
                 let mut told = run.flow.stage_sets();
                 told.any(|set| set == StageSet::only(Stage::PeerApp))
             }),
-            Self::SmallMessages(most) => any(&|run| {
+            Self::OneSegment => any(&|run| {
                 let scenario = run.scenario;
-                let (request, response) = (scenario.request_size, scenario.response_size);
-                request.bytes().max(response.bytes()) <= most
+                scenario
+                    .request_size
+                    .max(scenario.response_size)
+                    .is_one_segment()
             }),
             Self::WallClock => any(&|run| run.experiment.experiment.anchors().nth(1).is_some()),
         }
@@ -133,7 +135,7 @@ impl Need {
                     .to_owned()
             }
             Self::PeerMarks => "a neph reflector at the other end".to_owned(),
-            Self::SmallMessages(most) => format!("messages of at most {most} B each way"),
+            Self::OneSegment => format!("messages of at most {} each way", SEGMENT.exact()),
             Self::WallClock => "the wall clock beside the messages (neph run stores it)".to_owned(),
         }
     }

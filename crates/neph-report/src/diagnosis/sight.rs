@@ -95,18 +95,6 @@ impl<'a> Sight<'a> {
         found
     }
 
-    /// The experiments of the same scenario, from the same site, in which the plan makes no load; none
-    /// where it makes none in this one either.
-    pub(crate) fn without_load(&self, run: &Run<'a>) -> Vec<&Run<'a>> {
-        let is_twin = |other: &&Run<'a>| {
-            run.scenario.stress().is_some()
-                && other.scenario.stress().is_none()
-                && other.site() == run.site()
-                && other.scenario.is_alike_but_for_stress(run.scenario)
-        };
-        self.runs.iter().filter(is_twin).collect()
-    }
-
     /// A place's name on screen; the site is told only where there are several.
     pub(crate) fn name(&self, place: &Place) -> String {
         let sites: BTreeSet<&str> = self.runs.iter().map(Run::site).collect();
@@ -116,12 +104,6 @@ impl<'a> Sight<'a> {
             place.endpoint.clone()
         }
     }
-}
-
-/// Whether what a scenario has, and the same one without the plan's load, is that load's doing: without
-/// it there is less than half.
-pub(crate) fn is_by_load(with: f64, without: f64) -> bool {
-    without < 0.5 * with
 }
 
 impl Run<'_> {

@@ -3,6 +3,7 @@
 //! Owns the numbers of operations, and how far jumps go.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Functions of the kernel's, by their number.
@@ -70,6 +71,9 @@ pub(crate) const R8: u8 = 8;
 pub(crate) const R9: u8 = 9;
 pub(crate) const STACK: u8 = 10;
 
+/// Where in an instruction its offset is.
+const OFFSET: Range<usize> = 2..4;
+
 /// A place in a program, known when it is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
@@ -77,7 +81,7 @@ pub(crate) struct Label(usize);
 /// Instructions under way.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
-    code: Vec<u64>,
+    code: Vec<[u8; 8]>,
     /// Where labels were placed.
     places: Vec<usize>,
     jumps: Vec<(usize, Label)>,
@@ -86,12 +90,17 @@ pub(crate) struct Assembly {
 impl Assembly {
     pub(crate) fn put(&mut self, operation: u8, registers: (u8, u8), offset: i16, value: i32) {
         let (to, from) = registers;
-        self.code.push(
-            u64::from(operation)
-                | u64::from(to | from << 4) << 8
-                | u64::from(offset.cast_unsigned()) << 16
-                | u64::from(value.cast_unsigned()) << 32,
-        );
+        // `struct bpf_insn`: the two registers are bit fields, which begin where numbers do.
+        let registers = if cfg!(target_endian = "little") {
+            to | from << 4
+        } else {
+            to << 4 | from
+        };
+        let mut instruction = [0; 8];
+        instruction[..2].copy_from_slice(&[operation, registers]);
+        instruction[OFFSET].copy_from_slice(&offset.to_ne_bytes());
+        instruction[4..].copy_from_slice(&value.to_ne_bytes());
+        self.code.push(instruction);
     }
 
     pub(crate) fn label(&mut self) -> Label {
@@ -143,8 +152,56 @@ impl Assembly {
             let distance = i16::try_from(distance).map_err(|_| {
                 io::Error::new(io::ErrorKind::InvalidInput, "the program is too long")
             })?;
-            self.code[at] |= u64::from(distance.cast_unsigned()) << 16;
+            self.code[at][OFFSET].copy_from_slice(&distance.to_ne_bytes());
         }
-        Ok(self.code)
+        Ok(self.code.into_iter().map(u64::from_ne_bytes).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_lies_in_memory_as_the_kernel_declares_it() {
+        let mut program = Assembly::default();
+        let end = program.label();
+        program.put(LOAD_WORD, (R1, R6), -12, 0x0102_0304);
+        program.jump(JUMP_EQUAL, R4, 7, end);
+        program.put(MOVE, (R0, R1), 0, 0);
+        program.place(end);
+        program.give(-1);
+        let code = program.finish().expect("short");
+        // `__u8 code; __u8 dst_reg:4, src_reg:4; __s16 off; __s32 imm;` on either kind of machine.
+        let number = |word: u64| {
+            let [code, registers, o0, o1, v0, v1, v2, v3] = word.to_ne_bytes();
+            let offset = i16::from_ne_bytes([o0, o1]);
+            (
+                code,
+                registers,
+                offset,
+                i32::from_ne_bytes([v0, v1, v2, v3]),
+            )
+        };
+        let registers = |to: u8, from: u8| match 1_u16.to_ne_bytes() {
+            [1, _] => from << 4 | to,
+            _ => to << 4 | from,
+        };
+        assert_eq!(number(code[0]), (0x61, registers(1, 6), -12, 0x0102_0304));
+        assert_eq!(number(code[1]), (0x15, registers(4, 0), 1, 7));
+        assert_eq!(number(code[3]), (0xb7, 0, 0, -1));
+        assert_eq!(code.len(), 5);
+    }
+
+    #[test]
+    fn a_jump_that_is_too_far_is_refused() {
+        let mut program = Assembly::default();
+        let end = program.label();
+        program.go(end);
+        for _ in 0..=i16::MAX {
+            program.put(MOVE, (R0, R1), 0, 0);
+        }
+        program.place(end);
+        assert!(program.finish().is_err());
     }
 }

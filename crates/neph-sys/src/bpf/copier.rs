@@ -58,8 +58,7 @@ pub struct Copying<'a> {
 /// Programs at an interface's hooks, and what they wrote.
 #[derive(Debug)]
 pub struct Copier {
-    interface: String,
-    /// Its number, and its kind (`linux/if_arp.h`).
+    /// The interface's number, and its kind (`linux/if_arp.h`).
     place: (u32, u16),
     memory: Arc<Memory>,
     parts: Vec<Part>,
@@ -137,7 +136,6 @@ impl Copier {
             links.push(link.map_err(failed("attach a BPF program"))?);
         }
         Ok(Self {
-            interface: interface.to_owned(),
             place: (index, kind),
             memory: Arc::new(memory),
             parts: vec![Part::default(); shape.parts as usize],
@@ -218,40 +216,33 @@ impl Copier {
 
     /// What is wrong with the interface: it is down (`NetworkDown`) or away.
     pub fn fault(&self) -> Option<io::Error> {
-        let gone = || io::Error::from_raw_os_error(libc::ENODEV);
-        let index = match self.ask(libc::SIOCGIFINDEX) {
-            // SAFETY: the call wrote the member `ifru_ifindex` of the union, which was zero before.
-            Ok(request) => unsafe { request.ifr_ifru.ifru_ifindex },
-            Err(error) => return Some(error),
-        };
-        if index.cast_unsigned() != self.place.0 {
-            return Some(gone());
+        match self.is_up() {
+            Ok(true) => None,
+            Ok(false) => Some(io::Error::from_raw_os_error(libc::ENETDOWN)),
+            Err(error) => Some(error),
         }
-        let flags = match self.ask(libc::SIOCGIFFLAGS) {
-            // SAFETY: the call wrote the member `ifru_flags` of the union, which was zero before.
-            Ok(request) => unsafe { request.ifr_ifru.ifru_flags },
-            Err(error) => return Some(error),
-        };
-        let is_up = libc::c_int::from(flags) & libc::IFF_UP != 0;
-        (!is_up).then(|| io::Error::from_raw_os_error(libc::ENETDOWN))
     }
 
-    /// Asks for the interface by its name.
-    fn ask(&self, what: libc::c_ulong) -> io::Result<libc::ifreq> {
+    /// By its number, since its name may have become another one, or another one's.
+    fn is_up(&self) -> io::Result<bool> {
         // SAFETY: ifreq is plain C data for which all zeros is valid.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        // The last byte stays 0; the interface was found by its name, which is no longer.
-        let room = request.ifr_name.len() - 1;
-        for (into, byte) in request.ifr_name[..room]
-            .iter_mut()
-            .zip(self.interface.bytes())
-        {
-            *into = byte.cast_signed() as libc::c_char;
-        }
+        request.ifr_ifru.ifru_ifindex = self.place.0.cast_signed();
+        self.ask(libc::SIOCGIFNAME, &mut request)?;
+        self.ask(libc::SIOCGIFFLAGS, &mut request)?;
+        // SAFETY: the call wrote the member `ifru_flags` of the union.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
+    }
+
+    /// Asks for the interface's name, by its number, or for its flags, by its name.
+    fn ask(&self, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
         let socket = self.asking.as_raw_fd();
-        // SAFETY: both questions read the name and write one member of the union, all within the ifreq.
-        match unsafe { libc::ioctl(socket, what as _, &raw mut request) } {
-            0 => Ok(request),
+        let request: *mut libc::ifreq = request;
+        // SAFETY: one question reads the number and writes the name with its end, the other reads the
+        // name and writes the flags, all within the ifreq.
+        match unsafe { libc::ioctl(socket, what as _, request) } {
+            0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use neph_campaign::estimate::{Estimate, estimate, length};
-use neph_campaign::plan::Season;
+use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::{Plan, expand, order, together};
 use neph_model::{ByteSize, Order, Scenario, Span};
 
@@ -60,6 +60,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     tell_traces(&mut out, &cost)?;
     tell_fleets(&mut out, &cost)?;
     tell_seasons(&mut out, plan)?;
+    tell_alarms(&mut out, plan)?;
     if cost.outlasts_interval(plan) {
         output::say("neph: a block takes longer than block_interval, so each starts late");
     }
@@ -119,6 +120,32 @@ fn tell_seasons(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
         return Ok(());
     }
     writeln!(out, "waiting for the seasons comes on top of the time")
+}
+
+/// Which rules each experiment is judged by: of each endpoint apart, unless all have the same.
+fn tell_alarms(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
+    if !plan.has_alarms() {
+        return Ok(());
+    }
+    let of = |endpoint: &Endpoint| {
+        let rules: Vec<&str> = endpoint
+            .alarms
+            .iter()
+            .map(|one| one.text.as_str())
+            .collect();
+        match rules.as_slice() {
+            [] => "none".to_owned(),
+            rules => rules.join(", and "),
+        }
+    };
+    let told: BTreeSet<String> = plan.endpoints.iter().map(of).collect();
+    if let (Some(rules), 1) = (told.first(), told.len()) {
+        return writeln!(out, "alarms: {rules}");
+    }
+    for endpoint in &plan.endpoints {
+        writeln!(out, "alarms of {}: {}", endpoint.name, of(endpoint))?;
+    }
+    Ok(())
 }
 
 /// The order in which scenarios will run, where it is known already, and what runs beside what.
@@ -181,7 +208,33 @@ pub(super) fn time(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::in_words;
+    use neph_campaign::plan;
+    use neph_text::Source;
+
+    use super::{in_words, tell_alarms};
+
+    #[test]
+    fn alarms_are_told_of_each_endpoint_unless_all_have_the_same() {
+        let told = |top: &str, own: &str| {
+            let text = format!(
+                "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{top}\n\
+                 [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
+                 [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{own}\n"
+            );
+            let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
+            let mut out = Vec::new();
+            tell_alarms(&mut out, &plan).expect("it is written");
+            String::from_utf8(out).expect("text")
+        };
+        let top = "alarm = [\"round_trip > 2ms p99\", \"network > 1ms p50 for 9s\"]";
+        let both = "round_trip > 2ms p99, and network > 1ms p50 for 9s";
+        assert_eq!(told("", ""), "");
+        assert_eq!(told(top, ""), format!("alarms: {both}\n"));
+        assert_eq!(
+            told(top, "alarm = []"),
+            format!("alarms of a: {both}\nalarms of b: none\n")
+        );
+    }
 
     #[test]
     fn what_runs_at_the_same_time_is_told_in_words_and_not_as_an_order() {

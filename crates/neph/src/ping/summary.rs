@@ -1,6 +1,6 @@
 //! The summary: each layer's distribution side by side, where the time went, and what is missing.
 
-use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, Span, Stage};
+use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, Stage};
 use neph_stats::{Sorted, describe, quantile};
 use serde_json::{Value, json};
 
@@ -259,9 +259,6 @@ fn directions(planned: &Planned, watched: &Watched) -> String {
     )
 }
 
-/// A segment on the usual paths, in bytes.
-const SEGMENT: u64 = 1448;
-
 /// TCP's own view. A message that the window holds is gone before the path could set a rate: what
 /// TCP calls its delivery rate then is the message's size over some time, and is not told.
 fn tcp(planned: &Planned, watched: &Watched) -> String {
@@ -277,7 +274,7 @@ fn tcp(planned: &Planned, watched: &Watched) -> String {
         Span::from_micros(i64::from(state.srtt_us)),
         state.retransmissions
     );
-    if planned.spec.request_size as u64 > u64::from(state.cwnd) * SEGMENT {
+    if planned.spec.request_size as u64 > u64::from(state.cwnd) * SEGMENT.bytes() {
         #[expect(clippy::cast_precision_loss, reason = "display")]
         let rate = state.delivery_rate as f64 * 8.0 / 1e6;
         line.push_str(&format!(", delivery {rate:.2} Mbit/s"));

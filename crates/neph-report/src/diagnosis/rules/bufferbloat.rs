@@ -4,7 +4,9 @@
 use neph_model::{Seq, Stage};
 
 use crate::axis::millis;
-use crate::diagnosis::{Agreement, Crossing, Found, Need, Ordered, Place, Rule, Run, Sight};
+use crate::diagnosis::{
+    Agreement, Crossing, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, measure_without,
+};
 use crate::findings::real;
 
 pub(super) const RULE: Rule = Rule {
@@ -190,15 +192,30 @@ fn echoes(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     let places = sight.places().into_iter();
     places
-        .filter_map(|(place, runs)| told(sight, &place, &runs))
+        .flat_map(|(place, runs)| {
+            let seen = runs.iter().filter_map(|run| Some((*run, stretch(run)?)));
+            // What the plan's load does is told apart from what is there without it.
+            let (own, by_load): (Vec<_>, Vec<_>) =
+                seen.partition(|(run, stretch)| !whose(sight, run, stretch).is_load());
+            [own, by_load].map(|seen| told(sight, &place, (&runs, &seen)))
+        })
+        .flatten()
         .collect()
 }
 
-fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
-    let seen: Vec<(&Run<'_>, Stretch)> = runs
-        .iter()
-        .filter_map(|run| Some((*run, stretch(run)?)))
-        .collect();
+fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, seen: &Stretch) -> Doing<'a> {
+    sight.whose(run, seen.added(), |calm| {
+        let calm = calm.iter().map(|run| stretch(run));
+        calm.map(|found| found.map_or(0.0, |found| found.added()))
+            .max_by(f64::total_cmp)
+    })
+}
+
+fn told<'a>(
+    sight: &Sight<'a>,
+    place: &Place,
+    (runs, seen): (&[&Run<'a>], &[(&Run<'a>, Stretch)]),
+) -> Option<Found> {
     let (run, worst) = seen
         .iter()
         .max_by(|(_, a), (_, b)| a.added().total_cmp(&b.added()))?;
@@ -220,7 +237,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         confidence.why.push_str("; ICMP echoes did not wait in it");
     }
     let shared = worst.echoes_in_words();
-    let whose = Load::of(sight, run, worst.base);
+    let whose = Filler::of(sight, run, worst);
     let cause = format!(
         "{}: a queue on the way fills between {:.1} s and {:.1} s ({}): the network takes {} at the median and up to {} (the slowest twentieth aside), where the path alone takes {}, and recovers.{shared} {}",
         sight.name(place),
@@ -232,7 +249,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         millis(worst.base),
         whose.in_words(),
     );
-    let mut found = Found::new(cause, whose.remedy().to_owned(), confidence)
+    let mut found = Found::new(cause, whose.remedy(), confidence)
         .costing(worst.added())
         .with("path alone", worst.base, "ms")
         .with("median in the stretch", worst.median, "ms")
@@ -243,16 +260,20 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
         found = found.with("echo in the stretch", inside, "ms");
         found = found.with("echo outside", outside, "ms");
     }
-    for (run, stretch) in &seen {
+    for (run, stretch) in seen {
         found = found.explaining(run, stretch.added());
         found = found.seen_at(run, &stretch.messages);
     }
     Some(found)
 }
 
-/// Who fills the queue, as far as the throughput checks tell.
+/// Who fills the queue, as far as the throughput checks and the plan's own load tell.
 #[derive(Clone, Copy)]
-enum Load {
+enum Filler<'s> {
+    /// The plan's load: without it messages wait for so many milliseconds.
+    Plan(&'s str, f64),
+    /// The plan's load, perhaps: nothing is measured without it.
+    PlanPerhaps(&'s str),
     /// The messages themselves ask for this share of the link, or more than it carries.
     Own(f64),
     /// Others: the messages ask for this share of the link only.
@@ -263,8 +284,20 @@ enum Load {
     Unknown,
 }
 
-impl Load {
-    fn of(sight: &Sight<'_>, run: &Run<'_>, base: f64) -> Self {
+impl<'s> Filler<'s> {
+    fn of(sight: &Sight<'s>, run: &Run<'s>, worst: &Stretch) -> Self {
+        let asked = Self::as_asked(sight, run, worst.base);
+        match (whose(sight, run, worst), asked) {
+            (Doing::Load(load, calm), _) => Self::Plan(load, calm),
+            (Doing::Unknown(load), Self::Others(_) | Self::Strangers | Self::Unknown) => {
+                Self::PlanPerhaps(load)
+            }
+            _ => asked,
+        }
+    }
+
+    /// By what the messages ask of the link.
+    fn as_asked(sight: &Sight<'_>, run: &Run<'_>, base: f64) -> Self {
         let scenario = run.scenario;
         let checks = sight.data.throughputs.iter();
         // Another site reaches the endpoint over another link.
@@ -291,6 +324,13 @@ impl Load {
     fn in_words(self) -> String {
         use crate::axis::percent;
         match self {
+            Self::Plan(load, calm) => format!(
+                "The plan's load {load} does it, by its traffic or by the CPU that it takes: without it messages wait so for {}.",
+                millis(calm)
+            ),
+            Self::PlanPerhaps(load) => {
+                format!("The plan makes the load {load} meanwhile, which may well be it.")
+            }
             Self::Own(share) => format!(
                 "The messages fill it themselves: they ask for {} of what the link carries.",
                 percent(share)
@@ -308,14 +348,15 @@ impl Load {
         }
     }
 
-    const fn remedy(self) -> &'static str {
+    fn remedy(self) -> String {
+        let managed = "manage the queue before the bottleneck (fq_codel, CAKE, or CoDel), or shape bulk transfers a little below the link's rate; BBR for the bulk transfer fills it less";
         match self {
+            Self::Plan(..) => "this is what sharing with the load costs: less of it, or, where it is traffic, a managed queue (fq_codel, CAKE) and, where it takes a guest's CPU, a CPU of its own".to_owned(),
+            Self::PlanPerhaps(_) => format!("{}; if not, {managed}", measure_without()),
             Self::Own(_) => {
-                "send less, or less often: the link carries no more; a shorter queue would lose messages instead of delaying them"
+                "send less, or less often: the link carries no more; a shorter queue would lose messages instead of delaying them".to_owned()
             }
-            Self::Others(_) | Self::Strangers | Self::Unknown => {
-                "manage the queue before the bottleneck (fq_codel, CAKE, or CoDel), or shape bulk transfers a little below the link's rate; BBR for the bulk transfer fills it less"
-            }
+            Self::Others(_) | Self::Strangers | Self::Unknown => managed.to_owned(),
         }
     }
 }

@@ -6,7 +6,7 @@ mod change;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use neph_model::ProbeKind;
+use neph_model::{ByteSize, ProbeKind};
 use neph_stats::Random;
 
 use crate::axis::millis;
@@ -56,8 +56,9 @@ const DISTURBED: f64 = 0.1;
 /// Endpoints of one address that are named, at most.
 const NAMED: usize = 3;
 
-/// What flows have in common that differ in their ports only.
-type Key = (String, SocketAddr, ProbeKind, u64, u64);
+/// What flows have in common that differ in their ports only: the plan's load among it, under which all
+/// take longer.
+type Key = (String, SocketAddr, ProbeKind, [u64; 2], Option<String>);
 
 /// One flow: an experiment's connection.
 struct Path<'a> {
@@ -98,16 +99,13 @@ impl<'a> Path<'a> {
 
 fn key(run: &Run<'_>) -> Key {
     let scenario = run.scenario;
-    let sizes = (
-        scenario.request_size.bytes(),
-        scenario.response_size.bytes(),
-    );
+    let sizes = [scenario.request_size, scenario.response_size];
     (
         run.site().to_owned(),
         run.flow.flow.target,
         run.flow.flow.probe,
-        sizes.0,
-        sizes.1,
+        sizes.map(ByteSize::bytes),
+        scenario.stress().map(str::to_owned),
     )
 }
 

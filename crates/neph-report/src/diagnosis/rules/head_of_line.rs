@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use neph_model::{Seq, Span, Stage};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Agreement, Found, Leaving, Need, Ordered, Place, Rule, Run, Sight};
+use crate::diagnosis::{
+    Agreement, Doing, Found, Leaving, Need, Ordered, Place, Rule, Run, Sight, measure_without,
+};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -100,6 +102,11 @@ impl Blocked {
         self.waits.median().unwrap_or(0.0)
     }
 
+    /// How long a message waits on average, those included that do not.
+    fn each(&self) -> f64 {
+        self.share() * self.middle()
+    }
+
     fn ratio(&self) -> f64 {
         let long = self.middle() / LEAST_MS.max(LEAST_SHARE * self.round_trip);
         long.min(self.share() / SHARE)
@@ -107,12 +114,13 @@ impl Blocked {
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let mut worst: BTreeMap<Place, Found> = BTreeMap::new();
+    // A place is told of once, where it costs most: by itself, and under the plan's load.
+    let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
     for runs in sight.grouped(|run| run.scenario.index).into_values() {
-        let place = runs[0].place();
-        let Some(found) = told(&sight.name(&place), &runs) else {
+        let Some((whose, found)) = told(sight, &runs) else {
             continue;
         };
+        let place = (runs[0].place(), whose.is_load());
         let known = worst.get(&place);
         if known.is_none_or(|known| known.cost < found.cost) {
             worst.insert(place, found);
@@ -121,7 +129,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     worst.into_values().collect()
 }
 
-fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+fn told<'a>(sight: &Sight<'a>, runs: &[&Run<'a>]) -> Option<(Doing<'a>, Found)> {
     let seen: Vec<(&Run<'_>, Blocked)> = runs
         .iter()
         .filter_map(|run| Some((*run, Blocked::of(run)?)))
@@ -141,9 +149,14 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         of: seen.len(),
         ratio: ratio.greatest()?,
     };
+    let whose = sight.whose(run, worst.each(), |calm| {
+        let calm = calm.iter().filter_map(|run| Blocked::of(run));
+        calm.map(|one| one.each()).max_by(f64::total_cmp)
+    });
     let scenario = run.scenario;
     let cause = format!(
-        "{name}: {} every {} wait in the sender behind the message before, {}: {} of {} ({}), for {} at the median and up to {}. They leave up to {} apart instead of every {}, over a path of {}.",
+        "{}: {} every {} wait in the sender behind the message before, {}: {} of {} ({}), for {} at the median and up to {}. They leave up to {} apart instead of every {}, over a path of {}.{}",
+        sight.name(&run.place()),
         scenario.request_size.exact(),
         scenario.interval.exact(),
         worst.why(),
@@ -155,9 +168,9 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         millis(worst.skew),
         scenario.interval.exact(),
         millis(worst.round_trip),
+        by_load(whose),
     );
-    let remedy = "send less or less often, use several connections (or QUIC streams) for messages that need not wait for each other, BBR where losses close the window, or a nearer endpoint";
-    let mut found = Found::new(cause, remedy.to_owned(), confidence.confidence())
+    let mut found = Found::new(cause, remedy(whose), confidence.confidence())
         .costing(worst.middle())
         .with("messages that wait", worst.share(), "")
         .with("wait at the median", worst.middle(), "ms")
@@ -167,5 +180,26 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     for (run, one) in blocked() {
         found = found.seen_at(run, &one.worst);
     }
-    Some(found)
+    Some((whose, found))
+}
+
+/// What the plan's load has to do with it, as the sentence's end.
+fn by_load(whose: Doing<'_>) -> String {
+    match whose {
+        Doing::Own => String::new(),
+        Doing::Load(load, calm) => format!(
+            " The plan's load {load} does it: without it a message waits for {} on average.",
+            millis(calm)
+        ),
+        Doing::Unknown(load) => format!(" The plan makes the load {load} meanwhile."),
+    }
+}
+
+fn remedy(whose: Doing<'_>) -> String {
+    let own = "send less or less often, use several connections (or QUIC streams) for messages that need not wait for each other, BBR where losses close the window, or a nearer endpoint";
+    match whose {
+        Doing::Own => own.to_owned(),
+        Doing::Load(..) => "this is what sharing the way with the load costs: less of it, a queue that gives every flow its turn (fq_codel, CAKE), or a way of its own".to_owned(),
+        Doing::Unknown(_) => format!("{}; if not, {own}", measure_without()),
+    }
 }

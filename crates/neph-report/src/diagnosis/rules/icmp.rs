@@ -60,9 +60,11 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (place, runs) in sight.places() {
         let name = sight.name(&place);
-        // Another path and a limit on echoes may be there both.
         found.extend(slower_or_faster(&name, &runs));
-        found.extend(dropped(&name, &runs));
+    }
+    // Another path and a limit on echoes may be there both; what a load crowds out is no limit.
+    for (place, runs) in sight.places_at_rest() {
+        found.extend(dropped(&sight.name(&place), &runs));
     }
     found
 }

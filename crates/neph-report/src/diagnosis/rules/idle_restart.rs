@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{Seq, Stage};
+use neph_model::{INITIAL_WINDOW, Seq, Stage};
 
 use crate::axis::millis;
 use crate::data::Exchange;
@@ -19,8 +19,6 @@ pub(super) const RULE: Rule = Rule {
     look,
 };
 
-/// Ten segments of 1448 bytes (RFC 6928): what a restarted window lets go at once.
-const INITIAL_WINDOW: u64 = 14_480;
 /// Linux's least retransmission timeout in milliseconds, to which the round trip is added: idling
 /// longer makes the window restart.
 const LEAST_TIMEOUT_MS: f64 = 200.0;
@@ -33,8 +31,6 @@ const BRIEFLY: f64 = 0.5;
 /// so many segments.
 const GROWN: f64 = 1.02;
 const SMALL: f64 = 45.0;
-/// What an Ethernet segment carries, in bytes.
-const SEGMENT: u64 = 1448;
 /// From most of a round trip on, the wait is one of slow start's rounds.
 const LEAST_ROUNDS: f64 = 0.7;
 /// Of the messages after idleness so many must show it.
@@ -64,7 +60,8 @@ struct Restarts {
 impl Restarts {
     /// Beside what messages of the same size wait for the window after short pauses.
     fn of(run: &Run<'_>, brief: Option<f64>) -> Option<Self> {
-        if run.scenario.request_size.bytes() <= INITIAL_WINDOW || keeps_its_window(run) {
+        // A restarted window lets that much go at once.
+        if run.scenario.request_size <= INITIAL_WINDOW || keeps_its_window(run) {
             return None;
         }
         let round_trip = run.path()?;
@@ -135,7 +132,7 @@ impl<'a> Sent<'a> {
     fn of(run: &Run<'_>, exchange: &'a Exchange, waited: f64) -> Option<Self> {
         // Behind a slow link a round trip is as long as the message's own queue makes it.
         let network = run.flow.network(exchange)?.millis_f64();
-        let segments = run.scenario.request_size.bytes().div_ceil(SEGMENT);
+        let segments = run.scenario.request_size.segments();
         #[expect(clippy::cast_precision_loss, reason = "segments of a message")]
         let segments = segments as f64;
         Some(Self {

@@ -8,19 +8,12 @@ pub(super) const RULE: Rule = Rule {
     title: "L7 proxy in the path",
     limits: "It needs a neph reflector behind the proxy and messages that fit into a segment each way. It tells how far behind the proxy the server is, in time, not how many proxies there are; a proxy on the server's own host adds less than it can tell.",
     covers: &[],
-    needs: &[
-        Need::Replies(MESSAGES),
-        Need::PeerMarks,
-        Need::SmallMessages(SEGMENT),
-    ],
+    needs: &[Need::Replies(MESSAGES), Need::PeerMarks, Need::OneSegment],
     look,
 };
 
 /// Behind a proxy at least so many milliseconds lie: a wake-up of a busy machine takes less.
 const LEAST_MS: f64 = 0.15;
-/// Requests and replies up to a segment: the bytes of larger ones take time that TCP's handshake,
-/// which the comparison rests on, does not take.
-const SEGMENT: u64 = 1448;
 /// On a link of a Mbit/s a kilobyte takes 8 ms: so much slower than its own handshake may a message
 /// be for its bytes, per byte both ways, in milliseconds; given up where a quick acknowledgement
 /// shows that they take less.
@@ -44,7 +37,9 @@ impl Behind {
     fn of(run: &Run<'_>) -> Option<Self> {
         let scenario = run.scenario;
         let (request, response) = (scenario.request_size, scenario.response_size);
-        if request.bytes().max(response.bytes()) > SEGMENT || !run.flow.flow.reflector {
+        // The bytes of larger ones take time that TCP's handshake, which the comparison rests on, does
+        // not take.
+        if !request.max(response).is_one_segment() || !run.flow.flow.reflector {
             return None;
         }
         let networks = run.networks();
@@ -99,7 +94,7 @@ fn bytes_take(run: &Run<'_>, near: f64) -> f64 {
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places().into_iter();
+    let places = sight.places_at_rest().into_iter();
     places
         .filter_map(|(place, runs)| told(&sight.name(&place), &runs))
         .collect()

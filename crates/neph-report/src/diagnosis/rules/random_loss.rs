@@ -5,7 +5,9 @@ use neph_model::{Outcome, ProbeKind, Seq, Span};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
-use crate::diagnosis::{Agreement, Crossing, Found, Need, Ordered, Rule, Run, Sight};
+use crate::diagnosis::{
+    Agreement, Crossing, Doing, Found, Need, Ordered, Rule, Run, Sight, is_by_load, measure_without,
+};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -49,7 +51,6 @@ const EMPTY: f64 = 0.1;
 const MOSTLY: f64 = 0.25;
 /// Replies that overtake others: from this share of the datagrams on.
 const REORDERED: f64 = 0.005;
-const SEGMENT: u64 = 1448;
 
 /// A place's losses.
 #[derive(Default)]
@@ -79,7 +80,7 @@ impl Losses {
         if run.networks().at(MOSTLY)? - path > queue {
             return None;
         }
-        let per_message = run.scenario.request_size.bytes().div_ceil(SEGMENT).max(1);
+        let per_message = run.scenario.request_size.segments();
         let mut hit = Vec::new();
         let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
         let mut counted: Option<(u32, u32)> = None;
@@ -120,6 +121,15 @@ impl Losses {
 
     fn share(&self) -> f64 {
         real(self.lost) / real(self.segments.max(1))
+    }
+
+    /// Whether these are another matter: more than twice as many, and not by chance.
+    fn are_more_than(&self, calm: &Self) -> bool {
+        let share = |one: &Self| neph_stats::proportion(one.lost.min(one.segments), one.segments);
+        let (Ok(with), Ok(without)) = (share(self), share(calm)) else {
+            return false;
+        };
+        is_by_load(self.share(), calm.share()) && without.interval().high < with.interval().low
     }
 
     fn is_random(&self) -> bool {
@@ -164,19 +174,53 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     places
         .flat_map(|(place, runs)| {
             let name = sight.name(&place);
-            told(&name, &runs)
+            causes(&name, &runs)
                 .into_iter()
                 .chain(overtaking(&name, &runs))
         })
         .collect()
 }
 
-fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let mut all = Losses::default();
-    let seen: Vec<(&Run<'_>, Vec<Seq>)> = runs
-        .iter()
-        .filter_map(|run| Some((*run, all.add(run)?)))
-        .collect();
+/// A place's cause; where the plan's load loses more than there is lost without it, one of each.
+fn causes(name: &str, runs: &[&Run<'_>]) -> Vec<Found> {
+    let is_loaded = |run: &&Run<'_>| run.scenario.stress().is_some();
+    let (loaded, calm): (Vec<&Run<'_>>, Vec<&Run<'_>>) = runs.iter().copied().partition(is_loaded);
+    let (with, without) = (Lossy::of(&loaded), Lossy::of(&calm));
+    let found = match with.load() {
+        Some(load) if calm.is_empty() => vec![told(name, &with, Doing::Unknown(load))],
+        Some(load) if with.all.are_more_than(&without.all) => vec![
+            told(name, &without, Doing::Own),
+            told(name, &with, Doing::Load(load, without.all.share())),
+        ],
+        _ => vec![told(name, &Lossy::of(runs), Doing::Own)],
+    };
+    found.into_iter().flatten().collect()
+}
+
+/// Experiments with their losses, and the messages that were hit.
+struct Lossy<'r> {
+    all: Losses,
+    seen: Vec<(&'r Run<'r>, Vec<Seq>)>,
+}
+
+impl<'r> Lossy<'r> {
+    fn of(runs: &[&'r Run<'r>]) -> Self {
+        let mut all = Losses::default();
+        let seen = runs
+            .iter()
+            .filter_map(|run| Some((*run, all.add(run)?)))
+            .collect();
+        Self { all, seen }
+    }
+
+    /// The plan's load under which the most were hit.
+    fn load(&self) -> Option<&'r str> {
+        let worst = self.seen.iter().max_by_key(|(_, hit)| hit.len());
+        worst.and_then(|(run, _)| run.scenario.stress())
+    }
+}
+
+fn told(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option<Found> {
     if !all.is_random() {
         return None;
     }
@@ -209,15 +253,15 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         String::new()
     };
     let cause = format!(
-        "{name}: the path loses or damages packets, and no queue is to blame: {} of {} {again} ({}), {} of {} times with the queue empty just before{paid}.",
+        "{name}: {}: {} of {} {again} ({}), {} of {} times with the queue empty just before{paid}.",
+        mechanism(whose),
         all.lost,
         plural(all.segments, what),
         percent(all.share()),
         all.judged - all.queued,
         all.judged,
     );
-    let remedy = "look at the error counters of the interfaces on the way (cable, optics, radio, a device that reorders); a nearer endpoint makes each loss cheaper, as does forward error correction or sending twice";
-    let mut found = Found::new(cause, remedy.to_owned(), confidence)
+    let mut found = Found::new(cause, remedy(whose), confidence)
         .costing(all.cost())
         .with("lost or sent again", all.share(), "")
         .with("losses judged", real(all.judged), "losses")
@@ -227,6 +271,28 @@ fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
         found = found.seen_at(run, hit);
     }
     Some(found)
+}
+
+fn mechanism(whose: Doing<'_>) -> String {
+    match whose {
+        Doing::Own => "the path loses or damages packets, and no queue is to blame".to_owned(),
+        Doing::Load(load, calm) => format!(
+            "packets get lost where the plan makes a load, most of them under {load}, with {} lost without any: the load does it, though no queue is seen",
+            percent(calm)
+        ),
+        Doing::Unknown(load) => format!(
+            "the path loses or damages packets, and no queue is seen, while the plan makes a load, as {load}"
+        ),
+    }
+}
+
+fn remedy(whose: Doing<'_>) -> String {
+    let own = "look at the error counters of the interfaces on the way (cable, optics, radio, a device that reorders); a nearer endpoint makes each loss cheaper, as does forward error correction or sending twice";
+    match whose {
+        Doing::Own => own.to_owned(),
+        Doing::Load(..) => "this is what the load costs, not a fault of the path: a queue of few packets, or the socket's buffer of a host that has no CPU left, drops them; less load, or more room there".to_owned(),
+        Doing::Unknown(_) => format!("{}; if not, {own}", measure_without()),
+    }
 }
 
 /// Datagrams whose replies overtake each other.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ByteSize, Span};
+use neph_model::{ByteSize, INITIAL_WINDOW, Span};
 
 use crate::axis::millis;
 use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
@@ -31,11 +31,7 @@ const MATTERS: f64 = 0.1;
 const LINEAR: f64 = 1.6;
 /// Sizes whose times differ by less than this (in milliseconds) give no rate of their own.
 const RESOLVED_MS: f64 = 0.5;
-/// What goes out at once; its serialisation must be seen in the network stage itself, where no
-/// window can be its reason.
-const INITIAL_WINDOW: f64 = 14_480.0;
-/// What an Ethernet segment carries, and what its headers add, in bytes.
-const SEGMENT: f64 = 1448.0;
+/// What a segment's headers add, in bytes.
 const HEADERS: f64 = 66.0;
 /// A link that is asked for more than this is not measured at rest: its queue is. Below, each
 /// message finds the queue empty.
@@ -85,9 +81,11 @@ impl Point {
         (self.bytes - smaller.bytes) * 8.0 / micros.max(f64::MIN_POSITIVE)
     }
 
-    /// Whether most of the bytes that go out at once are seen in the network itself.
+    /// Whether most of the bytes that go out at once are seen in the network itself, where no window
+    /// can be their reason.
+    #[expect(clippy::cast_precision_loss, reason = "some kilobytes")]
     fn shows_in_the_network(&self, smaller: &Self, rate: f64) -> bool {
-        let burst = (self.bytes - smaller.bytes).min(INITIAL_WINDOW);
+        let burst = (self.bytes - smaller.bytes).min(INITIAL_WINDOW.bytes() as f64);
         let expected = burst * 8.0 / rate / 1e3;
         self.network - smaller.network >= 0.5 * expected
     }
@@ -98,7 +96,7 @@ impl Point {
 }
 
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let places = sight.places().into_iter();
+    let places = sight.places_at_rest().into_iter();
     places
         .filter_map(|(place, runs)| told(&sight.name(&place), &runs))
         .collect()
@@ -268,8 +266,7 @@ fn bytes_take(run: &Run<'_>, rate: f64) -> f64 {
 /// Bytes with their headers.
 #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
 fn on_the_wire(size: ByteSize) -> f64 {
-    let payload = size.bytes() as f64;
-    payload + (payload / SEGMENT).ceil().max(1.0) * HEADERS
+    size.bytes() as f64 + size.segments() as f64 * HEADERS
 }
 
 fn mbit(rate: f64) -> String {

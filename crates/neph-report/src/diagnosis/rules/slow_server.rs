@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ProbeKind, Scenario, Seq, Stage};
+use neph_model::{ProbeKind, Seq, Stage};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
 use crate::diagnosis::{
-    Agreement, Found, Need, Ordered, Place, Rule, Run, Sight, Times, is_by_load,
+    Agreement, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Times, measure_without,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -25,9 +25,8 @@ const SHARE: f64 = 0.3;
 /// A program that answers at once takes tens of microseconds, a sleeping one on a busy machine
 /// some hundred; this is work or waiting.
 const LEAST_MS: f64 = 0.5;
-/// What a segment carries, in bytes: of more, the server's kernel gives out what came behind a lost
-/// segment only when that has come too.
-const SEGMENT: u64 = 1448;
+/// Without the plan's load it is quicker where it takes less than this share.
+const QUICKER: f64 = 0.8;
 /// So many messages at least: fewer have no median.
 const MESSAGES: usize = 6;
 
@@ -79,10 +78,11 @@ impl Part {
     }
 }
 
-/// The replied messages; of several segments those of which none was sent again.
+/// The replied messages; of several segments those of which none was sent again: the server's kernel
+/// gives out what came behind a lost one only when that has come too.
 fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
     let is_whole =
-        run.scenario.request_size.bytes() <= SEGMENT || run.flow.flow.probe == ProbeKind::Udp;
+        run.scenario.request_size.is_one_segment() || run.flow.flow.probe == ProbeKind::Udp;
     let mut counted: Option<(u32, u32)> = None;
     let mut kept = Vec::new();
     for (one, times) in run.replies() {
@@ -127,17 +127,6 @@ impl<'r> Taken<'r> {
     }
 }
 
-/// Whose doing it is that the server takes its time.
-#[derive(Clone, Copy)]
-enum Whose<'s> {
-    /// Its own: no load, or as slow without it.
-    Server,
-    /// The load's that the plan makes: without it the server takes so many milliseconds.
-    Load(&'s str, f64),
-    /// Nobody can tell: the plan measures nothing without its load.
-    Unknown(&'s str),
-}
-
 fn look(sight: &Sight<'_>) -> Vec<Found> {
     // The same server is told of once, where it costs most: by itself, and under the plan's load.
     let mut worst: BTreeMap<(Place, bool), Found> = BTreeMap::new();
@@ -147,7 +136,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
         };
         let whose = whose(sight, runs[0], &taken);
         let found = told(&runs, &taken, whose);
-        let place = (runs[0].place(), matches!(whose, Whose::Load(..)));
+        let place = (runs[0].place(), whose.is_load());
         let known = worst.get(&place);
         if known.is_none_or(|known| known.cost < found.cost) {
             worst.insert(place, found);
@@ -156,18 +145,23 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
     worst.into_values().collect()
 }
 
-fn whose<'s>(sight: &Sight<'_>, run: &Run<'s>, taken: &Taken<'_>) -> Whose<'s> {
-    let Some(load) = run.scenario.stress() else {
-        return Whose::Server;
-    };
-    match Taken::of(&sight.without_load(run)) {
-        None => Whose::Unknown(load),
-        Some(calm) if is_by_load(taken.time(), calm.time()) => Whose::Load(load, calm.time()),
-        Some(_) => Whose::Server,
+/// The load's, too, where the rule is silent without it and the server is quicker then by more than
+/// chance: a server that is nothing to speak of need not be profiled.
+fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, taken: &Taken<'_>) -> Doing<'a> {
+    let mut quicker = None;
+    let whose = sight.whose(run, taken.time(), |calm| {
+        let calm = Taken::of(calm)?;
+        let is_quicker = calm.ratio < 1.0 && calm.time() < QUICKER * taken.time();
+        quicker = is_quicker.then(|| calm.time());
+        Some(calm.time())
+    });
+    match (whose, run.scenario.stress(), quicker) {
+        (Doing::Own, Some(load), Some(calm)) => Doing::Load(load, calm),
+        _ => whose,
     }
 }
 
-fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Whose<'_>) -> Found {
+fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
     let parts = &taken.parts;
     let confidence = Agreement {
         noun: "experiment",
@@ -189,7 +183,7 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Whose<'_>) -> Found {
         .with("peer application", taken.work, "ms")
         .with("peer kernel", taken.unread, "ms")
         .with("from the last byte to the reply", taken.after, "ms");
-    if let Whose::Load(_, calm) = whose {
+    if let Doing::Load(_, calm) = whose {
         found = found.with("without the plan's load", calm, "ms");
     }
     for (run, part) in parts {
@@ -199,34 +193,31 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Whose<'_>) -> Found {
 }
 
 /// Why the server takes its time, as the sentence's end.
-fn reason(taken: &Taken<'_>, whose: Whose<'_>) -> String {
+fn reason(taken: &Taken<'_>, whose: Doing<'_>) -> String {
     let doing = if taken.work >= taken.unread {
         "its program works or waits for others between reading a request and answering it"
     } else {
         "its program does not come to read what has arrived"
     };
     match whose {
-        Whose::Server => format!(": {doing}"),
-        Whose::Load(load, calm) => {
+        Doing::Own => format!(": {doing}"),
+        Doing::Load(load, calm) => {
             let calm = millis(calm);
             format!(" under the plan's load {load}, and {calm} without it: the load does it")
         }
-        Whose::Unknown(load) => format!(" under the plan's load {load}: {doing}"),
+        Doing::Unknown(load) => format!(" under the plan's load {load}: {doing}"),
     }
 }
 
-fn remedy(taken: &Taken<'_>, whose: Whose<'_>) -> String {
+fn remedy(taken: &Taken<'_>, whose: Doing<'_>) -> String {
     let own = if taken.work >= taken.unread {
         "profile the server: its own work, locks, and the backends that it waits for"
     } else {
         "give the server CPU: more cores or fewer neighbours, more accepting threads"
     };
     match whose {
-        Whose::Server => own.to_owned(),
-        Whose::Load(..) => "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back".to_owned(),
-        Whose::Unknown(_) => format!(
-            "measure the same with stress = \"{}\" beside it, which tells whether the load does it; if not, {own}",
-            Scenario::UNSTRESSED
-        ),
+        Doing::Own => own.to_owned(),
+        Doing::Load(..) => "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back".to_owned(),
+        Doing::Unknown(_) => format!("{}; if not, {own}", measure_without()),
     }
 }

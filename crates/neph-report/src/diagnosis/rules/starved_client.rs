@@ -7,7 +7,7 @@ use neph_model::{Seq, Span, Stage, Warning};
 use neph_stats::{Sorted, quantile};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight, is_by_load};
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 use crate::table::QUANTILES;
 
@@ -35,9 +35,6 @@ const TAIL: f64 = 0.95;
 const NOTED: f64 = 0.01;
 /// A single message says nothing of a machine.
 const FEW: usize = 2;
-/// What a segment carries, in bytes: of more, the kernel gives out what came behind a lost segment
-/// only when that has come too.
-const SEGMENT: u64 = 1448;
 /// So many messages at least: fewer have no quantile.
 const MESSAGES: usize = 6;
 
@@ -60,8 +57,9 @@ impl<'r> Own<'r> {
         let of = |stage: Stage| -> Vec<f64> { told.iter().map(|(_, one)| one.at(stage)).collect() };
         let (late, unread) = (of(Stage::Lateness), of(Stage::OwnKernel));
         let is_late = at(&late, TAIL).is_some_and(|late| late >= LEAST_MS);
-        // A host that is slow to read is slow to send as well.
-        let is_one_segment = run.scenario.response_size.bytes() <= SEGMENT;
+        // Of a reply of more segments the kernel gives out what came behind a lost one only when that
+        // has come too. A host that is slow to read is slow to send as well.
+        let is_one_segment = run.scenario.response_size.is_one_segment();
         let reads_slowly = is_one_segment || is_flagged || is_late;
         let mut own: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
@@ -193,11 +191,13 @@ impl<'r> Scenario<'r> {
 
     /// Whether our host does far less to the same scenario without the plan's load.
     fn is_by_load(&self, sight: &Sight<'_>) -> bool {
-        let calm = self.runs.first().map(|one| sight.without_load(one.run));
-        let calm = calm.filter(|runs| !runs.is_empty());
-        calm.map(|runs| Scenario::of(&runs))
-            .filter(|calm| !calm.moved.is_empty())
-            .is_some_and(|calm| is_by_load(self.farthest(), calm.farthest()))
+        let without = |calm: &[&Run<'_>]| {
+            let calm = Scenario::of(calm);
+            (!calm.moved.is_empty()).then(|| calm.farthest())
+        };
+        self.runs
+            .first()
+            .is_some_and(|one| sight.whose(one.run, self.farthest(), without).is_load())
     }
 }
 

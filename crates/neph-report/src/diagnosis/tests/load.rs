@@ -1,6 +1,6 @@
 //! A load that the plan itself makes is named where it does the harm, and only there.
 
-use neph_model::{ExperimentId, ScenarioId, Warning};
+use neph_model::{ExperimentId, Outcome, ProbeKind, ScenarioId, Warning};
 
 use super::number;
 use super::world::World;
@@ -22,15 +22,18 @@ fn both(without: &World, with: &World) -> CampaignData {
     let (mut data, mut loaded) = (without.campaign(), with.campaign());
     stressed(&mut data, "none");
     stressed(&mut loaded, LOAD);
-    for scenario in &mut loaded.scenarios {
-        (scenario.index, scenario.id) = (1, ScenarioId(2));
+    let before = data.scenarios.len();
+    let renamed = |index: usize| ScenarioId(u64::try_from(before + index).unwrap() + 1);
+    for (place, scenario) in loaded.scenarios.iter_mut().enumerate() {
+        scenario.index += u32::try_from(before).unwrap();
+        scenario.id = renamed(place);
     }
     for (place, one) in loaded.experiments.iter_mut().enumerate() {
         let mut id = [9; 16];
         id[0] = u8::try_from(place).unwrap();
-        one.scenario = 1;
-        (one.experiment.id, one.experiment.scenario) =
-            (ExperimentId::from_bytes(id), ScenarioId(2));
+        one.experiment.id = ExperimentId::from_bytes(id);
+        one.experiment.scenario = renamed(one.scenario);
+        one.scenario += before;
     }
     data.scenarios.extend(loaded.scenarios);
     data.experiments.extend(loaded.experiments);
@@ -73,6 +76,18 @@ fn a_server_that_is_as_slow_without_the_load_is_told_as_ever() {
     };
     assert!(!told.cause.contains("load does it"), "{}", told.cause);
     assert!(told.remedy.starts_with("profile"), "{}", told.remedy);
+}
+
+#[test]
+fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() {
+    let near = |think_ms| World {
+        round_trip_ms: 0.3,
+        think_ms,
+        ..World::default()
+    };
+    by_load(&both(&near(0.3), &near(0.55)), "slow-server");
+    let told = causes(&both(&near(0.53), &near(0.55)), "slow-server");
+    assert!(told[0].remedy.starts_with("profile"), "{told:#?}");
 }
 
 #[test]
@@ -123,6 +138,132 @@ fn a_client_that_only_the_plan_s_load_starves_is_told_so() {
     };
     assert!(!told.cause.contains("the plan's load"), "{}", told.cause);
     assert!(told.cause.contains("in 2 of 2 scenarios"), "{}", told.cause);
+}
+
+/// The one cause of a rule in which the plan's load is blamed, and nobody else.
+fn by_load(data: &CampaignData, rule: &str) -> Diagnosis {
+    let mut told = causes(data, rule);
+    assert_eq!(told.len(), 1, "{told:#?}");
+    let told = told.remove(0);
+    assert!(told.cause.contains(LOAD), "{}", told.cause);
+    assert!(told.cause.contains("load does it") || told.cause.contains("98% does it"));
+    assert!(told.remedy.starts_with("this is what"), "{}", told.remedy);
+    told
+}
+
+#[test]
+fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
+    let quiet = World {
+        queue: None,
+        ..World::with_a_queue()
+    };
+    let told = by_load(&both(&quiet, &World::with_a_queue()), "bufferbloat");
+    assert!(!told.cause.contains("Others"), "{}", told.cause);
+    // One that is there as well without it is told as ever.
+    let data = both(&World::with_a_queue(), &World::with_a_queue());
+    let told = causes(&data, "bufferbloat");
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(told[0].cause.contains("Others fill it"), "{told:#?}");
+    // Where nothing is measured without it nobody knows.
+    let mut data = World::with_a_queue().campaign();
+    stressed(&mut data, LOAD);
+    let told = causes(&data, "bufferbloat");
+    assert!(told[0].cause.contains("may well be it"), "{told:#?}");
+    assert!(told[0].remedy.contains("stress = \"none\""), "{told:#?}");
+}
+
+#[test]
+fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path() {
+    let lossy = |loss| World {
+        loss,
+        probe: ProbeKind::Udp,
+        intervals_ms: vec![20],
+        ..World::default()
+    };
+    let told = by_load(&both(&lossy(0.0), &lossy(0.02)), "random-loss");
+    assert!(!told.remedy.contains("cable"), "{}", told.remedy);
+    for loads in [0.02, 0.03] {
+        let told = causes(&both(&lossy(0.02), &lossy(loads)), "random-loss");
+        assert_eq!(told.len(), 1, "{told:#?}");
+        assert!(told[0].remedy.contains("cable"), "{told:#?}");
+    }
+    let told = causes(&both(&lossy(0.02), &lossy(0.1)), "random-loss");
+    assert_eq!(told.len(), 2, "{told:#?}");
+}
+
+#[test]
+fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
+    let slow = World {
+        round_trip_ms: 150.0,
+        window: Some(400),
+        sizes: vec![100_000],
+        intervals_ms: vec![20],
+        sched: Some(0.0),
+        ..World::default()
+    };
+    let quick = World {
+        round_trip_ms: 1.0,
+        ..slow.clone()
+    };
+    by_load(&both(&quick, &slow), "head-of-line");
+    let told = causes(&both(&slow, &slow), "head-of-line");
+    assert!(!told[0].cause.contains("load"), "{told:#?}");
+    assert!(told[0].remedy.starts_with("send less"), "{told:#?}");
+}
+
+#[test]
+fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path() {
+    // Each from ports of its own.
+    let at = |round_trip_ms, seed| World {
+        round_trip_ms,
+        seed,
+        ..World::default()
+    };
+    let told = causes(&both(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
+    assert!(told.is_empty(), "{told:#?}");
+}
+
+#[test]
+fn what_is_always_there_is_looked_for_without_the_plan_s_load() {
+    let world = |blocks| World {
+        sizes: vec![256, 1024],
+        blocks,
+        ..World::default()
+    };
+    let delayed = World {
+        proxy_ms: 3.0,
+        ..world(15)
+    };
+    let slow = World {
+        rate_mbit: 1.0,
+        ..world(15)
+    };
+    for (loaded, rule) in [(slow, "serialisation"), (delayed, "l7-proxy")] {
+        let data = both(&world(1), &loaded);
+        assert!(causes(&data, rule).is_empty(), "{:#?}", causes(&data, rule));
+        // What is there without the load as well is told.
+        let calm = World {
+            blocks: 2,
+            ..loaded.clone()
+        };
+        assert_eq!(causes(&both(&calm, &loaded), rule).len(), 1, "{rule}");
+    }
+}
+
+#[test]
+fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
+    let mut data = both(&thinks(0.0), &thinks(0.0));
+    let lose = |data: &mut CampaignData, of: std::ops::Range<usize>| {
+        for one in &mut data.experiments[of] {
+            for echo in one.flows[1].exchanges.iter_mut().step_by(3) {
+                echo.outcome = Outcome::Lost;
+            }
+        }
+    };
+    lose(&mut data, 6..12);
+    assert!(causes(&data, "icmp-differs").is_empty());
+    lose(&mut data, 0..6);
+    assert_eq!(causes(&data, "icmp-differs").len(), 1);
 }
 
 #[test]

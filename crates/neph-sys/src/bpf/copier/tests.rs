@@ -303,12 +303,16 @@ fn two_may_listen_and_nothing_stays_behind() {
         assert!(becomes(2));
         drop(first);
         assert!(becomes(1));
-        let down = || {
-            std::process::Command::new("ip")
-                .args(["link", "set", "near", "down"])
-                .status()
+        let set = |name: &str, what: &[&str]| {
+            let mut ip = std::process::Command::new("ip");
+            let ended = ip.args(["link", "set", name]).args(what).status();
+            assert!(ended.expect("the ip program").success());
         };
-        assert!(down().expect("the ip program").success());
+        // Whatever it is called now, and whoever is called as it was.
+        set("near", &["name", "nearer"]);
+        set("far", &["name", "near"]);
+        assert!(second.fault().is_none());
+        set("nearer", &["down"]);
         let fault = second.fault().expect("it is down");
         assert_eq!(fault.raw_os_error(), Some(libc::ENETDOWN));
         drop(second);

@@ -1,0 +1,45 @@
+//! A TCP segment: how many of them a message takes.
+//!
+//! Owns what one carries where nobody knows better. Neither the stamps' TCP statistics nor the
+//! store hold a connection's own segment size, so that all that is calculated from sizes (what fits
+//! into a segment, into the first window, what headers add) is calculated with this one. Behind a
+//! tunnel or over IPv6 a segment carries some dozen bytes less, over loopback 64 KiB: what rests on
+//! it leaves room for that.
+
+use crate::ByteSize;
+
+/// What a full segment carries: Ethernet's 1500 bytes less the headers of IPv4 and TCP with time
+/// stamps.
+pub const SEGMENT: ByteSize = ByteSize(1448);
+
+/// What a connection may send before anything was acknowledged: ten segments (RFC 6928).
+pub const INITIAL_WINDOW: ByteSize = ByteSize(10 * SEGMENT.0);
+
+impl ByteSize {
+    /// The segments that a message of this size takes: one at least.
+    pub const fn segments(self) -> u64 {
+        match self.0.div_ceil(SEGMENT.0) {
+            0 => 1,
+            many => many,
+        }
+    }
+
+    /// Whether a message of this size is a single segment.
+    pub const fn is_one_segment(self) -> bool {
+        self.0 <= SEGMENT.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_takes_one_segment_at_least_and_ten_go_out_at_once() {
+        let sizes = [0, 1, 1448, 1449, 14_480, 14_481].map(ByteSize);
+        assert_eq!(sizes.map(ByteSize::segments), [1, 1, 1, 2, 10, 11]);
+        let single = sizes.map(ByteSize::is_one_segment);
+        assert_eq!(single, [true, true, true, false, false, false]);
+        assert_eq!(INITIAL_WINDOW, ByteSize(14_480));
+    }
+}
