@@ -1,10 +1,11 @@
 //! Two captures of the same packets: the clock of the second against that of the first.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use neph_capture::{Meeting, Met, Point};
 use neph_model::Span;
-use neph_stats::{ClockFit, KeptLimits, MeanOffset, StatsError};
+use neph_stats::{ClockFit, FourStamps, KeptLimits, MeanOffset, StatsError};
 
 use super::book::Dots;
 use super::course::Course;
@@ -61,23 +62,27 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
     let Some(end) = course.fits.last() else {
         return Err(too_few(here, there));
     };
-    let formula = Formula::of(met);
+    let exchanges = met.exchanges();
+    let formula = Formula::of(&exchanges);
     let nature = args.nature(WANDER);
     let of = format!("{} minus {}", there.display(), here.display());
     let mut telling = Telling::new(args);
     telling.begin(&format!("clock of {of}"))?;
-    let row = |fit: &ClockFit| Row {
+    let row = |fit: &ClockFit, near: &Formula, n: usize| Row {
         since: Span::from_nanos(fit.at - course.from),
         fit: *fit,
         drift: Drift::at(fit, nature),
         wall: None,
-        mean: formula.mean.mean(),
-        round_trip: formula.shortest,
-        n: fit.n as u64,
+        mean: near.mean.mean(),
+        round_trip: near.shortest,
+        n: n as u64,
         is_old: false,
     };
-    for fit in &course.fits {
-        telling.row(&row(fit))?;
+    let (mut exchanges, mut passed) = (in_order(exchanges, |of| of.sent), passed(met));
+    for (fit, next) in course.fits.iter().zip(until_next(&course.fits)) {
+        let near = Formula::of(&taken_until(&mut exchanges, |of| of.sent < next));
+        let n = taken_until(&mut passed, |at| *at < next).len();
+        telling.row(&row(fit, &near, n))?;
     }
     remarks(met);
     let drawn = figure::captures(&formula.dots, &course, &of);
@@ -87,10 +92,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         of,
         clocks: Clocks::Captures,
         began: course.from,
-        row: Row {
-            n: met.crossings.len() as u64,
-            ..row(end)
-        },
+        row: row(end, &formula, met.crossings.len()),
         steps: steps
             .map(|step| Whose::between(Clocks::Captures, step))
             .collect(),
@@ -128,6 +130,28 @@ pub(crate) fn kept(met: &Met) -> KeptLimits {
     kept
 }
 
+/// Until when something is nearer to a fit than to the next one.
+fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
+    let between = fits.windows(2).map(|pair| pair[0].at.midpoint(pair[1].at));
+    between.chain([i64::MAX])
+}
+
+/// When packets passed the first point.
+fn passed(met: &Met) -> VecDeque<i64> {
+    in_order(met.crossings.iter().map(|of| of.here).collect(), |at| *at)
+}
+
+fn in_order<T>(mut all: Vec<T>, at: impl Fn(&T) -> i64) -> VecDeque<T> {
+    all.sort_by_key(at);
+    all.into()
+}
+
+/// The first ones, as long as they are early.
+fn taken_until<T>(of: &mut VecDeque<T>, is_early: impl Fn(&T) -> bool) -> Vec<T> {
+    let early = of.partition_point(is_early);
+    of.drain(..early).collect()
+}
+
 /// What exchange by exchange says.
 #[derive(Debug, Default)]
 struct Formula {
@@ -137,9 +161,9 @@ struct Formula {
 }
 
 impl Formula {
-    fn of(met: &Met) -> Self {
+    fn of(exchanges: &[FourStamps]) -> Self {
         let mut formula = Self::default();
-        for exchange in met.exchanges() {
+        for exchange in exchanges {
             formula.mean.push(exchange.offset());
             formula.dots.push(exchange.sent, exchange.offset());
             let trip = exchange.round_trip();

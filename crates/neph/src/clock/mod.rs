@@ -52,7 +52,7 @@ enum Method {
 )]
 pub(crate) struct Args {
     /// Whose clocks are compared with ours
-    #[arg(required_unless_present = "captures", conflicts_with = "captures")]
+    #[arg(conflicts_with = "captures")]
     peer: Option<String>,
     /// Compare the clocks of two captures of the same packets instead; of the second, minus the
     /// first one's
@@ -112,7 +112,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match (&args.peer, args.captures.as_slice()) {
         (Some(peer), _) => live::run(args, peer),
         (None, [here, there]) => captures::run(args, here, there),
-        (None, _) => Err(Failure::usage("name a peer, or --captures HERE THERE")),
+        (None, _) => Err(Failure::usage(
+            "whose clock? Name a peer where neph reflect answers (neph clock HOST), or two captures of the \
+             same packets (neph clock --captures HERE THERE)",
+        )),
     }
 }
 
