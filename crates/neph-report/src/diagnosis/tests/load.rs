@@ -215,8 +215,8 @@ fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
 fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path() {
     // Each from ports of its own.
     let at = |round_trip_ms, seed| World {
-        round_trip_ms,
         seed,
+        round_trip_ms,
         ..World::default()
     };
     let told = causes(&both(&at(1.0, 1), &at(20.0, 2)), "ecmp-imbalance");
