@@ -4,7 +4,7 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// What a socket carries decides what the kernel can stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,9 +183,12 @@ pub(crate) fn set_option(
     }
 }
 
-/// A socket that does nothing but keep the machine's receive stamping switched on.
+/// A socket that does nothing but keep the machine's receive stamping switched on. It has no address:
+/// nobody can send to it, and the namespace needs none (a new one's loopback is down).
 #[derive(Debug)]
-pub struct KeepAwake(#[expect(dead_code, reason = "lives for its effect")] std::net::UdpSocket);
+pub struct KeepAwake(
+    #[cfg_attr(not(test), expect(dead_code, reason = "lives for its effect"))] OwnedFd,
+);
 
 impl KeepAwake {
     /// Switches it on; sleep a few milliseconds before the first stamp is needed.
@@ -193,8 +196,28 @@ impl KeepAwake {
     /// # Errors
     /// Where no UDP socket can be had.
     pub fn new() -> io::Result<Self> {
-        let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+        // SAFETY: socket takes integers only.
+        let raw = unsafe { libc::socket(libc::AF_INET, kind, 0) };
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
         enable_receive(socket.as_fd())?;
         Ok(Self(socket))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_stamping_on_needs_no_address_and_has_none() {
+        let awake = KeepAwake::new().expect("a socket");
+        let socket = std::net::UdpSocket::from(awake.0);
+        let address = socket.local_addr().expect("of no place");
+        assert_eq!(address, ([0, 0, 0, 0], 0).into());
     }
 }

@@ -12,6 +12,7 @@ use super::aim::{self, Most};
 use super::announce::{Announce, Beginning};
 use super::conversation::{Carried, Subject, converse};
 use super::telling::{rate, received_rate};
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
@@ -141,9 +142,13 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
         Some(count) => format!(
             "neph stress: cross flows on a link of {capacity} of which a flow has {mean}: {count}"
         ),
+        None if all == 0 => format!(
+            "neph stress: cross flows on a link of {capacity} cannot be told: nothing was carried"
+        ),
         None => format!(
-            "neph stress: cross flows on a link of {capacity} cannot be told: {flows} flows of \
-             {mean} are more than it carries, or nothing was carried"
+            "neph stress: cross flows on a link of {capacity} cannot be told: {} of {mean} had more \
+             than it is said to carry",
+            counted(flows, "flow")
         ),
     }
 }
@@ -216,7 +221,8 @@ mod tests {
         let told = |own: &[Carried]| others(BitRate(8_000), own);
         assert!(told(&[flow(240)]).ends_with(": 3"));
         assert!(told(&[flow(240), flow(240)]).ends_with(": 2"));
-        assert!(told(&[flow(0)]).contains("cannot be told"));
-        assert!(told(&[flow(600), flow(600)]).contains("cannot be told"));
+        assert!(told(&[flow(0)]).ends_with("cannot be told: nothing was carried"));
+        let more = "cannot be told: 2 flows of 4.80 kbit/s had more than it is said to carry";
+        assert!(told(&[flow(600), flow(600)]).ends_with(more));
     }
 }

@@ -351,7 +351,7 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
 #[test]
 fn what_cannot_be_meant_is_refused() {
     for (arguments, why) in [
-        (&["clock"][..], "PEER"),
+        (&["clock"][..], "neph clock --captures HERE THERE"),
         (&["clock", "tcp://h:1"], "udp://"),
         (&["clock", "tcp://h"], "write udp://h"),
         (
