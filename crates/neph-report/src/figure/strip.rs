@@ -73,7 +73,8 @@ pub(crate) fn segments<'a>(
         .collect()
 }
 
-/// In seconds, until the message after the last one of any flow would have been due.
+/// In seconds from the experiment's start, connecting included, until the message after the last one
+/// of any flow would have been due.
 fn duration(experiment: &ExperimentData) -> f64 {
     let ends = experiment.flows.iter().filter_map(|flow| {
         let first = seconds(flow.exchanges.first()?.intended.nanos());
@@ -84,7 +85,7 @@ fn duration(experiment: &ExperimentData) -> f64 {
     ends.fold(1e-3, f64::max)
 }
 
-/// A block's length as a plan writes it: `0.25 s`, `2.4 s`, `3 s`, `12 s`.
+/// A block's length, for short ones as exact as plans write it: `0.25 s`, `2.4 s`, `3 s`, `12 s`.
 fn length(seconds: f64) -> String {
     let digits = match seconds {
         few if few < 1.0 => 2,

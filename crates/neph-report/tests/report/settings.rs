@@ -266,7 +266,7 @@ fn whiskers_scales_tail_and_basis_show_in_the_figures() {
 }
 
 #[test]
-fn blocks_are_told_as_long_as_the_plan_has_them() {
+fn blocks_are_told_as_long_as_they_are() {
     let data = synthetic::campaign(&synthetic::Shape {
         links: vec![synthetic::CONTINENT],
         intervals_ms: vec![25],
