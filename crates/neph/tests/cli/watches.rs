@@ -358,7 +358,7 @@ fn without_rights_the_first_sentence_names_all_that_the_way_needs() {
         ("ring", "setcap cap_net_raw+ep"),
         ("bpf", "setcap cap_net_raw,cap_bpf,cap_net_admin+ep"),
     ] {
-        let ran = without_root(&place, 0o755, ["watch", "lo", "--listen", way, "-w", "1s"]);
+        let ran = without_root(&place, 0o755, ["watch", "lo", "--listen", way]);
         assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
         assert!(ran.err.contains(needed), "{}", ran.err);
     }
