@@ -18,11 +18,22 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
     }
     let labs = Lab::list().unwrap_or_default().labs.into_iter();
     let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
-    among(text, &labs)
+    among(text, &labs, &named())
 }
 
-/// The same among labs, each by its name with its namespaces.
-fn among(text: &str, labs: &[(String, Vec<String>)]) -> Result<String, String> {
+/// The namespaces that have a name; none where they cannot be listed.
+fn named() -> BTreeSet<String> {
+    let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string());
+    names.filter_map(Result::ok).collect()
+}
+
+/// The same among labs, each by its name with its namespaces, and of all namespaces that have a name.
+fn among(
+    text: &str,
+    labs: &[(String, Vec<String>)],
+    named: &BTreeSet<String>,
+) -> Result<String, String> {
     let all = labs.iter().flat_map(|(lab, namespaces)| {
         let prefix = format!("neph-{lab}-");
         namespaces
@@ -30,35 +41,47 @@ fn among(text: &str, labs: &[(String, Vec<String>)]) -> Result<String, String> {
             .filter_map(move |one| Some((one.as_str(), one.strip_prefix(&prefix)?.to_owned())))
     });
     let all: Vec<(&str, String)> = all.collect();
-    let named = all.iter().filter(|(_, site)| site == text);
-    let named: Vec<&str> = named.map(|(namespace, _)| *namespace).collect();
+    let meant = all.iter().filter(|(_, site)| site == text);
+    let meant: Vec<&str> = meant.map(|(namespace, _)| *namespace).collect();
     if let Some((lab, site)) = text.split_once('/') {
         let whole = format!("neph-{lab}-{site}");
         if let Some((namespace, _)) = all.iter().find(|(namespace, _)| *namespace == whole) {
             return Err(format!("write it as {namespace}"));
         }
     }
-    match named.as_slice() {
+    match meant.as_slice() {
         [namespace] => Ok((*namespace).to_owned()),
         [others @ .., last] => Err(format!(
             "several labs have such a site: write {} or {last}",
             others.join(", ")
         )),
-        _ if all.is_empty() => Err(
-            "there is no such network namespace, and no lab is up (neph lab up FILE --detach)"
-                .to_owned(),
-        ),
-        _ => {
-            // Labs have sites of the same names.
-            let sites: BTreeSet<&str> = all.iter().map(|(_, site)| site.as_str()).collect();
-            let sites: Vec<&str> = sites.into_iter().collect();
-            let remedy = did_you_mean(text, &sites);
-            Err(format!(
-                "there is no such network namespace, and no lab has such a site; {remedy}; where \
-                 several labs have it, neph-LAB-SITE"
-            ))
-        }
+        _ => Err(unknown(text, &all, named)),
     }
+}
+
+/// That there is none, and which there are: a lab's by its sites' names, which stand first.
+fn unknown(text: &str, sites: &[(&str, String)], named: &BTreeSet<String>) -> String {
+    let is_a_labs = |name: &&str| sites.iter().any(|(namespace, _)| namespace == name);
+    let others = named.iter().map(String::as_str);
+    let others = others.filter(|name| !is_a_labs(name));
+    // Labs have sites of the same names.
+    let known: BTreeSet<&str> = sites.iter().map(|(_, site)| site.as_str()).collect();
+    let known: Vec<&str> = known.into_iter().chain(others).collect();
+    let there = match (sites, known.as_slice()) {
+        ([], []) => {
+            return "there is no such network namespace, and no lab is up (neph lab up FILE --detach)"
+                .to_owned();
+        }
+        ([], _) => "no lab is up (neph lab up FILE --detach)",
+        _ => "no lab has such a site",
+    };
+    let remedy = did_you_mean(text, &known);
+    let several = if sites.is_empty() {
+        ""
+    } else {
+        "; where several labs have it, neph-LAB-SITE"
+    };
+    format!("there is no such network namespace, and {there}; {remedy}{several}")
 }
 
 #[cfg(test)]
@@ -77,20 +100,46 @@ mod tests {
             lab("two", &["server"]),
             lab("three", &["server"]),
         ];
-        assert_eq!(among("client", &labs), Ok("neph-one-client".to_owned()));
-        let told = among("server", &labs).expect_err("two have it");
+        let none = BTreeSet::new();
+        assert_eq!(
+            among("client", &labs, &none),
+            Ok("neph-one-client".to_owned())
+        );
+        let told = among("server", &labs, &none).expect_err("two have it");
         assert!(
             told.contains("neph-one-server, neph-two-server or neph-three-server"),
             "{told}"
         );
-        let told = among("clint", &labs).expect_err("none has it");
+        let told = among("clint", &labs, &none).expect_err("none has it");
         assert!(told.contains("did you mean 'client'?"), "{told}");
-        let told = among("nosuch", &labs).expect_err("none has it");
+        let told = among("nosuch", &labs, &none).expect_err("none has it");
         assert!(told.contains("known here: client, server"), "{told}");
         assert_eq!(told.matches("server").count(), 1, "{told}");
-        let told = among("two/server", &labs).expect_err("not so");
+        let told = among("two/server", &labs, &none).expect_err("not so");
         assert_eq!(told, "write it as neph-two-server");
-        let told = among("client", &[]).expect_err("there is none");
+        let told = among("client", &[], &none).expect_err("there is none");
         assert!(told.contains("no lab is up"), "{told}");
+    }
+
+    #[test]
+    fn network_namespaces_that_are_no_labs_are_offered_too() {
+        let labs = [lab("one", &["client"])];
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let told = among("x", &labs, &named(&["neph-one-client", "red", "blue"]));
+        let told = told.expect_err("none has it");
+        assert!(
+            told.contains("known here: client, blue, red; where"),
+            "{told}"
+        );
+        let told = among("bleu", &[], &named(&["blue"])).expect_err("none has it");
+        let whole = "there is no such network namespace, and no lab is up (neph lab up FILE \
+                     --detach); did you mean 'blue'?";
+        assert_eq!(told, whole);
+        let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
+        let told = among("x", &[], &many.into_iter().collect()).expect_err("none has it");
+        assert!(
+            told.contains("pod-00, pod-01") && told.contains(" more"),
+            "{told}"
+        );
     }
 }

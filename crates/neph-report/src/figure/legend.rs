@@ -15,6 +15,8 @@ pub(crate) enum Swatch {
     Entry(StageSet),
     /// As a short vertical tick.
     Tick(Colour),
+    /// As a cross, as [`cross`] draws it.
+    Cross(Colour),
     /// As a dot.
     Dot(Colour),
     /// As an area that lets through what is below.
@@ -77,6 +79,7 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
             radius: 2.2,
             fill: Fill::solid(colour),
         }],
+        Swatch::Cross(colour) => cross(Point::new(x + SAMPLE / 2.0, y), colour),
         Swatch::Solid(colour) => vec![Mark::filled(block, colour)],
         Swatch::Block(colour) => vec![Mark::Rect {
             rect: block,
@@ -96,4 +99,18 @@ fn sample(swatch: Swatch, x: f64, y: f64) -> Vec<Mark> {
             )]
         }
     }
+}
+
+/// Two arms across each other: the end of what did not arrive.
+pub(crate) fn cross(at: Point, colour: Colour) -> Vec<Mark> {
+    const ARM: f64 = 3.0;
+    let stroke = Stroke::solid(colour, 1.5);
+    let arm = |up: f64| {
+        let ends = (
+            Point::new(at.x - ARM, at.y + up),
+            Point::new(at.x + ARM, at.y - up),
+        );
+        Mark::line(ends.0, ends.1, stroke)
+    };
+    vec![arm(ARM), arm(-ARM)]
 }

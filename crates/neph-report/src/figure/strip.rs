@@ -5,6 +5,7 @@ use super::sheet::WIDTH;
 use super::{Group, flags};
 use crate::axis::{Scale, Style, ticks};
 use crate::data::ExperimentData;
+use crate::findings::real;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
 use crate::{CampaignData, PlotSettings};
 
@@ -72,15 +73,32 @@ pub(crate) fn segments<'a>(
         .collect()
 }
 
-/// Until the last scheduled message of any flow, in seconds, and a little more.
+/// In seconds from the experiment's start, connecting included, until the message after the last one
+/// of any flow would have been due.
 fn duration(experiment: &ExperimentData) -> f64 {
-    let last = experiment
-        .flows
-        .iter()
-        .filter_map(|flow| flow.exchanges.last())
-        .map(|exchange| exchange.intended.nanos())
-        .max();
-    seconds(last.unwrap_or(0)).max(1e-3) * 1.005
+    let ends = experiment.flows.iter().filter_map(|flow| {
+        let first = seconds(flow.exchanges.first()?.intended.nanos());
+        let last = seconds(flow.exchanges.last()?.intended.nanos());
+        let gaps = flow.exchanges.len() - 1;
+        Some(last + (last - first) / real(gaps.max(1)))
+    });
+    ends.fold(1e-3, f64::max)
+}
+
+/// A block's length, for short ones as exact as plans write it: `0.25 s`, `2.4 s`, `3 s`, `12 s`.
+fn length(seconds: f64) -> String {
+    let digits = match seconds {
+        few if few < 1.0 => 2,
+        few if few < 10.0 => 1,
+        _ => 0,
+    };
+    let text = format!("{seconds:.digits$}");
+    let text = if digits > 0 {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text} s")
 }
 
 /// The strip's x axis: seconds where there is one block, the blocks' numbers where there are more.
@@ -115,7 +133,7 @@ pub(crate) fn time_axis(marks: &mut Vec<Mark>, segments: &[Segment<'_>], area: R
     for segment in segments {
         let middle = segment.x + segment.width / 2.0;
         let number = segment.experiment.block().to_string();
-        let long = format!("block {number}, {:.0} s", segment.seconds);
+        let long = format!("block {number}, {}", length(segment.seconds));
         let fits = |text: &str| width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0;
         let text = if fits(&long) { long } else { number };
         let half = width(&text, Style::TICK, Weight::Regular) / 2.0;
@@ -237,4 +255,18 @@ fn title(text: &str, state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
         .filter(|note| !note.text.is_empty());
     marks.extend(notes.map(Mark::Text));
     marks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_s_length_is_as_exact_as_a_plan_writes_it() {
+        let lengths = [0.25, 0.5, 2.4, 2.999, 12.4, 600.0].map(length);
+        assert_eq!(
+            lengths,
+            ["0.25 s", "0.5 s", "2.4 s", "3 s", "12 s", "600 s"]
+        );
+    }
 }

@@ -4,6 +4,7 @@
 
 mod alarms;
 mod beyond_ping;
+pub(crate) mod capacity;
 mod compare;
 mod crossover;
 mod dominant;

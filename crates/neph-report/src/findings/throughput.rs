@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_model::{BitRate, Scenario, Throughput, cross_flows};
 
-use super::compare::median;
+use super::capacity::{Capacity, Traffic, ended_early};
 use super::{Finding, FindingKind};
 use crate::axis::percent;
 use crate::{CampaignData, PlotSettings};
@@ -22,37 +22,100 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         let pair = (scenario.endpoint.as_str(), site_of(data, index));
         pairs.entry(pair).or_default().push(scenario);
     }
-    let mut loads: Vec<(&Scenario, f64, f64)> = pairs
+    let mut loads: Vec<Load<'_>> = pairs
         .into_iter()
-        .filter_map(|(pair, scenarios)| {
-            let goodput = goodput(data, settings, pair)?;
-            let (scenario, needed) = scenarios
-                .into_iter()
-                .map(|scenario| (scenario, needed(scenario)))
-                .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-            Some((scenario, needed, goodput))
-        })
+        .filter_map(|(pair, scenarios)| load(data, settings, pair, &scenarios))
         .collect();
-    loads.sort_by(|a, b| (b.1 / b.2).total_cmp(&(a.1 / a.2)));
-    let crowded: Vec<Finding> = loads
-        .iter()
-        .filter(|(_, needed, goodput)| *needed > NEARLY_FULL * goodput)
-        .map(|load| {
-            sentence(
-                "needs",
-                "of",
-                load,
-                " Its messages wait for each other: read its latency as that of a full link.",
-            )
-        })
-        .collect();
+    loads.sort_by(|a, b| b.share().total_cmp(&a.share()));
     let shared = shared(data, settings);
+    let crowded: Vec<Finding> = loads.iter().filter_map(Load::crowds).collect();
     if crowded.is_empty() {
-        let most = loads.first();
-        let most = most.map(|load| sentence("asks most of its link, with", "of", load, ""));
+        // What a link carries at least says little of how full it is.
+        let known = loads.iter().find(|load| load.is_known());
+        let most = known.or(loads.first()).map(Load::asks_most);
         return most.into_iter().chain(shared).collect();
     }
     crowded.into_iter().chain(shared).collect()
+}
+
+/// The scenario of a pair that asks most of its link.
+struct Load<'a> {
+    scenario: &'a Scenario,
+    /// Bits per second.
+    needed: f64,
+    capacity: Capacity,
+}
+
+fn load<'a>(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    pair: Pair<'_>,
+    scenarios: &[&'a Scenario],
+) -> Option<Load<'a>> {
+    let traffic = Traffic::between(data, settings, pair);
+    let capacity = Capacity::of(&checks(data, settings, pair), traffic)?;
+    let loads = scenarios
+        .iter()
+        .map(|scenario| (*scenario, needed(scenario)));
+    let (scenario, needed) = loads.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    // More than what a link carries at least says nothing of what it carries.
+    let is_told = match capacity {
+        Capacity::Found(_) => true,
+        Capacity::AtLeast(least) => needed < least,
+    };
+    is_told.then_some(Load {
+        scenario,
+        needed,
+        capacity,
+    })
+}
+
+impl Load<'_> {
+    const fn rate(&self) -> f64 {
+        match self.capacity {
+            Capacity::Found(rate) | Capacity::AtLeast(rate) => rate,
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.needed / self.rate()
+    }
+
+    const fn is_known(&self) -> bool {
+        matches!(self.capacity, Capacity::Found(_))
+    }
+
+    fn crowds(&self) -> Option<Finding> {
+        let is_full = self.is_known() && self.share() > NEARLY_FULL;
+        is_full.then(|| {
+            self.finding(&format!(
+                "needs {}. Its messages wait for each other: read its latency as that of a full \
+                 link.",
+                self.of_link()
+            ))
+        })
+    }
+
+    fn asks_most(&self) -> Finding {
+        self.finding(&format!("asks most of its link, with {}.", self.of_link()))
+    }
+
+    /// How much, of how much.
+    fn of_link(&self) -> String {
+        let (needed, all, share) = (rate(self.needed), rate(self.rate()), percent(self.share()));
+        if self.is_known() {
+            format!("{needed} of the {all} that the throughput checks found ({share})")
+        } else {
+            format!("{needed} of at least {all} that it carries (at most {share})")
+        }
+    }
+
+    fn finding(&self, said: &str) -> Finding {
+        let text = format!("{} {said}", self.scenario.label());
+        Finding::new(FindingKind::StandsOut, "throughput", text)
+            .with("needed_bit_s", self.needed)
+            .with("goodput_bit_s", self.rate())
+    }
 }
 
 /// Of each pair, the check that found the least, where that is as if others shared the link of which
@@ -65,7 +128,13 @@ fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         pairs.entry(pair).or_default().push(check);
     }
-    pairs.values().filter_map(|checks| least(checks)).collect()
+    let told = pairs.into_iter().filter_map(|(pair, mut checks)| {
+        // One that never filled the link had less of it than there was.
+        let traffic = Traffic::between(data, settings, pair);
+        checks.retain(|check| !ended_early(check, traffic));
+        least(&checks)
+    });
+    told.collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bits per second")]
@@ -91,20 +160,6 @@ fn least(checks: &[&Throughput]) -> Option<Finding> {
     )
 }
 
-fn sentence(verb: &str, of: &str, load: &(&Scenario, f64, f64), why: &str) -> Finding {
-    let (scenario, needed, goodput) = load;
-    let text = format!(
-        "{} {verb} {} {of} the {} that the throughput checks found ({}).{why}",
-        scenario.label(),
-        rate(*needed),
-        rate(*goodput),
-        percent(needed / goodput),
-    );
-    Finding::new(FindingKind::StandsOut, "throughput", text)
-        .with("needed_bit_s", *needed)
-        .with("goodput_bit_s", *goodput)
-}
-
 /// Request payload bits per second.
 #[expect(clippy::cast_precision_loss, reason = "bytes of one message")]
 fn needed(scenario: &Scenario) -> f64 {
@@ -119,23 +174,20 @@ fn site_of(data: &CampaignData, scenario: usize) -> Option<&str> {
     own.find_map(|one| one.provenance.as_ref()?.site.as_deref())
 }
 
-/// The median of a pair's checks, in bits per second. A check that tells no site is of the host as
-/// it is, or of an older version that measured from one site only.
-#[expect(clippy::cast_precision_loss, reason = "bits per second")]
-fn goodput(
-    data: &CampaignData,
+/// A pair's checks that have a figure. One that tells no site is of the host as it is, or of an older
+/// version that measured from one site only.
+fn checks<'a>(
+    data: &'a CampaignData,
     settings: &PlotSettings,
     (endpoint, site): Pair<'_>,
-) -> Option<f64> {
-    let mut rates: Vec<f64> = data
-        .throughputs
-        .iter()
-        .filter(|check| check.endpoint == endpoint && check.failure.is_none())
-        .filter(|check| check.site.is_none() || check.site.as_deref() == site)
-        .filter(|check| settings.shows_block(check.block))
-        .map(|check| check.goodput.bits_per_second() as f64)
-        .collect();
-    median(&mut rates).filter(|rate| *rate > 0.0)
+) -> Vec<&'a Throughput> {
+    let own = data.throughputs.iter().filter(|check| {
+        check.endpoint == endpoint
+            && check.failure.is_none()
+            && (check.site.is_none() || check.site.as_deref() == site)
+            && settings.shows_block(check.block)
+    });
+    own.collect()
 }
 
 /// To three significant digits, as the model prints rates.

@@ -1,9 +1,16 @@
 //! Throughput checks: what a bulk transfer achieved at the start of each block.
 
+use std::collections::BTreeMap;
+
 use neph_model::Throughput;
 
 use super::cells::{Cell, Column, Table};
+use crate::findings::capacity::{Traffic, ended_early};
+use crate::findings::plural;
 use crate::{CampaignData, PlotSettings};
+
+/// Of checks so many are named, the others counted.
+const NAMED: usize = 3;
 
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
     let columns = [
@@ -28,10 +35,40 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         title: "Throughput checks",
         columns: columns.map(Column).to_vec(),
         rows: shown.map(row).collect(),
-        notes: vec![
+        notes: std::iter::once(
             "Payload that the receiver acknowledged, in millions of bits per second.".to_owned(),
-        ],
+        )
+        .chain(at_least(data, settings))
+        .collect(),
     }
+}
+
+/// Which checks say no more than what a link carries at least.
+fn at_least(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
+    let shown = data.throughputs.iter();
+    let shown = shown.filter(|check| check.failure.is_none() && settings.shows_block(check.block));
+    let mut pairs = BTreeMap::new();
+    let early = shown.filter(|check| {
+        let pair = (check.endpoint.as_str(), check.site.as_deref());
+        let traffic = pairs
+            .entry(pair)
+            .or_insert_with(|| Traffic::between(data, settings, pair));
+        ended_early(check, *traffic)
+    });
+    let early: Vec<String> = early
+        .map(|check| format!("{} in block {}", check.endpoint, check.block + 1))
+        .collect();
+    let more = match early.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {}", plural(more, "more check")),
+    };
+    (!early.is_empty()).then(|| {
+        format!(
+            "At least what the link carries, as the check ended before it had filled it (no losses, \
+             and a window that still grew or no queue): {}{more}.",
+            early[..early.len().min(NAMED)].join("; ")
+        )
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "display")]

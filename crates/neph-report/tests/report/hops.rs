@@ -1,6 +1,9 @@
 //! Figures of packets over capture points, whose delays and losses are known.
 
-use neph_report::{Figure, HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops, svg};
+use neph_report::{
+    Colour, Figure, HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, Mark, Point, hops,
+    svg,
+};
 
 use crate::legible::{in_words, no_text_touches, texts};
 use crate::synthetic::hops::Path;
@@ -271,4 +274,29 @@ fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_
         figure.caption
     );
     no_text_touches(&figures);
+}
+
+#[test]
+fn the_legend_has_the_cross_that_lost_packets_have() {
+    let figures = single(&[&[Some(10), Some(20)], &[Some(15), None]]);
+    let waterfall = figures
+        .iter()
+        .find(|figure| figure.kind == "hops-waterfall");
+    let arms = lines(&waterfall.expect("drawn").scene.marks, Colour::ALARM);
+    // One cross in the legend, one in the row.
+    assert_eq!(arms.len(), 4, "{arms:?}");
+    let is_slanted = |arm: &Vec<Point>| {
+        let (from, to) = (&arm[0], &arm[1]);
+        ((to.x - from.x).abs() - (to.y - from.y).abs()).abs() < 1e-9
+    };
+    assert!(arms.iter().all(is_slanted), "{arms:?}");
+}
+
+fn lines(marks: &[Mark], colour: Colour) -> Vec<Vec<Point>> {
+    let own = marks.iter().flat_map(|mark| match mark {
+        Mark::Line { points, stroke } if stroke.colour == colour => vec![points.clone()],
+        Mark::Clip { marks, .. } => lines(marks, colour),
+        _ => Vec::new(),
+    });
+    own.collect()
 }

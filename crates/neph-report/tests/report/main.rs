@@ -3,6 +3,7 @@
 mod alarms;
 mod alike;
 mod causes;
+mod checks;
 mod comparisons;
 mod files;
 mod findings;

@@ -264,3 +264,22 @@ fn whiskers_scales_tail_and_basis_show_in_the_figures() {
     };
     assert!(axes(separate) > axes(PlotSettings::default()));
 }
+
+#[test]
+fn blocks_are_told_as_long_as_they_are() {
+    let data = synthetic::campaign(&synthetic::Shape {
+        links: vec![synthetic::CONTINENT],
+        intervals_ms: vec![25],
+        sizes: vec![1024],
+        blocks: 2,
+        messages: 96,
+    });
+    let figures = draw(&data, &PlotSettings::default());
+    for kind in ["timeline", "cwnd"] {
+        let own = figures.iter().find(|figure| figure.kind == kind);
+        let words = words(&own.expect("drawn").scene);
+        for block in ["block 1, 2.4 s", "block 2, 2.4 s"] {
+            assert!(words.iter().any(|word| word == block), "{kind}: {words:?}");
+        }
+    }
+}

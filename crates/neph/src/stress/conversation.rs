@@ -66,7 +66,7 @@ pub(super) fn converse(
     (beginning, stop): (&Beginning, &Stop),
 ) -> Result<Carried, String> {
     let connected = TcpStream::connect_timeout(&subject.address, PATIENCE);
-    let mut stream = connected.map_err(|error| error.to_string())?;
+    let mut stream = connected.map_err(|error| unconnected(&error))?;
     greet(&mut stream, subject)?;
     let mut talk = Talk::new(stream, subject, beginning);
     if let Err(error) = talk.run(stop) {
@@ -76,6 +76,18 @@ pub(super) fn converse(
     talk.carried.retransmissions = stats.map_or(0, |stats| stats.retransmissions);
     talk.carried.lasted = talk.elapsed();
     Ok(talk.carried)
+}
+
+/// Why nobody is there, and what to do about it.
+fn unconnected(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => {
+            format!("{error}: start neph reflect there, or name the port of one")
+        }
+        _ => format!(
+            "{error}: is neph reflect there, and does every firewall let TCP through to it?"
+        ),
+    }
 }
 
 fn greet(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {

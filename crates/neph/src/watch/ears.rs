@@ -102,7 +102,7 @@ impl Ears {
     /// In the calling thread's network namespace.
     fn open_here(listening: &Listening<'_>) -> Result<Self, Failure> {
         let interface = listening.interface;
-        let failed = |error: RingError| not_opened(&error, Way::Ring, listening);
+        let failed = |error: RingError| not_opened(&error, listening);
         let (heads, start) = if interface == ANY {
             (Heads::Any, Start::Ip)
         } else {
@@ -123,7 +123,7 @@ impl Ears {
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
         may_copy(listening, heads)?;
         let source = Source::open(listening, heads, &filter);
-        let source = source.map_err(|(way, error)| not_opened(&error, way, listening))?;
+        let source = source.map_err(|error| not_opened(&error, listening))?;
         Ok(Self {
             interface: interface.to_owned(),
             source,
@@ -327,11 +327,12 @@ fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), Failure> {
     }
 }
 
-fn not_opened(error: &RingError, way: Way, listening: &Listening<'_>) -> Failure {
+fn not_opened(error: &RingError, listening: &Listening<'_>) -> Failure {
     let interface = listening.interface;
-    let needed = match way {
-        Way::Ring => "cap_net_raw+ep",
-        Way::Bpf => "cap_net_raw,cap_bpf,cap_net_admin+ep",
+    // What the way that was asked for needs from its first step to its last.
+    let needed = match listening.way {
+        Some(Way::Bpf) => "cap_net_raw,cap_bpf,cap_net_admin+ep",
+        Some(Way::Ring) | None => "cap_net_raw+ep",
     };
     match error.kind() {
         ErrorKind::PermissionDenied => Failure::refused(format!(

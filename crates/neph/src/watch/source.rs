@@ -60,9 +60,9 @@ impl Source {
         listening: &Listening<'_>,
         heads: Heads,
         filter: &[FilterStep],
-    ) -> Result<Self, (Way, RingError)> {
+    ) -> Result<Self, RingError> {
         if listening.way == Some(Way::Bpf) {
-            return copier(listening, filter).map_err(|error| (Way::Bpf, error));
+            return copier(listening, filter);
         }
         if listening.way.is_none() && tells_the_same(listening, heads) {
             // A kernel that has it not, or does not permit it.
@@ -70,7 +70,7 @@ impl Source {
                 return Ok(source);
             }
         }
-        ring(listening, heads, filter).map_err(|error| (Way::Ring, error))
+        ring(listening, heads, filter)
     }
 
     pub(super) const fn way(&self) -> Way {

@@ -343,3 +343,15 @@ fn threads_that_nobody_means_are_refused_before_any_begins() {
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("from 1 to 1024"), "{}", ran.err);
 }
+
+#[test]
+fn where_nothing_listens_a_flow_says_what_to_start() {
+    let there = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = there.local_addr().expect("an address").to_string();
+    drop(there);
+    let ran = neph(["stress", "flow", &address, "-w", "1s"]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+    let told =
+        "Connection refused (os error 111): start neph reflect there, or name the port of one";
+    assert!(ran.err.contains(told), "{}", ran.err);
+}

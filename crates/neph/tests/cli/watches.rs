@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
+use crate::labs::without_root;
 use crate::neph::{Place, Ran, SOON, begin, eventually, send};
 use crate::watches_asked::ask_names;
 
@@ -355,4 +356,17 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
             assert!(ran.err.contains(said), "{}", ran.err);
         }
     });
+}
+
+#[test]
+fn without_rights_the_first_sentence_names_all_that_the_way_needs() {
+    let place = Place::empty();
+    for (way, needed) in [
+        ("ring", "setcap cap_net_raw+ep"),
+        ("bpf", "setcap cap_net_raw,cap_bpf,cap_net_admin+ep"),
+    ] {
+        let ran = without_root(&place, 0o755, ["watch", "lo", "--listen", way]);
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+        assert!(ran.err.contains(needed), "{}", ran.err);
+    }
 }

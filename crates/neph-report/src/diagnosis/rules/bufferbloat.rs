@@ -7,6 +7,7 @@ use crate::axis::millis;
 use crate::diagnosis::{
     Agreement, Crossing, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, measure_without,
 };
+use crate::findings::capacity::{Capacity, Traffic};
 use crate::findings::real;
 
 pub(super) const RULE: Rule = Rule {
@@ -278,10 +279,14 @@ enum Filler<'s> {
     Own(f64),
     /// Others: the messages ask for this share of the link only.
     Others(f64),
+    /// Others: the messages ask for this share of what the link carries at least.
+    OthersMostly(f64),
     /// Others: a message alone is back before the next one goes. Where the messages ask for more
     /// than the link carries, each takes longer than the interval for its bytes alone.
     Strangers,
     Unknown,
+    /// The messages ask for much of what the checks found, or these did not fill the link.
+    Uncertain,
 }
 
 impl<'s> Filler<'s> {
@@ -289,7 +294,7 @@ impl<'s> Filler<'s> {
         let asked = Self::as_asked(sight, run, worst.base);
         match (whose(sight, run, worst), asked) {
             (Doing::Load(load, calm), _) => Self::Plan(load, calm),
-            (Doing::Unknown(load), Self::Others(_) | Self::Strangers | Self::Unknown) => {
+            (Doing::Unknown(load), asked) if !matches!(asked, Self::Own(_)) => {
                 Self::PlanPerhaps(load)
             }
             _ => asked,
@@ -307,17 +312,25 @@ impl<'s> Filler<'s> {
                 && is_ours(check.site.as_deref())
                 && check.failure.is_none()
         });
-        #[expect(clippy::cast_precision_loss, reason = "rates")]
-        let rate = rates
-            .map(|check| check.goodput.0 as f64)
-            .collect::<Ordered>();
+        let beside = sight
+            .runs
+            .iter()
+            .filter(|one| one.scenario.endpoint == scenario.endpoint && one.site() == run.site());
+        let traffic = beside.map(|one| (one.scenario.request_size.bytes(), one.experiment));
+        let capacity = Capacity::of(&rates.collect::<Vec<_>>(), Traffic::of(traffic));
         #[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
         let asked = scenario.request_size.bytes() as f64 * 8.0 / scenario.interval.secs_f64();
-        match rate.median() {
-            Some(rate) if asked >= OWN_LOAD * rate => Self::Own(asked / rate),
-            Some(rate) if asked <= NO_LOAD * rate => Self::Others(asked / rate),
-            None if base < scenario.interval.millis_f64() => Self::Strangers,
-            _ => Self::Unknown,
+        match capacity {
+            Some(Capacity::Found(rate)) if asked >= OWN_LOAD * rate => Self::Own(asked / rate),
+            Some(Capacity::Found(rate)) if asked <= NO_LOAD * rate => Self::Others(asked / rate),
+            Some(Capacity::AtLeast(rate)) if asked <= NO_LOAD * rate => {
+                Self::OthersMostly(asked / rate)
+            }
+            None | Some(Capacity::AtLeast(_)) if base < scenario.interval.millis_f64() => {
+                Self::Strangers
+            }
+            None => Self::Unknown,
+            Some(_) => Self::Uncertain,
         }
     }
 
@@ -339,8 +352,16 @@ impl<'s> Filler<'s> {
                 "Others fill it: the messages ask for {} of what the link carries.",
                 percent(share)
             ),
+            Self::OthersMostly(share) => format!(
+                "Others fill it: the messages ask for {} at most of what the link carries.",
+                percent(share)
+            ),
             Self::Strangers => {
                 "Others fill it: each message alone is back before the next one goes.".to_owned()
+            }
+            Self::Uncertain => {
+                "The throughput checks do not tell whether the messages or others fill it."
+                    .to_owned()
             }
             Self::Unknown => {
                 "Whether the messages or others fill it, a throughput check would tell.".to_owned()
@@ -356,7 +377,11 @@ impl<'s> Filler<'s> {
             Self::Own(_) => {
                 "send less, or less often: the link carries no more; a shorter queue would lose messages instead of delaying them".to_owned()
             }
-            Self::Others(_) | Self::Strangers | Self::Unknown => managed.to_owned(),
+            Self::Others(_)
+            | Self::OthersMostly(_)
+            | Self::Strangers
+            | Self::Uncertain
+            | Self::Unknown => managed.to_owned(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is told beside causes: what changes no figure, and which rules could not look.
 
-use neph_model::{BitRate, Outcome, ProbeKind, Throughput, Wall};
+use neph_model::{BitRate, Outcome, ProbeKind, Span, Throughput, ThroughputSecond, Wall};
 
 use super::world::World;
 use super::{names, number, only};
@@ -101,6 +101,37 @@ fn what_another_site_s_link_carries_says_nothing_of_who_fills_this_one() {
     ] {
         let mut data = world.campaign();
         data.throughputs = vec![check(site)];
+        let told = diagnose(&data, &PlotSettings::default()).causes;
+        let queue = told.iter().find(|one| one.rule == "bufferbloat").unwrap();
+        assert!(queue.cause.contains(words), "{}", queue.cause);
+    }
+}
+
+#[test]
+fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much_more() {
+    // The messages ask for 164 kbit/s.
+    for (found, words) in [
+        (150_000, "each message alone is back"),
+        (1_640_000, "10 % at most of what the link carries"),
+    ] {
+        let goodput = BitRate(found);
+        let second = ThroughputSecond {
+            goodput,
+            retransmissions: 0,
+            cwnd_segments: None,
+            srtt: Some(Span::from_micros(1)),
+        };
+        let mut data = World::with_a_queue().campaign();
+        data.throughputs = vec![Throughput {
+            block: 0,
+            endpoint: "metro".into(),
+            site: None,
+            tool: "neph".into(),
+            started: Wall::from_unix_nanos(0),
+            seconds: vec![second],
+            goodput,
+            failure: None,
+        }];
         let told = diagnose(&data, &PlotSettings::default()).causes;
         let queue = told.iter().find(|one| one.rule == "bufferbloat").unwrap();
         assert!(queue.cause.contains(words), "{}", queue.cause);

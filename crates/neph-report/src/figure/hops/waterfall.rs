@@ -6,7 +6,7 @@ use crate::axis::{Plot, Scale, Style, TimeUnit};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
 use crate::figure::ledger_time::stack_scale;
-use crate::figure::legend::Swatch;
+use crate::figure::legend::{Swatch, cross};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
@@ -114,7 +114,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
         entries.push((Swatch::Line(rest), "rest of the round trip".to_owned()));
     }
     if shown.iter().any(|row| row.end != End::Arrived) {
-        entries.push((Swatch::Tick(Colour::ALARM), "lost".to_owned()));
+        entries.push((Swatch::Cross(Colour::ALARM), "lost".to_owned()));
     }
     entries
 }
@@ -238,7 +238,7 @@ impl Panel<'_> {
             bars.push(Mark::filled(rest, REST));
         }
         match row.end {
-            End::Lost(_) => bars.extend(cross(Point::new(x(done) + 4.0, y))),
+            End::Lost(_) => bars.extend(cross(Point::new(x(done) + 4.0, y), Colour::ALARM)),
             End::Arrived if row.bound > 0 => {
                 let low = x(done.saturating_sub(row.bound).max(0));
                 bars.extend(whisker((low, x(done.saturating_add(row.bound))), y));
@@ -257,19 +257,6 @@ fn whisker((low, high): (f64, f64), y: f64) -> Vec<Mark> {
     let foot = |x: f64| Mark::line(Point::new(x, y - 2.0), Point::new(x, y + 2.0), BOUNDS);
     let along = Mark::line(Point::new(low, y), Point::new(high, y), BOUNDS);
     vec![along, foot(low), foot(high)]
-}
-
-fn cross(at: Point) -> Vec<Mark> {
-    const ARM: f64 = 3.0;
-    let stroke = Stroke::solid(Colour::ALARM, 1.5);
-    let arm = |up: f64| {
-        let ends = (
-            Point::new(at.x - ARM, at.y + up),
-            Point::new(at.x + ARM, at.y - up),
-        );
-        Mark::line(ends.0, ends.1, stroke)
-    };
-    vec![arm(ARM), arm(-ARM)]
 }
 
 /// A triangle at the right edge.

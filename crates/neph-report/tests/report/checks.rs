@@ -1,0 +1,101 @@
+//! What is said of a link beside its throughput checks.
+
+use neph_model::{BitRate, Instant, Span};
+use neph_report::{CampaignData, Finding, PlotSettings, findings, tables};
+
+use crate::synthetic;
+
+fn told(data: &CampaignData) -> Vec<Finding> {
+    let found = findings(data, &PlotSettings::default()).into_iter();
+    found.filter(|one| one.topic == "throughput").collect()
+}
+
+/// Replies to home come one behind the other, as fast as its uplink takes 100 KiB.
+fn queued() -> CampaignData {
+    const TAKES: Span = Span::from_millis(290);
+    let mut data = synthetic::twelve();
+    let scenarios = &data.scenarios;
+    let narrow = data.experiments.iter_mut().filter(|one| {
+        let scenario = &scenarios[one.scenario];
+        scenario.endpoint == "home" && scenario.request_size.bytes() == 102_400
+    });
+    for experiment in narrow {
+        let mut free = Instant::from_nanos(0);
+        for message in &mut experiment.flows[0].exchanges {
+            free = free.max(message.intended) + TAKES;
+            message.response = message.response.map(|_| free - message.intended);
+        }
+    }
+    data
+}
+
+#[test]
+fn a_home_uplink_that_is_too_narrow_is_named() {
+    let found = told(&queued());
+    let words = "home · every 100 ms · 100 KiB needs 8.19 Mbit/s of the 2.82 Mbit/s that the \
+                 throughput checks found (290 %). Its messages wait for each other";
+    assert!(found[0].text.starts_with(words), "{found:?}");
+}
+
+#[test]
+fn what_got_through_is_not_called_more_than_the_link_carries() {
+    // As before, but every message is answered as soon as if it were alone.
+    let found = told(&synthetic::twelve());
+    assert!(
+        found.iter().all(|one| !one.text.contains("home")),
+        "{found:?}"
+    );
+}
+
+/// Continent's check of the last block lost nothing and met no queue.
+fn ended_early() -> CampaignData {
+    let mut data = synthetic::twelve();
+    let checks = data.throughputs.iter_mut();
+    let last = checks.rev().find(|check| check.endpoint == "continent");
+    let last = last.expect("one in each block");
+    last.goodput = BitRate(last.goodput.bits_per_second() / 4);
+    for second in &mut last.seconds {
+        second.retransmissions = 0;
+    }
+    data
+}
+
+#[test]
+fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
+    let mut data = ended_early();
+    let found = told(&data);
+    let others = |one: &Finding| one.evidence.contains_key("cross_flows");
+    assert!(!found.iter().any(others), "{found:?}");
+    let noted = tables(&data, &PlotSettings::default());
+    let noted = noted.iter().find(|table| table.name == "throughput");
+    let notes = noted.expect("there are checks").notes.join(" ");
+    assert!(
+        notes.contains("no queue): continent in block 6."),
+        "{notes}"
+    );
+    // Without the others it is all that is known.
+    data.throughputs
+        .retain(|check| check.block == 5 && check.endpoint == "continent");
+    let found = told(&data);
+    let words = "asks most of its link, with 8.19 Mbit/s of at least 47 Mbit/s that it carries \
+                 (at most 17 %).";
+    assert!(found[0].text.contains(words), "{found:?}");
+}
+
+#[test]
+fn a_check_that_found_a_quarter_of_the_best_one_s_rate_tells_of_three_other_flows() {
+    let told = |quarter: bool| {
+        let mut data = synthetic::twelve();
+        let endpoint = data.throughputs[0].endpoint.clone();
+        let mut own = data.throughputs.iter_mut();
+        let last = own.rfind(|check| check.endpoint == endpoint);
+        let last = last.expect("one in each block");
+        if quarter {
+            last.goodput = BitRate(last.goodput.bits_per_second() / 4);
+        }
+        let found = findings(&data, &PlotSettings::default());
+        let others = found.iter().find_map(|f| f.evidence.get("cross_flows"));
+        others.copied()
+    };
+    assert_eq!((told(true), told(false)), (Some(3.0), None));
+}
