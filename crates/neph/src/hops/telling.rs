@@ -244,6 +244,7 @@ fn summary(passages: &Passages) -> Value {
                 "name": passages.names[at],
                 "packets": point.packets,
                 "cut_short": point.cut,
+                "shown_again": point.again,
                 "resolution_ns": point.resolution,
             })
         })
@@ -311,6 +312,17 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
                 out,
                 "Clocks of {a} and {b}: not known, since packets of both directions are needed; no delay is told."
             )?,
+        }
+    }
+    for (at, name) in passages.names.iter().enumerate() {
+        let again = followed.point(at).again;
+        if again > 0 {
+            let again = counted(again, "packet");
+            writeln!(
+                out,
+                "{again} of {name} stand there again (a mirror of both directions, or several interfaces): the \
+                 first of each counts."
+            )?;
         }
     }
     let one_way = followed.passages().filter(|passage| passage.way.is_none());

@@ -4,6 +4,7 @@ mod alarms;
 mod ends;
 mod figures;
 mod interrupted;
+mod mirrored;
 mod set_clocks;
 mod simulated;
 mod unmet;
