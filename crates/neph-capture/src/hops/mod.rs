@@ -15,6 +15,7 @@ mod followed;
 mod joined;
 mod mapping;
 mod packet;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod trips;
@@ -29,6 +30,7 @@ use neph_wire::dissect::Dissected;
 pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
 pub use packet::Flowing;
+pub use strangers::Strangers;
 pub use trips::Trip;
 
 use crate::identity::Identity;

@@ -12,6 +12,7 @@ mod offsets;
 mod passages;
 mod point;
 mod shares;
+mod strangers;
 mod tail;
 mod telling;
 mod told;
@@ -175,6 +176,9 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     passages.order = order;
+    for hint in strangers::hints(&passages.names, &passages.followed) {
+        output::say(&format!("neph hops: {hint}"));
+    }
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
     if told.is_cut_off() {
@@ -291,7 +295,10 @@ fn clocks(
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
-            let why = unmet(paths, &met);
+            let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+            let why = strangers::alike(&names, segment, followed).unwrap_or_else(|| {
+                unmet(paths, &met) + &strangers::renamed(&names, segment, followed)
+            });
             if !is_any_met {
                 return Err(Failure::Usage(why));
             }

@@ -154,6 +154,9 @@ mod tests {
         let live = [(place, 21), (place, -30)];
         assert_eq!(new(&live, &whole), (vec![5, 9], vec![]));
         assert_eq!(new(&[(place, 300)], &whole[..1]), (vec![5], vec![300]));
-        assert_eq!(new(&[(("a - b", Way::There), 5)], &whole[..1]), (vec![5], vec![5]));
+        assert_eq!(
+            new(&[(("a - b", Way::There), 5)], &whole[..1]),
+            (vec![5], vec![5])
+        );
     }
 }

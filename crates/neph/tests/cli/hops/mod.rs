@@ -7,6 +7,7 @@ mod interrupted;
 mod mirrored;
 mod set_clocks;
 mod simulated;
+mod translated;
 mod unmet;
 
 use std::collections::HashSet;

@@ -25,6 +25,10 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
         let told = "neph hops: p0 - p1 is not told: no packet of p0 is in p1; ";
         assert!(ran.err.starts_with(told), "{}", ran.err);
         assert!(ran.err.contains("(--nat 'p0:OUTER=INNER'"), "{}", ran.err);
+        // The rule can be seen; a datagram with the number 0 is not known by it.
+        let rule =
+            "; 599 packets are there with other addresses, as by --nat 'p0:192.0.2.77=192.0.2.2'\n";
+        assert!(ran.err.ends_with(rule), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         let document: Value = serde_json::from_str(&ran.out).expect("JSON");
         assert_eq!(document["summary"]["unmet"], serde_json::json!(["p0 - p1"]));
