@@ -156,12 +156,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     let is_cut = stop.is_set();
     let one_clock = &one_clock[..points.len() - 1];
     hops.only(points.len());
-    for rule in hops.idle().filter_map(|rule| args.nat.get(rule)) {
-        output::say(&format!(
-            "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
-             a rule before it was applied"
-        ));
-    }
+    say_idle(&hops, &args.nat);
     let followed = hops.end(one_clock);
     let order = followed.order_of_points(one_clock);
     if let Some(order) = &order {
@@ -176,9 +171,6 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     })?;
     let mut passages = Passages::of(names[..points.len()].to_vec(), followed, clocks);
     passages.order = order;
-    for hint in strangers::hints(&passages.names, &passages.followed) {
-        output::say(&format!("neph hops: {hint}"));
-    }
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
     if told.is_cut_off() {
@@ -245,6 +237,16 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
     Ok(points.len())
 }
 
+/// Says which translators' rules changed no address.
+fn say_idle(hops: &Hops, rules: &[String]) {
+    for rule in hops.idle().filter_map(|rule| rules.get(rule)) {
+        output::say(&format!(
+            "neph hops: --nat '{rule}' changed nothing: no packet of its point has such an address, or \
+             a rule before it was applied"
+        ));
+    }
+}
+
 /// What is to be said of points in another order than packets pass them.
 fn misplaced(names: &[String], order: &[usize]) -> String {
     let order: Vec<&str> = order.iter().map(|point| names[*point].as_str()).collect();
@@ -288,6 +290,8 @@ fn clocks(
         wander: args.wander.map_or(WANDER, |ppm| ppm * 1e-6),
         ..ClockNature::default()
     };
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    strangers::say(&names, followed);
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let mut clocks = Vec::new();
     for (segment, is_one) in one_clock.iter().enumerate() {
@@ -295,7 +299,6 @@ fn clocks(
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
-            let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
             let why = strangers::alike(&names, segment, followed).unwrap_or_else(|| {
                 unmet(paths, &met) + &strangers::renamed(&names, segment, followed)
             });

@@ -1,5 +1,5 @@
-//! What is to be said of a segment whose points show packets that do not belong together, as far as can
-//! be seen: behind a translator, or one of many that are alike.
+//! What is to be said of packets that points show twice, and of those of a segment's points that do not
+//! belong together as far as can be seen: behind a translator, or several that are alike.
 //!
 //! Owns the words. Does not own segments that no packet passed whole (the parent's).
 
@@ -8,16 +8,31 @@ use std::net::IpAddr;
 use neph_capture::{Followed, Strangers};
 
 use crate::counted::counted;
+use crate::output;
 
 /// Fewer packets than one in so many may be alike by chance.
 const FEW: u64 = 20;
 
-/// Of each segment that some packets passed, what of the others is to be said.
-pub(super) fn hints(names: &[String], followed: &Followed) -> Vec<String> {
-    let segments = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
-    segments
-        .filter_map(|segment| hint(names, segment, &followed.strangers(segment)))
-        .collect()
+/// Says of each segment that some packets passed what is to be said of the others.
+pub(super) fn say(names: &[String], followed: &Followed) {
+    for segment in (0..followed.segments()).filter(|segment| followed.is_met(*segment)) {
+        if let Some(hint) = hint(names, segment, &followed.strangers(segment)) {
+            output::say(&format!("neph hops: {hint}"));
+        }
+    }
+}
+
+/// What points show again: how many packets, and what becomes of them.
+pub(super) fn shown_again(names: &[String], followed: &Followed) -> Vec<(u64, String)> {
+    let points = names.iter().enumerate();
+    let told = points.map(|(at, name)| {
+        let why = format!(
+            "of {name} stand there again (a mirror of both directions, or several interfaces): the first \
+             of each counts"
+        );
+        (followed.point(at).again, why)
+    });
+    told.collect()
 }
 
 /// Behind what is said of a segment that no packet passed: the rules, where they can be seen.

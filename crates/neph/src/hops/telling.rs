@@ -13,6 +13,7 @@ use super::news::Alarms;
 use super::offsets::Offsets;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
+use super::strangers;
 use super::{Args, Format};
 use crate::clock::words;
 use crate::counted::counted;
@@ -314,17 +315,6 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             )?,
         }
     }
-    for (at, name) in passages.names.iter().enumerate() {
-        let again = followed.point(at).again;
-        if again > 0 {
-            let again = counted(again, "packet");
-            writeln!(
-                out,
-                "{again} of {name} stand there again (a mirror of both directions, or several interfaces): the \
-                 first of each counts."
-            )?;
-        }
-    }
     let one_way = followed.passages().filter(|passage| passage.way.is_none());
     let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
     let known = [
@@ -340,7 +330,9 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
         ),
     ];
     let known = known.map(|(count, why)| (count, why.to_owned()));
-    for (count, why) in Unknown::of(passages).words().into_iter().chain(known) {
+    let again = strangers::shown_again(&passages.names, followed);
+    let words = Unknown::of(passages).words().into_iter();
+    for (count, why) in words.chain(known).chain(again) {
         if count > 0 {
             writeln!(out, "{} {why}.", counted(count, "packet"))?;
         }
