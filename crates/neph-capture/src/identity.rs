@@ -38,6 +38,13 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Whether nobody sends another packet like it soon after: its sender numbered it, or it is an
+    /// echo. Many systems number 0 whatever they do not cut.
+    pub(crate) fn is_named(&self, packet: &Dissected<'_>) -> bool {
+        let is_echo = matches!(packet.transport, Transport::Icmp([0 | 8 | 128 | 129, ..]));
+        self.number.is_some_and(|number| number != 0) || is_echo
+    }
+
     /// Of a packet behind all tunnels. `None` if what counts was not kept by the capture.
     pub fn of(packet: &Dissected<'_>) -> Option<Self> {
         let (ports, content) = content(packet)?;

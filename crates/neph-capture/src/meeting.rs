@@ -4,6 +4,7 @@
 //! ([`Identity`]), telling the ways apart ([`crate::ways`]), nor the fit of the clocks (neph-stats).
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 
@@ -40,6 +41,9 @@ pub struct Point {
     pub resolution: i64,
     /// By how much its time ever fell from one packet to the next, in nanoseconds.
     pub fell: i64,
+    /// Packets that it showed again at once: what a mirror or another interface made of one. The first
+    /// counts.
+    pub again: u64,
     latest: Option<i64>,
 }
 
@@ -50,10 +54,15 @@ impl Default for Point {
             cut: 0,
             resolution: 1_000_000,
             fell: 0,
+            again: 0,
             latest: None,
         }
     }
 }
+
+/// What is like another packet and comes so soon after it was shown again: no timer that sends again is
+/// shorter.
+pub(crate) const SOON: i64 = 25_000_000;
 
 /// A packet of the first capture.
 #[derive(Debug, Clone, Copy)]
@@ -110,11 +119,17 @@ pub struct Met {
 }
 
 impl Point {
-    pub(crate) fn see(&mut self, at: i64) {
+    /// A packet, of whatever time.
+    pub(crate) const fn count(&mut self, at: i64) {
         self.packets += 1;
         while self.resolution > 1 && at % self.resolution != 0 {
             self.resolution /= 1_000;
         }
+    }
+
+    /// One that none is like before: of a capture that stands in a file twice those do not say that its
+    /// clock was set back.
+    pub(crate) fn pass(&mut self, at: i64) {
         if let Some(latest) = self.latest {
             self.fell = self.fell.max(latest.saturating_sub(at));
         }
@@ -122,43 +137,63 @@ impl Point {
     }
 }
 
+/// Whether a packet that is like one at `first` is that one, shown again.
+pub(crate) const fn is_again(first: i64, at: i64, is_named: bool) -> bool {
+    is_named && at.saturating_sub(first).saturating_abs() < SOON
+}
+
 impl Meeting {
     /// A packet of the first capture.
     pub fn here(&mut self, at: i64, packet: &Dissected<'_>) {
-        self.here.see(at);
+        self.here.count(at);
         let Some(identity) = Identity::of(packet) else {
+            self.here.pass(at);
             self.here.cut += 1;
             return;
         };
-        let key = self.hasher.hash_one(identity);
-        let known = self.seen.entry(key).and_modify(|seen| {
-            self.alike += 1;
-            seen.found = Seen::ALIKE;
-        });
-        known.or_insert(Seen {
-            at,
-            found: Seen::NOT_YET,
-        });
+        match self.seen.entry(self.hasher.hash_one(identity)) {
+            Entry::Vacant(place) => {
+                self.here.pass(at);
+                let found = Seen::NOT_YET;
+                place.insert(Seen { at, found });
+            }
+            // Of what both show again the first is paired with the first, which is never earlier there
+            // than it was sent.
+            Entry::Occupied(seen) if is_again(seen.get().at, at, identity.is_named(packet)) => {
+                self.here.again += 1;
+            }
+            Entry::Occupied(mut seen) => {
+                self.alike += 1;
+                seen.get_mut().found = Seen::ALIKE;
+            }
+        }
     }
 
     /// A packet of the second, once the first is over.
     pub fn there(&mut self, at: i64, packet: &Dissected<'_>) {
-        self.there.see(at);
+        self.there.count(at);
         let Some(identity) = Identity::of(packet) else {
+            self.there.pass(at);
             self.there.cut += 1;
             return;
         };
         let Some(seen) = self.seen.get_mut(&self.hasher.hash_one(identity)) else {
+            self.there.pass(at);
             return;
         };
         if seen.found != Seen::NOT_YET {
             if let Some(found) = self.found.get_mut(seen.found as usize) {
+                if is_again(found.there, at, identity.is_named(packet)) {
+                    self.there.again += 1;
+                    return;
+                }
                 found.is_alike = true;
                 seen.found = Seen::ALIKE;
             }
             self.alike += 1;
             return;
         }
+        self.there.pass(at);
         seen.found = u32::try_from(self.found.len()).map_or(Seen::ALIKE, |place| place);
         let (source, destination) = (identity.source, identity.destination);
         let is_upward = source < destination;

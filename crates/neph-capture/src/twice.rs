@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use neph_model::{Span, Wall};
-use neph_wire::dissect::Dissected;
+use neph_wire::dissect::{Dissected, Transport};
 
 /// Packets that are remembered at most; fewer where two fall on the same place.
 const PLACES: usize = 4096;
@@ -32,11 +32,14 @@ pub struct Twice {
     hasher: RandomState,
     /// None before the first packet.
     places: Vec<Option<Seen>>,
+    looked: u64,
+    again: u64,
 }
 
 impl Twice {
     /// Whether this packet passed another interface just before; the first passage is remembered.
     pub fn is_copy(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> bool {
+        self.looked += 1;
         let ip = &packet.ip;
         let payload = &ip.payload[..ip.payload.len().min(COMPARED)];
         let name = (ip.source, ip.destination, ip.identification);
@@ -49,7 +52,9 @@ impl Twice {
             seen.hash == hash && (0..SOON.nanos()).contains(&later)
         });
         if let Some(seen) = found {
-            return seen.interface != interface;
+            let is_copy = seen.interface != interface;
+            self.again += u64::from(!is_copy && is_named(packet));
+            return is_copy;
         }
         self.places[place] = Some(Seen {
             hash,
@@ -57,6 +62,29 @@ impl Twice {
             at,
         });
         false
+    }
+
+    /// Packets that were looked at.
+    pub const fn looked(&self) -> u64 {
+        self.looked
+    }
+
+    /// Packets among them that passed the same interface again.
+    pub const fn again(&self) -> u64 {
+        self.again
+    }
+}
+
+/// Whether its sender numbered it, in IP or above: another one is not the same to the last byte. Many
+/// number 0 what they do not cut.
+const fn is_named(packet: &Dissected<'_>) -> bool {
+    match packet.ip.identification {
+        Some(number) => number != 0,
+        None => match packet.transport {
+            Transport::Tcp { payload_len, .. } => payload_len > 0,
+            Transport::Icmp(_) => true,
+            _ => false,
+        },
     }
 }
 
@@ -89,6 +117,16 @@ mod tests {
         // A duplicate that the network made.
         assert!(!twice.is_copy(at(1), 1, &packet));
         assert!(!twice.is_copy(at(400), 2, &packet));
+        assert_eq!((twice.looked(), twice.again()), (5, 1));
+    }
+
+    #[test]
+    fn what_has_no_number_of_its_own_is_not_the_same_packet_again() {
+        let mut twice = Twice::default();
+        let bytes = segment(0);
+        let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
+        assert!(!twice.is_copy(at(0), 1, &packet) && !twice.is_copy(at(1), 1, &packet));
+        assert_eq!((twice.looked(), twice.again()), (2, 0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use neph_model::Wall;
 
 use super::joined::{Spreads, join};
 use super::packet::{Flowing, Flows, Packets, Standing};
-use super::{Hops, Place, copies};
+use super::{Hops, Place, again, copies};
 use crate::meeting::{Crossing, Met, Point};
 use crate::ways::{Way, Ways};
 
@@ -20,7 +20,7 @@ pub struct Followed {
     ways: Ways,
     points: Vec<Place>,
     /// For each segment, whether packets of a pair of hosts passed both of its points.
-    crosses: Vec<Vec<bool>>,
+    pub(super) crosses: Vec<Vec<bool>>,
     /// For each segment, whether packets of a flow's protocol and direction, between its hosts, did.
     kinds: Vec<Vec<bool>>,
     /// For each packet a bit for each segment in which it was overtaken.
@@ -69,8 +69,7 @@ impl Hops {
     pub fn end(mut self, one_clock: &[bool]) -> Followed {
         let points = self.points.len();
         let mut uneven = Vec::new();
-        for first in self.alike() {
-            let chain: Vec<u32> = self.packets.chain(first).collect();
+        for chain in self.alike() {
             if !copies::are_even(&self.packets, &chain, points) {
                 self.leave_out(&chain);
                 uneven.push(chain);
@@ -100,8 +99,7 @@ impl Hops {
     /// What was read is a window of captures by one clock, which went on before and go on behind it.
     /// Packets that are alike are left out: as many at each point may be others at each.
     pub fn end_of_window(mut self) -> Followed {
-        for first in self.alike() {
-            let chain: Vec<u32> = self.packets.chain(first).collect();
+        for chain in self.alike() {
             self.leave_out(&chain);
         }
         let mut followed = self.followed(&[true; Self::POINTS]);
@@ -110,8 +108,8 @@ impl Hops {
         followed
     }
 
-    /// The first of each several that are alike, as they came.
-    fn alike(&mut self) -> Vec<u32> {
+    /// Each several that are alike, as they came, without what a point showed again.
+    fn alike(&mut self) -> Vec<Vec<u32>> {
         let seen = std::mem::take(&mut self.seen);
         let firsts = seen.values().map(|seen| seen.first);
         let mut firsts: Vec<u32> = firsts
@@ -120,7 +118,11 @@ impl Hops {
         drop(seen);
         // Whatever the order of the map.
         firsts.sort_unstable();
-        firsts
+        again::take_out(&mut self.packets, &self.flows, &mut self.points, &firsts);
+        let is_followed = |number: &u32| self.packets.get(*number).standing == Standing::Followed;
+        let chains = firsts.iter();
+        let chains = chains.map(|first| self.packets.chain(*first).filter(is_followed).collect());
+        chains.filter(|chain: &Vec<u32>| chain.len() > 1).collect()
     }
 
     fn leave_out(&mut self, chain: &[u32]) {
@@ -172,6 +174,19 @@ impl Followed {
         packets
             .filter(|packet| packet.standing == Standing::Alike)
             .count() as u64
+    }
+
+    /// Packets that both points of a segment show, but left out because others are like them.
+    pub fn alike_in(&self, segment: usize) -> u64 {
+        let passed = [segment, segment + 1];
+        let numbers = 0..u32::try_from(self.packets.of.len()).unwrap_or(u32::MAX);
+        let alike = numbers.filter(|number| {
+            self.packets.get(*number).standing == Standing::Alike
+                && passed
+                    .iter()
+                    .all(|point| self.packets.mark(*number, *point).is_some())
+        });
+        alike.count() as u64
     }
 
     /// Packets that offload cut or joined on the way.

@@ -7,6 +7,7 @@
 //! Memory: for each packet 28 bytes and 8 for each point, 4 for each of its marks, and 24 to 48 until
 //! all captures are read; a flow takes 160.
 
+mod again;
 mod along;
 mod copies;
 mod datagrams;
@@ -14,6 +15,7 @@ mod followed;
 mod joined;
 mod mapping;
 mod packet;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod trips;
@@ -28,6 +30,7 @@ use neph_wire::dissect::Dissected;
 pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
 pub use packet::Flowing;
+pub use strangers::Strangers;
 pub use trips::Trip;
 
 use crate::identity::Identity;
@@ -136,34 +139,48 @@ impl Hops {
         let Some(place) = self.points.get_mut(point) else {
             return;
         };
-        place.point.see(at);
+        place.point.count(at);
         let (from, until) = place.extent.unwrap_or((at, at));
         place.extent = Some((from.min(at), until.max(at)));
         let Some(mut identity) = Identity::of(packet) else {
+            place.point.pass(at);
             place.point.cut += 1;
             return;
         };
         identity.source = place.name(identity.source);
         identity.destination = place.name(identity.destination);
-        if let Some(number) = self.find(point, identity, packet) {
+        let (found, is_first) = self.find(point, identity, packet);
+        let place = &mut self.points[point];
+        if is_first {
+            place.point.pass(at);
+        }
+        if let Some(number) = found {
             self.packets.set(number, point, Some(at));
-            self.points[point].order.push(number);
+            place.order.push(number);
         }
     }
 
-    /// The packet that this is at this point: of those that are alike the next.
-    fn find(&mut self, point: usize, identity: Identity, packet: &Dissected<'_>) -> Option<u32> {
+    /// The packet that this is at this point, of those that are alike the next; and whether it is the
+    /// first of them here.
+    fn find(
+        &mut self,
+        point: usize,
+        identity: Identity,
+        packet: &Dissected<'_>,
+    ) -> (Option<u32>, bool) {
         let key = self.hasher.hash_one(identity);
         let here = u8::try_from(point).unwrap_or(u8::MAX);
+        let mut is_first = true;
         if let Some(seen) = self.seen.get_mut(&key) {
-            let next = if seen.point == here {
-                self.packets.get(seen.last).next
-            } else {
+            is_first = seen.point != here;
+            let next = if is_first {
                 seen.first
+            } else {
+                self.packets.get(seen.last).next
             };
             if next != NONE {
                 (seen.last, seen.point) = (next, here);
-                return Some(next);
+                return (Some(next), is_first);
             }
         }
         let flow = self.flows.number(Flowing {
@@ -171,8 +188,11 @@ impl Hops {
             source: identity.source,
             destination: identity.destination,
         });
-        let packet = Packet::of(packet, flow, &self.hasher);
-        let number = self.packets.push(packet)?;
+        let mut kept = Packet::of(packet, flow, &self.hasher);
+        kept.is_named |= identity.is_named(packet);
+        let Some(number) = self.packets.push(kept) else {
+            return (None, is_first);
+        };
         let seen = self.seen.entry(key).or_insert(Seen {
             first: number,
             last: number,
@@ -182,6 +202,6 @@ impl Hops {
             self.packets.of[seen.last as usize].next = number;
             (seen.last, seen.point) = (number, here);
         }
-        Some(number)
+        (Some(number), is_first)
     }
 }

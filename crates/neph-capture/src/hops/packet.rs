@@ -44,7 +44,7 @@ impl Flowing {
 }
 
 /// What a packet has to do with others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// An echo that is asked for, its number in `seq`.
     Echo,
@@ -65,7 +65,7 @@ pub(super) enum Standing {
     Followed,
     /// It is part of a larger one, which is followed.
     Part,
-    /// The network made it of another one.
+    /// The network made it of another one, or a point showed one again.
     Copy,
     /// Others are like it, and which is which cannot be told.
     Alike,
@@ -87,6 +87,8 @@ pub(super) struct Packet {
     pub(super) length: u32,
     pub(super) kind: Kind,
     pub(super) has_data: bool,
+    /// Nobody sends another one like it soon after: its sender numbered it, in IP or above.
+    pub(super) is_named: bool,
     pub(super) standing: Standing,
 }
 
@@ -101,6 +103,7 @@ impl Packet {
             length: 0,
             kind: Kind::Other,
             has_data: false,
+            is_named: matches!(packet.transport, Transport::Tcp { .. }),
             standing: Standing::Followed,
         };
         match &packet.transport {

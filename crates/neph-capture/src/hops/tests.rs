@@ -82,6 +82,72 @@ fn of_copies_the_first_that_came_is_the_packet() {
     );
 }
 
+/// A mirror of both directions shows at a point what passed once.
+#[test]
+fn what_one_point_shows_twice_passed_once() {
+    let packet = |number: u16| {
+        let (from, to) = if number % 2 == 0 { (1, 2) } else { (2, 1) };
+        datagram(number + 1, from, to)
+    };
+    // Each 1 us, 100 ns from point to point, either way.
+    let seen = |point: i64| -> Vec<(i64, Vec<u8>)> {
+        let mut seen: Vec<(i64, Vec<u8>)> = (0..10)
+            .map(|number| {
+                let along = if number % 2 == 0 { point } else { 2 - point };
+                (i64::from(number) * 1_000 + along * 100, packet(number))
+            })
+            .collect();
+        seen.sort();
+        seen
+    };
+    let once = [seen(0), seen(1), seen(2)];
+    let all = |points: &[Vec<(i64, Vec<u8>)>; 3]| {
+        let [a, b, c] = points;
+        follow(&[a, b, c])
+    };
+    let truth = marks(&all(&once));
+    assert!(truth.iter().flatten().all(Option::is_some));
+    let mirrored = |of: &[(i64, Vec<u8>)], every: usize| -> Vec<(i64, Vec<u8>)> {
+        let each = of.iter().enumerate();
+        let mut all: Vec<(i64, Vec<u8>)> = each
+            .flat_map(|(at, one)| {
+                let again = (at % every == 0).then(|| (one.0 + 30, one.1.clone()));
+                std::iter::once(one.clone()).chain(again)
+            })
+            .collect();
+        all.sort();
+        all
+    };
+    for point in 0..3 {
+        let mut points = once.clone();
+        points[point] = mirrored(&once[point], 1);
+        let followed = all(&points);
+        assert_eq!(marks(&followed), truth, "point {point}");
+        let again = [0, 1, 2].map(|at| followed.point(at).again);
+        assert_eq!(again, [0, 1, 2].map(|at| if at == point { 10 } else { 0 }));
+        let copies = |way| followed.copies(0, way, |_| true) + followed.copies(1, way, |_| true);
+        assert_eq!((copies(Way::There), copies(Way::Back)), (0, 0));
+        // The same capture behind itself: its times fall back, its clock was not set.
+        points[point] = [once[point].clone(), once[point].clone()].concat();
+        let followed = all(&points);
+        assert_eq!(
+            (marks(&followed), followed.point(point).fell),
+            (truth.clone(), 0)
+        );
+    }
+    // Some of them, where others tell that the network made none.
+    let mut points = once.clone();
+    points[1] = mirrored(&once[1], 5);
+    let followed = all(&points);
+    assert_eq!(
+        (marks(&followed), followed.point(1).again),
+        (truth.clone(), 2)
+    );
+    // All points of them.
+    let followed = all(&once.clone().map(|of| mirrored(&of, 1)));
+    assert_eq!((marks(&followed), followed.alike()), (truth, 0));
+}
+
 #[test]
 fn hosts_of_whom_only_copied_packets_passed_have_crossed() {
     // Which way is told by another, which the last point did not see.

@@ -83,16 +83,49 @@ fn packets_that_are_alike_are_left_out_and_told() {
     let bytes = [datagram(1, 1, 2), datagram(2, 2, 1), datagram(3, 1, 2)];
     let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
     let mut meeting = Meeting::default();
-    for (at, which) in [(0, 0), (100, 1), (200, 2), (300, 2)] {
+    for (at, which) in [(0, 0), (100, 1), (200, 2), (SECOND, 2)] {
         meeting.here(at, &seen(which));
     }
-    for (at, which) in [(50, 0), (60, 1), (250, 2), (350, 0)] {
+    for (at, which) in [(50, 0), (60, 1), (250, 2), (SECOND, 0)] {
         meeting.there(at, &seen(which));
     }
     let met = meeting.end();
     assert_eq!(met.alike, 3);
     assert!(met.crossings.is_empty(), "one is left, and no other way");
     assert_eq!(met.one_way, 1);
+}
+
+#[test]
+fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
+    let bytes = [datagram(1, 1, 2), datagram(2, 2, 1)];
+    let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
+    let once = [(1_000, 0), (5_000, 1)];
+    let twice = [(2_000, 0), (2_300, 0), (4_000, 1), (4_300, 1)];
+    // As it stands in a capture that was appended to itself.
+    let appended = [(2_500, 0), (3_500, 1), (2_500, 0), (3_500, 1)];
+    for (here, there) in [
+        (&once[..], &twice[..]),
+        (&twice[..], &once[..]),
+        (&twice[..], &appended[..]),
+        (&appended[..], &twice[..]),
+    ] {
+        let mut meeting = Meeting::default();
+        for (at, which) in here {
+            meeting.here(*at, &seen(*which));
+        }
+        for (at, which) in there {
+            meeting.there(*at, &seen(*which));
+        }
+        let met = meeting.end();
+        let stamps = met.crossings.iter().map(|one| (one.here, one.there));
+        let stamps: Vec<(i64, i64)> = stamps.collect();
+        let first = |of: &[(i64, usize)], which| of.iter().find(|one| one.1 == which).unwrap().0;
+        let told = [0, 1].map(|which| (first(here, which), first(there, which)));
+        assert_eq!((stamps, met.alike), (told.to_vec(), 0));
+        let again = [here, there].map(|of| of.len() as u64 - 2);
+        assert_eq!([met.here.again, met.there.again], again);
+        assert_eq!((met.here.fell, met.there.fell), (0, 0));
+    }
 }
 
 #[test]

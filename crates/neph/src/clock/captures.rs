@@ -191,6 +191,13 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
     let (name, other) = (here.display(), there.display());
     if met.crossings.is_empty() && met.one_way == 0 {
         refuse_cut([(here, &met.here), (there, &met.there)])?;
+        if met.alike > 0 {
+            return Err(Failure::usage(format!(
+                "of {name} and {other} {} in one of them several times, and which is which cannot be told; \
+                 capture one interface, or take the copies out first (editcap -w 0.02 FILE NEW)",
+                counted(met.alike, "packet")
+            )));
+        }
         return Err(Failure::usage(format!(
             "no packet of {name} is in {other}; capture the same traffic at both ends, at the same time \
              and not behind a NAT"
@@ -261,6 +268,11 @@ fn too_few(here: &Path, there: &Path) -> Failure {
 /// What of the captures was not used.
 fn remarks(met: &Met) {
     let of = [
+        (
+            met.here.again + met.there.again,
+            "left out because a capture shows them again (a mirror of both directions, or several interfaces): \
+             the first of each counts",
+        ),
         (met.alike, "left out because one capture has several alike"),
         (
             met.one_way,

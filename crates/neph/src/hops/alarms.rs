@@ -8,6 +8,7 @@ use neph_capture::Way;
 use neph_model::{Span, Wall};
 
 use super::passages::{Passages, segment_names};
+use super::telling::way_word;
 use crate::alarm::parse;
 use crate::alarm::webhook::{self, Url};
 use crate::exit::Failure;
@@ -59,8 +60,8 @@ pub(super) struct Delay {
 pub(super) struct Standing {
     segment: usize,
     way: Way,
-    /// `a - b, there`
-    place: String,
+    /// `a - b`
+    name: String,
     alarm: Paced<Subject>,
     /// The most that a delay that was counted may be off.
     bound: i64,
@@ -71,8 +72,9 @@ pub(super) struct Standing {
 pub(super) struct Found {
     pub(super) at: Wall,
     pub(super) change: Change,
-    /// `a - b, there`
-    pub(super) place: String,
+    /// `a - b`
+    pub(super) segment: String,
+    pub(super) way: Way,
     /// The most that a delay in this segment may be off.
     pub(super) bound: i64,
 }
@@ -116,11 +118,10 @@ impl Rules {
                     .0
                     .iter()
                     .filter(|rule| rule.subject.is_of(segment, way));
-                let place = format!("{name}, {}", words_of(way));
                 all.extend(rules.filter(|_| is_meant(segment)).map(|rule| Standing {
                     segment,
                     way,
-                    place: place.clone(),
+                    name: name.clone(),
                     alarm: Paced::new(Alarm::new(rule.clone())),
                     bound: 0,
                 }));
@@ -194,7 +195,8 @@ impl Standing {
         Found {
             at: Wall::from_unix_nanos(began.saturating_add(change.at.nanos())),
             change,
-            place: self.place.clone(),
+            segment: self.name.clone(),
+            way: self.way,
             bound: self.bound,
         }
     }
@@ -209,19 +211,12 @@ fn subjects(points: &[String]) -> Vec<(String, Subject)> {
     let mut subjects = Vec::new();
     for way in [None, Some(Way::There), Some(Way::Back)] {
         for (name, segment) in &segments {
-            let way_word = way.map_or(String::new(), |way| format!(" {}", words_of(way)));
+            let way_word = way.map_or(String::new(), |way| format!(" {}", way_word(way)));
             let segment = *segment;
             subjects.push((format!("{name}{way_word}"), Subject { segment, way }));
         }
     }
     subjects
-}
-
-const fn words_of(way: Way) -> &'static str {
-    match way {
-        Way::There => "there",
-        Way::Back => "back",
-    }
 }
 
 fn too_few(rule: &Rule<Subject>) -> String {
@@ -333,8 +328,8 @@ mod tests {
         // p99 needs 299: stretches of 3 s, those from 9 s on over the limit and from 21 s on well.
         assert_eq!(told, [(true, 15), (false, 27)]);
         assert_eq!(
-            (found[0].bound, found[0].place.as_str()),
-            (3_999, "client - vm, there")
+            (found[0].bound, found[0].segment.as_str(), found[0].way),
+            (3_999, "client - vm", Way::There)
         );
         assert_eq!(found[0].at.unix_nanos(), 15_000_000_007);
     }

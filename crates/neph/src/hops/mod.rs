@@ -12,6 +12,7 @@ mod offsets;
 mod passages;
 mod point;
 mod shares;
+mod strangers;
 mod tail;
 mod telling;
 mod told;
@@ -302,6 +303,8 @@ fn clocks(
         wander: args.wander.map_or(WANDER, |ppm| ppm * 1e-6),
         ..ClockNature::default()
     };
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    strangers::say(&names, followed);
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let (mut clocks, mut doubts) = (Vec::new(), Vec::new());
     for (segment, is_one) in one_clock.iter().enumerate() {
@@ -309,7 +312,9 @@ fn clocks(
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
-            let why = unmet((points, segment), &met);
+            let why = strangers::alike(&names, segment, followed).unwrap_or_else(|| {
+                unmet((points, segment), &met) + &strangers::renamed(&names, segment, followed)
+            });
             if !is_any_met {
                 return Err(Failure::Usage(why));
             }

@@ -81,7 +81,8 @@ impl Alarms {
 /// Whether two may be one alarm.
 fn is_same(a: &Found, b: &Found) -> bool {
     let what = |found: &Found| (found.change.rule.clone(), found.change.is_raised);
-    what(a) == what(b) && a.place == b.place && apart(a.at, b.at) <= NEAR
+    let place = |found: &Found| (found.segment.clone(), found.way);
+    what(a) == what(b) && place(a) == place(b) && apart(a.at, b.at) <= NEAR
 }
 
 const fn apart(a: Wall, b: Wall) -> i64 {
@@ -93,12 +94,15 @@ const fn apart(a: Wall, b: Wall) -> i64 {
 #[cfg(test)]
 mod tests {
     use neph_campaign::alarm::Change;
+    use neph_capture::Way;
     use neph_model::Span;
 
     use super::*;
 
+    type Place = (&'static str, Way);
+
     /// Raised (positive) or over (negative) at this second.
-    fn found(place: &str, second: i64) -> Found {
+    fn found((segment, way): Place, second: i64) -> Found {
         let at = second.abs();
         Found {
             at: Wall::from_unix_nanos(at * 1_000_000_000),
@@ -110,14 +114,15 @@ mod tests {
                 of: 6,
                 limit: Span::from_millis(2),
             },
-            place: place.to_owned(),
+            segment: segment.to_owned(),
+            way,
             bound: 0,
         }
     }
 
     /// Seconds of what is new at the end, and of what is taken back.
-    fn new(live: &[(&str, i64)], whole: &[(&str, i64)]) -> (Vec<i64>, Vec<i64>) {
-        let all = |of: &[(&str, i64)]| of.iter().map(|(place, at)| found(place, *at)).collect();
+    fn new(live: &[(Place, i64)], whole: &[(Place, i64)]) -> (Vec<i64>, Vec<i64>) {
+        let all = |of: &[(Place, i64)]| of.iter().map(|(place, at)| found(*place, *at)).collect();
         let before = Told::of(all(live));
         let judged = Judged {
             found: all(whole),
@@ -135,20 +140,23 @@ mod tests {
 
     #[test]
     fn what_was_told_at_once_is_not_told_again() {
-        let both = [("a - b, there", 5), ("a - b, there", -9)];
+        let both = [(("a - b", Way::There), 5), (("a - b", Way::There), -9)];
         assert_eq!(new(&both, &both), (vec![], vec![]));
         // Its end came when nobody judged any more, another segment is judged at the end.
-        let whole = [both[0], ("b - c, there", 6), both[1]];
+        let whole = [both[0], (("b - c", Way::There), 6), both[1]];
         assert_eq!(new(&both[..1], &whole), (vec![6, 9], vec![]));
     }
 
     #[test]
     fn the_nearest_of_its_kind_is_the_same_and_what_has_none_is_taken_back() {
-        let place = "a - b, back";
+        let place = ("a - b", Way::Back);
         let whole = [(place, 5), (place, -9), (place, 20), (place, -30)];
         let live = [(place, 21), (place, -30)];
         assert_eq!(new(&live, &whole), (vec![5, 9], vec![]));
         assert_eq!(new(&[(place, 300)], &whole[..1]), (vec![5], vec![300]));
-        assert_eq!(new(&[("a - b, there", 5)], &whole[..1]), (vec![5], vec![5]));
+        assert_eq!(
+            new(&[(("a - b", Way::There), 5)], &whole[..1]),
+            (vec![5], vec![5])
+        );
     }
 }

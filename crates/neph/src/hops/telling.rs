@@ -13,6 +13,7 @@ use super::news::Alarms;
 use super::offsets::Offsets;
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol, segment_names};
 use super::shares::{self, Delays, RoundTrips};
+use super::strangers;
 use super::{Args, Format};
 use crate::clock::drift::Drift;
 use crate::clock::words;
@@ -246,6 +247,7 @@ fn summary(passages: &Passages) -> Value {
                 "name": passages.names[at],
                 "packets": point.packets,
                 "cut_short": point.cut,
+                "shown_again": point.again,
                 "resolution_ns": point.resolution,
             })
         })
@@ -338,8 +340,10 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
         ),
     ];
     let known = known.map(|(count, why)| (count, why.to_owned()));
+    let again = strangers::shown_again(&passages.names, followed);
     let unknown = [Unknown::of(passages).words(), NoWay::of(passages).words()];
-    for (count, why) in unknown.into_iter().flatten().chain(known) {
+    let unknown = unknown.into_iter().flatten();
+    for (count, why) in unknown.chain(known).chain(again) {
         if count > 0 {
             writeln!(out, "{} {why}.", counted(count, "packet"))?;
         }

@@ -9,6 +9,7 @@ use neph_probe::Stop;
 use serde_json::{Value, json};
 
 use super::alarms::Found;
+use super::telling::way_word;
 use super::{Args, Format};
 use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
@@ -117,13 +118,19 @@ impl Told {
 /// For people.
 pub(super) fn said(found: &Found) -> String {
     let said = sentence(found.at, &found.change, NOUN);
-    format!("{said} [{}; ± {}]", found.place, words::up(found.bound))
+    let way = way_word(found.way);
+    format!(
+        "{said} [{}, {way}; ± {}]",
+        found.segment,
+        words::up(found.bound)
+    )
 }
 
 /// For programs; over what it was judged: the whole captures, or windows while points were recorded.
 pub(super) fn told(found: &Found, judged: &str) -> Value {
     let mut told = document(found.at, &found.change, "packets");
-    told["segment"] = json!(found.place);
+    told["segment"] = json!(found.segment);
+    told["way"] = json!(way_word(found.way));
     told["since_ns"] = json!(found.change.at.nanos());
     told["bound_ns"] = json!(found.bound);
     told["judged"] = json!(judged);

@@ -54,6 +54,25 @@ pub(crate) struct Conversations {
     counts: Counts,
 }
 
+/// Of packets that were looked at those that stand in a capture again, at the same interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Again {
+    pub(super) packets: u64,
+    pub(super) looked: u64,
+}
+
+impl Again {
+    /// Fewer are made by networks too.
+    const FEW: u64 = 10;
+    /// More than one in so many.
+    const SHARE: u64 = 20;
+
+    /// Whether somebody wrote them twice.
+    pub(super) const fn is_many(self) -> bool {
+        self.packets >= Self::FEW && self.packets * Self::SHARE >= self.looked
+    }
+}
+
 impl Conversations {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
@@ -63,6 +82,20 @@ impl Conversations {
             has_interfaces: false,
             first: FIRST,
             counts: Counts::default(),
+        }
+    }
+
+    /// Another capture begins.
+    pub(super) const fn begin(&mut self) {
+        self.first = FIRST;
+    }
+
+    /// What was seen of packets that stand in captures twice: none that are read at a glance are looked
+    /// at.
+    pub(super) const fn again(&self) -> Again {
+        Again {
+            packets: self.twice.again(),
+            looked: self.twice.looked(),
         }
     }
 

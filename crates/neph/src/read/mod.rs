@@ -155,6 +155,7 @@ fn read(
     (seen, telling): (&mut Conversations, &mut Telling),
 ) -> Result<File, Failure> {
     let mut source = source::open(path, stop)?;
+    seen.begin();
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None::<Times>);
     let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();

@@ -226,6 +226,8 @@ impl Summary {
             "exchange_packets": self.exchanged,
             "quic_without_spin": self.without_spin,
             "packets_seen_twice": seen.counts().copies,
+            "packets_shown_again": seen.again().packets,
+            "packets_looked_at": seen.again().looked,
             "answers_stamped_before": self.backwards,
             "round_trips_of_no_time": self.of_no_time,
             "flows_without_server_path": self.unmeasured,
@@ -267,6 +269,17 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
     .collect();
     if !told.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
+    }
+    let again = seen.again();
+    if again.is_many() {
+        writeln!(
+            out,
+            "{} of the {} that were looked at stand there again (a mirror of both directions, or interfaces \
+             that the capture does not tell): they count twice, as sent again or asked again; capture one \
+             interface, or take the copies out first (editcap -w 0.02 FILE NEW).",
+            counted(again.packets, "packet"),
+            again.looked
+        )?;
     }
     Ok(())
 }

@@ -150,8 +150,11 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
     }
     let told = |found: &[Found]| {
         let each = found.iter();
-        each.map(|one| format!("{} {} {:?}", one.place, one.at.unix_nanos(), one.change))
-            .collect::<Vec<_>>()
+        each.map(|one| {
+            let place = (&one.segment, one.way);
+            format!("{place:?} {} {:?}", one.at.unix_nanos(), one.change)
+        })
+        .collect::<Vec<_>>()
     };
     let whole = whole(&args(line), ["a", "b", "c"], &paths);
     assert_eq!(whole.len(), 4, "raised twice, and over twice");

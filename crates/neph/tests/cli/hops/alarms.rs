@@ -35,7 +35,8 @@ fn a_segment_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
         for (alarm, state, second) in [(raised, "raised", 4), (over, "over", 7)] {
             assert_eq!(alarm["state"], state);
             assert_eq!(alarm["rule"], rule);
-            assert_eq!(alarm["segment"], "p0 - p1, there");
+            let place = (alarm["segment"].as_str(), alarm["way"].as_str());
+            assert_eq!(place, (Some("p0 - p1"), Some("there")));
             assert_eq!(alarm["since_ns"], second * SECOND);
         }
         assert_eq!(lines.last().expect("a summary")["kind"], "summary");

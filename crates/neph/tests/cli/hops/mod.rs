@@ -4,8 +4,10 @@ mod alarms;
 mod ends;
 mod figures;
 mod interrupted;
+mod mirrored;
 mod set_clocks;
 mod simulated;
+mod translated;
 mod unmet;
 
 use std::collections::HashSet;

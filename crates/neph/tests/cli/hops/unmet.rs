@@ -26,6 +26,10 @@ fn a_segment_that_no_packet_passed_leaves_the_others_told() {
         assert!(ran.err.starts_with(told), "{}", ran.err);
         let rule = "(--nat 'p0:OUTER=INNER', where p0 sees OUTER what the others call INNER)";
         assert!(ran.err.contains(rule), "{}", ran.err);
+        // The rule can be seen; a datagram with the number 0 is not known by it.
+        let rule =
+            "; 599 packets are there with other addresses, as by --nat 'p0:192.0.2.77=192.0.2.2'\n";
+        assert!(ran.err.ends_with(rule), "{}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
         let document: Value = serde_json::from_str(&ran.out).expect("JSON");
         assert_eq!(document["summary"]["unmet"], serde_json::json!(["p0 - p1"]));

@@ -1,0 +1,136 @@
+//! Points that show packets twice: a mirror of both directions, or a capture behind itself.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::run;
+use super::simulated::{Path, SECOND, Simulated};
+use crate::neph::{Place, neph};
+
+/// Between a record's capture and its copy.
+const LATER: u32 = 10_000;
+
+pub(super) fn path_of(file: &str) -> &str {
+    file.split_once('=').expect("a name").1
+}
+
+/// Header and records of a capture.
+pub(super) fn records(path: &str) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let file = fs::read(path).expect("a capture");
+    let (header, mut rest) = file.split_at(24);
+    let mut records = Vec::new();
+    while !rest.is_empty() {
+        let kept = u32::from_le_bytes(rest[8..12].try_into().expect("four bytes"));
+        let (record, behind) = rest.split_at(16 + usize::try_from(kept).expect("short"));
+        records.push(record.to_vec());
+        rest = behind;
+    }
+    (header.to_vec(), records)
+}
+
+/// Writes each packet a second time, 10 us later.
+fn mirror(path: &str) {
+    let (header, records) = records(path);
+    let stamp = |record: &[u8]| {
+        let field = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four"));
+        (field(0), field(4))
+    };
+    let mut all = Vec::new();
+    for record in records {
+        let mut copy = record.clone();
+        let (second, nanos) = stamp(&record);
+        // Within the second: it is the order that counts.
+        let later = (nanos + LATER).min(999_999_999);
+        copy[4..8].copy_from_slice(&later.to_le_bytes());
+        all.push(((second, nanos), record));
+        all.push(((second, later), copy));
+    }
+    all.sort_by_key(|(at, _)| *at);
+    let records: Vec<Vec<u8>> = all.into_iter().map(|(_, record)| record).collect();
+    fs::write(path, [header, records.concat()].concat()).expect("a file");
+}
+
+/// Writes all packets behind themselves.
+fn append(path: &str) {
+    let (header, records) = records(path);
+    let records = records.concat();
+    fs::write(path, [header, records.clone(), records].concat()).expect("a file");
+}
+
+#[test]
+fn a_point_that_shows_each_packet_twice_tells_the_same() {
+    let path = Path {
+        points: 3,
+        ..Path::PLAIN
+    };
+    let ahead = |point, at| if point == 2 { at + 3 * SECOND } else { at };
+    for write_twice in [mirror, append] {
+        for point in 0..3 {
+            let place = Place::empty();
+            let (files, _) = Simulated::of(path, 100, 9).write(&place, ahead);
+            let told = |files: &[String]| {
+                let ran = run(files, &["--format", "json"]);
+                assert_eq!((ran.status, ran.err.as_str()), (0, ""), "point {point}");
+                let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+                document
+            };
+            let once = told(&files);
+            write_twice(path_of(&files[point]));
+            let twice = told(&files);
+            for part in ["segments", "round_trips"] {
+                assert_eq!(once[part], twice[part], "point {point}");
+            }
+            for (at, of) in (0..).zip(twice["summary"]["points"].as_array().expect("points")) {
+                let again = if at == point { 600 } else { 0 };
+                assert_eq!(of["shown_again"], again, "{of}");
+            }
+            let text = run(&files, &[]).out;
+            let said = format!("600 packets of p{point} stand there again");
+            assert!(text.contains(&said), "{text}");
+        }
+    }
+}
+
+#[test]
+fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
+    let place = Place::empty();
+    for write_twice in [mirror, append] {
+        for point in 0..2 {
+            let ahead = |point, at| if point == 1 { at + 3 * SECOND } else { at };
+            let (files, _) = Simulated::of(Path::PLAIN, 300, 9).write(&place, ahead);
+            let [here, there] = [path_of(&files[0]), path_of(&files[1])];
+            let told = || {
+                let ran = neph(["clock", "--captures", here, there, "--format", "json"]);
+                assert_eq!(ran.status, 0, "{}", ran.err);
+                let document: Value = serde_json::from_str(&ran.out).expect("JSON");
+                (document["offsets"].clone(), ran.err)
+            };
+            let (once, _) = told();
+            write_twice(path_of(&files[point]));
+            let (twice, said) = told();
+            assert_eq!(once, twice, "point {point}");
+            // Two have the number 0, which many do not mean as one.
+            let again = "1798 packets left out because a capture shows them again";
+            assert!(said.contains(again), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_capture_that_shows_each_packet_twice_says_so_where_it_is_read() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 300, 9).write(&place, |_, at| at);
+    let read = |format| neph(["read", path_of(&files[0]), "--format", format]);
+    let says = "stand there again (a mirror of both directions";
+    assert!(!read("text").out.contains(says));
+    mirror(path_of(&files[0]));
+    let text = read("text").out;
+    assert!(text.contains(says), "{text}");
+    let lines = read("ndjson").out;
+    let summary: Value = serde_json::from_str(lines.lines().last().expect("a line")).expect("JSON");
+    // The first thousand are looked at; some fall on the same place in memory.
+    assert_eq!(summary["packets_looked_at"], 999);
+    let again = summary["packets_shown_again"].as_u64();
+    assert!((400..500).contains(&again.expect("a count")), "{summary}");
+}
