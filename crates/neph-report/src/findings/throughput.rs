@@ -32,7 +32,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     if crowded.is_empty() {
         // What a link carries at least says little of how full it is.
         let known = loads.iter().find(|load| load.is_known());
-        let most = known.or(loads.first()).map(Load::asks_most);
+        let most = known.or_else(|| loads.first()).map(Load::asks_most);
         return most.into_iter().chain(shared).collect();
     }
     crowded.into_iter().chain(shared).collect()
