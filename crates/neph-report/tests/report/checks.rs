@@ -66,9 +66,9 @@ fn a_check_that_ended_early_tells_of_no_other_flows_and_is_told_as_at_least() {
     let found = told(&data);
     let others = |one: &Finding| one.evidence.contains_key("cross_flows");
     assert!(!found.iter().any(others), "{found:?}");
-    let noted = tables(&data, &PlotSettings::default());
-    let noted = noted.iter().find(|table| table.name == "throughput");
-    let notes = noted.expect("there are checks").notes.join(" ");
+    let all = tables(&data, &PlotSettings::default());
+    let table = all.iter().find(|table| table.name == "throughput");
+    let notes = table.expect("there are checks").notes.join(" ");
     assert!(
         notes.contains("no queue): continent in block 6."),
         "{notes}"

@@ -112,7 +112,7 @@ fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much
     // The messages ask for 164 kbit/s.
     for (found, words) in [
         (150_000, "each message alone is back"),
-        (1_640_000, "10 % at most of what the link carries"),
+        (3_276_800, "5.0 % at most of what the link carries"),
     ] {
         let goodput = BitRate(found);
         let second = ThroughputSecond {
