@@ -193,7 +193,7 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
         refuse_cut([(here, &met.here), (there, &met.there)])?;
         if met.alike > 0 {
             return Err(Failure::usage(format!(
-                "of {name} and {other} {} in one of them several times, and which is which cannot be told; \
+                "of {name} and {other} one has {} several times, and which is which cannot be told; \
                  capture one interface, or take the copies out first (editcap -w 0.02 FILE NEW)",
                 counted(met.alike, "packet")
             )));

@@ -53,7 +53,7 @@ pub(super) fn alike(names: &[String], segment: usize, followed: &Followed) -> Op
     let alike = followed.alike_in(segment);
     (alike > 0).then(|| {
         format!(
-            "of {name} {} in {other}, but several times in one of them, and which is which cannot be told; \
+            "of {name} {} in {other}, but in one of them several times, and which is which cannot be told; \
              capture one interface, or take the copies out first (editcap -w 0.02 FILE NEW)",
             is_or_are(alike)
         )

@@ -134,3 +134,31 @@ fn a_capture_that_shows_each_packet_twice_says_so_where_it_is_read() {
     let again = summary["packets_shown_again"].as_u64();
     assert!((400..500).contains(&again.expect("a count")), "{summary}");
 }
+
+#[test]
+fn copies_that_nobody_can_tell_apart_are_named_as_the_reason() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 9).write(&place, |_, at| at);
+    for file in &files {
+        // Datagrams alone, as of a sender that numbers none.
+        let (header, records) = records(path_of(file));
+        let udp = records.into_iter().filter(|record| record[16 + 9] == 17);
+        let unnumbered = udp.map(|mut record| {
+            record[16 + 4..16 + 6].fill(0);
+            record
+        });
+        let records: Vec<Vec<u8>> = unnumbered.collect();
+        fs::write(path_of(file), [header, records.concat()].concat()).expect("a file");
+    }
+    mirror(path_of(&files[1]));
+    let [here, there] = [path_of(&files[0]), path_of(&files[1])];
+    for ran in [run(&files, &[]), neph(["clock", "--captures", here, there])] {
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        let says = "several times, and which is which cannot be told; capture one interface";
+        assert!(
+            ran.err.contains(says) && !ran.err.contains("NAT"),
+            "{}",
+            ran.err
+        );
+    }
+}
