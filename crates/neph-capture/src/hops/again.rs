@@ -210,3 +210,6 @@ fn take_out_alone(packets: &mut Packets, taken: &mut [Taken], firsts: &[u32]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
