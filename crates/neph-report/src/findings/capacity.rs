@@ -3,7 +3,7 @@
 //! Owns when a check's figure is what the link carries, and when the link carries that at least:
 //! where messages got more through, or where the check ended before it had filled the link.
 
-use neph_model::{Span, Throughput};
+use neph_model::{SEGMENT, Span, Throughput};
 
 use super::compare::median;
 use super::real;
@@ -16,8 +16,9 @@ const MORE: f64 = 1.1;
 const UNUSED: f64 = 2.0;
 /// A full link without losses has a queue: it makes the round trip longer by this share.
 const QUEUED: f64 = 1.25;
-/// Payload of a segment, where nobody tells; one that is larger leaves more of a window unused.
-const SEGMENT: f64 = 1448.0;
+
+#[expect(clippy::cast_precision_loss, reason = "a segment")]
+const SEGMENT_BITS: f64 = SEGMENT.bytes() as f64 * 8.0;
 
 /// Bits of payload per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +93,8 @@ pub(crate) fn ended_early(check: &Throughput, traffic: Traffic) -> bool {
     {
         return false;
     }
-    let window = f64::from(last.cwnd_segments.unwrap_or(0)) * SEGMENT * 8.0;
+    // A segment that is larger leaves more of the window unused.
+    let window = f64::from(last.cwnd_segments.unwrap_or(0)) * SEGMENT_BITS;
     let is_growing = window / srtt.secs_f64() > UNUSED * goodput(check);
     let has_no_queue = |base: Span| srtt.secs_f64() < QUEUED * base.secs_f64();
     is_growing || traffic.base.is_some_and(has_no_queue)

@@ -1,0 +1,135 @@
+//! Which clock stamped each point, segment by segment: one for both, two that are compared, or none that
+//! can be told; and what is to be said where packets contradict it, or none passed.
+//!
+//! Does not own what one clock differs from another by (offsets).
+
+use std::path::Path;
+
+use neph_capture::{Followed, Met, Way};
+use neph_stats::ClockNature;
+
+use super::offsets::Offsets;
+use super::point::Point;
+use super::{Args, strangers};
+use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
+use crate::clock::words;
+use crate::counted::counted;
+use crate::exit::Failure;
+use crate::output;
+
+/// Stamps of one kernel's processors differ by less, in nanoseconds.
+const ONE_CLOCK: i64 = 100_000;
+/// Instead of one capture twice.
+const ANOTHER_POINT: &str =
+    "give captures of two points, or --clock same where one kernel stamped both";
+
+/// Of each segment the later point's clock against the earlier one's. A segment that no packet passed
+/// is told as such, and leaves the others as they are. And what is to be said of clocks that are not one.
+///
+/// # Errors
+/// No packet passed any segment, or a clock that cannot be compared.
+pub(super) fn clocks(
+    args: &Args,
+    points: &[Point],
+    (followed, one_clock): (&Followed, &[bool]),
+) -> Result<(Vec<Offsets>, Vec<String>), Failure> {
+    let nature = ClockNature {
+        wander: args.wander.map_or(WANDER, |ppm| ppm * 1e-6),
+        ..ClockNature::default()
+    };
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    strangers::say(&names, followed);
+    let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
+    let (mut clocks, mut doubts) = (Vec::new(), Vec::new());
+    for (segment, is_one) in one_clock.iter().enumerate() {
+        let met = followed.meeting(segment);
+        let (name, other) = (&points[segment].name, &points[segment + 1].name);
+        let paths = (Path::new(name), Path::new(other));
+        if !followed.is_met(segment) {
+            let why = strangers::alike(&names, segment, followed).unwrap_or_else(|| {
+                unmet((points, segment), &met) + &strangers::renamed(&names, segment, followed)
+            });
+            if !is_any_met {
+                return Err(Failure::Usage(why));
+            }
+            output::say(&format!("neph hops: {name} - {other} is not told: {why}"));
+        }
+        clocks.push(if *is_one {
+            doubts.extend(not_one_clock((name, other), &met));
+            Offsets::Same
+        } else if !followed.is_met(segment) {
+            Offsets::Unknown
+        } else if met.here.fell > DISORDER {
+            return Err(Failure::usage(format!(
+                "the clock of {name} was set back while it captured; cut its file there (editcap -A)"
+            )));
+        } else {
+            refuse_one_capture(paths, &met, ANOTHER_POINT)?;
+            Offsets::fitted(&met, nature).map_err(Failure::refused)?
+        });
+    }
+    Ok((clocks, doubts))
+}
+
+/// What is to be said where one clock cannot have stamped a segment's packets: those of one way arrive
+/// before they leave, those of the other do not. Of both ways it would be the order of the points.
+fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String> {
+    let early = |of: Way| {
+        let ways = met.crossings.iter().filter(move |one| one.way == of);
+        ways.map(move |one| match of {
+            Way::There => one.here.saturating_sub(one.there),
+            Way::Back => one.there.saturating_sub(one.here),
+        })
+    };
+    let [there, back] = [Way::There, Way::Back].map(|way| {
+        let beyond = early(way).filter(|nanos| *nanos > ONE_CLOCK);
+        (beyond.count(), early(way).max().unwrap_or(i64::MIN))
+    });
+    let remedy = "leave out --clock same, and give each its host (NAME@HOST=...)";
+    if met.crossings.is_empty() && met.one_way > 0 {
+        return Some(format!(
+            "which way packets went cannot be told by the one clock of {name} and {other}: if their clocks \
+             are two, {remedy}"
+        ));
+    }
+    let (many, most) = if there.0 > back.0 { there } else { back };
+    if many == 0 || there.0.min(back.0) > 0 {
+        return None;
+    }
+    Some(format!(
+        "{} arrived up to {} before they left by the one clock of {name} and {other}: their clocks are two; \
+         {remedy}",
+        counted(many as u64, "packet"),
+        words::up(most)
+    ))
+}
+
+/// Why no packet is at both points of a segment, as far as can be seen, and what to try.
+fn unmet((points, segment): (&[Point], usize), met: &Met) -> String {
+    let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
+    let (name, other) = (names[segment], names[segment + 1]);
+    let (before, behind) = names.split_at(segment + 1);
+    let cut = refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)]);
+    if let Err(Failure::Usage(cut)) = cut {
+        return cut;
+    }
+    // A rule holds for one point: all on one side of the translator need it.
+    let side = if before.len() > behind.len() {
+        behind
+    } else {
+        before
+    };
+    let rules: Vec<String> = side
+        .iter()
+        .map(|point| format!("--nat '{point}:OUTER=INNER'"))
+        .collect();
+    let who = match side {
+        [one] => format!("{one} sees"),
+        many => format!("{} see", many.join(" and ")),
+    };
+    format!(
+        "no packet of {name} is in {other}; capture the same traffic at both, at the same time; with a \
+         translator between them give its rule ({}, where {who} OUTER what the others call INNER)",
+        rules.join(" ")
+    )
+}
