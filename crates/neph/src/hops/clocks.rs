@@ -38,9 +38,8 @@ pub(super) fn clocks(
         ..ClockNature::default()
     };
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    strangers::say(&names, followed);
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
-    let (mut clocks, mut doubts) = (Vec::new(), Vec::new());
+    let (mut clocks, mut doubts) = (Vec::new(), strangers::hints(&names, followed));
     for (segment, is_one) in one_clock.iter().enumerate() {
         let met = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);

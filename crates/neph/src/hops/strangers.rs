@@ -8,18 +8,15 @@ use std::net::IpAddr;
 use neph_capture::{Followed, Strangers};
 
 use crate::counted::counted;
-use crate::output;
 
 /// Fewer packets than one in so many may be alike by chance.
 const FEW: u64 = 20;
 
-/// Says of each segment that some packets passed what is to be said of the others.
-pub(super) fn say(names: &[String], followed: &Followed) {
-    for segment in (0..followed.segments()).filter(|segment| followed.is_met(*segment)) {
-        if let Some(hint) = hint(names, segment, &followed.strangers(segment)) {
-            output::say(&format!("neph hops: {hint}"));
-        }
-    }
+/// Of each segment that some packets passed: what is to be said of the others.
+pub(super) fn hints(names: &[String], followed: &Followed) -> Vec<String> {
+    let met = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
+    met.filter_map(|segment| hint(names, segment, &followed.strangers(segment)))
+        .collect()
 }
 
 /// What points show again: how many packets, and what becomes of them.
