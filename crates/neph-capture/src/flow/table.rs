@@ -20,6 +20,8 @@ use crate::tcp::{Event, Room, Segment, Side};
 
 /// Packets that wait while their flows are fetched from memory.
 const TOGETHER: usize = 32;
+/// From where they arrive to where they are told.
+const STEPS: usize = 3;
 /// No place in the table.
 const NOWHERE: u32 = u32::MAX;
 
@@ -92,9 +94,11 @@ pub struct Table {
     flows: Vec<Flow>,
     free: Vec<u32>,
     recency: Recency,
-    /// Seen and not yet told: their flows are being fetched.
+    /// Seen and not yet told.
     arrived: Vec<Arrived>,
-    /// Arrived before: what their flows point to is being fetched.
+    /// Arrived before, and looked up: their flows are being fetched.
+    found: Vec<Arrived>,
+    /// Found before: what their flows point to is being fetched.
     ready: Vec<Arrived>,
     /// The latest time of any packet: it does not go back where theirs do.
     now: i64,
@@ -118,6 +122,7 @@ impl Table {
             free: Vec::new(),
             recency: Recency::default(),
             arrived: Vec::new(),
+            found: Vec::new(),
             ready: Vec::new(),
             now: i64::MIN,
             waiting: 0,
@@ -166,12 +171,10 @@ impl Table {
         listener: &mut impl Listener,
     ) {
         let hash = self.hasher.hash_one(key);
-        let place = self.guess(hash);
-        self.fetch(place);
         self.arrived.push(Arrived {
             hash,
             key,
-            place,
+            place: NOWHERE,
             passed: Passed {
                 at,
                 sender,
@@ -186,22 +189,31 @@ impl Table {
 
     /// Tells all that was seen.
     pub fn flush(&mut self, listener: &mut impl Listener) {
-        self.advance(listener);
-        self.advance(listener);
+        for _ in 0..STEPS {
+            self.advance(listener);
+        }
     }
 
-    /// Tells those whose flows were fetched. What the flows of the others point to is fetched meanwhile.
+    /// Tells those whose flows were fetched. What the flows of the others point to is fetched meanwhile,
+    /// and the flows of those that arrived: all of these at once, since looking one up waits for memory
+    /// as long as looking up many does.
     fn advance(&mut self, listener: &mut impl Listener) {
-        for one in &self.arrived {
+        for one in &self.found {
             if let Some(flow) = self.flow(one.place) {
                 flow.fetch_far(one.passed.sender);
             }
+        }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        for one in &mut arrived {
+            one.place = self.guess(one.hash);
+            self.fetch(one.place);
         }
         let mut ready = std::mem::take(&mut self.ready);
         for one in ready.drain(..) {
             self.take_in(&one, listener);
         }
-        self.ready = std::mem::replace(&mut self.arrived, ready);
+        self.ready = std::mem::replace(&mut self.found, arrived);
+        self.arrived = ready;
     }
 
     #[inline]
