@@ -16,6 +16,7 @@ mod page;
 mod palette;
 mod scene;
 mod settings;
+mod shortened;
 mod table;
 mod text;
 mod write;

@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
 use crate::figure::Latencies;
 use crate::findings::{Finding, FindingKind, compared, findings_beside};
+use crate::shortened::shortened;
 use crate::{CampaignData, Diagnoses, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
@@ -245,16 +246,7 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
 
 /// Cut or filled to so many columns.
 fn padded(text: &str, columns: usize) -> String {
-    let mut out = String::new();
-    for character in text.chars() {
-        let mut longer = out.clone();
-        longer.push(character);
-        if longer.width() + usize::from(longer.len() < text.len()) > columns {
-            out.push('…');
-            break;
-        }
-        out = longer;
-    }
+    let out = shortened(text, |short| short.width() <= columns);
     let missing = columns.saturating_sub(out.width());
     out + &" ".repeat(missing)
 }
@@ -266,7 +258,7 @@ mod tests {
     #[test]
     fn labels_are_cut_and_filled_to_their_column() {
         assert_eq!(padded("metro", 8), "metro   ");
-        assert_eq!(padded("continent", 5), "cont…");
+        assert_eq!(padded("continent", 5), "co…nt");
     }
 
     #[test]

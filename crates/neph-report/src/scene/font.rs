@@ -59,20 +59,9 @@ pub(crate) fn width(text: &str, size: f64, weight: Weight) -> f64 {
         * size
 }
 
-/// The text, or as much of its beginning as fits with an ellipsis into `room` pixels.
+/// The text, or as much of its two ends as fits with an ellipsis between them into `room` pixels.
 pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
-    if width(text, size, Weight::Regular) <= room {
-        return text.to_owned();
-    }
-    let mut kept: Vec<char> = text.chars().collect();
-    loop {
-        kept.pop();
-        let mut short: String = kept.iter().collect::<String>().trim_end().to_owned();
-        short.push('…');
-        if kept.is_empty() || width(&short, size, Weight::Regular) <= room {
-            return short;
-        }
-    }
+    crate::shortened::shortened(text, |short| width(short, size, Weight::Regular) <= room)
 }
 
 #[cfg(test)]
@@ -101,6 +90,6 @@ mod tests {
     fn a_long_text_is_cut_to_its_room() {
         assert_eq!(fit("home", 10.0, 100.0), "home");
         let cut = fit("a very long endpoint name", 10.0, 60.0);
-        assert!(cut.ends_with('…') && width(&cut, 10.0, Weight::Regular) <= 60.0);
+        assert!(cut.contains('…') && width(&cut, 10.0, Weight::Regular) <= 60.0);
     }
 }
