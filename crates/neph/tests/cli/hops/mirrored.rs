@@ -104,13 +104,19 @@ fn clocks_of_captures_of_which_one_is_doubled_are_told_the_same() {
                 let ran = neph(["clock", "--captures", here, there, "--format", "json"]);
                 assert_eq!(ran.status, 0, "{}", ran.err);
                 let document: Value = serde_json::from_str(&ran.out).expect("JSON");
-                (document["offsets"].clone(), ran.err)
+                let lines = document["offsets"].as_array().expect("lines").iter();
+                let (clocks, counts): (Vec<_>, Vec<_>) = lines
+                    .map(|line| (line["clocks"].clone(), line["n"].as_u64()))
+                    .unzip();
+                let n: u64 = counts.into_iter().flatten().sum();
+                (clocks, n, ran.err)
             };
-            let (once, _) = told();
+            let (once, n, _) = told();
             write_twice(path_of(&files[point]));
-            let (twice, said) = told();
+            let (twice, fewer, said) = told();
             assert_eq!(once, twice, "point {point}");
             // Two have the number 0, which many do not mean as one.
+            assert_eq!(n, fewer + 2);
             let again = "1798 packets left out because a capture shows them again";
             assert!(said.contains(again), "{said}");
         }
