@@ -54,6 +54,8 @@ pub(super) enum Kind {
     Acknowledging,
     /// A segment that acknowledges nothing.
     Segment,
+    /// A fragment behind the first: of which datagram between its hosts is not known.
+    Piece,
     /// A datagram, or whatever else.
     Other,
 }
@@ -148,7 +150,8 @@ impl Packet {
                 };
                 of.seq = number.map_or(0, u32::from_be_bytes);
             }
-            _ => {}
+            Transport::Fragment => of.kind = Kind::Piece,
+            Transport::Other => {}
         }
         of
     }

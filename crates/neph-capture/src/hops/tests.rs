@@ -232,6 +232,31 @@ fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
 }
 
 #[test]
+fn fragments_behind_the_first_are_no_requests_and_no_replies() {
+    // A request and a reply of two packets each, and a request of somebody else between the replies.
+    let behind = |number: u16, from: u8, to: u8| {
+        let mut packet = datagram(number, from, to);
+        packet[6..8].copy_from_slice(&[0, 185]);
+        packet
+    };
+    let packets = [
+        (0, datagram(1, 1, 2)),
+        (1, behind(1, 1, 2)),
+        (10, datagram(2, 2, 1)),
+        (11, behind(2, 2, 1)),
+        (20, behind(3, 1, 2)),
+        (90, behind(4, 2, 1)),
+    ];
+    let by = [2, 2, -2, -2, 2, -2];
+    let later = packets.iter().zip(by);
+    let later: Vec<(i64, Vec<u8>)> = later
+        .map(|((at, bytes), by)| (at + by, bytes.clone()))
+        .collect();
+    let followed = follow(&[&packets, &later]);
+    assert_eq!(followed.trips(), [Trip { there: 0, back: 2 }]);
+}
+
+#[test]
 fn requests_that_are_under_way_together_have_their_own_replies() {
     let sent = [(0, 1, 2), (1, 1, 2), (2, 2, 1), (3, 2, 1)];
     let seen = |order: [usize; 4], at: [i64; 4]| -> Vec<(i64, Vec<u8>)> {

@@ -3,7 +3,8 @@
 //! Owns the rules, by the order at the last point: nearest to who answers, where the fewest are under
 //! way. An echo is answered by the reply of its number; a segment by the first that
 //! acknowledges its last byte, if it was not sent again and nothing newer was under way; of everything
-//! else a packet is answered by the next one back, if none went there in between.
+//! else a packet is answered by the next one back, if none went there in between. Fragments behind the
+//! first have no ports, by which one asker is told from another: they ask and answer nothing.
 
 use std::collections::HashMap;
 
@@ -34,6 +35,9 @@ impl Followed {
         let mut highest: HashMap<u32, Serial, RandomState> = HashMap::default();
         for number in self.order(self.segments()) {
             let packet = self.packets.get(number);
+            if packet.kind == Kind::Piece {
+                continue;
+            }
             let echo = match packet.kind {
                 Kind::Echo | Kind::Reply => packet.seq,
                 _ => NONE,

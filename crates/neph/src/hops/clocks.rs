@@ -55,6 +55,7 @@ pub(super) fn clocks(
         }
         clocks.push(if *is_one {
             doubts.extend(not_one_clock((name, other), &met));
+            doubts.extend(one_stamp((name, other), &met));
             Offsets::Same
         } else if !followed.is_met(segment) {
             Offsets::Unknown
@@ -100,6 +101,24 @@ fn not_one_clock((name, other): (&String, &String), met: &Met) -> Option<String>
          {remedy}",
         counted(many as u64, "packet"),
         words::up(most)
+    ))
+}
+
+/// What is to be said where both points have the kernel's one stamp of each packet of a way.
+fn one_stamp((name, other): (&String, &String), met: &Met) -> Option<String> {
+    let is_one = |way: Way| {
+        let mut of = met.crossings.iter().filter(|one| one.way == way).peekable();
+        of.peek().is_some() && of.all(|one| one.here == one.there)
+    };
+    let ways = match [Way::There, Way::Back].map(is_one) {
+        [false, false] => return None,
+        [true, true] => "there and back",
+        [true, false] => "there",
+        [false, true] => "back",
+    };
+    Some(format!(
+        "all packets {ways} have the same stamp at {name} and {other}: the kernel stamped them once for both, \
+         as what comes out of a tunnel; 0 ns is not measured"
     ))
 }
 

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-use neph_capture::{Flowing, Way};
+use neph_capture::{Flowing, Followed, Way};
 use neph_model::{OneWay, Span};
+use neph_stats::ClockFit;
 use neph_wire::ip;
 use serde_json::{Value, json};
 
@@ -252,7 +253,10 @@ fn summary(passages: &Passages) -> Value {
             })
         })
         .collect();
-    let clocks: Vec<Value> = passages.clocks.iter().map(clock).collect();
+    let clocks = passages.clocks.iter().enumerate();
+    let clocks: Vec<Value> = clocks
+        .map(|(segment, offsets)| clock(followed, segment, offsets))
+        .collect();
     let segments = segment_names(&passages.names).into_iter().enumerate();
     let unmet = segments.filter_map(|(at, name)| (!followed.is_met(at)).then_some(name));
     json!({
@@ -272,13 +276,21 @@ fn summary(passages: &Passages) -> Value {
     })
 }
 
-fn clock(offsets: &Offsets) -> Value {
+/// How long after the first packet of the segment's first point, by its clock.
+fn since(followed: &Followed, segment: usize, fit: &ClockFit) -> Span {
+    let began = followed.extent(segment);
+    let since = began.map_or(0, |(began, _)| fit.at.saturating_sub(began.unix_nanos()));
+    Span::from_nanos(since.max(0))
+}
+
+fn clock(followed: &Followed, segment: usize, offsets: &Offsets) -> Value {
     match (offsets, offsets.best()) {
         (Offsets::Same, _) => json!({ "is": "same" }),
         (Offsets::Fitted(fitted), Some(fit)) => {
             let drift = Drift::at(fit, fitted.nature);
             json!({
                 "is": "fitted",
+                "since_ns": since(followed, segment, fit).nanos(),
                 "offset_ns": fit.offset,
                 "bound_ns": fit.bound,
                 "rate_ppm": drift.map(|drift| words::ppm(drift.rate)),
@@ -309,9 +321,10 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
                 let drift = Drift::in_words(Drift::at(fit, fitted.nature));
+                let after = since(followed, segment, fit);
                 writeln!(
                     out,
-                    "Clock of {b} minus that of {a}: {offset}, drift {drift}."
+                    "Clock of {b} minus that of {a}: {offset} after {after}, drift {drift}."
                 )?;
                 if !fitted.steps.is_empty() {
                     let steps = counted(fitted.steps.len() as u64, "time");
