@@ -103,7 +103,7 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
         let title = if is_last { "time, " } else { "" };
         sheet.draw(panel.drawn(room, (from, until), title));
     }
-    let note = "The band holds whatever the delays were, as long as none is negative: the offset lies in it, and nothing says where. An exchange by itself, and any mean of exchanges, is wrong by half of what the two directions differ by.";
+    let note = "The band around the line holds whatever the delays were, as long as none is negative: the offset lies in it, and nothing says where. An exchange by itself, and any mean of exchanges, is wrong by half of what the two directions differ by.";
     Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
 }
 
