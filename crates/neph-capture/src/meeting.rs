@@ -28,6 +28,7 @@ pub struct Meeting {
     here: Point,
     there: Point,
     alike: u64,
+    alike_in_both: u64,
 }
 
 /// What one capture told.
@@ -112,6 +113,8 @@ pub struct Met {
     pub there: Point,
     /// Packets of which one capture has several that are alike: none of them is used.
     pub alike: u64,
+    /// Those of the second capture among them that the first has too.
+    pub alike_in_both: u64,
     /// Packets of both captures between hosts of which only one was heard: which way is not known.
     pub one_way: u64,
     /// Packets of both captures that have the same stamp in both.
@@ -191,6 +194,7 @@ impl Meeting {
                 seen.found = Seen::ALIKE;
             }
             self.alike += 1;
+            self.alike_in_both += 1;
             return;
         }
         self.there.pass(at);
@@ -243,6 +247,7 @@ impl Meeting {
             here: self.here,
             there: self.there,
             alike: self.alike,
+            alike_in_both: self.alike_in_both,
             one_way,
             same_stamp,
         }

@@ -28,8 +28,8 @@ pub use diagnosis::{
 };
 pub use error::ReportError;
 pub use figure::{
-    ClockDrawing, ClockLine, ClockMoment, FIGURES, Figure, FigureKind, HopsDelay, HopsDrawing,
-    HopsPacket, HopsProtocol, HopsWay, clock_course, draw, hops,
+    ClockDrawing, ClockLine, ClockMoment, ClockSet, FIGURES, Figure, FigureKind, HopsDelay,
+    HopsDrawing, HopsPacket, HopsProtocol, HopsWay, clock_course, draw, hops,
 };
 pub use findings::{Finding, FindingKind, blocks_to_compare, findings};
 pub use load::{Include, LoadError, fleet_view, load};

@@ -274,6 +274,7 @@ impl Followed {
             here: *self.point(segment),
             there: *self.point(segment + 1),
             alike: 0,
+            alike_in_both: 0,
             one_way,
             same_stamp,
         }

@@ -90,9 +90,22 @@ fn packets_that_are_alike_are_left_out_and_told() {
         meeting.there(at, &seen(which));
     }
     let met = meeting.end();
-    assert_eq!(met.alike, 3);
+    assert_eq!((met.alike, met.alike_in_both), (3, 2));
     assert!(met.crossings.is_empty(), "one is left, and no other way");
     assert_eq!(met.one_way, 1);
+}
+
+#[test]
+fn what_is_alike_within_captures_that_share_nothing_is_in_neither_of_them_and_the_other() {
+    let bytes = [datagram(1, 1, 2), datagram(2, 3, 4)];
+    let seen = |at: usize| dissect(Link::Ip, &bytes[at], 44).unwrap();
+    let mut meeting = Meeting::default();
+    for at in [0, SECOND] {
+        meeting.here(at, &seen(0));
+        meeting.there(at, &seen(1));
+    }
+    let met = meeting.end();
+    assert_eq!((met.alike, met.alike_in_both), (1, 0));
 }
 
 #[test]

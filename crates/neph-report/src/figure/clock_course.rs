@@ -14,6 +14,8 @@ use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 64.0;
 const DOT: Colour = Colour::hex(0x0093_9ba8);
+/// When a clock was set, where that is known as exactly as a line is wide.
+const SET: Stroke = Stroke::solid(Colour::ALARM, 1.2);
 
 /// What is known of the offset at one moment; all in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,22 @@ pub struct ClockMoment {
     pub bound: i64,
 }
 
+/// A clock was set: not before one moment and not after another, by the first clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockSet {
+    /// In nanoseconds, as the next.
+    pub after: i64,
+    /// Not before `after`.
+    pub before: i64,
+}
+
+impl ClockSet {
+    /// Whether a line says as much as a band, where so much time is so wide.
+    fn is_line(&self, whole: (i64, i64), width: f64) -> bool {
+        span(self.before, self.after) / span(whole.1, whole.0) * width < SET.width
+    }
+}
+
 /// A clock of one machine beside the same of another.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockLine<'a> {
@@ -36,7 +54,7 @@ pub struct ClockLine<'a> {
     /// Offsets by the formula, exchange by exchange: moment and offset in nanoseconds; may be empty.
     pub dots: &'a [(i64, i64)],
     /// When a clock was set.
-    pub steps: &'a [i64],
+    pub steps: &'a [ClockSet],
     /// How much faster the second clock runs, as a fraction; 0 where that is not known.
     pub rate: f64,
 }
@@ -63,7 +81,10 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
         "Offset of two clocks over time".to_owned(),
         &format!("{}; above 0 the second is ahead", drawing.of),
     );
-    sheet.legend(&legend(drawing.lines));
+    let width = sheet.inner().width - LEFT;
+    sheet.legend(&legend(drawing.lines, |set| {
+        set.is_line((from, until), width)
+    }));
     for panel in &panels {
         let is_last = std::ptr::eq(panel, last);
         let below = if is_last {
@@ -82,7 +103,7 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
         let title = if is_last { "time, " } else { "" };
         sheet.draw(panel.drawn(room, (from, until), title));
     }
-    let note = "The band holds whatever the delays were, as long as none is negative: the offset lies in it, and nothing says where. An exchange by itself, and any mean of exchanges, is wrong by half of what the two directions differ by.";
+    let note = "The band around the line holds whatever the delays were, as long as none is negative: the offset lies in it, and nothing says where. An exchange by itself, and any mean of exchanges, is wrong by half of what the two directions differ by.";
     Some(sheet.finish("clock", "clock".to_owned(), &[Note::plain(note)]))
 }
 
@@ -112,7 +133,7 @@ fn panels<'a>(line: &'a ClockLine<'a>) -> Vec<Panel<'a>> {
     }
 }
 
-fn legend(lines: &[ClockLine<'_>]) -> Vec<(Swatch, String)> {
+fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(Swatch, String)> {
     let mut entries = vec![
         (
             Swatch::Line(middle()),
@@ -129,8 +150,15 @@ fn legend(lines: &[ClockLine<'_>]) -> Vec<(Swatch, String)> {
             "by four stamps, exchange by exchange".to_owned(),
         ));
     }
-    if lines.iter().any(|line| !line.steps.is_empty()) {
+    let mut steps = lines.iter().flat_map(|line| line.steps);
+    if steps.clone().any(&is_line) {
         entries.push((Swatch::Tick(Colour::ALARM), "a clock was set".to_owned()));
+    }
+    if steps.any(|set| !is_line(set)) {
+        entries.push((
+            Swatch::Block(Colour::ALARM),
+            "in this time a clock was set".to_owned(),
+        ));
     }
     entries
 }
@@ -229,18 +257,19 @@ impl Panel<'_> {
             let x = plot.px(span(at, whole.0) / 1e9 / per);
             Point::new(x, plot.py(self.above(at, offset) * factor))
         };
-        marks.push(plot.clipped(self.inside(area, place)));
+        let steps = self.line.steps.iter().map(|set| {
+            let ends = [set.after, set.before].map(|at| place(at, self.base).x);
+            setting(area, ends, set.is_line(whole, area.width))
+        });
+        let mut inside: Vec<Mark> = steps.collect();
+        inside.extend(self.inside(place));
+        marks.push(plot.clipped(inside));
         marks
     }
 
-    /// Steps, the band, the dots and the line, each over those before.
-    fn inside(&self, area: Rect, place: impl Fn(i64, i64) -> Point) -> Vec<Mark> {
+    /// The band, the dots and the line, each over those before.
+    fn inside(&self, place: impl Fn(i64, i64) -> Point) -> Vec<Mark> {
         let edge = |m: &ClockMoment, by: i64| place(m.at, m.offset.saturating_add(by));
-        let alarm = Stroke::solid(Colour::ALARM, 1.2);
-        let steps = self.line.steps.iter().map(|step| {
-            let x = place(*step, self.base).x;
-            Mark::line(Point::new(x, area.y), Point::new(x, area.bottom()), alarm)
-        });
         let bands = self.runs().into_iter().map(|run| {
             let mut points: Vec<Point> = run.iter().map(|m| edge(m, m.bound)).collect();
             points.extend(run.iter().rev().map(|m| edge(m, -m.bound)));
@@ -258,7 +287,7 @@ impl Panel<'_> {
             points: run.iter().map(|m| edge(m, 0)).collect(),
             stroke: middle(),
         });
-        steps.chain(bands).chain(dots).chain(lines).collect()
+        bands.chain(dots).chain(lines).collect()
     }
 
     /// Moments between which no clock was set.
@@ -267,7 +296,7 @@ impl Panel<'_> {
             self.line
                 .steps
                 .iter()
-                .any(|step| a.at < *step && *step <= b.at)
+                .any(|step| a.at < step.before && step.before <= b.at)
         };
         self.line.moments.chunk_by(|a, b| !set(a, b)).collect()
     }
@@ -284,6 +313,22 @@ impl Panel<'_> {
         let base = Span::from_nanos(self.base).secs_f64();
         let base = signed(&format!("{base:+.6}"));
         format!("offset less {base} s, {name}")
+    }
+}
+
+/// The time in which a clock was set, from top to bottom.
+fn setting(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
+    if is_line {
+        let x = from.midpoint(until);
+        return Mark::line(Point::new(x, area.y), Point::new(x, area.bottom()), SET);
+    }
+    Mark::Rect {
+        rect: Rect::new(from, area.y, until - from, area.height),
+        fill: Some(Fill {
+            colour: Colour::ALARM,
+            opacity: 0.3,
+        }),
+        stroke: None,
     }
 }
 

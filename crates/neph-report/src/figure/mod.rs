@@ -25,7 +25,7 @@ mod values;
 mod view;
 
 pub(crate) use boxes::capital;
-pub use clock_course::{ClockDrawing, ClockLine, ClockMoment, clock_course};
+pub use clock_course::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
 pub(crate) use fleet::{Pair, Pooled, pairs};
 pub use hops::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops};
 pub(crate) use ledger_bars::{Means, order};

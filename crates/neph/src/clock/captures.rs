@@ -191,11 +191,11 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
     let (name, other) = (here.display(), there.display());
     if met.crossings.is_empty() && met.one_way == 0 {
         refuse_cut([(here, &met.here), (there, &met.there)])?;
-        if met.alike > 0 {
+        if met.alike_in_both > 0 {
             return Err(Failure::usage(format!(
                 "of {name} and {other} one has {} several times, and which is which cannot be told; \
                  capture one interface, or take the copies out first (editcap -w 0.02 FILE NEW)",
-                counted(met.alike, "packet")
+                counted(met.alike_in_both, "packet")
             )));
         }
         return Err(Failure::usage(format!(

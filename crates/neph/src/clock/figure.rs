@@ -4,8 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use neph_report::{ClockDrawing, ClockLine, ClockMoment, Figure, clock_course, pdf, png, svg};
-use neph_stats::ClockFit;
+use neph_report::{
+    ClockDrawing, ClockLine, ClockMoment, ClockSet, Figure, clock_course, pdf, png, svg,
+};
+use neph_stats::{ClockFit, ClockStep};
 
 use super::book::{Book, Dots};
 use super::course::Course;
@@ -57,8 +59,12 @@ pub(super) fn live(book: &Book, course: &Course, of: &str) -> Option<Figure> {
             Some(ClockMoment { at, offset, bound })
         })
         .collect();
-    let jumps: Vec<i64> = course.steps.iter().map(|step| step.before).collect();
-    let mut steps: Vec<i64> = book.steps.iter().map(|step| step.before).collect();
+    let jumps: Vec<ClockSet> = course.steps.iter().map(set).collect();
+    let walls_set = book.steps.iter().map(|step| ClockSet {
+        after: step.after,
+        before: step.before,
+    });
+    let mut steps: Vec<ClockSet> = walls_set.collect();
     steps.extend(&jumps);
     // Of the clocks on the wall no rate is fitted, they are steered.
     let wall = ClockLine {
@@ -92,7 +98,7 @@ pub(super) fn live(book: &Book, course: &Course, of: &str) -> Option<Figure> {
 
 /// Of the clocks of two captures.
 pub(super) fn captures(dots: &Dots, course: &Course, of: &str) -> Option<Figure> {
-    let steps: Vec<i64> = course.steps.iter().map(|step| step.before).collect();
+    let steps: Vec<ClockSet> = course.steps.iter().map(set).collect();
     let line = ClockLine {
         name: "",
         moments: &moments(course),
@@ -104,6 +110,13 @@ pub(super) fn captures(dots: &Dots, course: &Course, of: &str) -> Option<Figure>
         of: &format!("Clocks of captures, {of}"),
         lines: &[line],
     })
+}
+
+const fn set(step: &ClockStep) -> ClockSet {
+    ClockSet {
+        after: step.after,
+        before: step.before,
+    }
 }
 
 fn moments(course: &Course) -> Vec<ClockMoment> {

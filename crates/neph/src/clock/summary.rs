@@ -112,7 +112,7 @@ impl Whose {
         let seconds = |at: i64| fixed(Span::from_nanos(at - began).secs_f64(), 3);
         let (after, before) = (seconds(self.after), seconds(self.before));
         let by = match self.bound {
-            Some(bound) => words::offset(self.by, bound),
+            Some(bound) => words::step(self.by, bound),
             None => words::value(self.by, 10_000),
         };
         let what = match self.clock {

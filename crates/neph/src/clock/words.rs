@@ -1,4 +1,5 @@
-//! Offsets and rates as people read them: never without their bound, and no digit beyond it.
+//! Offsets and rates as people read them: never without their bound, and no digit beyond it but of a
+//! step.
 
 use crate::decimals;
 
@@ -12,6 +13,13 @@ const UNITS: [(i64, &str); 4] = [
 /// `+3.0000123 s ± 8.3 us`: the bound is rounded up.
 pub(crate) fn offset(nanos: i64, bound: i64) -> String {
     format!("{} ± {}", value(nanos, bound), up(bound))
+}
+
+/// `+500 us ± 20.5 ms`: of a step three digits at least. One that is found is there, however little its
+/// bound says of it.
+pub(crate) fn step(by: i64, bound: i64) -> String {
+    let digits = bound.min(by.saturating_abs() / 10);
+    format!("{} ± {}", value(by, digits), up(bound))
 }
 
 /// `+3.0000123 s`: digits down to a tenth of the bound.
@@ -97,6 +105,16 @@ mod tests {
             "+1795381460.775046037 s"
         );
         assert_eq!(offset(i64::MIN, 1_000_000_000), "-9223372036.9 s ± 1.00 s");
+    }
+
+    #[test]
+    fn a_step_that_was_found_is_never_told_as_nothing() {
+        assert_eq!(step(500_000, 20_460_000), "+500 us ± 20.5 ms");
+        assert_eq!(step(-1_234_567, 20_000_000), "-1.23 ms ± 20.0 ms");
+        assert_eq!(step(12_345_678, 20_000_000), "+12.3 ms ± 20.0 ms");
+        assert_eq!(step(3_000_012_345, 8_201), "+3.0000123 s ± 8.21 us");
+        assert_eq!(step(i64::MIN, 1), "-9223372036.854775808 s ± 1 ns");
+        assert_eq!(step(0, 40), "+0 ns ± 40 ns");
     }
 
     #[test]

@@ -349,6 +349,29 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
 }
 
 #[test]
+fn captures_of_other_hosts_share_nothing_however_much_each_of_them_repeats_itself() {
+    let place = Place::empty();
+    let files = [("one", (1, 2)), ("other", (3, 4))].map(|(name, hosts)| {
+        let mut capture = Capture(Vec::new());
+        (0..20).for_each(|second| capture.see(START + second * SECOND, 7, hosts));
+        let path = place.path(&format!("{name}.pcap"));
+        capture.write(&path);
+        path.display().to_string()
+    });
+    let ran = compared(&files, &[]);
+    assert_eq!(ran.status, 2, "{}", ran.out);
+    let why = format!("no packet of {} is in {}", files[0], files[1]);
+    assert!(ran.err.contains(&why), "{}", ran.err);
+    // Where one has them that the other has too, the copies are to blame.
+    let mut both = Capture(Vec::new());
+    both.see(START, 7, (1, 2));
+    both.write(Path::new(&files[1]));
+    let ran = compared(&files, &[]);
+    assert_eq!(ran.status, 2, "{}", ran.out);
+    assert!(ran.err.contains("which is which"), "{}", ran.err);
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused() {
     for (arguments, why) in [
         (&["clock"][..], "neph clock --captures HERE THERE"),

@@ -83,7 +83,11 @@ fn clocks_on_the_wall_and_raw_ones_have_panels_of_their_own_over_the_same_time()
 #[test]
 fn lines_break_where_a_clock_was_set() {
     let moments = moments(0, SECOND);
-    let steps = [29 * SECOND + SECOND / 2];
+    let at = 29 * SECOND + SECOND / 2;
+    let steps = [ClockSet {
+        after: at,
+        before: at,
+    }];
     let figure = drawn(&[ClockLine {
         moments: &moments,
         dots: &[(0, 0)],
@@ -98,6 +102,41 @@ fn lines_break_where_a_clock_was_set() {
     let areas = |mark: &&Mark| matches!(mark, Mark::Area { .. });
     assert_eq!(inside.unwrap().iter().filter(areas).count(), 2);
     assert!(texts(&figure).contains(&"a clock was set"));
+}
+
+#[test]
+fn when_a_clock_was_set_is_a_band_as_wide_as_it_is_uncertain_and_a_line_where_that_is_nothing() {
+    let moments = moments(0, SECOND);
+    let drawn = |after| {
+        let before = 30 * SECOND;
+        let steps = [ClockSet { after, before }];
+        let line = ClockLine {
+            moments: &moments,
+            steps: &steps,
+            ..NOTHING
+        };
+        drawn(&[line]).unwrap()
+    };
+    let first = |figure: &Figure| {
+        let inside = figure.scene.marks.iter().find_map(|mark| match mark {
+            Mark::Clip { within, marks } => Some((within.clone(), marks[0].clone())),
+            _ => None,
+        });
+        inside.unwrap()
+    };
+    let wide = drawn(24 * SECOND);
+    let (area, Mark::Rect { rect, .. }) = first(&wide) else {
+        panic!("no band");
+    };
+    let (left, width) = (area[0].x, area[1].x - area[0].x);
+    let part = |x: f64| (x - left) / width * 59.0;
+    assert!((part(rect.x) - 24.0).abs() < 0.01 && (part(rect.right()) - 30.0).abs() < 0.01);
+    assert!(texts(&wide).contains(&"in this time a clock was set"));
+    assert!(!texts(&wide).contains(&"a clock was set"));
+    let narrow = drawn(30 * SECOND - 1_000_000);
+    assert!(matches!(first(&narrow).1, Mark::Line { .. }));
+    assert!(texts(&narrow).contains(&"a clock was set"));
+    assert!(!texts(&narrow).contains(&"in this time a clock was set"));
 }
 
 #[test]
