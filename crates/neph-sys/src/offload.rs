@@ -30,11 +30,14 @@ const SWITCHES: [(u32, &str); 5] = [
     (0x0000_002c, "generic receive offload"),
 ];
 
+/// `ETHTOOL_GTSO`: whether TCP segmentation offload is on.
+const GET_TSO: u32 = 0x0000_001e;
+
 /// The get commands beside them, with the short names of the ethtool program.
 const STATES: [(u32, &str); 5] = [
     (0x0000_0016, "tx"),
     (0x0000_0014, "rx"),
-    (0x0000_001e, "tso"),
+    (GET_TSO, "tso"),
     (0x0000_0023, "gso"),
     (0x0000_002b, "gro"),
 ];
@@ -73,6 +76,21 @@ fn interfaces() -> Vec<String> {
 struct Value {
     command: u32,
     value: u32,
+}
+
+/// Whether `interface` of the calling thread's network namespace takes segments of TCP whole (`tso` in
+/// the words of the ethtool program); else the kernel cuts them before it gets them.
+///
+/// # Errors
+/// No such interface, or one that cannot be asked.
+pub fn takes_segments_whole(interface: &str) -> io::Result<bool> {
+    let any = UdpSocket::bind(("0.0.0.0", 0))?;
+    let mut value = Value {
+        command: GET_TSO,
+        value: 0,
+    };
+    call(&any, interface, &mut value)?;
+    Ok(value.value != 0)
 }
 
 /// Switches checksum and segmentation offload off for `interface` of the calling thread's
@@ -133,6 +151,16 @@ mod tests {
                 .any(|(name, what, _)| name == "lo" && *what == "gso"),
             "{states:?}"
         );
+    }
+
+    #[test]
+    fn one_interface_tells_what_all_of_them_tell_of_it() {
+        let of_all = states()
+            .into_iter()
+            .find(|(name, what, _)| name == "lo" && *what == "tso");
+        let (_, _, is_on) = of_all.expect("lo tells it");
+        assert_eq!(takes_segments_whole("lo").expect("lo is there"), is_on);
+        assert!(takes_segments_whole("no-such-if0").is_err());
     }
 
     #[test]

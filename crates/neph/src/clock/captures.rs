@@ -194,7 +194,8 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
         if met.alike_in_both > 0 {
             return Err(Failure::usage(format!(
                 "of {name} and {other} one has {} several times, and which is which cannot be told; \
-                 capture one interface, or take the copies out first (editcap -w 0.02 FILE NEW)",
+                 capture one interface, or take out copies that are the same to the byte (editcap -w 0.02 \
+                 FILE NEW)",
                 counted(met.alike_in_both, "packet")
             )));
         }

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use neph_capture::{Followed, Strangers};
 
 use crate::counted::counted;
+use crate::read::conversations::ONCE;
 
 /// Fewer packets than one in so many may be alike by chance.
 const FEW: u64 = 20;
@@ -51,7 +52,7 @@ pub(super) fn alike(names: &[String], segment: usize, followed: &Followed) -> Op
     (alike > 0).then(|| {
         format!(
             "of {name} {} in {other}, but in one of them several times, and which is which cannot be told; \
-             capture one interface, or take the copies out first (editcap -w 0.02 FILE NEW)",
+             capture {ONCE}",
             is_or_are(alike)
         )
     })

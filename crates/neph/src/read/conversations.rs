@@ -6,6 +6,12 @@ use neph_capture::{Asking, Between, Exchanges, Half, Limits, Listener, Pair, Tab
 use neph_model::{Span, Wall};
 use neph_wire::dissect::{Dissected, Plain};
 
+/// What to capture so that packets are there once, or can be told apart: of one that a router passed on the
+/// copy is another to the byte, and nothing but its interface tells it.
+pub(crate) const ONCE: &str = "one interface, or with tcpdump -i any in its default format (LINUX_SLL2), \
+                               which tells interfaces, or take out copies that are the same to the byte \
+                               (editcap -w 0.02 FILE NEW)";
+
 /// Of so many packets at the beginning of a capture each is remembered: it may be one of several
 /// interfaces, and this the first.
 const FIRST: u32 = 1000;

@@ -25,6 +25,7 @@ use neph_model::Wall;
 use neph_probe::Stop;
 use neph_wire::dissect::{Link, dissect, plain};
 
+use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
 use conversations::Conversations;
@@ -123,6 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
+                    say_stopped(&files, args.files.len(), &stop);
                     break;
                 }
             }
@@ -146,6 +148,22 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None if is_empty => Ok(Outcome::Nothing),
         None => Ok(Outcome::Done),
     }
+}
+
+/// Of the captures that were read, the last in part, what people should know; not where the output was
+/// refused, which is said elsewhere.
+fn say_stopped(files: &[File], given: usize, stop: &Stop) {
+    let Some(last) = files.last().filter(|_| stop.is_set()) else {
+        return;
+    };
+    let left_out = match given - files.len() {
+        0 => String::new(),
+        more => format!("; {} behind it left out", counted(more as u64, "capture")),
+    };
+    output::say(&format!(
+        "neph read: interrupted while reading {}: told is what was read{left_out}",
+        last.name
+    ));
 }
 
 /// Reads one capture.
@@ -240,7 +258,7 @@ fn nothing_read(file: &File) -> Option<Failure> {
             ));
             None
         }
-        None if file.account.packets == 0 => {
+        None if file.account.packets == 0 && !matches!(file.account.ending, Ending::Stopped) => {
             output::say(&format!("neph read: {name} holds no packet"));
             None
         }

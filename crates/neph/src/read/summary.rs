@@ -8,7 +8,7 @@ use neph_capture::{
 use neph_model::{Span, Wall};
 use serde_json::{Value, json};
 
-use super::conversations::Conversations;
+use super::conversations::{Conversations, ONCE};
 use super::json;
 use crate::counted::counted;
 use crate::when;
@@ -275,8 +275,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
         writeln!(
             out,
             "{} of the {} that were looked at stand there again (a mirror of both directions, or interfaces \
-             that the capture does not tell): they count twice, as sent again or asked again; capture one \
-             interface, or take the copies out first (editcap -w 0.02 FILE NEW).",
+             that the capture does not tell): they count twice, as sent again or asked again; capture {ONCE}.",
             counted(again.packets, "packet"),
             again.looked
         )?;

@@ -4,7 +4,7 @@
 //! Owns the connection and what is counted on it. What was received there is known by its replies.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub(super) fn converse(
     (beginning, stop): (&Beginning, &Stop),
 ) -> Result<Carried, String> {
     let connected = TcpStream::connect_timeout(&subject.address, PATIENCE);
-    let mut stream = connected.map_err(|error| unconnected(&error))?;
+    let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;
     greet(&mut stream, subject)?;
     let mut talk = Talk::new(stream, subject, beginning);
     if let Err(error) = talk.run(stop) {
@@ -79,11 +79,19 @@ pub(super) fn converse(
 }
 
 /// Why nobody is there, and what to do about it.
-fn unconnected(error: &io::Error) -> String {
+fn unconnected(error: &io::Error, target: IpAddr) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => {
             format!("{error}: start neph reflect there, or name the port of one")
         }
+        ErrorKind::NetworkUnreachable => {
+            format!("{error}: no route leads there; see 'ip route get {target}'")
+        }
+        // Nobody in its network told who has the address, or a route forbids it.
+        ErrorKind::HostUnreachable => format!(
+            "{error}: is a machine with that address on, and does the route lead to it? See \
+             'ip route get {target}'"
+        ),
         _ => format!(
             "{error}: is neph reflect there, and does every firewall let TCP through to it?"
         ),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use neph_sys::bpf::{Copier, Copying, MOST_KEPT, MOST_MEMORY};
 use neph_sys::clock;
+use neph_sys::offload::takes_segments_whole;
 use neph_sys::ppoll::{Awaited, wait};
 use neph_sys::queue::discipline;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking};
@@ -160,12 +161,14 @@ impl Source {
 }
 
 /// Whether programs tell what a ring would: a program sees what is sent before it waits in the
-/// interface's queue, and keeps no more of each, and of all, than so much.
+/// interface's queue, and before the kernel cuts segments for an interface that takes none whole, and
+/// keeps no more of each, and of all, than so much. What cannot be asked is not known to be the same.
 fn tells_the_same(listening: &Listening<'_>, heads: Heads) -> bool {
     heads == Heads::Alike(Link::Ethernet)
         && listening.kept <= MOST_KEPT
         && listening.ring.0 <= MOST_MEMORY
         && discipline(listening.interface).is_ok_and(|name| name == "noqueue")
+        && takes_segments_whole(listening.interface).unwrap_or(false)
 }
 
 fn copier(listening: &Listening<'_>, filter: &[FilterStep]) -> Result<Source, RingError> {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::neph::{Ran, SOON, command, eventually, send};
+use crate::neph::{Place, Ran, SOON, command, eventually, send};
 use crate::reads::Capture;
 
 /// SIGINT among the signals that a process has a handler for (`SigCgt` of proc(5)).
@@ -35,9 +35,36 @@ fn ctrl_c_ends_the_reading_of_a_silent_pipe_with_what_was_read() {
         });
         let ran = Ran::from(child.wait_with_output().expect("ended"));
         assert_eq!(ran.status, 130, "{}", ran.err);
+        assert_eq!(
+            ran.err,
+            "neph read: interrupted while reading -: told is what was read\n"
+        );
         let told: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
         let found = told["flows"].as_array().expect("flows").len();
         assert_eq!(found, flows, "{}", ran.out);
         drop(into);
     }
+}
+
+#[test]
+fn ctrl_c_says_how_many_captures_are_left_out() {
+    let place = Place::empty();
+    std::fs::write(place.path("later.pcap"), Capture::thinking().0).expect("a file");
+    let mut child = place
+        .command(["read", "-", "later.pcap"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let into = child.stdin.take().expect("piped");
+    eventually("it hears ctrl-C", SOON, || hears_ctrl_c(child.id()));
+    send("INT", child.id());
+    let ran = Ran::from(child.wait_with_output().expect("ended"));
+    assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
+    assert_eq!(
+        ran.err,
+        "neph read: interrupted while reading -: told is what was read; 1 capture behind it left out\n"
+    );
+    drop(into);
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::labs::{TWO, place, privileged};
 use crate::neph::{SOON, begin, command, eventually, neph};
+use crate::watches::with_loopback;
 
 #[test]
 fn a_load_tells_what_each_thread_worked_by_its_own_clock() {
@@ -354,4 +355,15 @@ fn where_nothing_listens_a_flow_says_what_to_start() {
     let told =
         "Connection refused (os error 111): start neph reflect there, or name the port of one";
     assert!(ran.err.contains(told), "{}", ran.err);
+}
+
+#[test]
+fn where_no_route_leads_to_a_reflector_a_flow_names_the_route() {
+    with_loopback("noroute", || {
+        let ran = neph(["stress", "flow", "10.73.0.3", "-w", "1s"]);
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
+        let told = "no route leads there; see 'ip route get 10.73.0.3'";
+        assert!(ran.err.contains(told), "{}", ran.err);
+        assert!(!ran.err.contains("firewall"), "{}", ran.err);
+    });
 }

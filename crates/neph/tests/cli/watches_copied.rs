@@ -1,10 +1,12 @@
 //! `neph watch --listen`: BPF programs tell what the packet ring tells of the same packets.
 
+use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use neph_sys::netns::with_namespace;
+use neph_sys::offload::switch_off;
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, SOON};
@@ -88,6 +90,46 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
         let chosen = Watch::of(&place, "to7", &ROUND_TRIPS);
         assert_eq!(way(&chosen.interrupt()), "ring");
     });
+}
+
+#[test]
+fn where_the_kernel_cuts_segments_for_the_interface_the_ring_is_taken_and_tells_those_of_the_wire()
+{
+    with_loopback("cut", || {
+        let place = Place::empty();
+        if !has_programs("where_the_kernel_cuts_segments", &place) {
+            return;
+        }
+        let server = Host::behind(7);
+        assert_eq!(longest(&place, &server), ("bpf".into(), true));
+        switch_off("to7").expect("an interface that cuts nothing itself");
+        assert_eq!(longest(&place, &server), ("ring".into(), false));
+    });
+}
+
+/// How a watch listens that nobody told how, and whether a packet that it saw of a megabyte was longer
+/// than an Ethernet frame.
+fn longest(place: &Place, server: &Host) -> (Value, bool) {
+    let watch = Watch::of(place, "to7", &["--format", "ndjson"]);
+    let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.7.2:0"));
+    let listener = listener.expect("enter").expect("listen");
+    let address = listener.local_addr().expect("an address");
+    let takes = std::thread::spawn(move || {
+        let (mut peer, _) = listener.accept().expect("accept");
+        std::io::copy(&mut peer, &mut std::io::sink()).expect("read")
+    });
+    let mut stream = TcpStream::connect(address).expect("connect");
+    stream.write_all(&vec![7; 1 << 20]).expect("send");
+    drop(stream);
+    assert_eq!(takes.join().expect("ended"), 1 << 20);
+    let ran = watch.interrupt();
+    let told = lines(&ran.out);
+    let [flow] = of_kind(&told, "flow")[..] else {
+        panic!("{}", ran.out);
+    };
+    let sent = &flow["sent"]["client"];
+    let [bytes, packets] = ["bytes", "packets"].map(|what| sent[what].as_u64().expect("a count"));
+    (way(&ran), bytes / packets > 1_500)
 }
 
 #[test]
