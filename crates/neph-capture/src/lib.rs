@@ -23,7 +23,7 @@ pub use exchange::{Asking, Between, Counted, Deviation, Exchanges, Pair, Questio
 pub use flow::{
     Flow, LaidOut, Limits, Listener, Name, Others, Quantiles, Recent, Sent, Table, Trips,
 };
-pub use hops::{Flowing, Followed, Hops, Mapping, MappingError, Passage, Strangers, Trip};
+pub use hops::{Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, Strangers, Trip};
 pub use identity::Identity;
 pub use meeting::{Crossing, Meeting, Met, Point};
 pub use sample::{Answer, Half, Method, Sample};

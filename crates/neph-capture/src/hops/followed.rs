@@ -6,6 +6,7 @@ use neph_model::Wall;
 
 use super::joined::{Spreads, join};
 use super::packet::{Flowing, Flows, Packets, Standing};
+use super::renamed::Renamed;
 use super::{Hops, Place, again, copies};
 use crate::meeting::{Crossing, Met, Point};
 use crate::ways::{Way, Ways};
@@ -14,7 +15,7 @@ use crate::ways::{Way, Ways};
 #[derive(Debug)]
 pub struct Followed {
     pub(super) packets: Packets,
-    flows: Flows,
+    pub(super) flows: Flows,
     /// For each flow the one that answers it.
     pub(super) answering: Vec<u32>,
     ways: Ways,
@@ -23,6 +24,10 @@ pub struct Followed {
     pub(super) crosses: Vec<Vec<bool>>,
     /// For each segment, whether packets of a flow's protocol and direction, between its hosts, did.
     kinds: Vec<Vec<bool>>,
+    /// For each segment, whether packets of a flow did.
+    pub(super) passes: Vec<Vec<bool>>,
+    /// For each segment; none of a window.
+    pub(super) renamed: Vec<Renamed>,
     /// For each packet a bit for each segment in which it was overtaken.
     overtaken: Vec<u8>,
     copies: Vec<Copies>,
@@ -92,6 +97,7 @@ impl Hops {
             }
         }
         followed.look_at_crossings();
+        followed.look_at_names();
         followed.look_at_order();
         followed
     }
@@ -140,6 +146,8 @@ impl Hops {
             ways: Ways::of(self.flows.pairs()),
             crosses: Vec::new(),
             kinds: Vec::new(),
+            passes: Vec::new(),
+            renamed: Vec::new(),
             overtaken: Vec::new(),
             copies: Vec::new(),
             packets: self.packets,
@@ -353,6 +361,7 @@ impl Followed {
             }
             self.crosses.push(crosses);
             self.kinds.push(self.flows.spread_over_kinds(&flows));
+            self.passes.push(flows);
         }
     }
 

@@ -15,6 +15,7 @@ mod followed;
 mod joined;
 mod mapping;
 mod packet;
+mod renamed;
 mod strangers;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ use neph_wire::dissect::Dissected;
 pub use followed::{Followed, Passage};
 pub use mapping::{Mapping, MappingError};
 pub use packet::Flowing;
+pub use renamed::Called;
 pub use strangers::Strangers;
 pub use trips::Trip;
 

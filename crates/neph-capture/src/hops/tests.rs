@@ -145,6 +145,36 @@ fn pieces_with_stamps_from_end_to_end_of_time_are_as_far_apart_as_can_be_told() 
     assert_eq!(followed.spread(&whole, 1), Some(i64::MAX));
 }
 
+#[test]
+fn a_flow_is_renamed_where_its_numbers_are_known_again_and_not_where_some_are_alike_by_chance() {
+    // Beside what passes, ten from another port that do not.
+    let other_port = |number: u16| {
+        let mut packet = datagram(number, 1, 2);
+        packet[21] = 99;
+        packet
+    };
+    for (alike, is_renamed) in [(2, false), (8, true)] {
+        let mut here = vec![(0, datagram(0, 1, 2))];
+        here.extend((1..11).map(|number| (i64::from(number), other_port(number))));
+        let mut there = vec![(50, datagram(0, 1, 2))];
+        let numbers = (1..=alike).chain(100..110 - alike);
+        there.extend(numbers.map(|number| (50 + i64::from(number), datagram(number, 3, 2))));
+        let followed = follow(&[&here, &there]);
+        let passages: Vec<Passage> = followed.passages().collect();
+        let renamed: Vec<bool> = passages
+            .iter()
+            .map(|of| followed.is_renamed(of, 0))
+            .collect();
+        assert!(!renamed[0], "it passed");
+        assert!(
+            renamed[1..].iter().all(|renamed| *renamed == is_renamed),
+            "{alike}: {renamed:?}"
+        );
+        let told = followed.strangers(0).renamed;
+        assert_eq!(told, if is_renamed { u64::from(alike) } else { 0 });
+    }
+}
+
 /// A datagram from host 1 to host 2 with this number, of so many bytes that begin with this one.
 fn message(number: u16, begins: u8, bytes: u16) -> Vec<u8> {
     let mut packet = datagram(number, 1, 2);

@@ -24,6 +24,7 @@ fn hosts(passage: &Passage) -> Hosts {
 #[derive(Debug, Default)]
 pub(super) struct Unknown {
     never_passed: u64,
+    renamed: u64,
     not_captured: u64,
     clocks: u64,
     /// Of what the next point never showed any of its kind.
@@ -53,6 +54,7 @@ impl Unknown {
             };
             match doubt {
                 Doubt::NeverPassed => all.never_passed += 1,
+                Doubt::Renamed => all.renamed += 1,
                 Doubt::NotOfKind(point) => {
                     all.never_passed += 1;
                     let of = (point, row.way, protocol(row.passage.flow.protocol));
@@ -94,6 +96,7 @@ impl Unknown {
         json!({
             "never_passed": self.never_passed,
             "never_passed_kinds": kinds.collect::<Vec<_>>(),
+            "renamed": self.renamed,
             "not_captured": self.not_captured,
             "clocks": self.clocks,
         })
@@ -126,6 +129,11 @@ impl Unknown {
             (kind.packets, why)
         }));
         words.extend([
+            (
+                self.renamed,
+                "not seen again, of flows that the next point shows under other addresses or ports"
+                    .to_owned(),
+            ),
             (
                 self.not_captured,
                 "not seen again, when the next point's capture had not begun or was over"

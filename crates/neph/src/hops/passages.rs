@@ -50,6 +50,8 @@ pub(crate) enum Doubt {
     /// Packets of its hosts passed this point, the next one, but none of its protocol and way: its
     /// capture may have left them out.
     NotOfKind(usize),
+    /// No packet of its flow passed the next point, which shows it under other addresses or ports.
+    Renamed,
     /// The next point's capture had not begun, or was over.
     NotCaptured,
     /// The clocks are not known, or one was set.
@@ -196,6 +198,9 @@ impl Passages {
         }
         if !self.followed.crosses(passage, segment) {
             return End::Unknown(Doubt::NeverPassed);
+        }
+        if self.followed.is_renamed(passage, segment) {
+            return End::Unknown(Doubt::Renamed);
         }
         if !self.followed.crosses_by_kind(passage, segment) {
             return End::Unknown(Doubt::NotOfKind(next));

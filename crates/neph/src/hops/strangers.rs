@@ -3,15 +3,12 @@
 //!
 //! Owns the words. Does not own segments that no packet passed whole (the parent's).
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
-use neph_capture::{Followed, Strangers};
+use neph_capture::{Called, Followed, Strangers};
 
 use crate::counted::counted;
 use crate::read::conversations::ONCE;
-
-/// Fewer packets than one in so many may be alike by chance.
-const FEW: u64 = 20;
 
 /// Of each segment that some packets passed: what is to be said of the others.
 pub(super) fn hints(names: &[String], followed: &Followed) -> Vec<String> {
@@ -36,11 +33,12 @@ pub(super) fn shown_again(names: &[String], followed: &Followed) -> Vec<(u64, St
 /// Behind what is said of a segment that no packet passed: the rules, where they can be seen.
 pub(super) fn renamed(names: &[String], segment: usize, followed: &Followed) -> String {
     let strangers = followed.strangers(segment);
-    translated(&strangers).map_or_else(String::new, |pair| {
+    strangers.name.map_or_else(String::new, |pair| {
         format!(
-            "; {} there with other addresses, as by {}",
+            "; {} there with other {}, as by {}",
             is_or_are(strangers.renamed),
-            rules(names, segment, pair)
+            what_is_other(pair),
+            rules(names, segment, &strangers, pair)
         )
     })
 }
@@ -66,12 +64,13 @@ fn is_or_are(packets: u64) -> String {
 fn hint(names: &[String], segment: usize, strangers: &Strangers) -> Option<String> {
     let (name, other) = (&names[segment], &names[segment + 1]);
     let Strangers { here, there, .. } = *strangers;
-    if let Some(pair) = translated(strangers) {
+    if let Some(pair) = strangers.name {
         return Some(format!(
-            "of {name} {} in {other} with other addresses, and not told: with a translator between them \
+            "of {name} {} in {other} with other {}, and not told: with a translator between them \
              give its rule ({})",
             is_or_are(strangers.renamed),
-            rules(names, segment, pair)
+            what_is_other(pair),
+            rules(names, segment, strangers, pair)
         ));
     }
     let is_most = here.min(there) > strangers.met && here.max(there) / 2 <= here.min(there);
@@ -86,15 +85,36 @@ fn hint(names: &[String], segment: usize, strangers: &Strangers) -> Option<Strin
     })
 }
 
-fn translated(strangers: &Strangers) -> Option<(IpAddr, IpAddr)> {
-    let fewer = strangers.here.min(strangers.there);
-    strangers.name.filter(|_| strangers.renamed * FEW >= fewer)
+fn what_is_other((here, _): (Called, Called)) -> &'static str {
+    match here {
+        (_, Some(_)) => "addresses or ports",
+        (_, None) => "addresses",
+    }
 }
 
-/// A rule holds for one point: all on one side of the translator need it.
-fn rules(names: &[String], segment: usize, (here, there): (IpAddr, IpAddr)) -> String {
+fn word((address, port): Called) -> String {
+    port.map_or_else(
+        || address.to_string(),
+        |port| SocketAddr::new(address, port).to_string(),
+    )
+}
+
+/// A rule holds for one point: all on one side of the translator need it, the shorter one, unless others
+/// have there the name that the rule would change.
+fn rules(
+    names: &[String],
+    segment: usize,
+    strangers: &Strangers,
+    pair: (Called, Called),
+) -> String {
     let (before, behind) = names.split_at(segment + 1);
-    let (side, outer, inner) = if before.len() > behind.len() {
+    let is_behind = match strangers.is_shared {
+        [true, false] => true,
+        [false, true] => false,
+        _ => before.len() > behind.len(),
+    };
+    let (here, there) = (word(pair.0), word(pair.1));
+    let (side, outer, inner) = if is_behind {
         (behind, there, here)
     } else {
         (before, here, there)

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::mirrored::{path_of, records};
 use super::run;
 use super::simulated::{Path, Simulated};
@@ -26,15 +28,96 @@ fn captures(place: &Place, points: usize) -> Vec<String> {
     let path = Path { nat: true, ..path };
     let (files, _) = Simulated::of(path, 100, 5).write(place, |_, at| at);
     for (file, plain) in files.iter().zip(plain) {
-        let (header, mut all) = records(path_of(file));
-        all.extend(records(path_of(&plain)).1.into_iter().map(of_others));
-        all.sort_by_key(|record| {
-            let field = |at: usize| record[at..at + 4].try_into().map(u32::from_le_bytes);
-            (field(0).expect("four bytes"), field(4).expect("four bytes"))
-        });
-        fs::write(path_of(file), [header, all.concat()].concat()).expect("a file");
+        let others = records(path_of(&plain)).1.into_iter().map(of_others);
+        add(file, others.collect());
     }
     files
+}
+
+/// Records that a capture has too.
+fn add(file: &str, others: Vec<Vec<u8>>) {
+    let (header, mut all) = records(path_of(file));
+    all.extend(others);
+    all.sort_by_key(|record| {
+        let field = |at: usize| record[at..at + 4].try_into().map(u32::from_le_bytes);
+        (field(0).expect("four bytes"), field(4).expect("four bytes"))
+    });
+    fs::write(path_of(file), [header, all.concat()].concat()).expect("a file");
+}
+
+/// A segment between hosts 1 and 2, from another port of host 1; before the translator to port 8000 of
+/// host 77.
+fn forwarded(mut record: Vec<u8>, is_before: bool) -> Vec<u8> {
+    const IP: usize = 16;
+    let is_back = record[IP + 15] == 2;
+    let (server, ports) = if is_back {
+        (15, [22, 20])
+    } else {
+        (19, [20, 22])
+    };
+    let [client_port, server_port] = ports.map(|at| IP + at);
+    record[client_port..client_port + 2].copy_from_slice(&6_001_u16.to_be_bytes());
+    if is_before {
+        record[IP + server] = 77;
+        record[server_port..server_port + 2].copy_from_slice(&8_000_u16.to_be_bytes());
+    }
+    record
+}
+
+/// Lost of TCP, and how many were renamed.
+fn lost_and_renamed(out: &str) -> (u64, u64) {
+    let told: Value = serde_json::from_str(out).expect("one document");
+    let segments = told["segments"].as_array().expect("a list");
+    let tcp = segments.iter().filter(|line| line["protocol"] == "tcp");
+    let lost = tcp.map(|line| line["lost"].as_u64().expect("a count"));
+    let renamed = told["summary"]["end_unknown"]["renamed"].as_u64();
+    (lost.sum(), renamed.expect("a count"))
+}
+
+#[test]
+fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_directly() {
+    for points in [2, 3] {
+        let (place, other) = (Place::empty(), Place::empty());
+        let path = Path {
+            points,
+            ..Path::PLAIN
+        };
+        let (to_port, _) = Simulated::of(path, 100, 5).write(&other, |_, at| at);
+        let path = Path { lost: 50, ..path };
+        let (files, _) = Simulated::of(path, 200, 3).write(&place, |_, at| at);
+        for (point, (file, to_port)) in files.iter().zip(to_port).enumerate() {
+            // The last point alone lies behind the translator.
+            let records = records(path_of(&to_port)).1.into_iter();
+            let tcp = records.filter(|record| record[16 + 9] == 6);
+            add(
+                file,
+                tcp.map(|record| forwarded(record, point + 1 < points))
+                    .collect(),
+            );
+        }
+        // Not one for the last point, though it were shorter: it would rename the direct talk.
+        let rules: Vec<String> = (0..points - 1)
+            .map(|point| format!("p{point}:192.0.2.77:8000=192.0.2.2:80"))
+            .collect();
+        let given: Vec<&str> = rules.iter().flat_map(|rule| ["--nat", rule]).collect();
+        let shown: Vec<String> = rules.iter().map(|rule| format!("--nat '{rule}'")).collect();
+        let all = ["--clock", "same", "--format", "json"];
+        let ran = run(&files, &all);
+        let (before, behind) = (points - 2, points - 1);
+        let told = format!(
+            "neph hops: of p{before} 200 packets are in p{behind} with other addresses or ports, and not told: \
+             with a translator between them give its rule ({})\n",
+            shown.join(" ")
+        );
+        assert_eq!((ran.status, &ran.err), (0, &told));
+        let (lost, renamed) = lost_and_renamed(&ran.out);
+        // The way back alone: on the other one they go to a host of which nothing passed.
+        assert_eq!(renamed, 100, "{}", ran.out);
+        assert!(lost > 10, "those that talk directly: {lost}");
+        let ran = run(&files, &[&all[..], &given[..]].concat());
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+        assert_eq!(lost_and_renamed(&ran.out), (lost, 0));
+    }
 }
 
 #[test]
