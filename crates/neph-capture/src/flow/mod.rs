@@ -4,6 +4,7 @@
 //! clock: time is that of the packets.
 
 mod key;
+mod limits;
 mod period;
 mod recency;
 mod table;

@@ -7,10 +7,11 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use neph_model::{Span, Wall};
+use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain, Transport};
 
 use super::key::{End, Key};
+pub use super::limits::Limits;
 use super::period::Ended;
 use super::recency::Recency;
 use super::tally::Trips;
@@ -22,6 +23,8 @@ use crate::tcp::{Event, Room, Segment, Side};
 const TOGETHER: usize = 32;
 /// From where they arrive to where they are told.
 const STEPS: usize = 3;
+/// Fewer flows lie in the processor's own memory: nothing is fetched for them.
+const NEAR: usize = 512;
 /// No place in the table.
 const NOWHERE: u32 = u32::MAX;
 
@@ -32,28 +35,6 @@ struct Arrived {
     key: Key,
     place: u32,
     passed: Passed,
-}
-
-/// What a table may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Flows at once: one more ends the one that was silent the longest.
-    pub flows: usize,
-    /// A flow that is silent for longer is over.
-    pub idle: Span,
-    /// Bytes of segments and time stamps that await their answers, of all flows; beyond, each flow
-    /// keeps its latest few.
-    pub waiting: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            flows: 65_536,
-            idle: Span::from_secs(300),
-            waiting: 16 << 20,
-        }
-    }
 }
 
 /// Is told what packets show, as they show it.
@@ -171,7 +152,7 @@ impl Table {
         listener: &mut impl Listener,
     ) {
         let hash = self.hasher.hash_one(key);
-        self.arrived.push(Arrived {
+        let one = Arrived {
             hash,
             key,
             place: NOWHERE,
@@ -181,10 +162,19 @@ impl Table {
                 bytes,
                 segment,
             },
-        });
+        };
+        if self.places.len() < NEAR && self.is_all_told() {
+            self.take_in(&one, listener);
+            return;
+        }
+        self.arrived.push(one);
         if self.arrived.len() >= TOGETHER {
             self.advance(listener);
         }
+    }
+
+    const fn is_all_told(&self) -> bool {
+        self.arrived.is_empty() && self.found.is_empty() && self.ready.is_empty()
     }
 
     /// Tells all that was seen.
