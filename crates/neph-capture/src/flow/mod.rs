@@ -23,10 +23,11 @@ use crate::ahead::fetch;
 use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
 use key::{End, Key};
+pub use limits::Limits;
 use period::Before;
 pub use period::Recent;
 pub(crate) use recency::Recency;
-pub use table::{Limits, Listener, Others, Table};
+pub use table::{Listener, Others, Table};
 pub use tally::{LaidOut, Quantiles, Sent, Trips};
 
 /// Who speaks with whom, and in what.

@@ -11,7 +11,7 @@ use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain, Transport};
 
 use super::key::{End, Key};
-pub use super::limits::Limits;
+use super::limits::Limits;
 use super::period::Ended;
 use super::recency::Recency;
 use super::tally::Trips;

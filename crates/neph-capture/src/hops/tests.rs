@@ -34,6 +34,14 @@ fn read(points: &[&[(i64, Vec<u8>)]]) -> Hops {
     hops
 }
 
+/// What another point saw of these packets: each so much later, or earlier.
+fn moved(packets: &[(i64, Vec<u8>)], by: &[i64]) -> Vec<(i64, Vec<u8>)> {
+    let packets = packets.iter().zip(by);
+    packets
+        .map(|((at, bytes), by)| (at + by, bytes.clone()))
+        .collect()
+}
+
 /// Marks of all that is followed.
 fn marks(followed: &Followed) -> Vec<Vec<Option<i64>>> {
     let points = 0..=followed.segments();
@@ -250,13 +258,7 @@ fn a_reply_belongs_to_the_request_before_it_and_of_two_requests_to_the_later() {
         (20, datagram(2, 2, 1)),
         (30, datagram(3, 2, 1)),
     ];
-    let later = |by: [i64; 4]| -> Vec<(i64, Vec<u8>)> {
-        let moved = packets.iter().zip(by);
-        moved
-            .map(|((at, bytes), by)| (at + by, bytes.clone()))
-            .collect()
-    };
-    let followed = follow(&[&packets, &later([2, 2, -2, -2])]);
+    let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2])]);
     let trips = followed.trips();
     assert_eq!(trips, [Trip { there: 1, back: 2 }]);
 }
@@ -277,12 +279,7 @@ fn fragments_behind_the_first_are_no_requests_and_no_replies() {
         (20, behind(3, 1, 2)),
         (90, behind(4, 2, 1)),
     ];
-    let by = [2, 2, -2, -2, 2, -2];
-    let later = packets.iter().zip(by);
-    let later: Vec<(i64, Vec<u8>)> = later
-        .map(|((at, bytes), by)| (at + by, bytes.clone()))
-        .collect();
-    let followed = follow(&[&packets, &later]);
+    let followed = follow(&[&packets, &moved(&packets, &[2, 2, -2, -2, 2, -2])]);
     assert_eq!(followed.trips(), [Trip { there: 0, back: 2 }]);
 }
 

@@ -27,6 +27,16 @@ impl Doing<'_> {
     pub(crate) const fn is_load(&self) -> bool {
         matches!(self, Self::Load(..))
     }
+
+    /// What to do: `own` where it is not the load's doing, `of_load` where it is; where nobody can
+    /// tell, to measure without the load, and `own` if that shows as much.
+    pub(crate) fn remedy(&self, own: &str, of_load: &str) -> String {
+        match self {
+            Self::Own => own.to_owned(),
+            Self::Load(..) => of_load.to_owned(),
+            Self::Unknown(_) => format!("{}; if not, {own}", measure_without()),
+        }
+    }
 }
 
 impl<'a> Sight<'a> {

@@ -1,6 +1,5 @@
 //! Two captures of the same packets: the clock of the second against that of the first.
 
-use std::collections::VecDeque;
 use std::path::Path;
 
 use neph_capture::{Meeting, Met, Point};
@@ -62,7 +61,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
     let Some(end) = course.fits.last() else {
         return Err(too_few(here, there));
     };
-    let exchanges = met.exchanges();
+    let mut exchanges = met.exchanges();
     let formula = Formula::of(&exchanges);
     let nature = args.nature(WANDER);
     let of = format!("{} minus {}", there.display(), here.display());
@@ -78,10 +77,12 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         n: n as u64,
         is_old: false,
     };
-    let (mut exchanges, mut passed) = (in_order(exchanges, |of| of.sent), passed(met));
+    exchanges.sort_by_key(|of| of.sent);
+    let passed = passed(met);
+    let (mut exchanges, mut passed) = (&exchanges[..], &passed[..]);
     for (fit, next) in course.fits.iter().zip(until_next(&course.fits)) {
-        let near = Formula::of(&taken_until(&mut exchanges, |of| of.sent < next));
-        let n = taken_until(&mut passed, |at| *at < next).len();
+        let near = Formula::of(split_off(&mut exchanges, |of| of.sent < next));
+        let n = split_off(&mut passed, |at| *at < next).len();
         telling.row(&row(fit, &near, n))?;
     }
     remarks(met);
@@ -136,20 +137,18 @@ fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
     between.chain([i64::MAX])
 }
 
-/// When packets passed the first point.
-fn passed(met: &Met) -> VecDeque<i64> {
-    in_order(met.crossings.iter().map(|of| of.here).collect(), |at| *at)
+/// When packets passed the first point, in order.
+fn passed(met: &Met) -> Vec<i64> {
+    let mut all: Vec<i64> = met.crossings.iter().map(|of| of.here).collect();
+    all.sort_unstable();
+    all
 }
 
-fn in_order<T>(mut all: Vec<T>, at: impl Fn(&T) -> i64) -> VecDeque<T> {
-    all.sort_by_key(at);
-    all.into()
-}
-
-/// The first ones, as long as they are early.
-fn taken_until<T>(of: &mut VecDeque<T>, is_early: impl Fn(&T) -> bool) -> Vec<T> {
-    let early = of.partition_point(is_early);
-    of.drain(..early).collect()
+/// The first of the rest, as long as they are early.
+fn split_off<'a, T>(rest: &mut &'a [T], is_early: impl Fn(&T) -> bool) -> &'a [T] {
+    let (early, later) = rest.split_at(rest.partition_point(is_early));
+    *rest = later;
+    early
 }
 
 /// What exchange by exchange says.

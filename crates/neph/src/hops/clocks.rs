@@ -126,21 +126,12 @@ fn one_stamp((name, other): (&String, &String), met: &Met) -> Option<String> {
 fn unmet((points, segment): (&[Point], usize), met: &Met) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
-    let (before, behind) = names.split_at(segment + 1);
     let cut = refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)]);
     if let Err(Failure::Usage(cut)) = cut {
         return cut;
     }
-    // A rule holds for one point: all on one side of the translator need it.
-    let side = if before.len() > behind.len() {
-        behind
-    } else {
-        before
-    };
-    let rules: Vec<String> = side
-        .iter()
-        .map(|point| format!("--nat '{point}:OUTER=INNER'"))
-        .collect();
+    let is_behind = strangers::is_shorter_behind(&names, segment);
+    let side = strangers::side(&names, segment, is_behind);
     let who = match side {
         [one] => format!("{one} sees"),
         many => format!("{} see", many.join(" and ")),
@@ -148,6 +139,6 @@ fn unmet((points, segment): (&[Point], usize), met: &Met) -> String {
     format!(
         "no packet of {name} is in {other}; capture the same traffic at both, at the same time; with a \
          translator between them give its rule ({}, where {who} OUTER what the others call INNER)",
-        rules.join(" ")
+        strangers::rules(side, "OUTER", "INNER")
     )
 }

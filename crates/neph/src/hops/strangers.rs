@@ -3,6 +3,7 @@
 //!
 //! Owns the words. Does not own segments that no packet passed whole (the parent's).
 
+use std::fmt::Display;
 use std::net::SocketAddr;
 
 use neph_capture::{Called, Followed, Strangers};
@@ -38,7 +39,7 @@ pub(super) fn renamed(names: &[String], segment: usize, followed: &Followed) -> 
             "; {} there with other {}, as by {}",
             is_or_are(strangers.renamed),
             what_is_other(pair),
-            rules(names, segment, &strangers, pair)
+            rules_for(names, segment, &strangers, pair)
         )
     })
 }
@@ -70,7 +71,7 @@ fn hint(names: &[String], segment: usize, strangers: &Strangers) -> Option<Strin
              give its rule ({})",
             is_or_are(strangers.renamed),
             what_is_other(pair),
-            rules(names, segment, strangers, pair)
+            rules_for(names, segment, strangers, pair)
         ));
     }
     let is_most = here.min(there) > strangers.met && here.max(there) / 2 <= here.min(there);
@@ -99,29 +100,44 @@ fn word((address, port): Called) -> String {
     )
 }
 
-/// A rule holds for one point: all on one side of the translator need it, the shorter one, unless others
-/// have there the name that the rule would change.
-fn rules(
+/// Whether fewer points are behind a segment than before it: a rule holds for one point, and all on one
+/// side of the translator need it.
+pub(super) const fn is_shorter_behind<T>(names: &[T], segment: usize) -> bool {
+    (segment + 1) * 2 > names.len()
+}
+
+/// The points on one side of a segment.
+pub(super) fn side<T>(names: &[T], segment: usize, is_behind: bool) -> &[T] {
+    let (before, behind) = names.split_at(segment + 1);
+    if is_behind { behind } else { before }
+}
+
+/// A rule for each of these points.
+pub(super) fn rules<T: Display>(side: &[T], outer: &str, inner: &str) -> String {
+    let rules: Vec<String> = side
+        .iter()
+        .map(|point| format!("--nat '{point}:{outer}={inner}'"))
+        .collect();
+    rules.join(" ")
+}
+
+/// Rules for the shorter side, unless others have there the name that the rule would change.
+fn rules_for(
     names: &[String],
     segment: usize,
     strangers: &Strangers,
     pair: (Called, Called),
 ) -> String {
-    let (before, behind) = names.split_at(segment + 1);
     let is_behind = match strangers.is_shared {
         [true, false] => true,
         [false, true] => false,
-        _ => before.len() > behind.len(),
+        _ => is_shorter_behind(names, segment),
     };
     let (here, there) = (word(pair.0), word(pair.1));
-    let (side, outer, inner) = if is_behind {
-        (behind, there, here)
+    let (outer, inner) = if is_behind {
+        (there, here)
     } else {
-        (before, here, there)
+        (here, there)
     };
-    let rules = side.iter();
-    let rules: Vec<String> = rules
-        .map(|point| format!("--nat '{point}:{outer}={inner}'"))
-        .collect();
-    rules.join(" ")
+    rules(side(names, segment, is_behind), &outer, &inner)
 }

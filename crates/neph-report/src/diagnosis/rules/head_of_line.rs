@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use neph_model::{Seq, Span, Stage};
 
 use crate::axis::{millis, percent};
-use crate::diagnosis::{
-    Agreement, Doing, Found, Leaving, Need, Ordered, Place, Rule, Run, Sight, measure_without,
-};
+use crate::diagnosis::{Agreement, Doing, Found, Leaving, Need, Ordered, Place, Rule, Run, Sight};
 use crate::findings::{plural, real};
 
 pub(super) const RULE: Rule = Rule {
@@ -197,9 +195,6 @@ fn by_load(whose: Doing<'_>) -> String {
 
 fn remedy(whose: Doing<'_>) -> String {
     let own = "send less or less often, use several connections (or QUIC streams) for messages that need not wait for each other, BBR where losses close the window, or a nearer endpoint";
-    match whose {
-        Doing::Own => own.to_owned(),
-        Doing::Load(..) => "this is what sharing the way with the load costs: less of it, a queue that gives every flow its turn (fq_codel, CAKE), or a way of its own".to_owned(),
-        Doing::Unknown(_) => format!("{}; if not, {own}", measure_without()),
-    }
+    let of_load = "this is what sharing the way with the load costs: less of it, a queue that gives every flow its turn (fq_codel, CAKE), or a way of its own";
+    whose.remedy(own, of_load)
 }

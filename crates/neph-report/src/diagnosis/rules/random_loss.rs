@@ -6,7 +6,7 @@ use neph_model::{Outcome, ProbeKind, Seq, Span};
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
 use crate::diagnosis::{
-    Agreement, Crossing, Doing, Found, Need, Ordered, Rule, Run, Sight, is_by_load, measure_without,
+    Agreement, Crossing, Doing, Found, Need, Ordered, Rule, Run, Sight, is_by_load,
 };
 use crate::findings::{plural, real};
 
@@ -288,11 +288,8 @@ fn mechanism(whose: Doing<'_>) -> String {
 
 fn remedy(whose: Doing<'_>) -> String {
     let own = "look at the error counters of the interfaces on the way (cable, optics, radio, a device that reorders); a nearer endpoint makes each loss cheaper, as does forward error correction or sending twice";
-    match whose {
-        Doing::Own => own.to_owned(),
-        Doing::Load(..) => "this is what the load costs, not a fault of the path: a queue of few packets, or the socket's buffer of a host that has no CPU left, drops them; less load, or more room there".to_owned(),
-        Doing::Unknown(_) => format!("{}; if not, {own}", measure_without()),
-    }
+    let of_load = "this is what the load costs, not a fault of the path: a queue of few packets, or the socket's buffer of a host that has no CPU left, drops them; less load, or more room there";
+    whose.remedy(own, of_load)
 }
 
 /// Datagrams whose replies overtake each other.

@@ -6,9 +6,7 @@ use neph_model::{ProbeKind, Seq, Stage};
 
 use crate::axis::{millis, percent};
 use crate::data::Exchange;
-use crate::diagnosis::{
-    Agreement, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Times, measure_without,
-};
+use crate::diagnosis::{Agreement, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Times};
 
 pub(super) const RULE: Rule = Rule {
     name: "slow-server",
@@ -215,9 +213,6 @@ fn remedy(taken: &Taken<'_>, whose: Doing<'_>) -> String {
     } else {
         "give the server CPU: more cores or fewer neighbours, more accepting threads"
     };
-    match whose {
-        Doing::Own => own.to_owned(),
-        Doing::Load(..) => "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back".to_owned(),
-        Doing::Unknown(_) => format!("{}; if not, {own}", measure_without()),
-    }
+    let of_load = "this is what sharing with the load costs, not the server's own work: fewer neighbours, or a CPU of its own, give the time back";
+    whose.remedy(own, of_load)
 }
