@@ -35,19 +35,23 @@ def _inside(namespace: str, *command: str) -> None:
     _run("nsenter", f"--net=/run/netns/{namespace}", *command)
 
 
-def _set_up(namespace: str, address: str) -> None:
+def _set_up(namespace: str, address: str, *, is_cut: bool) -> None:
     _inside(namespace, "ip", "address", "add", f"{address}/24", "dev", INTERFACE)
     _inside(namespace, "ip", "link", "set", "lo", "up")
     _inside(namespace, "ip", "link", "set", INTERFACE, "up")
-    for offload in OFFLOADS:
+    for offload in OFFLOADS if is_cut else ():
         _inside(namespace, "ethtool", "-K", INTERFACE, offload, "off")
     # ICMP without privileges, as `neph ping` wants it; closed in a new namespace.
     _inside(namespace, "sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647")
 
 
 @contextmanager
-def veth_pair() -> Iterator[Pair]:
-    """A pair of namespaces; both are gone afterwards, whatever happened."""
+def veth_pair(*, is_cut: bool = True) -> Iterator[Pair]:
+    """A pair of namespaces; both are gone afterwards, whatever happened.
+
+    Packets are cut to the size of the wire unless `is_cut` is False: then offloads are as the kernel
+    gives them to a new pair, as containers have it.
+    """
     pair = Pair(f"nephbench-c{os.getpid()}", f"nephbench-s{os.getpid()}")
     try:
         for name in (pair.client, pair.server):
@@ -56,8 +60,8 @@ def veth_pair() -> Iterator[Pair]:
             *("ip", "link", "add", INTERFACE, "netns", pair.client, "type", "veth"),
             *("peer", "name", INTERFACE, "netns", pair.server),
         )
-        _set_up(pair.client, CLIENT_ADDRESS)
-        _set_up(pair.server, SERVER_ADDRESS)
+        _set_up(pair.client, CLIENT_ADDRESS, is_cut=is_cut)
+        _set_up(pair.server, SERVER_ADDRESS, is_cut=is_cut)
         # The address is learnt now, so that no measurement pays for it.
         _inside(pair.client, "ping", "-qc", "3", "-i", "0.1", SERVER_ADDRESS)
         yield pair

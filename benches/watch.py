@@ -5,7 +5,8 @@
     python3 benches/watch.py --neph target/release/neph drops
     python3 benches/watch.py --neph target/release/neph ping
 
-`transactions`: a TCP echo with 64 connections over a veth pair; transactions a second with nobody
+`transactions`: a TCP echo with 64 connections over a veth pair, its offloads as the kernel gives them
+(without them neph watch takes the ring unasked); transactions a second with nobody
 watching, with neph watch (by BPF programs and by its packet ring), tcpdump -w and tshark, by turns,
 each round beside its own "nobody".
 `drops`: frames of 1,000 TCP connections at rising rates, tcpdump -w and neph watch side by side on the
@@ -88,7 +89,8 @@ def transactions(options: argparse.Namespace, load: str, folder: pathlib.Path) -
     shares: dict[str, list[float]] = {name: [] for name in names}
     cpu: dict[str, list[float]] = {name: [] for name in names}
     alone: list[float] = []
-    with namespaces.veth_pair() as pair:
+    listens: dict[str, str] = {}
+    with namespaces.veth_pair(is_cut=False) as pair:
         serve = [load, "serve", namespaces.SERVER_ADDRESS, PORT]
         with processes.server(pair.server, serve):
 
@@ -98,7 +100,8 @@ def transactions(options: argparse.Namespace, load: str, folder: pathlib.Path) -
                 )
                 ask = [load, "ask", namespaces.SERVER_ADDRESS, PORT, "64", str(options.seconds)]
                 count, seconds = inside(pair.client, ask).split()
-                used, _, _ = watching.end()
+                used, _, err = watching.end()
+                listens[name] = listening(err)
                 forget(folder)
                 return int(count) / float(seconds), used / int(count) * 1e6
 
@@ -114,8 +117,14 @@ def transactions(options: argparse.Namespace, load: str, folder: pathlib.Path) -
     print("| watching | transactions, of those with nobody | smallest, largest | CPU us a transaction |\n|---|---|---|---|")
     for name in names:
         share = shares[name]
-        print(f"| {name} | {statistics.median(share):.1%} | {min(share):.1%}, {max(share):.1%} "
+        print(f"| {name}{listens[name]} | {statistics.median(share):.1%} | {min(share):.1%}, {max(share):.1%} "
               f"| {statistics.median(cpu[name]):.2f} |")
+
+
+def listening(err: str) -> str:
+    """By what neph says that it listens: what it takes unasked depends on the interface."""
+    by = re.search(r"looking at \S+ \((\w+)\)", err)
+    return f" ({by[1]})" if by else ""
 
 
 def dropped(name: str, out: str, err: str) -> tuple[int, int]:
@@ -131,7 +140,7 @@ def dropped(name: str, out: str, err: str) -> tuple[int, int]:
 def drops(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
     names = ["tcpdump -w", "neph watch", "neph watch --listen ring", "neph watch --write"]
     print("\n| asked for | watching | frames a second | seen | dropped | CPU us a frame |\n|---|---|---|---|---|---|")
-    with namespaces.veth_pair() as pair:
+    with namespaces.veth_pair(is_cut=False) as pair:
         for rate in options.rates:
             for name in names:
                 command = watcher(name, options.neph, namespaces.INTERFACE, folder)
@@ -144,7 +153,7 @@ def drops(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
                 used, out, err = watching.end()
                 forget(folder)
                 seen, lost = dropped(name, out, err)
-                print(f"| {rate:,} | {name} | {int(sent) / float(seconds):,.0f} | {seen:,} | {lost:,} "
+                print(f"| {rate:,} | {name}{listening(err)} | {int(sent) / float(seconds):,.0f} | {seen:,} | {lost:,} "
                       f"| {used / max(seen, 1) * 1e6:.2f} |", flush=True)
 
 
