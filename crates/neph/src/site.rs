@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use neph_lab::Lab;
+use neph_lab::{Lab, LabError};
 use neph_text::did_you_mean;
 
 /// Where namespaces with a name are (`ip netns`).
@@ -16,9 +16,12 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
     if is_there {
         return Ok(text.to_owned());
     }
-    let labs = Lab::list().unwrap_or_default().labs.into_iter();
+    let listed = Lab::list().unwrap_or_default();
+    let is_hidden = |error: &LabError| matches!(error, LabError::NotPermitted { .. });
+    let is_all = !listed.others.iter().any(is_hidden);
+    let labs = listed.labs.into_iter();
     let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
-    among(text, &labs, &named())
+    among(text, (&labs, is_all), &named())
 }
 
 /// The namespaces that have a name; none where they cannot be listed.
@@ -28,10 +31,11 @@ fn named() -> BTreeSet<String> {
     names.filter_map(Result::ok).collect()
 }
 
-/// The same among labs, each by its name with its namespaces, and of all namespaces that have a name.
+/// The same among labs, each by its name with its namespaces and whether they are all that are up, and
+/// of all namespaces that have a name.
 fn among(
     text: &str,
-    labs: &[(String, Vec<String>)],
+    (labs, is_all): (&[(String, Vec<String>)], bool),
     named: &BTreeSet<String>,
 ) -> Result<String, String> {
     let all = labs.iter().flat_map(|(lab, namespaces)| {
@@ -55,26 +59,30 @@ fn among(
             "several labs have such a site: write {} or {last}",
             others.join(", ")
         )),
-        _ => Err(unknown(text, &all, named)),
+        _ => Err(unknown(text, (&all, is_all), named)),
     }
 }
 
 /// That there is none, and which there are: a lab's by its sites' names, which stand first.
-fn unknown(text: &str, sites: &[(&str, String)], named: &BTreeSet<String>) -> String {
+fn unknown(
+    text: &str,
+    (sites, is_all): (&[(&str, String)], bool),
+    named: &BTreeSet<String>,
+) -> String {
     let is_a_labs = |name: &&str| sites.iter().any(|(namespace, _)| namespace == name);
     let others = named.iter().map(String::as_str);
     let others = others.filter(|name| !is_a_labs(name));
     // Labs have sites of the same names.
     let known: BTreeSet<&str> = sites.iter().map(|(_, site)| site.as_str()).collect();
     let known: Vec<&str> = known.into_iter().chain(others).collect();
-    let there = match (sites, known.as_slice()) {
-        ([], []) => {
-            return "there is no such network namespace, and no lab is up (neph lab up FILE --detach)"
-                .to_owned();
-        }
-        ([], _) => "no lab is up (neph lab up FILE --detach)",
+    let there = match (sites, is_all) {
+        (_, false) => "only root may look at all labs that are up (for example by sudo)",
+        ([], true) => "no lab is up (neph lab up FILE --detach)",
         _ => "no lab has such a site",
     };
+    if known.is_empty() {
+        return format!("there is no such network namespace, and {there}");
+    }
     let remedy = did_you_mean(text, &known);
     let several = if sites.is_empty() {
         ""
@@ -102,41 +110,47 @@ mod tests {
         ];
         let none = BTreeSet::new();
         assert_eq!(
-            among("client", &labs, &none),
+            among("client", (&labs, true), &none),
             Ok("neph-one-client".to_owned())
         );
-        let told = among("server", &labs, &none).expect_err("two have it");
+        let told = among("server", (&labs, true), &none).expect_err("two have it");
         assert!(
             told.contains("neph-one-server, neph-two-server or neph-three-server"),
             "{told}"
         );
-        let told = among("clint", &labs, &none).expect_err("none has it");
+        let told = among("clint", (&labs, true), &none).expect_err("none has it");
         assert!(told.contains("did you mean 'client'?"), "{told}");
-        let told = among("nosuch", &labs, &none).expect_err("none has it");
+        let told = among("nosuch", (&labs, true), &none).expect_err("none has it");
         assert!(told.contains("known here: client, server"), "{told}");
         assert_eq!(told.matches("server").count(), 1, "{told}");
-        let told = among("two/server", &labs, &none).expect_err("not so");
+        let told = among("two/server", (&labs, true), &none).expect_err("not so");
         assert_eq!(told, "write it as neph-two-server");
-        let told = among("client", &[], &none).expect_err("there is none");
+        let told = among("client", (&[], true), &none).expect_err("there is none");
         assert!(told.contains("no lab is up"), "{told}");
+        let told = among("client", (&[], false), &none).expect_err("none may be looked at");
+        assert!(told.ends_with("only root may look at all labs that are up (for example by sudo)"));
     }
 
     #[test]
     fn network_namespaces_that_are_no_labs_are_offered_too() {
         let labs = [lab("one", &["client"])];
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let told = among("x", &labs, &named(&["neph-one-client", "red", "blue"]));
+        let told = among(
+            "x",
+            (&labs, true),
+            &named(&["neph-one-client", "red", "blue"]),
+        );
         let told = told.expect_err("none has it");
         assert!(
             told.contains("known here: client, blue, red; where"),
             "{told}"
         );
-        let told = among("bleu", &[], &named(&["blue"])).expect_err("none has it");
+        let told = among("bleu", (&[], true), &named(&["blue"])).expect_err("none has it");
         let whole = "there is no such network namespace, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
         assert_eq!(told, whole);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
-        let told = among("x", &[], &many.into_iter().collect()).expect_err("none has it");
+        let told = among("x", (&[], true), &many.into_iter().collect()).expect_err("none has it");
         assert!(
             told.contains("pod-00, pod-01") && told.contains(" more"),
             "{told}"

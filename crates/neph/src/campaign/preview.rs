@@ -26,20 +26,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         counted(scenarios.len() as u64, "scenario"),
         counted(plan.blocks.into(), "block")
     )?;
-    writeln!(
-        out,
-        "\n{:>4}  {:<58}{:>9}{:>11}",
-        "", "scenario", "messages", "length"
-    )?;
-    for scenario in &scenarios {
-        let (number, label) = (scenario.index + 1, scenario.label());
-        let length = length(scenario);
-        writeln!(
-            out,
-            "{number:>4}  {label:<58}{:>9}{length:>11}",
-            scenario.messages_of_all_flows()
-        )?;
-    }
+    tell_scenarios(&mut out, &scenarios)?;
     let cost = estimate(plan, &scenarios);
     tell_renewal(&mut out, &scenarios)?;
     tell_order(&mut out, plan, &scenarios)?;
@@ -57,6 +44,12 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
         time(cost.block),
         time(cost.whole)
     )?;
+    if scenarios.iter().any(|one| one.stress().is_some()) {
+        writeln!(
+            out,
+            "loads: what stress sends, and the CPU time that it takes, come on top of that"
+        )?;
+    }
     tell_traces(&mut out, &cost)?;
     tell_fleets(&mut out, &cost)?;
     tell_seasons(&mut out, plan)?;
@@ -69,6 +62,30 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// Each with how much it sends and how long it takes.
+fn tell_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> std::io::Result<()> {
+    // Wide enough for a label of four or five parameters.
+    const USUAL: usize = 58;
+    let labels: Vec<String> = scenarios.iter().map(Scenario::label).collect();
+    let widths = labels.iter().map(|label| label.chars().count() + 2);
+    let wide = widths.fold(USUAL, usize::max);
+    writeln!(
+        out,
+        "\n{:>4}  {:<wide$}{:>9}{:>11}",
+        "", "scenario", "messages", "length"
+    )?;
+    for (scenario, label) in scenarios.iter().zip(&labels) {
+        writeln!(
+            out,
+            "{:>4}  {label:<wide$}{:>9}{:>11}",
+            scenario.index + 1,
+            scenario.messages_of_all_flows(),
+            length(scenario)
+        )?;
+    }
+    Ok(())
 }
 
 /// What the estimate cannot know: how often the routers on the way answer.

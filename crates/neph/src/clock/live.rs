@@ -1,5 +1,6 @@
 //! Exchanges that are made for it: STAMP to a reflector, by the kernels' stamps.
 
+use std::net::IpAddr;
 use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
@@ -47,6 +48,10 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
         told_exchanges: 0,
         steps_told: 0,
         refused: None,
+        listen: match spec.address.ip() {
+            IpAddr::V4(_) => String::new(),
+            IpAddr::V6(_) => format!(" --listen '[::]:{}'", spec.address.port()),
+        },
         tally: Tally::default(),
     };
     live.telling.begin(&format!(
@@ -118,6 +123,8 @@ struct Live<'a> {
     steps_told: usize,
     /// Why nobody answers, as far as it was told.
     refused: Option<String>,
+    /// What neph reflect is to be started with there: unless told otherwise it listens to IPv4 only.
+    listen: String,
     tally: Tally,
 }
 
@@ -217,7 +224,8 @@ impl Live<'_> {
                 (Some(_), _) => "",
             };
             output::say(&format!(
-                "neph clock: nobody answers at {name}: {why}; start neph reflect there{key}"
+                "neph clock: nobody answers at {name}: {why}; start neph reflect{} there{key}",
+                self.listen
             ));
             return Ok(false);
         };

@@ -44,15 +44,13 @@ enum End {
     Server,
 }
 
-/// An address, with a port where the question has one.
+/// An address, with a port where all of the pair have the same: each query of DNS has its own.
 fn end(between: &Between, end: End) -> String {
-    let address = match end {
-        End::Client => between.client,
-        End::Server => between.server,
-    };
-    match between.question {
-        Question::Ping => address.ip().to_string(),
-        Question::Dns | Question::Quic => address.to_string(),
+    match (between.question, end) {
+        (Question::Ping, End::Server) => between.server.ip().to_string(),
+        (Question::Ping | Question::Dns, End::Client) => between.client.ip().to_string(),
+        (Question::Dns | Question::Quic, End::Server) => between.server.to_string(),
+        (Question::Quic, End::Client) => between.client.to_string(),
     }
 }
 
