@@ -93,6 +93,10 @@ fn pieces(
         let (whole, first) = (packets.get(group[0]), packets.get(group[1]));
         let last = packets.get(group[group.len() - 1]);
         let (flow, _) = flows.of[packet.flow as usize];
+        // What others are like is decided later, and may be followed then.
+        if packet.standing != Standing::Followed {
+            continue;
+        }
         // Numbers in IP have 16 bits.
         let is_next = flow.source.is_ipv6() || packet.seq == (last.seq + 1) & 0xffff;
         group.push(number);

@@ -242,6 +242,23 @@ fn a_datagram_of_which_a_piece_is_missing_did_not_come() {
 }
 
 #[test]
+fn a_datagram_that_others_are_like_is_no_piece_of_one() {
+    // The fuzzer found its stamp told twice: as a piece's and as its own.
+    let whole = message(1, 1, 1_200);
+    let (first, last) = (message(1, 1, 1_000), message(2, 9, 200));
+    let followed = follow(&[
+        &[(10, first.clone()), (11, last.clone())],
+        &[(20, whole)],
+        &[(30, first), (31, last.clone()), (32, last)],
+    ]);
+    let told = marks(&followed);
+    for at in [30, 31, 32] {
+        let times = told.iter().filter(|marks| marks[2] == Some(at)).count();
+        assert!(times <= 1, "{at} is told {times} times: {told:?}");
+    }
+}
+
+#[test]
 fn bytes_that_were_sent_again_are_no_pieces() {
     let here = [(0, segment(1, 100, 1_000)), (30, segment(2, 100, 1_000))];
     let there = [(40, segment(2, 100, 1_000))];
