@@ -314,3 +314,19 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
     assert!(planned.contains(words), "{planned}");
     assert!(!own.contains("the plan itself"), "{own}");
 }
+
+#[test]
+fn echoes_that_only_a_load_delays_take_no_other_way() {
+    let far = World {
+        icmp_ms: 6.0,
+        ..World::default()
+    };
+    let data = both(&World::default(), &far);
+    assert!(causes(&data, "icmp-differs").is_empty());
+    assert_eq!(causes(&both(&far, &far), "icmp-differs").len(), 1);
+    // Where nothing is measured without it nobody knows.
+    let mut data = far.campaign();
+    stressed(&mut data, LOAD);
+    let told = causes(&data, "icmp-differs");
+    assert!(told[0].remedy.contains("stress = \"none\""), "{told:#?}");
+}
