@@ -196,16 +196,32 @@ impl Warning {
     }
 }
 
+/// So many loads are named in an advice.
+const LOADS: usize = 3;
+
 impl Warning {
-    /// What to do about it in an experiment in which the plan itself makes `load`: what is part of the
-    /// experiment is not to be stopped.
-    pub fn advice_under(&self, load: Option<&str>) -> String {
-        match (self, load) {
-            (Self::SenderLate { .. } | Self::CpuSaturated { .. }, Some(load)) => format!(
-                "the plan itself makes the load {load}, so this is part of what is measured; where the load is not meant to reach the prober, keep a core free for neph, or use fewer or slower flows"
-            ),
-            _ => self.advice().to_owned(),
-        }
+    /// What to do about it in experiments in which the plan itself makes these loads, each in one or
+    /// more of them: what is part of an experiment is not to be stopped.
+    pub fn advice_under(&self, loads: &[&str]) -> String {
+        let is_of_load = matches!(self, Self::SenderLate { .. } | Self::CpuSaturated { .. });
+        let made = match loads {
+            [load] if is_of_load => format!("the load {load}"),
+            [first, rest @ ..] if is_of_load => {
+                let named: Vec<&str> = rest.iter().take(LOADS - 1).copied().collect();
+                let more = match rest.len() - named.len() {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                format!(
+                    "a load in each of them ({first}; {}{more})",
+                    named.join("; ")
+                )
+            }
+            _ => return self.advice().to_owned(),
+        };
+        format!(
+            "the plan itself makes {made}, so this is part of what is measured; where the load is not meant to reach the prober, keep a core free for neph, or use fewer or slower flows"
+        )
     }
 
     /// Whether it says that the host was short of CPU: busy itself, or robbed by its hypervisor.

@@ -1,23 +1,160 @@
 //! Texts that are too long for their place.
 //!
 //! Owns what is left out. Labels of one figure begin alike and differ at their end, or the other way round:
-//! "stress streaming, hashing beside" and "stress streaming" cut at the same place would be one.
+//! "stress streaming, hashing beside" and "stress streaming" cut at the same place would be one. Where
+//! both ends are alike too, labels that stand together are cut elsewhere, so that what tells them apart
+//! stays.
 
 /// The text, or as much of its two ends as fits with an ellipsis between them.
 pub(crate) fn shortened(text: &str, fits: impl Fn(&str) -> bool) -> String {
     if fits(text) {
         return text.to_owned();
     }
-    let all: Vec<char> = text.chars().collect();
-    let with = |kept: usize| {
-        let begin: String = all[..kept.div_ceil(2)].iter().collect();
-        let end: String = all[all.len() - kept / 2..].iter().collect();
-        format!("{}…{}", begin.trim_end(), end.trim_start())
+    told(&ends(text, &fits))
+}
+
+/// As [`shortened`], for a text that stands among others: what is left of it is left of no other one
+/// that is too long as well. Those that cannot be told apart in so little room are numbered.
+pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) -> bool) -> String {
+    if fits(text) {
+        return text.to_owned();
+    }
+    let others = among.iter().map(String::as_str);
+    let cut_too: Vec<&str> = others.filter(|other| !fits(other)).collect();
+    let apart = |text: &str| {
+        let others: Vec<&str> = cut_too.iter().copied().filter(|one| *one != text).collect();
+        let is_clear = |pieces: &[&str]| !others.iter().any(|other| is_left_of(pieces, other));
+        clear(text, &fits, &is_clear)
     };
-    let mut shorter = (0..all.len()).rev().map(with);
+    if let Some(cut) = apart(text) {
+        return cut;
+    }
+    let ordinary = shortened(text, &fits);
+    let mut alike: Vec<&str> = Vec::new();
+    for other in cut_too.iter().copied() {
+        let is_alike =
+            other == text || (shortened(other, &fits) == ordinary && apart(other).is_none());
+        if is_alike && !alike.contains(&other) {
+            alike.push(other);
+        }
+    }
+    match alike.iter().position(|other| *other == text) {
+        Some(place) if alike.len() > 1 => numbered(text, place + 1, &fits),
+        _ => ordinary,
+    }
+}
+
+/// The cut of a text that is nobody else's: as ever; between words; with a third piece; anywhere.
+fn clear(
+    text: &str,
+    fits: &impl Fn(&str) -> bool,
+    is_clear: &impl Fn(&[&str]) -> bool,
+) -> Option<String> {
+    let ordinary = ends(text, fits);
+    if is_clear(&ordinary) {
+        return Some(told(&ordinary));
+    }
+    let words = starts(text);
+    let kinds = [gaps(text, &words), thirds(text, &words), anywhere(text)];
+    kinds.into_iter().find_map(|cuts| {
+        let good = cuts
+            .into_iter()
+            .filter(|pieces| fits(&told(pieces)) && is_clear(pieces));
+        // The most that fits; of those with as much the one whose ends are the most alike.
+        let best = good.max_by_key(|pieces| {
+            let long = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+            let uneven = pieces[0].len().abs_diff(pieces[pieces.len() - 1].len());
+            (long, std::cmp::Reverse(uneven))
+        });
+        best.map(|pieces| told(&pieces))
+    })
+}
+
+/// As much of both ends as fits.
+fn ends<'t>(text: &'t str, fits: &impl Fn(&str) -> bool) -> Vec<&'t str> {
+    let at: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    let with = |kept: usize| {
+        let begin = &text[..at[kept.div_ceil(2)]];
+        let end = at
+            .get(at.len() - kept / 2)
+            .map_or("", |from| &text[*from..]);
+        vec![begin.trim_end(), end.trim_start()]
+    };
+    let mut shorter = (0..at.len()).rev().map(with);
     shorter
-        .find(|short| fits(short))
-        .unwrap_or_else(|| "…".to_owned())
+        .find(|pieces| fits(&told(pieces)))
+        .unwrap_or_else(|| vec!["", ""])
+}
+
+fn told(pieces: &[&str]) -> String {
+    pieces.join("…")
+}
+
+/// Whether a cut could be this text's.
+fn is_left_of(pieces: &[&str], text: &str) -> bool {
+    let [first, between @ .., last] = pieces else {
+        return false;
+    };
+    let inner = text.strip_prefix(first);
+    let Some(mut inner) = inner.and_then(|rest| rest.strip_suffix(last)) else {
+        return false;
+    };
+    between.iter().all(|piece| {
+        let found = inner.find(piece);
+        inner = found.map_or("", |at| &inner[at + piece.len()..]);
+        found.is_some()
+    })
+}
+
+/// Where words begin.
+fn starts(text: &str) -> Vec<usize> {
+    let mut before = true;
+    let mut found = Vec::new();
+    for (at, one) in text.char_indices() {
+        if before && !one.is_whitespace() {
+            found.push(at);
+        }
+        before = one.is_whitespace();
+    }
+    found
+}
+
+/// Both ends, cut anywhere.
+fn anywhere(text: &str) -> Vec<Vec<&str>> {
+    let at: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    gaps(text, &at)
+}
+
+/// What is left of a text without what lies between two of the places.
+fn gaps<'t>(text: &'t str, places: &[usize]) -> Vec<Vec<&'t str>> {
+    let mut found = Vec::new();
+    for (index, from) in places.iter().enumerate() {
+        for to in &places[index + 1..] {
+            found.push(vec![text[..*from].trim_end(), text[*to..].trim_start()]);
+        }
+    }
+    found
+}
+
+/// The first word, some that follow each other, and the last one.
+fn thirds<'t>(text: &'t str, words: &[usize]) -> Vec<Vec<&'t str>> {
+    let [_, second, inner @ .., last] = words else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for (index, from) in inner.iter().enumerate() {
+        for to in &inner[index + 1..] {
+            let (first, middle) = (&text[..*second], &text[*from..*to]);
+            found.push(vec![first.trim_end(), middle.trim(), &text[*last..]]);
+        }
+    }
+    found
+}
+
+fn numbered(text: &str, number: usize, fits: &impl Fn(&str) -> bool) -> String {
+    let suffix = format!(" ({number})");
+    let begin = ends(text, &|short: &str| fits(&format!("{short}{suffix}")));
+    format!("{}{suffix}", told(&begin))
 }
 
 #[cfg(test)]
@@ -34,5 +171,52 @@ mod tests {
             "stress…ing 95%"
         );
         assert_eq!(shortened("long", |_| false), "…");
+    }
+
+    fn together(labels: &[&str], columns: usize) -> Vec<String> {
+        let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        let cut = |label: &String| {
+            shortened_among(label, &labels, |short| short.chars().count() <= columns)
+        };
+        labels.iter().map(cut).collect()
+    }
+
+    const LOADS: [&str; 4] = [
+        "stress none",
+        "stress host flow 10.90.1.1:8080 max",
+        "stress host flow 10.90.1.2:8080 max",
+        "stress host flow 10.90.1.1:8080 max, host flow 10.90.1.2:8080 max",
+    ];
+
+    #[test]
+    fn labels_that_are_alike_at_both_ends_are_cut_elsewhere() {
+        assert_eq!(
+            together(&LOADS[2..], 28),
+            ["stress host flow 10.90.1.2…x", "stress…max, host flow…max"]
+        );
+    }
+
+    #[test]
+    fn labels_that_stand_together_stay_distinct_in_any_room() {
+        let long = LOADS.map(|load| format!("limited · every 10 ms · 64 B · {load}"));
+        let long: Vec<&str> = long.iter().map(String::as_str).collect();
+        for labels in [LOADS.as_slice(), &long] {
+            for columns in 12..90 {
+                let cut = together(labels, columns);
+                let kinds: std::collections::BTreeSet<&String> = cut.iter().collect();
+                assert_eq!(kinds.len(), labels.len(), "{columns}: {cut:#?}");
+                let fit = cut.iter().all(|one| one.chars().count() <= columns);
+                assert!(fit, "{columns}: {cut:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn labels_that_are_distinct_are_cut_as_if_they_stood_alone() {
+        let labels = ["stress streaming 1450kbit/s", "stress hashing 95%, no rest"];
+        assert_eq!(
+            together(&labels, 14),
+            labels.map(|label| shortened(label, |short| short.chars().count() <= 14))
+        );
     }
 }

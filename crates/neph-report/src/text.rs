@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
 use crate::figure::Latencies;
 use crate::findings::{Finding, FindingKind, compared, findings_beside};
-use crate::shortened::shortened;
+use crate::shortened::shortened_among;
 use crate::{CampaignData, Diagnoses, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
@@ -138,8 +138,9 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
         room,
     };
     let mut out = header(columns, scale.as_ref(), settings);
+    let all: Vec<String> = lines.iter().map(|line| line.label.clone()).collect();
     for line in &lines {
-        out.push_str(&row(line, columns, (scale.as_ref(), settings)));
+        out.push_str(&row(line, &all, columns, (scale.as_ref(), settings)));
     }
     out
 }
@@ -183,6 +184,7 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
 
 fn row(
     line: &Line,
+    all: &[String],
     columns: Columns,
     (scale, settings): (Option<&Scale>, &PlotSettings),
 ) -> String {
@@ -192,8 +194,8 @@ fn row(
         found.map_or_else(|| "-".to_owned(), level)
     };
     let mut out = match columns.labels {
-        0 => padded(&line.label, 40).trim_end().to_owned() + "\n",
-        labels => padded(&line.label, labels),
+        0 => padded(&line.label, all, 40).trim_end().to_owned() + "\n",
+        labels => padded(&line.label, all, labels),
     };
     out.push_str(&format!(
         "{:>11}{:>11}{:>9}{:>9}",
@@ -244,9 +246,9 @@ fn drawn(numbers: &BoxPlot, scale: &Scale, room: usize) -> String {
     cells.into_iter().collect()
 }
 
-/// Cut or filled to so many columns.
-fn padded(text: &str, columns: usize) -> String {
-    let out = shortened(text, |short| short.width() <= columns);
+/// Cut or filled to so many columns, told apart from the others.
+fn padded(text: &str, all: &[String], columns: usize) -> String {
+    let out = shortened_among(text, all, |short| short.width() <= columns);
     let missing = columns.saturating_sub(out.width());
     out + &" ".repeat(missing)
 }
@@ -257,8 +259,8 @@ mod tests {
 
     #[test]
     fn labels_are_cut_and_filled_to_their_column() {
-        assert_eq!(padded("metro", 8), "metro   ");
-        assert_eq!(padded("continent", 5), "co…nt");
+        assert_eq!(padded("metro", &[], 8), "metro   ");
+        assert_eq!(padded("continent", &[], 5), "co…nt");
     }
 
     #[test]

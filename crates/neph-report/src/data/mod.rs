@@ -161,6 +161,11 @@ impl CampaignData {
         self.campaign.status == CampaignStatus::Imported
     }
 
+    /// The labels of its matrix: what each of them is to be told apart from where it is cut.
+    pub(crate) fn labels(&self) -> Vec<String> {
+        self.scenarios.iter().map(Scenario::label).collect()
+    }
+
     /// The blocks that something was measured in, counted from 1.
     pub fn blocks(&self) -> BTreeSet<u32> {
         self.experiments.iter().map(ExperimentData::block).collect()

@@ -4,12 +4,14 @@ use super::boxplot::{self, Seat};
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::values::removed;
-use super::view::{groups, levels};
+use super::view::{groups, levels, titles};
 use super::{Figure, Group, Latencies};
 use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, count, level, percent, shared};
 use crate::data::{Factor, factors};
 use crate::palette;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
+use crate::scene::{
+    Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, fit_among, width,
+};
 use crate::{CampaignData, Equalization, PlotSettings};
 
 const ROW: f64 = 21.0;
@@ -126,10 +128,11 @@ impl Painter<'_> {
             capital(self.settings.basis.name())
         );
         let mut sheet = Sheet::new(title, &subtitle);
+        let titles = titles(panels.iter().map(|panel| &panel.group));
         for (index, panel) in panels.iter().enumerate() {
             let last = index + 1 == panels.len();
             let separate = self.settings.equalization == Equalization::Separate;
-            self.panel(&mut sheet, panel, last || separate);
+            self.panel(&mut sheet, (panel, &titles), last || separate);
         }
         let mut notes = vec![Note::plain(format!(
             "Box: first to third quartile of the replies, with their median. Whiskers: {}. Dots: the farthest values beyond; what lies outside the axis is counted on the right, where the median counts messages without an answer too.{}",
@@ -144,10 +147,10 @@ impl Painter<'_> {
         sheet.finish("boxes", name, &notes)
     }
 
-    fn panel(&self, sheet: &mut Sheet, panel: &Panel, with_axis: bool) {
+    fn panel(&self, sheet: &mut Sheet, (panel, titles): (&Panel, &[String]), with_axis: bool) {
         let head = sheet.take(TITLE);
         let at = Point::new(head.x, head.bottom() - 5.0);
-        let title = fit(&panel.group.title, Style::TITLE, head.width);
+        let title = fit_among(&panel.group.title, titles, Style::TITLE, head.width);
         let text = Text::new(at, Anchor::Start, Style::TITLE, title).semibold();
         sheet.draw([Mark::Text(text)]);
         #[expect(clippy::cast_precision_loss, reason = "a few rows")]
@@ -197,7 +200,7 @@ impl Painter<'_> {
     ) {
         let y = place.y;
         let left = place.x + self.labels;
-        let name = fit(level, Style::LABEL, self.labels - 24.0);
+        let name = fit_among(level, self.colours, Style::LABEL, self.labels - 24.0);
         let at = Point::new(left - 10.0, y + 4.0);
         let label = Text::new(at, Anchor::End, Style::LABEL, name);
         if flags::flagged(self.data, index, self.settings) {

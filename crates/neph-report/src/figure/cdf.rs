@@ -9,7 +9,7 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, group_title};
 use super::values::removed;
-use super::view::{groups, levels};
+use super::view::{groups, levels, titles};
 use super::{Figure, Group, Latencies};
 use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
 use crate::data::{Factor, factors};
@@ -52,6 +52,7 @@ fn draw_view(
         (2, 150.0, 10)
     };
     let total = panels.len().div_ceil(per_page);
+    let titles = titles(panels.iter().map(|panel| &panel.group));
     let legend: Vec<(Swatch, String)> = levels
         .iter()
         .enumerate()
@@ -68,7 +69,7 @@ fn draw_view(
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
                 let places = sheet.columns(columns, height + Style::BELOW + 30.0);
                 for (panel, place) in row.iter().zip(places) {
-                    sheet.draw(drawn(data, settings, (panel, &levels), place));
+                    sheet.draw(drawn(data, settings, (panel, &levels, &titles), place));
                 }
             }
             let scenarios = panels
@@ -130,7 +131,7 @@ fn panels(
 fn drawn(
     data: &CampaignData,
     settings: &PlotSettings,
-    (panel, levels): (&Panel, &[String]),
+    (panel, levels, titles): (&Panel, &[String], &[String]),
     place: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
@@ -158,7 +159,7 @@ fn drawn(
     let mut marks = group_title(
         data,
         settings,
-        &panel.group,
+        (&panel.group, titles),
         place,
         &Aside::outside(beyond(panel, &scale)),
     );

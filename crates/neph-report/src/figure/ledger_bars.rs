@@ -12,7 +12,7 @@ use super::{Figure, Latencies};
 use crate::axis::{Plot, Scale, Style, TimeUnit, millis};
 use crate::data::FlowData;
 use crate::palette;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
 use crate::{CampaignData, PlotSettings};
 
 const ROW: f64 = 24.0;
@@ -244,8 +244,9 @@ impl Painter<'_> {
 
     fn label(&self, row: &Row, middle: f64) -> Vec<Mark> {
         let right = self.whole.x + self.labels - 10.0;
-        let name = fit(
+        let name = fit_among(
             &self.data.scenarios[row.scenario].label(),
+            &self.data.labels(),
             Style::TICK,
             self.labels - 24.0,
         );

@@ -6,7 +6,7 @@ use super::{Group, flags};
 use crate::axis::{Scale, Style, ticks};
 use crate::data::ExperimentData;
 use crate::findings::real;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
 use crate::{CampaignData, PlotSettings};
 
 /// Pixels between two blocks.
@@ -159,20 +159,21 @@ pub(crate) fn panel_title(
     aside: &Aside,
 ) -> Vec<Mark> {
     let state = State::of(data, settings, &[scenario]);
-    title(&data.scenarios[scenario].label(), state, place, aside)
+    let label = data.scenarios[scenario].label();
+    title((&label, &data.labels()), state, place, aside)
 }
 
 /// What a group's scenarios have in common, above its panel.
 pub(crate) fn group_title(
     data: &CampaignData,
     settings: &PlotSettings,
-    group: &Group,
+    (group, titles): (&Group, &[String]),
     place: Rect,
     aside: &Aside,
 ) -> Vec<Mark> {
     let members: Vec<usize> = group.members.iter().map(|(index, _)| *index).collect();
     title(
-        &group.title,
+        (&group.title, titles),
         State::of(data, settings, &members),
         place,
         aside,
@@ -223,7 +224,8 @@ impl State {
     }
 }
 
-fn title(text: &str, state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
+/// `among`: what stands above all panels.
+fn title((text, among): (&str, &[String]), state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
     let y = place.y + 13.0;
     let note = |right: f64, text: &str, colour: Colour| {
         Text::new(Point::new(right, y), Anchor::End, Style::NOTE, text).coloured(colour)
@@ -243,7 +245,7 @@ fn title(text: &str, state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
     } else {
         Style::TITLE
     };
-    let text = fit(text, size, room / 1.04);
+    let text = fit_among(text, among, size, room / 1.04);
     let name = Text::new(Point::new(place.x, y), Anchor::Start, size, text).semibold();
     let mut marks = Vec::new();
     if state == State::Flagged {

@@ -61,6 +61,11 @@ fn fixed(view: &Factor, scenario: &Scenario) -> String {
     levels.join(" · ")
 }
 
+/// What the groups' panels are called, each to be told apart from the others.
+pub(crate) fn titles<'a>(groups: impl Iterator<Item = &'a Group>) -> Vec<String> {
+    groups.map(|group| group.title.clone()).collect()
+}
+
 /// The levels of a factor over all scenarios shown, in order.
 pub(crate) fn levels(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec<String> {
     let mut found: Vec<(u64, String)> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Event, EventKind, Span};
+use neph_model::{Event, EventKind, Span, Wall};
 
 use super::{Finding, FindingKind, plural, real};
 use crate::data::ExperimentData;
@@ -35,7 +35,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
                 });
                 all.times += times;
                 all.experiments += 1;
-                if experiment.block() < all.first.0.block() {
+                if moment(first) < moment(all.first) {
                     all.first = first;
                 }
             }
@@ -45,6 +45,12 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     sentences
         .map(|(rule, raised)| sentence(data, rule, &raised))
         .collect()
+}
+
+/// What orders alarms by when they were raised.
+fn moment((data, at): (&ExperimentData, Span)) -> (Wall, u32, u32, u32, Span) {
+    let one = &data.experiment;
+    (one.started, one.block, one.position, one.attempt, at)
 }
 
 fn raised(experiment: &ExperimentData) -> impl Iterator<Item = &Event> {

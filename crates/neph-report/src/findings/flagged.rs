@@ -25,7 +25,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         for (_, warning) in data.flags(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
             let kind = warning.advice();
-            let is_planned = warning.advice_under(load) != kind;
+            let is_planned = warning.advice_under(load.as_slice()) != kind;
             let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
                 worst: warning,
                 scenario,
@@ -65,8 +65,7 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 }
 
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
-    let load = data.scenarios[flagged.scenario].stress();
-    let advice = flagged.worst.advice_under(load);
+    let advice = flagged.worst.advice_under(&loads(data, flagged));
     let label = |index: &usize| data.scenarios[*index].label();
     let (fact, reason) = told(flagged.worst);
     let mut what = format!("{fact} in {}", label(&flagged.scenario));
@@ -90,6 +89,17 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     Finding::new(FindingKind::Flagged, "warning", text)
         .with("experiments", real(flagged.experiments))
         .with("scenarios", real(flagged.scenarios.len()))
+}
+
+/// What the plan itself makes meanwhile, that of the worst first.
+fn loads<'a>(data: &'a CampaignData, flagged: &Flagged<'_>) -> Vec<&'a str> {
+    let worst = std::iter::once(&flagged.scenario);
+    let mut found: Vec<&str> = Vec::new();
+    for scenario in worst.chain(&flagged.scenarios) {
+        let load = data.scenarios[*scenario].stress();
+        found.extend(load.filter(|load| !found.contains(load)));
+    }
+    found
 }
 
 /// What was flagged, and why where that is a sentence of its own: it stands last, because no place

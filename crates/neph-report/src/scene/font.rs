@@ -64,6 +64,12 @@ pub(crate) fn fit(text: &str, size: f64, room: f64) -> String {
     crate::shortened::shortened(text, |short| width(short, size, Weight::Regular) <= room)
 }
 
+/// As [`fit`], told apart from the others that it stands among.
+pub(crate) fn fit_among(text: &str, among: &[String], size: f64, room: f64) -> String {
+    let fits = |short: &str| width(short, size, Weight::Regular) <= room;
+    crate::shortened::shortened_among(text, among, fits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

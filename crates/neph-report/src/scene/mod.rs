@@ -13,7 +13,7 @@ pub(crate) mod svg;
 pub use colour::Colour;
 pub use font::{FONT_FAMILY, Weight};
 pub(crate) use font::{REGULAR, SEMIBOLD};
-pub(crate) use font::{fit, width};
+pub(crate) use font::{fit, fit_among, width};
 pub use mark::{Anchor, Fill, Mark, Point, Rect, Stroke, Text, Turn};
 pub use pdf::pdf;
 pub use png::{PngError, png};

@@ -15,18 +15,18 @@ const LONGEST: usize = 40;
 /// The table with its heading; nothing without a fleet.
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let found = pairs(data, settings);
-    let mut all = Pooled::all(&found);
-    all.sort_by_key(|pair| std::cmp::Reverse(pair.changes));
-    let Some(first) = all.first() else {
+    let mut pooled = Pooled::all(&found);
+    pooled.sort_by_key(|pair| std::cmp::Reverse(pair.changes));
+    let Some(first) = pooled.first() else {
         return String::new();
     };
     let soon = format!("left in {} s", first.soon.secs_f64());
-    let (shown, rest) = all.split_at(all.len().min(MOST));
+    let (shown, rest) = pooled.split_at(pooled.len().min(MOST));
     let longest = shown.iter().map(|one| one.pair.name.width()).max();
     let names = longest.unwrap_or(0).clamp(8, LONGEST);
     let mut out = format!(
         "{}{:>8}{:>9}{:>11}{:>11}{:>11}{:>13}{soon:>14}\n",
-        padded("flows to", names),
+        padded("flows to", &[], names),
         "flows",
         "classes",
         "lowest",
@@ -34,14 +34,15 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
         "inflation",
         "moves/flow/h",
     );
-    out.extend(shown.iter().map(|pair| row(pair, names)));
+    let all: Vec<String> = shown.iter().map(|one| one.pair.name.clone()).collect();
+    out.extend(shown.iter().map(|pair| row(pair, &all, names)));
     if !rest.is_empty() {
         out.push_str(&format!("{} more, with fewer moves\n", count(rest.len())));
     }
     out
 }
 
-fn row(pair: &Pooled<'_>, names: usize) -> String {
+fn row(pair: &Pooled<'_>, all: &[String], names: usize) -> String {
     let or = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let classes = match pair.classes {
         (fewest, most) if fewest < most => format!("{fewest}-{most}"),
@@ -49,7 +50,7 @@ fn row(pair: &Pooled<'_>, names: usize) -> String {
     };
     format!(
         "{}{:>8}{classes:>9}{:>11}{:>11}{:>11}{:>13}{:>14}\n",
-        padded(&pair.pair.name, names),
+        padded(&pair.pair.name, all, names),
         count(pair.flows),
         or(pair.ends.map(|ends| millis(ends.0.millis_f64()))),
         or(pair.ends.map(|ends| millis(ends.1.millis_f64()))),

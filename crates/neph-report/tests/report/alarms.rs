@@ -1,25 +1,30 @@
 //! What a report says of the alarms of a plan.
 
-use neph_model::{Event, EventKind, FlowIndex};
-use neph_report::{PlotSettings, findings};
+use neph_model::{Event, EventKind, FlowIndex, Wall};
+use neph_report::{CampaignData, PlotSettings, findings};
 
-use crate::synthetic;
+use crate::synthetic::{self, CONTINENT, METRO};
+
+const RULE: &str = "round_trip > 2ms p99 for 30s";
+
+fn event(second: i64, kind: EventKind) -> Event {
+    Event {
+        flow: FlowIndex(0),
+        at: second * 1_000_000_000,
+        kind,
+        text: format!("{RULE}; of the last 300 round trips, 9 took longer than 2.00 ms"),
+    }
+}
 
 #[test]
 fn an_alarm_is_told_with_its_rule_and_when_it_was_raised_first() {
     let mut data = synthetic::one();
-    let rule = "round_trip > 2ms p99 for 30s";
     let events = [
         (5, EventKind::AlarmRaised),
         (9, EventKind::AlarmOver),
         (12, EventKind::AlarmRaised),
     ];
-    let events = events.map(|(second, kind)| Event {
-        flow: FlowIndex(0),
-        at: second * 1_000_000_000,
-        kind,
-        text: format!("{rule}; of the last 300 round trips, 9 took longer than 2.00 ms"),
-    });
+    let events = events.map(|(second, kind)| event(second, kind));
     data.experiments[0].events.extend(events);
     let spans = [(5_000_000_000, Some(9_000_000_000)), (12_000_000_000, None)];
     assert_eq!(data.experiments[0].alarms(), spans);
@@ -27,6 +32,34 @@ fn an_alarm_is_told_with_its_rule_and_when_it_was_raised_first() {
     let alarms: Vec<_> = found.iter().filter(|one| one.topic == "alarm").collect();
     assert_eq!(alarms.len(), 1);
     let told = &alarms[0].text;
-    let part = format!("The alarm \"{rule}\" was raised 2 times, in 1 experiment; first 5 s after");
+    let part = format!("The alarm \"{RULE}\" was raised 2 times, in 1 experiment; first 5 s after");
     assert!(told.starts_with(&part), "{told}");
+}
+
+#[test]
+fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() {
+    let mut data = synthetic::over(&[METRO, CONTINENT], 1);
+    // The plan's second scenario was measured first.
+    for (place, after, second) in [(0, 60, 1), (1, 0, 7)] {
+        let one = &mut data.experiments[place];
+        one.events.push(event(second, EventKind::AlarmRaised));
+        one.experiment.position = u32::from(after > 0);
+        let started = one.experiment.started.unix_nanos() + after * 1_000_000_000;
+        one.experiment.started = Wall::from_unix_nanos(started);
+    }
+    let first = |data: &CampaignData| {
+        let found = findings(data, &PlotSettings::default());
+        let alarm = found.into_iter().find(|one| one.topic == "alarm");
+        alarm.expect("alarms were raised").text
+    };
+    let told = first(&data);
+    assert!(
+        told.contains("first 7 s after the beginning of block 1 of continent"),
+        "{told}"
+    );
+    // Where nobody's clock tells, the order in which they were carried out does.
+    for one in &mut data.experiments {
+        one.experiment.started = data.campaign.started;
+    }
+    assert_eq!(first(&data), told);
 }

@@ -13,6 +13,7 @@ mod fleet_levels;
 mod fleets;
 mod fleets_only;
 mod hops;
+mod labels;
 mod legible;
 mod loading;
 mod numbers;

@@ -113,7 +113,7 @@ fn flags(experiments: &[Experiment], scenarios: &[Scenario]) -> Sheet {
     let mut told: Vec<(&Warning, String, u64)> = Vec::new();
     for one in experiments {
         for warning in &one.warnings {
-            let advice = warning.advice_under(load(one));
+            let advice = warning.advice_under(load(one).as_slice());
             match told.iter_mut().find(|(_, other, _)| *other == advice) {
                 Some((_, _, count)) => *count += 1,
                 None => told.push((warning, advice, 1)),

@@ -197,9 +197,10 @@ fn flags(experiment: &Experiment, load: Option<&str>) -> Sheet {
     ]);
     for warning in &experiment.warnings {
         let flag = Cell::new(warning.to_string(), json!(warning));
-        sheet
-            .rows
-            .push(vec![flag, Cell::text(warning.advice_under(load))]);
+        sheet.rows.push(vec![
+            flag,
+            Cell::text(warning.advice_under(load.as_slice())),
+        ]);
     }
     sheet
 }

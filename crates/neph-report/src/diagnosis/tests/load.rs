@@ -288,3 +288,45 @@ fn a_busy_host_is_asked_to_stop_other_programs_only_where_the_plan_makes_no_load
     );
     assert!(planned.contains("5 more experiments"), "{planned}");
 }
+
+#[test]
+fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
+    let mut data = both(&thinks(0.0), &thinks(0.0));
+    let mut third = data.scenarios[1].clone();
+    (third.id, third.index) = (ScenarioId(9), 2);
+    let flow = ("stress".to_owned(), "other flow max".to_owned());
+    third.parameters.extend([flow]);
+    data.scenarios.push(third);
+    data.experiments[11].scenario = 2;
+    data.experiments[11].experiment.scenario = ScenarioId(9);
+    let busy = |percent| Warning::CpuSaturated { percent };
+    for (place, percent) in [(0, 90.0), (6, 100.0), (11, 95.0)] {
+        let warnings = &mut data.experiments[place].experiment.warnings;
+        warnings.push(busy(percent));
+    }
+    let found = crate::findings(&data, &PlotSettings::default());
+    let flagged = found.iter().filter(|one| one.kind == FindingKind::Flagged);
+    let texts: Vec<&str> = flagged.map(|one| one.text.as_str()).collect();
+    let [planned, own] = texts.as_slice() else {
+        panic!("{texts:#?}");
+    };
+    let words = "the plan itself makes a load in each of them (vm2 98%, vm3 98%; other flow max)";
+    assert!(planned.contains(words), "{planned}");
+    assert!(!own.contains("the plan itself"), "{own}");
+}
+
+#[test]
+fn echoes_that_only_a_load_delays_take_no_other_way() {
+    let far = World {
+        icmp_ms: 6.0,
+        ..World::default()
+    };
+    let data = both(&World::default(), &far);
+    assert!(causes(&data, "icmp-differs").is_empty());
+    assert_eq!(causes(&both(&far, &far), "icmp-differs").len(), 1);
+    // Where nothing is measured without it nobody knows.
+    let mut data = far.campaign();
+    stressed(&mut data, LOAD);
+    let told = causes(&data, "icmp-differs");
+    assert!(told[0].remedy.contains("stress = \"none\""), "{told:#?}");
+}

@@ -2,9 +2,10 @@
 
 use neph_model::ProbeKind;
 
-use super::world::World;
+use super::world::{Queue, World};
 use super::{number, only};
-use crate::diagnosis::Level;
+use crate::PlotSettings;
+use crate::diagnosis::{Level, diagnose};
 
 #[test]
 fn unequal_paths_are_told_by_port_with_the_best_one() {
@@ -202,6 +203,45 @@ fn echoes_that_take_another_way_are_told() {
             "{told:#?}"
         );
     }
+}
+
+/// Datagrams every 10 ms in a queue that is empty for a moment in which no echo is sent.
+fn hardly_ever_empty() -> World {
+    World {
+        round_trip_ms: 12.0,
+        detour: Some(Queue {
+            from: 0.0,
+            to: 3.9,
+            peak_ms: 2.1,
+        }),
+        probe: ProbeKind::Udp,
+        intervals_ms: vec![10],
+        sizes: vec![64],
+        blocks: 1,
+        seconds: 3.99,
+        ..World::default()
+    }
+}
+
+#[test]
+fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages() {
+    let causes = |world: &World| diagnose(&world.campaign(), &PlotSettings::default()).causes;
+    let told = causes(&hardly_ever_empty());
+    assert!(
+        told.iter().all(|one| one.rule != "icmp-differs"),
+        "{told:#?}"
+    );
+    // What is more than chance is told, and of as many messages as there are echoes.
+    let world = World {
+        icmp_ms: 6.0,
+        ..hardly_ever_empty()
+    };
+    let told = causes(&world);
+    let told = told.iter().find(|one| one.rule == "icmp-differs");
+    let told = told.expect("6 ms are no chance");
+    assert!((number(told, "difference") - 6.0).abs() < 0.3, "{told:#?}");
+    assert!(!told.cause.contains("TCP"), "{}", told.cause);
+    assert!(told.cause.contains("in the only experiment"), "{told:#?}");
 }
 
 #[test]
