@@ -14,6 +14,7 @@ mod datagrams;
 mod followed;
 mod joined;
 mod mapping;
+mod order;
 mod packet;
 mod renamed;
 mod strangers;
@@ -58,7 +59,7 @@ struct Place {
     rules: Vec<Rule>,
     /// First and last stamp.
     extent: Option<(i64, i64)>,
-    /// Packets as they passed.
+    /// Packets as they stand in the capture; then as they passed.
     order: Vec<u32>,
 }
 
