@@ -102,8 +102,8 @@ def frames(capture: bytes) -> Iterator[Frame]:
 
 
 def crossed(sender: list[Frame], receiver: list[Frame], end: int) -> Crossed:
-    """Packets that go one way: first all of the point that they pass first. `end` is the other point's
-    last stamp. What did not come is lost, if what took longest would have come by then."""
+    """Packets that go one way: first all of the point that they pass first. `end` is the latest stamp of
+    the other point's capture. What did not come is lost, if what took longest would have come by then."""
     found = Crossed()
     here, there = (defaultdict(list) for _ in range(2))
     for frames_, by_identity in ((sender, here), (receiver, there)):

@@ -171,10 +171,14 @@ impl Followed {
         &self.points[point].point
     }
 
-    /// The first and the last stamp of a point.
+    /// The first and the last stamp of a point's packets.
     pub fn extent(&self, point: usize) -> Option<(Wall, Wall)> {
-        let (from, until) = self.points[point].extent?;
-        Some((Wall::from_unix_nanos(from), Wall::from_unix_nanos(until)))
+        walls(self.points[point].extent)
+    }
+
+    /// From when until when the capture of a point is known to have lasted, by its clock.
+    pub fn lasted(&self, point: usize) -> Option<(Wall, Wall)> {
+        walls(self.points[point].lasted)
     }
 
     /// Packets that were left out because others are like them.
@@ -365,4 +369,8 @@ impl Followed {
             self.passes.push(flows);
         }
     }
+}
+
+fn walls(times: Option<(i64, i64)>) -> Option<(Wall, Wall)> {
+    times.map(|(from, until)| (Wall::from_unix_nanos(from), Wall::from_unix_nanos(until)))
 }

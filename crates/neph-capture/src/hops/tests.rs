@@ -1,3 +1,4 @@
+use neph_model::Wall;
 use neph_wire::dissect::{Link, dissect};
 use proptest::prelude::*;
 
@@ -161,6 +162,22 @@ fn nobody_is_overtaken_by_a_clock_that_is_set_back() {
     let sent = [(0, 0), (1, 1), (2, 2), (3, 3)].map(|(at, number)| (at * MILLI, number));
     let came = [(50, 0), (51, 1), (22, 2), (23, 3)].map(|(at, number)| (at * MILLI, number));
     assert_eq!(overtaken(sent, came), [false; 4]);
+}
+
+#[test]
+fn a_capture_lasts_for_whatever_stands_in_it_and_packets_for_what_is_followed() {
+    let packets = [(10, datagram(0, 1, 2)), (20, datagram(1, 1, 2))];
+    let mut hops = read(&[&packets, &packets]);
+    for at in [5, 90, 30] {
+        hops.lasts(1, at);
+    }
+    let followed = hops.end(&[true]);
+    let times = |times: Option<(Wall, Wall)>| {
+        times.map(|(from, until)| (from.unix_nanos(), until.unix_nanos()))
+    };
+    assert_eq!(times(followed.lasted(0)), Some((10, 20)));
+    assert_eq!(times(followed.lasted(1)), Some((5, 90)));
+    assert_eq!(times(followed.extent(1)), Some((10, 20)));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::{Duration, Instant};
 
+use neph_model::Wall;
 use neph_probe::Stop;
 use neph_sys::clock;
 
@@ -198,6 +199,10 @@ fn first(faults: Vec<Failure>) -> Failure {
     })
 }
 
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
 /// Records an interface here.
 fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
     let Begun {
@@ -209,11 +214,16 @@ fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
     let (link, kept) = ears.format();
     let mut writing = Writing::with_header(file, link, kept);
     tally.begun();
+    let (from, mut until) = (now(), None);
     let recorded = recording::record(&mut ears, &mut writing, |seen, bytes| {
         tally.counted(seen.packets, bytes);
         tally.lost(seen.lost);
-        tally.is_enough() || shared.is_over.load(Ordering::Relaxed)
+        let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
+        // What has passed by now is still taken.
+        until = is_over.then(now);
+        is_over
     });
+    let until = until.filter(|_| !ears.is_full() && !writing.is_refused());
     let seen = ears.seen();
     tally.counted(seen.packets, writing.bytes());
     tally.ended();
@@ -225,6 +235,7 @@ fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
             host: kernel.trim().to_owned(),
             packets: seen.packets,
             lost: Some(seen.lost),
+            listened: until.map(|until| [from, until]),
         },
         fault: recorded.err().or_else(|| writing.finish().err()),
     }
@@ -265,6 +276,7 @@ fn fetch(begun: Begun<'_>, host: &Host, (output, shared): (Output, Shared<'_>)) 
             host: said.kernel().unwrap_or(destination).to_owned(),
             packets: tally.packets(),
             lost: said.lost(),
+            listened: None,
         },
         fault,
     }
