@@ -92,7 +92,7 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
     // Else those that saw packets are told, and why the others are not.
     if silent.len() + 1 >= recording.points.len() {
         output::say(&format!(
-            "neph hops: no packet passed {}: there is nothing to compare",
+            "neph hops: no packet of {} was recorded: there is nothing to compare",
             silent.join(", ")
         ));
         return Ok(Analysed::in_part(Outcome::Nothing));
