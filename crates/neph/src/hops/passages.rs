@@ -54,7 +54,7 @@ pub(crate) enum Doubt {
     Renamed,
     /// The next point's capture had not begun.
     NotBegun,
-    /// The next point's capture was over, or nothing stands in it any more that it lasted by.
+    /// The next point's capture was over, or shows nothing as late.
     Over,
     /// No point's capture has all of its bytes.
     Torn,
