@@ -102,41 +102,43 @@ def frames(capture: bytes) -> Iterator[Frame]:
 
 
 def crossed(sender: list[Frame], receiver: list[Frame], end: int) -> Crossed:
-    """Packets that go one way: first all of the point that they pass first. `end` is the other point's
-    last stamp. What did not come is lost, if what took longest would have come by then."""
+    """Packets that go one way: first all of the point that they pass first. `end` is the latest stamp of
+    the other point's capture. What did not come is lost, if what took longest would have come by then."""
     found = Crossed()
     here, there = (defaultdict(list) for _ in range(2))
-    for place, (frames_, by_identity) in enumerate(((sender, here), (receiver, there))):
-        for number, frame in enumerate(frames_):
-            by_identity[frame.identity].append((number, frame))
+    for frames_, by_identity in ((sender, here), (receiver, there)):
+        for frame in frames_:
+            by_identity[frame.identity].append(frame)
     order: dict[tuple, list[tuple[int, int]]] = defaultdict(list)
     pieces: dict[tuple, tuple[list[Frame], list[Frame]]] = defaultdict(lambda: ([], []))
     missing: list[int] = []
     for identity, sent in here.items():
         came = there.pop(identity, [])
         if len(sent) == len(came) == 1:
-            (number, frame), (other, arrived) = sent[0], came[0]
+            frame, arrived = sent[0], came[0]
             found.pairs.add((frame.stamp, arrived.stamp))
-            order[frame.flow].append((other, number))
-        elif sent[0][1].bytes_:
-            pieces[sent[0][1].flow][0].extend(frame for _, frame in sent)
-            pieces[sent[0][1].flow][1].extend(frame for _, frame in came)
+            order[frame.flow].append((arrived.stamp, frame.stamp))
+        elif sent[0].bytes_:
+            pieces[sent[0].flow][0].extend(sent)
+            pieces[sent[0].flow][1].extend(came)
         elif came:
             found.unclear += 1
         else:
-            missing.extend(frame.stamp for _, frame in sent)
+            missing.extend(frame.stamp for frame in sent)
     for came in there.values():
-        if came[0][1].bytes_:
-            pieces[came[0][1].flow][1].extend(frame for _, frame in came)
+        if came[0].bytes_:
+            pieces[came[0].flow][1].extend(came)
     for sent, came in pieces.values():
         missing.extend(join(sent, came, found))
     longest = max((arrived - left for left, arrived in found.pairs), default=0)
     found.lost.update(left for left in missing if left + longest <= end)
+    # By stamps: in a capture packets of several processors stand out of turn. Of those that arrive at
+    # one moment none came before another.
     for each in order.values():
-        highest = -1
-        for _, number in sorted(each):
-            found.reordered += number < highest
-            highest = max(highest, number)
+        latest = -1
+        for _, left in sorted(each):
+            found.reordered += left < latest
+            latest = max(latest, left)
     return found
 
 

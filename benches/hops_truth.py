@@ -28,7 +28,7 @@ from pathlib import Path
 
 from environment import Environment, sentence
 from figures import table
-from hops_frames import NUMBERED, SECOND, Crossed, crossed, frames, shifted
+from hops_frames import NUMBERED, SECOND, Crossed, crossed, frames, records, shifted
 from lab import Lab, lab
 from link_record import packets
 
@@ -248,7 +248,8 @@ def truth(captures: list[bytes], client: str) -> list[Crossed]:
     """There and back, as the captures say themselves."""
     points = [list(frames(capture)) for capture in captures]
     address = bytes(int(part) for part in client.split("."))
-    ends = [point[-1].stamp for point in points]
+    # Whatever stands in a capture shows that it lasted.
+    ends = [max(stamp for _, stamp in records(capture)) for capture in captures]
     ways = []
     for is_back in (False, True):
         mine = [[f for f in point if (f.flow[1] == address) != is_back] for point in points]

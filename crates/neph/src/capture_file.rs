@@ -24,6 +24,9 @@ pub(crate) struct CaptureFile {
     waiting: Vec<u8>,
     /// Bytes that went out.
     written: u64,
+    /// Packets among what waits, and among what went out.
+    waiting_packets: u64,
+    written_packets: u64,
     /// The first refusal: nothing is written after it.
     refused: Option<io::Error>,
 }
@@ -54,6 +57,8 @@ impl CaptureFile {
             is_ours: path.as_os_str() != OUT,
             waiting: Vec::with_capacity(TOGETHER),
             written: 0,
+            waiting_packets: 0,
+            written_packets: 0,
             refused: None,
         }
     }
@@ -69,11 +74,20 @@ impl CaptureFile {
         self.refused.is_none()
     }
 
+    /// Adds the record of a packet.
+    pub(crate) fn packet(&mut self, parts: &[&[u8]]) -> bool {
+        self.waiting_packets += 1;
+        self.add(parts)
+    }
+
     /// What was added so far goes out: whoever reads it now, or after a crash, has it.
     pub(crate) fn flush(&mut self) {
         if self.refused.is_none() {
             match self.file.write_all(&self.waiting) {
-                Ok(()) => self.written += self.waiting.len() as u64,
+                Ok(()) => {
+                    self.written += self.waiting.len() as u64;
+                    self.written_packets += self.waiting_packets;
+                }
                 Err(error) => {
                     if self.is_ours {
                         // If not even that is possible, readers say that it is cut off.
@@ -84,6 +98,7 @@ impl CaptureFile {
             }
         }
         self.waiting.clear();
+        self.waiting_packets = 0;
     }
 
     /// Bytes that were added.
@@ -91,9 +106,23 @@ impl CaptureFile {
         self.written + self.waiting.len() as u64
     }
 
+    /// Packets that it has; of what cannot be written any more none.
+    pub(crate) const fn packets(&self) -> u64 {
+        match self.refused {
+            None => self.written_packets + self.waiting_packets,
+            Some(_) => self.written_packets,
+        }
+    }
+
     /// Whether no more can be written.
     pub(crate) const fn is_refused(&self) -> bool {
         self.refused.is_some()
+    }
+
+    /// No more comes; why not all of it is there.
+    pub(crate) fn close(mut self) -> io::Result<()> {
+        self.flush();
+        self.refused.map_or(Ok(()), Err)
     }
 
     /// No more comes; gives the name.
@@ -141,9 +170,11 @@ mod tests {
     fn a_full_disk_is_told_with_what_is_there() {
         let full = Path::new("/dev/full");
         let mut file = CaptureFile::begin(full).expect("it opens");
-        assert!(file.add(&[&[1; 100]]), "it waits");
+        assert!(file.packet(&[&[1; 100]]), "it waits");
+        assert_eq!(file.packets(), 1);
         file.flush();
         assert!(file.is_refused());
+        assert_eq!(file.packets(), 0, "none of them is there");
         assert!(!file.add(&[&[1; 100]]));
         let Err(Failure::Refused(told)) = file.finish() else {
             panic!("nothing was written");

@@ -7,7 +7,7 @@ use neph_model::Wall;
 use super::joined::{Spreads, join};
 use super::packet::{Flowing, Flows, Packets, Standing};
 use super::renamed::Renamed;
-use super::{Hops, Place, again, copies};
+use super::{Hops, Place, again, copies, order};
 use crate::meeting::{Crossing, Met, Point};
 use crate::ways::{Way, Ways};
 
@@ -98,7 +98,7 @@ impl Hops {
         }
         followed.look_at_crossings();
         followed.look_at_names();
-        followed.look_at_order();
+        followed.overtaken = order::overtaken(&followed);
         followed
     }
 
@@ -110,7 +110,7 @@ impl Hops {
         }
         let mut followed = self.followed(&[true; Self::POINTS]);
         followed.look_at_crossings();
-        followed.look_at_order();
+        followed.overtaken = order::overtaken(&followed);
         followed
     }
 
@@ -139,6 +139,7 @@ impl Hops {
 
     /// With their ways.
     fn followed(mut self, one_clock: &[bool]) -> Followed {
+        order::by_stamps(&self.packets, &mut self.points);
         let spreads = join(&mut self.packets, &self.flows, &mut self.points);
         let mut followed = Followed {
             spreads,
@@ -170,10 +171,14 @@ impl Followed {
         &self.points[point].point
     }
 
-    /// The first and the last stamp of a point.
+    /// The first and the last stamp of a point's packets.
     pub fn extent(&self, point: usize) -> Option<(Wall, Wall)> {
-        let (from, until) = self.points[point].extent?;
-        Some((Wall::from_unix_nanos(from), Wall::from_unix_nanos(until)))
+        walls(self.points[point].extent)
+    }
+
+    /// From when until when the capture of a point is known to have lasted, by its clock.
+    pub fn lasted(&self, point: usize) -> Option<(Wall, Wall)> {
+        walls(self.points[point].lasted)
     }
 
     /// Packets that were left out because others are like them.
@@ -364,34 +369,8 @@ impl Followed {
             self.passes.push(flows);
         }
     }
+}
 
-    /// Of each flow, what came out of a segment behind one that had gone in behind it.
-    fn look_at_order(&mut self) {
-        let mut overtaken = vec![0; self.packets.of.len()];
-        let mut places = vec![0; self.packets.of.len()];
-        for segment in 0..self.segments() {
-            for (way, from, to) in [
-                (Way::There, segment, segment + 1),
-                (Way::Back, segment + 1, segment),
-            ] {
-                for (place, number) in (1_u32..).zip(self.order(from)) {
-                    places[number as usize] = place;
-                }
-                let mut highest = vec![0; self.flows.of.len()];
-                for number in self.order(to) {
-                    let is_both = self.packets.mark(number, from).is_some();
-                    if !is_both || self.way(number) != Some(way) {
-                        continue;
-                    }
-                    let highest = &mut highest[self.packets.get(number).flow as usize];
-                    let place = places[number as usize];
-                    if place < *highest {
-                        overtaken[number as usize] |= 1 << segment;
-                    }
-                    *highest = place.max(*highest);
-                }
-            }
-        }
-        self.overtaken = overtaken;
-    }
+fn walls(times: Option<(i64, i64)>) -> Option<(Wall, Wall)> {
+    times.map(|(from, until)| (Wall::from_unix_nanos(from), Wall::from_unix_nanos(until)))
 }

@@ -14,6 +14,7 @@ mod datagrams;
 mod followed;
 mod joined;
 mod mapping;
+mod order;
 mod packet;
 mod renamed;
 mod strangers;
@@ -56,9 +57,11 @@ pub struct Hops {
 struct Place {
     point: Point,
     rules: Vec<Rule>,
-    /// First and last stamp.
+    /// First and last stamp of packets.
     extent: Option<(i64, i64)>,
-    /// Packets as they passed.
+    /// From when until when its capture is known to have lasted, whatever passed.
+    lasted: Option<(i64, i64)>,
+    /// Packets as they stand in the capture; then as they passed.
     order: Vec<u32>,
 }
 
@@ -142,8 +145,8 @@ impl Hops {
             return;
         };
         place.point.count(at);
-        let (from, until) = place.extent.unwrap_or((at, at));
-        place.extent = Some((from.min(at), until.max(at)));
+        place.extent = Some(reaching(place.extent, at));
+        place.lasted = Some(reaching(place.lasted, at));
         let Some(mut identity) = Identity::of(packet) else {
             place.point.pass(at);
             place.point.cut += 1;
@@ -159,6 +162,14 @@ impl Hops {
         if let Some(number) = found {
             self.packets.set(number, point, Some(at));
             place.order.push(number);
+        }
+    }
+
+    /// The capture of a point lasted at this moment: something stands in it that is not followed, or
+    /// whoever recorded it says so.
+    pub fn lasts(&mut self, point: usize, at: i64) {
+        if let Some(place) = self.points.get_mut(point) {
+            place.lasted = Some(reaching(place.lasted, at));
         }
     }
 
@@ -206,4 +217,10 @@ impl Hops {
         }
         (Some(number), is_first)
     }
+}
+
+/// From the first to the last of these moments and this one.
+fn reaching(times: Option<(i64, i64)>, at: i64) -> (i64, i64) {
+    let (from, until) = times.unwrap_or((at, at));
+    (from.min(at), until.max(at))
 }

@@ -34,10 +34,14 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut meeting = Meeting::default();
     packets(("clock", here), &stop, |at, _, packet| {
-        meeting.here(at, packet);
+        if let Some(packet) = packet {
+            meeting.here(at, packet);
+        }
     })?;
     packets(("clock", there), &stop, |at, _, packet| {
-        meeting.there(at, packet);
+        if let Some(packet) = packet {
+            meeting.there(at, packet);
+        }
     })?;
     if stop.is_set() {
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));

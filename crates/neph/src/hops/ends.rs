@@ -25,7 +25,9 @@ fn hosts(passage: &Passage) -> Hosts {
 pub(super) struct Unknown {
     never_passed: u64,
     renamed: u64,
-    not_captured: u64,
+    not_begun: u64,
+    over: u64,
+    torn: u64,
     clocks: u64,
     /// Of what the next point never showed any of its kind.
     kinds: Vec<Kind>,
@@ -62,7 +64,9 @@ impl Unknown {
                     *packets += 1;
                     between.insert(hosts(&row.passage));
                 }
-                Doubt::NotCaptured => all.not_captured += 1,
+                Doubt::NotBegun => all.not_begun += 1,
+                Doubt::Over => all.over += 1,
+                Doubt::Torn => all.torn += 1,
                 Doubt::Clocks => all.clocks += 1,
             }
         }
@@ -97,7 +101,8 @@ impl Unknown {
             "never_passed": self.never_passed,
             "never_passed_kinds": kinds.collect::<Vec<_>>(),
             "renamed": self.renamed,
-            "not_captured": self.not_captured,
+            "not_captured": self.not_begun + self.over + self.torn,
+            "not_captured_at_end": self.over,
             "clocks": self.clocks,
         })
     }
@@ -135,9 +140,18 @@ impl Unknown {
                     .to_owned(),
             ),
             (
-                self.not_captured,
-                "not seen again, when the next point's capture had not begun or was over"
+                self.not_begun,
+                "not seen again, before the next point's capture begins, as far as it shows".to_owned(),
+            ),
+            (
+                self.over,
+                "not seen again, at the end of the next point's capture or behind the last that stands in \
+                 it: that it was over, and that all were lost until its end, look the same"
                     .to_owned(),
+            ),
+            (
+                self.torn,
+                "not seen again, of which no point's capture has all bytes".to_owned(),
             ),
             (
                 self.clocks,

@@ -92,7 +92,7 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
     // Else those that saw packets are told, and why the others are not.
     if silent.len() + 1 >= recording.points.len() {
         output::say(&format!(
-            "neph hops: no packet passed {}: there is nothing to compare",
+            "neph hops: no packet of {} was recorded: there is nothing to compare",
             silent.join(", ")
         ));
         return Ok(Analysed::in_part(Outcome::Nothing));
@@ -105,6 +105,7 @@ fn tell(args: &Args, recording: &recording::Recording, told: &Told) -> Result<An
         name: recorded.name.clone(),
         host: Some(recorded.host.clone()),
         path: recorded.file.clone(),
+        listened: recorded.listened,
         is_silent: recorded.packets == 0,
     });
     let points: Vec<Point> = points.collect();
@@ -164,6 +165,7 @@ mod tests {
             host: host.to_owned(),
             packets: 1,
             lost: None,
+            listened: None,
         }
     }
 

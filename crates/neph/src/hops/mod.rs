@@ -218,11 +218,16 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
     for (place, point) in heard.filter(|(_, point)| !point.is_silent) {
         let mut twice = Twice::default();
         packets(("hops", &point.path), stop, |at, interface, packet| {
+            hops.lasts(place, at);
+            let Some(packet) = packet else { return };
             if !twice.is_copy(Wall::from_unix_nanos(at), interface, packet) {
                 hops.see(place, at, packet);
             }
         })?;
         if !stop.is_set() {
+            for at in point.listened.into_iter().flatten() {
+                hops.lasts(place, at.unix_nanos());
+            }
             continue;
         }
         let name = &point.name;

@@ -52,10 +52,23 @@ pub(crate) enum Doubt {
     NotOfKind(usize),
     /// No packet of its flow passed the next point, which shows it under other addresses or ports.
     Renamed,
-    /// The next point's capture had not begun, or was over.
-    NotCaptured,
+    /// The next point's capture had not begun.
+    NotBegun,
+    /// The next point's capture was over, or shows nothing as late.
+    Over,
+    /// No point's capture has all of its bytes.
+    Torn,
     /// The clocks are not known, or one was set.
     Clocks,
+}
+
+/// What a packet that did not come is to the capture of the point that it should have come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coming {
+    /// It lasted from before until after it must have come.
+    Within,
+    Before,
+    Behind,
 }
 
 /// One packet.
@@ -182,19 +195,21 @@ impl Passages {
             Way::There => match (0..=last).rev().find(passed) {
                 Some(at) if at == last => return End::Arrived,
                 Some(at) => (at, at + 1, at),
-                None => return End::Unknown(Doubt::NotCaptured),
+                None => return End::Unknown(Doubt::Torn),
             },
             Way::Back => match (0..=last).find(passed) {
                 Some(0) => return End::Arrived,
                 Some(at) => (at, at - 1, at - 1),
-                None => return End::Unknown(Doubt::NotCaptured),
+                None => return End::Unknown(Doubt::Torn),
             },
         };
         let mark = passage.mark(at);
-        let is_covered = mark.and_then(|mark| self.is_covered(mark, (next, segment), way));
+        let coming = mark.and_then(|mark| self.coming(mark, (next, segment), way));
         // What a capture did not last for says nothing of what it leaves out.
-        if is_covered == Some(false) {
-            return End::Unknown(Doubt::NotCaptured);
+        match coming {
+            Some(Coming::Before) => return End::Unknown(Doubt::NotBegun),
+            Some(Coming::Behind) => return End::Unknown(Doubt::Over),
+            Some(Coming::Within) | None => {}
         }
         if !self.followed.crosses(passage, segment) {
             return End::Unknown(Doubt::NeverPassed);
@@ -205,27 +220,32 @@ impl Passages {
         if !self.followed.crosses_by_kind(passage, segment) {
             return End::Unknown(Doubt::NotOfKind(next));
         }
-        match is_covered {
+        match coming {
             Some(_) => End::Lost(segment),
             None => End::Unknown(Doubt::Clocks),
         }
     }
 
-    /// Whether the next point's capture lasted from before until after the packet must have come.
-    fn is_covered(&self, mark: i64, (next, segment): (usize, usize), way: Way) -> Option<bool> {
+    /// When it must have come to the next point, by the longest delay seen there, against when that
+    /// one's capture lasted.
+    fn coming(&self, mark: i64, (next, segment): (usize, usize), way: Way) -> Option<Coming> {
         let clocks = &self.clocks[segment];
         let (offset, sign) = match way {
             Way::There => (clocks.at(mark)?, 1),
             Way::Back => (clocks.at_there(mark)?, -1),
         };
-        let (from, until) = self.followed.extent(next)?;
+        let (from, until) = self.followed.lasted(next)?;
         let bound = offset.bound().nanos();
         let expected = mark.saturating_add(sign * offset.value().nanos());
         let longest = self.longest[segment][way as usize];
-        Some(
-            expected.saturating_sub(bound) >= from.unix_nanos()
-                && expected.saturating_add(bound).saturating_add(longest) <= until.unix_nanos(),
-        )
+        let latest = expected.saturating_add(bound).saturating_add(longest);
+        Some(if expected.saturating_sub(bound) < from.unix_nanos() {
+            Coming::Before
+        } else if latest > until.unix_nanos() {
+            Coming::Behind
+        } else {
+            Coming::Within
+        })
     }
 
     fn longest(&self) -> Vec<[i64; 2]> {

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use neph_model::Wall;
+
 use crate::exit::Failure;
 
 /// A capture with the name of the place where it was made.
@@ -11,6 +13,9 @@ pub(crate) struct Point {
     /// Whose clock stamped it; two points of one host have one clock.
     pub(crate) host: Option<String>,
     pub(crate) path: PathBuf,
+    /// From when until when all that passed it came into its capture, by its clock, where whoever
+    /// recorded it knows; a capture says it of its packets alone.
+    pub(crate) listened: Option<[Wall; 2]>,
     /// No packet passed it while it was recorded: there is nothing to read.
     pub(crate) is_silent: bool,
 }
@@ -41,6 +46,7 @@ impl Point {
             name,
             host,
             path: PathBuf::from(path),
+            listened: None,
             is_silent: false,
         })
     }

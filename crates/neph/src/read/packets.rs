@@ -1,4 +1,4 @@
-//! The IP packets of one capture, for commands that need captures whole.
+//! The packets of one capture, for commands that need captures whole.
 //!
 //! Owns what is said of a capture that holds none. Does not own what is done with a packet.
 
@@ -17,24 +17,25 @@ use crate::output;
 /// Times from 1970 to 2116: the differences of any two of them, and of those, are numbers.
 const TIMES: Range<i64> = 0..1 << 62;
 
-/// Hands out each IP packet that has a time, with the number of its interface.
+/// Hands out each packet that has a time, with the number of its interface; what is not IP as none.
 ///
 /// # Errors
 /// The file is not there, no capture, empty, or broken, or holds no packet of IP with its headers.
 pub(crate) fn packets(
     (command, path): (&str, &Path),
     stop: &Stop,
-    mut take: impl FnMut(i64, u32, &Dissected<'_>),
+    mut take: impl FnMut(i64, u32, Option<&Dissected<'_>>),
 ) -> Result<(), Failure> {
     let mut file = source::open(path, stop)?;
     let mut is_any = false;
     let account = read_capture(&mut file, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| TIMES.contains(at));
-        if let (Some(at), Some(packet)) = (at, packet) {
-            is_any = true;
+        if let Some(at) = at {
+            is_any |= packet.is_some();
             let interface = record.link.interface(record.bytes);
-            take(at, interface.unwrap_or(record.interface), &packet);
+            let interface = interface.unwrap_or(record.interface);
+            take(at, interface, packet.as_ref());
         }
         if stop.is_set() {
             return ControlFlow::Break(());

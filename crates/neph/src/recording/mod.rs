@@ -16,7 +16,7 @@ mod threads;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_model::{ByteSize, Span};
+use neph_model::{ByteSize, Span, Wall};
 use neph_probe::Stop;
 
 use crate::counted::counted;
@@ -98,6 +98,9 @@ pub(crate) struct Recorded {
     pub(crate) packets: u64,
     /// Packets that were lost on the way into the capture, where that is known.
     pub(crate) lost: Option<u64>,
+    /// From when until when what passed came into the capture, by the kernel's clock: known of points
+    /// here that had room for all of it.
+    pub(crate) listened: Option<[Wall; 2]>,
 }
 
 impl Recorded {
@@ -113,6 +116,7 @@ impl Recorded {
             },
             packets: 0,
             lost: None,
+            listened: None,
         }
     }
 }

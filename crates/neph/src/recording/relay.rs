@@ -32,7 +32,6 @@ pub(super) fn relay(
 ) -> Result<(), RelayError> {
     let mut reader = CaptureReader::new();
     let mut bytes: Vec<u8> = Vec::new();
-    let mut packets = 0;
     loop {
         let mut used = 0;
         loop {
@@ -43,9 +42,13 @@ pub(super) fn relay(
                 Err(error) => return Err(RelayError::Broken(error)),
             };
             if !tally.is_enough() {
-                let is_taken = file.add(&[&bytes[used..used + length]]);
-                packets += u64::from(is_packet && is_taken);
-                tally.counted(packets, file.bytes());
+                let record = &bytes[used..used + length];
+                if is_packet {
+                    file.packet(&[record]);
+                } else {
+                    file.add(&[record]);
+                }
+                tally.counted(file.packets(), file.bytes());
             }
             used += length;
         }

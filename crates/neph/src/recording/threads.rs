@@ -1,11 +1,14 @@
 //! The points' threads: each writes one capture, and all end together.
 
+use std::env;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::{Duration, Instant};
 
+use neph_model::Wall;
 use neph_probe::Stop;
 use neph_sys::clock;
 
@@ -17,6 +20,7 @@ use super::running::{Ending, has_begun, wait_for_end};
 use super::spelling::{Host, Interface, Point, Spot};
 use super::{Options, Recorded};
 use crate::capture_file::CaptureFile;
+use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
 use crate::watch::ears::{Ears, Listening};
@@ -198,6 +202,10 @@ fn first(faults: Vec<Failure>) -> Failure {
     })
 }
 
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
 /// Records an interface here.
 fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
     let Begun {
@@ -209,12 +217,18 @@ fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
     let (link, kept) = ears.format();
     let mut writing = Writing::with_header(file, link, kept);
     tally.begun();
+    let (from, mut until) = (now(), None);
     let recorded = recording::record(&mut ears, &mut writing, |seen, bytes| {
         tally.counted(seen.packets, bytes);
         tally.lost(seen.lost);
-        tally.is_enough() || shared.is_over.load(Ordering::Relaxed)
+        let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
+        // What has passed by now is still taken.
+        until = is_over.then(now);
+        is_over
     });
+    let until = until.filter(|_| !ears.is_full() && !writing.is_refused());
     let seen = ears.seen();
+    let packets = writing.packets();
     tally.counted(seen.packets, writing.bytes());
     tally.ended();
     let kernel = fs::read_to_string(KERNEL).unwrap_or_default();
@@ -223,10 +237,14 @@ fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
             name: point.name.clone(),
             file: path,
             host: kernel.trim().to_owned(),
-            packets: seen.packets,
-            lost: Some(seen.lost),
+            packets,
+            lost: Some(seen.lost + seen.packets.saturating_sub(packets)),
+            listened: until.map(|until| [from, until]),
         },
-        fault: recorded.err().or_else(|| writing.finish().err()),
+        fault: recorded.err().or_else(|| {
+            let refused = writing.close().err()?;
+            Some(unwritten((&point.name, packets), &refused, shared.options))
+        }),
     }
 }
 
@@ -244,15 +262,17 @@ fn fetch(begun: Begun<'_>, host: &Host, (output, shared): (Output, Shared<'_>)) 
         tally.ended();
         (relayed, was_asked)
     });
+    file.flush();
+    let packets = file.packets();
     let destination = &host.destination;
-    let fault = match (relayed, file.finish()) {
+    let fault = match (relayed, file.close()) {
         (Err(error), _) => Some(Failure::refused(format!(
             "{}: {error}; what a login at {destination} prints must go to standard error",
             point.name
         ))),
-        (Ok(()), Err(failure)) => Some(failure),
-        (Ok(()), Ok(_)) if was_asked => None,
-        (Ok(()), Ok(_)) => Some(Failure::refused(format!(
+        (Ok(()), Err(refused)) => Some(unwritten((&point.name, packets), &refused, shared.options)),
+        (Ok(()), Ok(())) if was_asked => None,
+        (Ok(()), Ok(())) => Some(Failure::refused(format!(
             "{}: {}",
             point.name,
             said.why(destination)
@@ -263,9 +283,25 @@ fn fetch(begun: Begun<'_>, host: &Host, (output, shared): (Output, Shared<'_>)) 
             name: point.name.clone(),
             file: path,
             host: said.kernel().unwrap_or(destination).to_owned(),
-            packets: tally.packets(),
+            packets,
             lost: said.lost(),
+            listened: None,
         },
         fault,
     }
+}
+
+/// What is to be said of a capture that takes no more. It may be gone when this is read: where there
+/// was no room for it stays.
+fn unwritten((name, packets): (&str, u64), error: &io::Error, options: &Options) -> Failure {
+    let (folder, other) = match &options.save {
+        Some(folder) => (folder.clone(), "--save"),
+        None => (env::temp_dir(), "TMPDIR, or --save FOLDER"),
+    };
+    Failure::refused(format!(
+        "{name}: write in {}: {error}; its capture ended with {}: make room there, name another folder \
+         ({other}), or keep less of each packet (--snaplen)",
+        folder.display(),
+        counted(packets, "packet")
+    ))
 }

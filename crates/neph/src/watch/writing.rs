@@ -20,7 +20,6 @@ pub(crate) struct Writing {
     file: CaptureFile,
     /// What packets begin with in it: a number of the pcap registry.
     link: u32,
-    packets: u64,
 }
 
 impl Writing {
@@ -42,19 +41,14 @@ impl Writing {
         // With room for a tag beside what is kept.
         file.add(&[&pcap_header(link, kept + TAG)]);
         file.flush();
-        Self {
-            file,
-            link,
-            packets: 0,
-        }
+        Self { file, link }
     }
 
     pub(crate) fn packet(&mut self, packet: &Packet<'_>) {
-        let is_taken = match self.link {
+        match self.link {
             COOKED => self.add_cooked(packet),
             _ => self.add(packet),
         };
-        self.packets += u64::from(is_taken);
     }
 
     fn add(&mut self, packet: &Packet<'_>) -> bool {
@@ -63,9 +57,9 @@ impl Writing {
         let (at, length) = (packet.stamp(), packet.wire_length());
         let tag = packet.tag().zip(bytes.split_at_checked(TAG_AT));
         match tag {
-            None => self.file.add(&[&pcap_record(at, kept, length), bytes]),
+            None => self.file.packet(&[&pcap_record(at, kept, length), bytes]),
             // The kernel took the tag out; on the wire it was there.
-            Some((tag, (addresses, rest))) => self.file.add(&[
+            Some((tag, (addresses, rest))) => self.file.packet(&[
                 &pcap_record(at, kept + TAG, length + TAG),
                 addresses,
                 &tag.protocol.to_be_bytes(),
@@ -94,8 +88,8 @@ impl Writing {
         );
         let cooked = cooked.bytes();
         match tag {
-            None => self.file.add(&[&record, &cooked, bytes]),
-            Some(tag) => self.file.add(&[
+            None => self.file.packet(&[&record, &cooked, bytes]),
+            Some(tag) => self.file.packet(&[
                 &record,
                 &cooked,
                 &tag.control.to_be_bytes(),
@@ -120,9 +114,19 @@ impl Writing {
         self.file.is_refused()
     }
 
+    /// Packets that the file has.
+    pub(crate) const fn packets(&self) -> u64 {
+        self.file.packets()
+    }
+
+    /// No more packets come; why not all of them are there.
+    pub(crate) fn close(self) -> io::Result<()> {
+        self.file.close()
+    }
+
     /// No more packets come; tells how many the file has.
     pub(crate) fn finish(self) -> Result<String, Failure> {
-        let packets = counted(self.packets, "packet");
+        let packets = counted(self.packets(), "packet");
         let name = self.file.finish()?;
         Ok(format!("{packets} in {name}"))
     }

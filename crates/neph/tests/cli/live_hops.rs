@@ -3,6 +3,8 @@
 
 #[path = "live_hops/kept.rs"]
 mod kept;
+#[path = "live_hops/outage.rs"]
+mod outage;
 #[path = "live_hops/unwritten.rs"]
 mod unwritten;
 

@@ -15,16 +15,21 @@ const SECOND: i64 = 1_000_000_000;
 const UDP: u8 = 17;
 const CLIENT: u8 = 1;
 
-/// Of each flow, how many came out behind one that had gone in behind them (RFC 4737).
+/// Of each flow, how many came out behind one that had gone in behind them (RFC 4737), by their stamps.
 fn overtaken(sent: &[Frame], came: &[Frame], sender: u8) -> usize {
     let mine = |frame: &&Frame| frame.protocol() == UDP && frame.sender() == sender;
     // Nothing but the time to live, and the checksum over it, could change on the way.
     let what = |frame: &Frame| [&frame.ip[2..8], &frame.ip[12..]].concat();
-    let sent = sent.iter().filter(mine).enumerate();
+    let [sent, came] = [sent, came].map(|frames| {
+        let mut frames: Vec<&Frame> = frames.iter().filter(mine).collect();
+        frames.sort_by_key(|frame| frame.at);
+        frames
+    });
+    let sent = sent.into_iter().enumerate();
     let places: HashMap<Vec<u8>, usize> = sent.map(|(at, frame)| (what(frame), at)).collect();
     let mut highest: HashMap<(u8, Vec<u8>), usize> = HashMap::new();
     let mut overtaken = 0;
-    for frame in came.iter().filter(mine) {
+    for frame in came {
         let Some(&place) = places.get(&what(frame)) else {
             continue;
         };

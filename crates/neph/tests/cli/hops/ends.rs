@@ -11,10 +11,10 @@ use crate::cut::unfinished_zstd;
 use crate::neph::{Place, neph};
 
 /// Bytes before the first packet of a capture.
-const HEADER: usize = 24;
+pub(super) const HEADER: usize = 24;
 
 /// Where the packet that begins here ends.
-fn next(capture: &[u8], at: usize) -> usize {
+pub(super) fn next(capture: &[u8], at: usize) -> usize {
     let kept = capture[at + 8..at + 12].try_into().expect("four bytes");
     at + 16 + usize::try_from(u32::from_le_bytes(kept)).expect("short")
 }
@@ -90,14 +90,17 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     let later = there().filter(|truth| is_later(truth.at[2])).count();
     assert!(later > 100, "{later}");
     // Of host 9 too, what came later says nothing.
-    let [never, not_captured] = ["never_passed", "not_captured"].map(|of| {
-        let packets = told[of]
-            .as_u64()
-            .and_then(|packets| usize::try_from(packets).ok());
-        packets.expect("a count")
-    });
+    let [never, not_captured, at_end] = ["never_passed", "not_captured", "not_captured_at_end"]
+        .map(|of| {
+            let packets = told[of]
+                .as_u64()
+                .and_then(|packets| usize::try_from(packets).ok());
+            packets.expect("a count")
+        });
     assert_eq!(never + not_captured, there().count() + later, "{told}");
     assert!(never > 100 && not_captured >= 2 * later, "{told}");
+    // Host 9's first came before anything passed the last point.
+    assert_eq!(at_end + 1, not_captured, "{told}");
     assert_eq!(told["clocks"], 0, "{told}");
     let lost = lines.iter().filter(|line| line["kind"] == "segment");
     assert!(lost.clone().count() > 0);
@@ -105,7 +108,7 @@ fn packets_that_were_not_seen_again_are_told_apart_by_the_reason() {
     let text = run(&files, &["--clock", "same"]);
     for said in [
         format!("{never} packets not seen again, of hosts"),
-        format!("{not_captured} packets not seen again, when the next point's"),
+        format!("{at_end} packets not seen again, at the end of the next point's"),
     ] {
         assert!(text.out.contains(&said), "{said}: {}", text.out);
     }

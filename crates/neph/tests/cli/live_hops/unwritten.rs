@@ -1,10 +1,10 @@
-//! Alarms of live points whose lines cannot be written.
+//! Live points whose captures, or whose alarms' lines, cannot be written.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, pipe};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use super::{Wire, hops};
+use super::{HEADER, Wire, begun, datagrams, hops};
 use crate::neph::{Place, SOON, begin, eventually};
 
 /// What `neph hops` says whose first alarm cannot be written to `out`, and its status.
@@ -60,4 +60,77 @@ fn a_reader_that_went_away_ends_the_recording_without_a_word_about_it() {
     assert!(text.contains("ALARM: segment > 1ns p50 for 1s"), "{text}");
     assert!(!text.contains("write the output"), "{text}");
     assert!(!text.contains("roken pipe"), "{text}");
+}
+
+/// The same, where no file may be longer than 1,024 bytes.
+fn with_short_files(command: &Command) -> Command {
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" \"$@\""])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        limited.env(name, value.unwrap_or_default());
+    }
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
+    limited
+}
+
+#[test]
+fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_remedy() {
+    let Some(wire) = Wire::up("room") else {
+        return;
+    };
+    let place = Place::empty();
+    let [a, b] = &wire.names;
+    let points = [format!("near=iface:near@{a}"), format!("far=iface:far@{b}")];
+    let points = points.each_ref().map(String::as_str);
+    let proto = ["--proto", "udp"];
+    for (save, folder, other) in [
+        (&[][..], place.path(""), "TMPDIR, or --save FOLDER"),
+        (&["--save", "kept"], "kept".into(), "--save"),
+    ] {
+        let command = hops(&place, "exit 1", &[&points, save, &proto].concat());
+        let (mut child, mut said) = begun(with_short_files(&command));
+        wire.exchange(5);
+        let own = place.path(&format!("neph-hops-{}-0", child.id()));
+        let captures = if save.is_empty() {
+            own
+        } else {
+            place.path("kept")
+        };
+        eventually("the first packets are written", SOON, || {
+            let written = |point| fs::metadata(captures.join(point));
+            let files = ["near.pcap", "far.pcap"].map(written);
+            files
+                .iter()
+                .all(|file| file.as_ref().is_ok_and(|file| file.len() > HEADER))
+        });
+        wire.exchange(100);
+        let status = child.wait().expect("it ends").code();
+        let mut text = String::new();
+        said.read_to_string(&mut text).expect("text");
+        assert_eq!(status, Some(1), "{text}");
+        let near = text
+            .lines()
+            .find_map(|line| line.strip_prefix("neph hops: near: "));
+        let (packets, lost) = near.expect(&text).split_once(", ").expect(&text);
+        assert!(!lost.starts_with('0'), "{text}");
+        let (packets, _) = packets.split_once(" packets").expect(&text);
+        if !save.is_empty() {
+            assert_eq!(
+                packets,
+                datagrams(&place, "kept", "near").to_string(),
+                "{text}"
+            );
+        }
+        let sentence = format!(
+            "near: write in {}: File too large (os error 27); its capture ended with {packets} packets: \
+             make room there, name another folder ({other}), or keep less of each packet (--snaplen)",
+            folder.display()
+        );
+        assert!(text.contains(&sentence), "{sentence}: {text}");
+    }
 }

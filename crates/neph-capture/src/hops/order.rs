@@ -1,0 +1,130 @@
+//! In which order packets passed a point, and which of them were overtaken on the way to the next.
+//!
+//! Owns that it is the order of their stamps: processors take turns, and a packet may stand in a capture
+//! a little behind one that passed later. Where time falls by more than that a clock was set back, or
+//! captures stand one behind the other: what follows passed later, whatever its stamps say.
+
+use super::Place;
+use super::followed::Followed;
+use super::packet::Packets;
+use crate::ways::Way;
+
+/// By so much at most, in nanoseconds, a packet stands behind one that was stamped later.
+const DISORDER: i64 = 10_000_000;
+
+/// Puts the packets of each point in the order in which they passed it.
+pub(super) fn by_stamps(packets: &Packets, points: &mut [Place]) {
+    for (point, place) in points.iter_mut().enumerate() {
+        sort(&mut place.order, |number| {
+            packets.mark(number, point).unwrap_or(i64::MIN)
+        });
+    }
+}
+
+/// Those of one stamp stay as they are.
+fn sort(mut order: &mut [u32], stamp: impl Fn(u32) -> i64) {
+    if order.is_sorted_by_key(|number| stamp(*number)) {
+        return;
+    }
+    while !order.is_empty() {
+        let (steady, rest) = order.split_at_mut(until_set_back(order, &stamp));
+        steady.sort_by_key(|number| stamp(*number));
+        order = rest;
+    }
+}
+
+/// How many stand before time falls: at least one.
+fn until_set_back(order: &[u32], stamp: impl Fn(u32) -> i64) -> usize {
+    let mut latest = i64::MIN;
+    let mut stamps = order.iter().map(|number| stamp(*number));
+    let falls = stamps.position(|at| {
+        let falls = latest.saturating_sub(at) > DISORDER;
+        latest = latest.max(at);
+        falls
+    });
+    falls.unwrap_or(order.len())
+}
+
+/// Of a flow, the place of the one that set out last of those that came.
+#[derive(Debug, Default, Clone, Copy)]
+struct Furthest {
+    /// When the latest came.
+    at: Option<i64>,
+    /// Of those that came before it.
+    before: u32,
+    /// Of all.
+    all: u32,
+}
+
+impl Furthest {
+    /// One more comes; whether one that set out later came before it (RFC 4737). Of those that set out
+    /// or come at one moment none is before another.
+    fn is_before(&mut self, at: i64, place: u32) -> bool {
+        if self.at != Some(at) {
+            (self.at, self.before) = (Some(at), self.all);
+        }
+        self.all = self.all.max(place);
+        place < self.before
+    }
+}
+
+/// For each packet a bit for each segment out of which it came behind one that its flow had sent later.
+pub(super) fn overtaken(followed: &Followed) -> Vec<u8> {
+    let packets = &followed.packets;
+    let mut overtaken = vec![0; packets.of.len()];
+    for segment in 0..followed.segments() {
+        for (way, from, to) in [
+            (Way::There, segment, segment + 1),
+            (Way::Back, segment + 1, segment),
+        ] {
+            let places = places(followed, from);
+            let mut furthest = vec![Furthest::default(); followed.flows.of.len()];
+            for number in followed.order(to) {
+                let marks = packets.mark(number, from).zip(packets.mark(number, to));
+                let Some((_, at)) = marks.filter(|_| followed.way(number) == Some(way)) else {
+                    continue;
+                };
+                let furthest = &mut furthest[packets.get(number).flow as usize];
+                if furthest.is_before(at, places[number as usize]) {
+                    overtaken[number as usize] |= 1 << segment;
+                }
+            }
+        }
+    }
+    overtaken
+}
+
+/// For each packet its place among those of a point, the same for all of one stamp.
+fn places(followed: &Followed, point: usize) -> Vec<u32> {
+    let mut places = vec![0; followed.packets.of.len()];
+    let (mut place, mut before) = (0, None);
+    for number in followed.order(point) {
+        let at = followed.packets.mark(number, point);
+        place += u32::from(at != before);
+        before = at;
+        places[number as usize] = place;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_in_the_order_of_their_stamps_as_long_as_no_clock_was_set_back() {
+        const MILLI: i64 = 1_000_000;
+        let stamps = [5, 7, 6, 6, 40, 39, 2, 1, 3].map(|at| at * MILLI);
+        let mut order: Vec<u32> = (0..9).collect();
+        sort(&mut order, |number| stamps[number as usize]);
+        assert_eq!(order, [0, 2, 3, 1, 5, 4, 7, 6, 8]);
+    }
+
+    #[test]
+    fn of_those_that_come_at_one_moment_none_is_before_another() {
+        let mut furthest = Furthest::default();
+        let came = [(1, 2), (1, 1), (2, 1), (3, 2), (3, 4), (3, 3), (4, 3)];
+        let told = came.map(|(at, place)| furthest.is_before(at, place));
+        assert_eq!(told, [false, false, true, false, false, false, true]);
+    }
+}

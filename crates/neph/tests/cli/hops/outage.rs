@@ -1,0 +1,51 @@
+//! An outage that lasts until the end of what was captured.
+
+use std::fs;
+
+use super::ends::{HEADER, next};
+use super::simulated::{Path, SECOND, START, Simulated};
+use super::{lines, run};
+use crate::neph::Place;
+
+/// A record of a frame that is not IP, a minute after the beginning.
+fn no_ip() -> Vec<u8> {
+    let fields = [START / SECOND + 60, 0, 14, 14];
+    let fields = fields.map(|field| u32::try_from(field).expect("32 bits").to_le_bytes());
+    [fields.concat(), vec![0; 14]].concat()
+}
+
+#[test]
+fn what_is_lost_until_the_end_is_lost_where_something_else_shows_that_the_capture_lasted() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 200, 41);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    let mut passed: Vec<i64> = simulated.truths.iter().filter_map(|of| of.at[1]).collect();
+    passed.sort_unstable();
+    let kept = passed.len() / 2;
+    let requests = simulated.truths.iter().filter(|truth| !truth.is_back);
+    let later = requests.filter(|truth| truth.at[1] > Some(passed[kept - 1]));
+    let later = later.count() as u64;
+    assert!(later > 100, "{later}");
+    // Nothing passes any more.
+    let file = place.path("p1.pcap");
+    let capture = fs::read(&file).expect("a capture");
+    let end = (0..kept).fold(HEADER, |at, _| next(&capture, at));
+    let short = &capture[..end];
+    for (written, lost) in [(short.to_vec(), 0), ([short, &no_ip()].concat(), later)] {
+        fs::write(&file, written).expect("a file");
+        let told = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
+        let rows = told.iter().filter(|line| line["way"] == "there");
+        let told_lost: u64 = rows.map(|row| row["lost"].as_u64().expect("a count")).sum();
+        let unknown = &told.last().expect("a summary")["end_unknown"];
+        let at_end = unknown["not_captured_at_end"].as_u64();
+        assert_eq!((told_lost, at_end), (lost, Some(later - lost)), "{unknown}");
+        assert_eq!(unknown["not_captured"].as_u64(), at_end);
+        let text = run(&files, &["--clock", "same"]).out;
+        let said = format!(
+            "{later} packets not seen again, at the end of the next point's capture or behind the last \
+             that stands in it: that it was over, and that all were lost until its end, look the same."
+        );
+        assert_eq!(text.contains(&said), lost == 0, "{text}");
+        assert!(!text.contains("begins"), "{text}");
+    }
+}

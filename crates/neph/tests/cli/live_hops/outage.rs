@@ -1,0 +1,89 @@
+//! A link that fails while both of its ends are recorded.
+
+use std::net::UdpSocket;
+use std::process::Command;
+
+use neph_sys::netns::{NetNs, remove, with_namespace};
+
+use super::{Wire, begun, ended, hops};
+use crate::neph::Place;
+
+/// Two namespaces as those of a [`Wire`], and a bridge between them in one of its own.
+struct Bridged {
+    wire: Wire,
+    middle: String,
+}
+
+impl Bridged {
+    fn up(test: &str) -> Option<Self> {
+        let wire = Wire::up(test)?;
+        let middle = format!("hops-{}-{test}-m", std::process::id());
+        NetNs::create(&middle).expect("another namespace");
+        let bridged = Self { wire, middle };
+        let ([a, b], m) = (&bridged.wire.names, &bridged.middle);
+        for line in [
+            format!("-n {a} link delete near"),
+            format!("-n {m} link add bridge type bridge"),
+            format!("-n {m} link add one type veth peer name near netns {a}"),
+            format!("-n {m} link add two type veth peer name far netns {b}"),
+            format!("-n {m} link set one master bridge up"),
+            format!("-n {m} link set two master bridge up"),
+            format!("-n {m} link set bridge up"),
+            format!("-n {a} address add 10.91.0.1/24 dev near"),
+            format!("-n {b} address add 10.91.0.2/24 dev far"),
+            format!("-n {a} link set near up"),
+            format!("-n {b} link set far up"),
+        ] {
+            ip(&line);
+        }
+        Some(bridged)
+    }
+}
+
+impl Drop for Bridged {
+    fn drop(&mut self) {
+        // Whoever made it is root.
+        let _ = remove(&self.middle);
+    }
+}
+
+fn ip(line: &str) {
+    let done = Command::new("ip").args(line.split(' ')).status();
+    assert!(done.expect("the ip program").success(), "ip {line}");
+}
+
+#[test]
+fn what_is_lost_until_a_recording_ends_is_lost() {
+    const LOST: u64 = 20;
+    let Some(bridged) = Bridged::up("outage") else {
+        return;
+    };
+    let place = Place::empty();
+    let [a, b] = &bridged.wire.names;
+    let points = [format!("near=iface:near@{a}"), format!("far=iface:far@{b}")];
+    let options = ["--proto", "udp", "--port", "4002", "--format", "json"];
+    let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
+    let (child, said) = begun(hops(&place, "exit 1", &arguments));
+    bridged.wire.exchange(20);
+    ip(&format!("-n {} link set two down", bridged.middle));
+    let sent = with_namespace(&bridged.wire.spaces[0], || {
+        let socket = UdpSocket::bind("10.91.0.1:4001").expect("a socket");
+        for number in 0..LOST {
+            let sent = socket.send_to(&number.to_le_bytes(), "10.91.0.2:4002");
+            sent.expect("sent");
+        }
+    });
+    sent.expect("entered");
+    let ran = ended(child, said, "INT");
+    assert_eq!(ran.status, 130, "{}", ran.err);
+    let told: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let rows = told["segments"].as_array().expect("rows");
+    let there = rows.iter().find(|row| row["way"] == "there");
+    let lost = there.expect("a row")["lost"].as_u64().expect("a count");
+    let unknown = &told["summary"]["end_unknown"];
+    let late = unknown["not_captured_at_end"].as_u64().expect("a count");
+    // The last ones may have been on their way when the recording ended.
+    assert_eq!(lost + late, LOST, "{told:#}");
+    assert!(lost >= LOST / 2, "{told:#}");
+    assert_eq!(unknown["not_captured"], late, "{told:#}");
+}
