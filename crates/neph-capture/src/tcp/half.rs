@@ -66,6 +66,18 @@ impl Sender {
             .is_none_or(|next| !next.is_after(segment.seq))
     }
 
+    /// Whether nothing of it passed here that belongs to the connection.
+    #[inline]
+    pub(super) const fn is_silent(&self) -> bool {
+        self.mark(Mark::Next).is_none()
+    }
+
+    /// Whether all that it sent was a SYN: it waits for the answer.
+    pub(super) fn only_opens(&self) -> bool {
+        let ends = self.mark(Mark::First).zip(self.mark(Mark::Next));
+        ends.is_some_and(|(first, next)| first.plus(1) == next) && self.mark(Mark::Said).is_none()
+    }
+
     /// The other side says that something before what it got is missing.
     pub(super) fn gap_told(&mut self) {
         if let Some(next) = self.mark(Mark::Next) {

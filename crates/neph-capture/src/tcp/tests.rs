@@ -1,6 +1,7 @@
 //! Connections written by hand, a segment a line.
 
 mod gaps;
+mod half_open;
 
 use neph_model::{Span, Wall};
 use neph_wire::ip::TcpHeader;
