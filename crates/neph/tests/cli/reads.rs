@@ -205,6 +205,23 @@ fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
 }
 
 #[test]
+fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
+    let place = Place::empty();
+    let mut capture = Capture::thinking();
+    // A byte before the next, and an acknowledgement of ten that did not pass.
+    capture.segment((5_000, true), ACK, (109, 510), 0);
+    capture.segment((6_000, true), ACK, (109, 510), 0);
+    capture.segment((6_030, false), ACK, (510, 120), 0);
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    assert!(
+        ran.out.contains("1 ack of unseen, 2 keep-alive\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
 fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
     let place = Place::empty();
     let whole = Capture::thinking().0;
