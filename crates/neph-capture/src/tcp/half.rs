@@ -66,6 +66,40 @@ impl Sender {
             .is_none_or(|next| !next.is_after(segment.seq))
     }
 
+    /// Whether nothing of it passed here that belongs to the connection.
+    #[inline]
+    pub(super) const fn is_silent(&self) -> bool {
+        self.mark(Mark::Next).is_none()
+    }
+
+    /// Whether all that it sent was a SYN: it waits for the answer.
+    pub(super) fn only_opens(&self) -> bool {
+        let ends = self.mark(Mark::First).zip(self.mark(Mark::Next));
+        ends.is_some_and(|(first, next)| first.plus(1) == next) && self.mark(Mark::Said).is_none()
+    }
+
+    /// The other side says that something before what it got is missing.
+    pub(super) fn gap_told(&mut self) {
+        if let Some(next) = self.mark(Mark::Next) {
+            self.marks.set(Mark::Told, next);
+        }
+    }
+
+    /// All that was told of is there: numbers that come round again are others.
+    pub(super) fn forget_filled(&mut self) {
+        let ends = self.mark(Mark::Told).zip(self.mark(Mark::Acked));
+        if ends.is_some_and(|(told, acked)| !told.is_after(acked)) {
+            self.marks.forget(Mark::Told);
+        }
+    }
+
+    /// Whether `segment` may lie in a gap that the other side told of. Holes are filled one by one: an
+    /// acknowledgement that fills the first takes back nothing of what was told of the next.
+    pub(super) fn is_told(&self, segment: &Segment) -> bool {
+        self.mark(Mark::Told)
+            .is_some_and(|told| told.is_after(segment.seq))
+    }
+
     /// What should have followed `segment` passed already: how the segment's time stamp compares with
     /// those of it, and when the first of it passed. Greater than the oldest, it was sent after what
     /// should have followed; less than the newest, before what passed. Of what was forgotten only the

@@ -18,19 +18,21 @@ pub(super) enum Mark {
     Said,
     /// The latest of its time stamps.
     NewestStamp,
+    /// The number behind the highest that it had sent when the other side told of a gap.
+    Told,
 }
 
 /// Those of one side.
 #[derive(Debug, Clone)]
 pub(super) struct Marks {
-    numbers: [Serial; 5],
+    numbers: [Serial; 6],
     known: u8,
 }
 
 impl Default for Marks {
     fn default() -> Self {
         Self {
-            numbers: [Serial(0); 5],
+            numbers: [Serial(0); 6],
             known: 0,
         }
     }
@@ -49,6 +51,11 @@ impl Marks {
     pub(super) const fn set(&mut self, mark: Mark, number: Serial) {
         self.numbers[mark as usize] = number;
         self.known |= 1 << mark as u8;
+    }
+
+    #[inline]
+    pub(super) const fn forget(&mut self, mark: Mark) {
+        self.known &= !(1 << mark as u8);
     }
 }
 

@@ -16,6 +16,7 @@ mod tests;
 use neph_model::Wall;
 
 use crate::sample::{Half, Sample};
+use crate::sequence::Serial;
 use half::Sender;
 use marks::Mark;
 pub use order::Event;
@@ -92,6 +93,15 @@ impl Connection {
             Side::Client => (&mut self.client, &mut self.server),
             Side::Server => (&mut self.server, &mut self.client),
         };
+        if is_of_an_older(segment, sender, receiver) {
+            let event = if segment.is_reset() {
+                Event::Reset
+            } else {
+                Event::AcknowledgedUnseen
+            };
+            sink.event(at, side, event);
+            return;
+        }
         if let Some(ack) = segment.ack {
             answer::look(at, (side, segment), ack, receiver, sink);
         }
@@ -148,4 +158,20 @@ impl Connection {
         let next = sender.mark(Mark::Next);
         next.map_or(0, |next| sender.in_flight(next))
     }
+}
+
+/// Whether `segment` belongs to a connection on the same ports that one side has forgotten and the other
+/// has not. Its SYN is answered as what nobody expected there, with the numbers of the old one, and a
+/// reset ends that; then the same SYN comes again (RFC 9293, 3.5.1, figure 9). None of these numbers says
+/// a thing of the new one.
+fn is_of_an_older(segment: &Segment, sender: &Sender, receiver: &Sender) -> bool {
+    if segment.is_syn() {
+        return false;
+    }
+    let is_beside = |opener: &Sender, number: Option<Serial>| {
+        opener.only_opens() && number.is_some() && number != opener.mark(Mark::Next)
+    };
+    let is_answer = sender.is_silent() && is_beside(receiver, segment.ack);
+    let is_end = segment.is_reset() && receiver.is_silent() && is_beside(sender, Some(segment.seq));
+    is_answer || is_end
 }

@@ -94,9 +94,11 @@ pub(super) fn look(
     if repeats(segment, sender, receiver) {
         sender.repeated += 1;
         sender.repeated_at = Nanos::at(at);
+        receiver.gap_told();
         tell(Event::RepeatedAcknowledgement);
     } else if segment.ack != sender.mark(Mark::Said) {
         sender.repeated = 0;
+        receiver.forget_filled();
     }
     if let Some(ack) = segment.ack {
         sender.marks.set(Mark::Said, ack);
@@ -173,8 +175,8 @@ fn soon(segment: &Segment, sender: &Sender, receiver: &Sender) -> i64 {
     let told = whole.map_or(OVERTAKING, |(there, back)| {
         there.saturating_add(back) / 4 * 3
     });
-    let is_untold = receiver.repeated == 0 && sender.mark(Mark::Acked) != Some(segment.seq);
-    if is_untold { told.max(TIMER) } else { told }
+    let is_told = sender.is_told(segment) || sender.mark(Mark::Acked) == Some(segment.seq);
+    if is_told { told } else { told.max(TIMER) }
 }
 
 /// An acknowledgement that says the same as the last and as the highest, and nothing else (RFC 5681,

@@ -1,5 +1,8 @@
 //! Connections written by hand, a segment a line.
 
+mod gaps;
+mod half_open;
+
 use neph_model::{Span, Wall};
 use neph_wire::ip::TcpHeader;
 use proptest::prelude::*;
@@ -338,19 +341,4 @@ fn what_waited_at_the_receiver_for_a_lost_segment_tells_nothing_of_the_path() {
     scene.see(200, Client, stamped(data(130, 10, 500), 1200, 5111));
     scene.see(230, Server, stamped(data(500, 0, 140), 5200, 1200));
     assert_eq!(scene.told.by(Acknowledgement), [(Half::Server, 30, Bare)]);
-}
-
-#[test]
-fn what_fills_a_gap_was_sent_again_if_its_stamp_is_newer_than_that_of_what_passed_instead() {
-    let events = |stamp| {
-        let mut scene = opened();
-        scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
-        // New data goes out in the same millisecond as what is sent again.
-        scene.see(140, Client, stamped(data(120, 10, 500), 1140, 5000));
-        scene.see(140, Client, stamped(data(100, 10, 500), stamp, 5000));
-        scene.told.events
-    };
-    let gap = (Client, Event::Gap);
-    assert_eq!(events(1140), [gap, (Client, Event::Retransmission)]);
-    assert_eq!(events(1099), [gap, (Client, Event::OutOfOrder)]);
 }

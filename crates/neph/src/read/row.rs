@@ -200,11 +200,14 @@ pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
 
 /// `3 out of order, 1 gap`: what else happened, of both sides.
 pub(crate) fn marks(client: &Sent, server: &Sent) -> String {
-    const TOLD: [(Event, &str); 5] = [
+    const TOLD: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),
         (Event::RepeatedAcknowledgement, "dup ack"),
+        (Event::AcknowledgedUnseen, "ack of unseen"),
         (Event::ZeroWindow, "zero window"),
+        (Event::WindowProbe, "window probe"),
+        (Event::KeepAlive, "keep-alive"),
         (Event::Reset, "reset"),
     ];
     let told = TOLD.into_iter().filter_map(|(event, word)| {

@@ -177,7 +177,7 @@ impl Summary {
             (
                 self.unmeasured,
                 "flow",
-                "without a path to the server that could be measured: every answer came with data, or late, or not at all",
+                "without a path to the server that could be measured: every answer came with data, or late, or to what was sent twice, or not at all",
             ),
             (
                 self.without_spin,

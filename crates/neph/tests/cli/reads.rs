@@ -191,6 +191,37 @@ fn answers_that_all_came_with_data_are_not_measurable() {
 }
 
 #[test]
+fn a_path_of_which_only_what_was_sent_twice_was_answered_says_so() {
+    let place = Place::empty();
+    let mut capture = Capture::new();
+    capture.segment((0, true), SYN, (99, 0), 0);
+    capture.segment((1_000, true), SYN, (99, 0), 0);
+    capture.segment((1_030, false), SYN | ACK, (499, 100), 0);
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    let why = "1 flow without a path to the server that could be measured: \
+        every answer came with data, or late, or to what was sent twice, or not at all.";
+    assert!(ran.out.contains(why), "{}", ran.out);
+}
+
+#[test]
+fn what_asks_whether_the_other_side_is_there_stands_beside_what_else_is_odd() {
+    let place = Place::empty();
+    let mut capture = Capture::thinking();
+    // A byte before the next, and an acknowledgement of ten that did not pass.
+    capture.segment((5_000, true), ACK, (109, 510), 0);
+    capture.segment((6_000, true), ACK, (109, 510), 0);
+    capture.segment((6_030, false), ACK, (510, 120), 0);
+    fs::write(place.path("a.pcap"), capture.0).expect("a file");
+    let ran = place.neph(["read", "a.pcap"]);
+    assert!(
+        ran.out.contains("1 ack of unseen, 2 keep-alive\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
 fn a_capture_that_was_cut_off_is_read_up_to_there_and_said() {
     let place = Place::empty();
     let whole = Capture::thinking().0;

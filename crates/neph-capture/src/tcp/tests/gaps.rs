@@ -1,0 +1,92 @@
+//! What fills a gap: sent again, or overtaken.
+
+use super::*;
+
+#[test]
+fn what_fills_a_gap_was_sent_again_if_its_stamp_is_newer_than_that_of_what_passed_instead() {
+    let events = |stamp| {
+        let mut scene = opened();
+        scene.see(100, Client, stamped(data(110, 10, 500), 1100, 5000));
+        // New data goes out in the same millisecond as what is sent again.
+        scene.see(140, Client, stamped(data(120, 10, 500), 1140, 5000));
+        scene.see(140, Client, stamped(data(100, 10, 500), stamp, 5000));
+        scene.told.events
+    };
+    let gap = (Client, Event::Gap);
+    assert_eq!(events(1140), [gap, (Client, Event::Retransmission)]);
+    assert_eq!(events(1099), [gap, (Client, Event::OutOfOrder)]);
+}
+
+/// 4 ms to the server and back, 1 ms to the client and back; no time stamps.
+fn near() -> Scene {
+    let mut scene = Scene::default();
+    scene.see(0, Client, syn(99, None));
+    scene.see(4, Server, syn(499, Some(100)));
+    scene.see(5, Client, data(100, 0, 500));
+    scene
+}
+
+/// Of four segments the second and the third do not pass, and the server says so.
+fn told_of_two_missing() -> Scene {
+    let mut scene = near();
+    scene.see(20, Client, data(100, 10, 500));
+    scene.see(20, Client, data(130, 10, 500));
+    for _ in 0..2 {
+        scene.see(24, Server, data(500, 0, 110));
+    }
+    scene.see(25, Client, data(110, 10, 500));
+    scene.see(29, Server, data(500, 0, 120));
+    scene
+}
+
+const TOLD_OF_TWO_MISSING: [(Side, Event); 3] = [
+    (Client, Event::Gap),
+    (Server, RepeatedAcknowledgement),
+    (Client, Event::Retransmission),
+];
+
+#[test]
+fn a_gap_that_was_told_stays_told_when_the_first_of_its_holes_is_filled() {
+    let mut scene = near();
+    // Three segments do not pass. All come again as soon as a word of them is there.
+    scene.see(20, Client, data(100, 10, 500));
+    scene.see(20, Client, data(140, 10, 500));
+    scene.see(24, Server, data(500, 0, 110));
+    scene.see(24, Server, data(500, 0, 110));
+    scene.see(25, Client, data(110, 10, 500));
+    scene.see(29, Server, data(500, 0, 120));
+    scene.see(30, Client, data(120, 10, 500));
+    scene.see(30, Client, data(130, 10, 500));
+    let again = (Client, Event::Retransmission);
+    let begin = [(Client, Event::Gap), (Server, RepeatedAcknowledgement)];
+    assert_eq!(scene.told.events, [&begin[..], &[again; 3]].concat());
+}
+
+#[test]
+fn what_came_in_disorder_behind_a_gap_that_was_told_was_overtaken() {
+    let mut scene = told_of_two_missing();
+    // Nobody has said a word of these yet.
+    scene.see(30, Client, data(150, 10, 500));
+    scene.see(40, Client, data(140, 10, 500));
+    let overtaken = [(Client, Event::Gap), (Client, Event::OutOfOrder)];
+    let expected = [&TOLD_OF_TWO_MISSING[..], &overtaken].concat();
+    assert_eq!(scene.told.events, expected);
+}
+
+#[test]
+fn what_was_told_of_numbers_says_nothing_once_they_come_round_again() {
+    const HALF: u32 = 1 << 30;
+    let mut scene = told_of_two_missing();
+    scene.see(30, Client, data(120, 10, 500));
+    scene.see(34, Server, data(500, 0, 140));
+    scene.told.events.clear();
+    for (at, seq) in [(40, HALF), (50, 2 * HALF), (60, 2 * HALF + 500)] {
+        scene.see(at, Client, data(seq, 10, 500));
+        scene.see(at + 4, Server, data(500, 0, seq + 10));
+    }
+    scene.see(70, Client, data(2 * HALF + 530, 10, 500));
+    scene.see(80, Client, data(2 * HALF + 520, 10, 500));
+    let gaps = [(Client, Event::Gap); 4];
+    let expected = [&gaps[..], &[(Client, Event::OutOfOrder)]].concat();
+    assert_eq!(scene.told.events, expected);
+}

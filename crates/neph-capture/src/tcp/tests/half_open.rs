@@ -1,0 +1,69 @@
+//! One side has forgotten a connection, the other has not, and the same ports open another.
+
+use super::*;
+
+/// A SYN that is answered with the numbers of the old connection, in which the client had come to `old`.
+fn opened_over(old: u32) -> Scene {
+    let mut scene = Scene::default();
+    scene.see(0, Client, syn(1_000_000, None));
+    scene.see(30, Server, data(9_000, 0, old));
+    let reset = Segment {
+        flags: TcpHeader::RST,
+        ack: None,
+        ..data(old, 0, 0)
+    };
+    scene.see(31, Client, reset);
+    scene.see(40, Client, syn(1_000_000, None));
+    scene.see(70, Server, syn(5_000, Some(1_000_001)));
+    scene.see(71, Client, data(1_000_001, 0, 5_001));
+    scene.see(100, Client, data(1_000_001, 10, 5_001));
+    scene.see(130, Server, data(5_001, 0, 1_000_011));
+    scene
+}
+
+#[test]
+fn the_answer_of_an_old_connection_sets_no_number_of_the_new_one() {
+    // Behind the SYN, and ahead of it by less than a window.
+    for old in [300_000, 1_000_876] {
+        let scene = opened_over(old);
+        let expected = [
+            (Server, Event::AcknowledgedUnseen),
+            (Client, Event::Reset),
+            (Client, Event::Retransmission),
+        ];
+        assert_eq!(scene.told.events, expected, "{old}");
+        // Which of the two SYNs was answered cannot be told.
+        let expected = [(Half::Client, 1, Handshake), (Half::Server, 30, Bare)];
+        assert_eq!(scene.told.by(Acknowledgement), expected, "{old}");
+    }
+}
+
+#[test]
+fn beside_a_syn_that_came_again_no_bytes_of_an_old_connection_are_under_way() {
+    let mut scene = Scene::default();
+    scene.see(0, Client, stamped(syn(99, None), 1000, 0));
+    scene.see(
+        30,
+        Server,
+        stamped(data(9_000, 0, 4_000_000_000), 5000, 700),
+    );
+    scene.see(40, Client, stamped(syn(99, None), 1040, 0));
+    scene.see(70, Server, stamped(syn(499, Some(100)), 5040, 1040));
+    assert_eq!(scene.told.by(Echo), [(Half::Server, 30, Handshake)]);
+    assert_eq!(scene.told.samples[0].in_flight, 1);
+}
+
+#[test]
+fn what_the_capture_missed_of_an_open_connection_is_no_older_one() {
+    let mut scene = Scene::default();
+    scene.see(0, Client, syn(99, None));
+    // The SYN-ACK and the client's first ten bytes did not pass.
+    scene.see(40, Client, data(100, 0, 500));
+    scene.see(70, Server, data(500, 20, 110));
+    scene.see(71, Client, data(100, 10, 520));
+    let expected = [
+        (Server, Event::AcknowledgedUnseen),
+        (Client, SpuriousRetransmission),
+    ];
+    assert_eq!(scene.told.events, expected);
+}
