@@ -12,6 +12,8 @@ use crate::{CampaignData, PlotSettings};
 /// a load.
 struct Flagged<'a> {
     worst: &'a Warning,
+    /// What to do about the worst.
+    advice: String,
     /// Where it was at its worst.
     scenario: usize,
     scenarios: BTreeSet<usize>,
@@ -22,18 +24,21 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let mut kinds: BTreeMap<(&'static str, bool), Flagged<'_>> = BTreeMap::new();
     for scenario in data.measured(settings) {
         let load = data.scenarios[scenario].stress();
-        for (_, warning) in data.flags(scenario, settings) {
+        for (one, warning) in data.flagged(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
             let kind = warning.advice();
-            let is_planned = warning.advice_under(load) != kind;
+            let advice = warning.advice_under(one.experiment.load_made(load).as_deref());
+            let is_planned = advice != kind;
             let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
                 worst: warning,
+                advice: advice.clone(),
                 scenario,
                 scenarios: BTreeSet::new(),
                 experiments: 0,
             });
             if warning.magnitude() > flagged.worst.magnitude() {
                 (flagged.worst, flagged.scenario) = (warning, scenario);
+                flagged.advice = advice;
             }
             flagged.experiments += 1;
             flagged.scenarios.insert(scenario);
@@ -65,8 +70,7 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 }
 
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
-    let load = data.scenarios[flagged.scenario].stress();
-    let advice = flagged.worst.advice_under(load);
+    let advice = &flagged.advice;
     let label = |index: &usize| data.scenarios[*index].label();
     let (fact, reason) = told(flagged.worst);
     let mut what = format!("{fact} in {}", label(&flagged.scenario));
@@ -83,8 +87,10 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
             others => format!(", also of {}", first_few(others)),
         });
     }
+    // Some reasons ask.
+    let close = if reason.ends_with('?') { "" } else { "." };
     let text = format!(
-        "{}{reason}. What to do: {advice}.",
+        "{}{reason}{close} What to do: {advice}.",
         crate::figure::capital(&what)
     );
     Finding::new(FindingKind::Flagged, "warning", text)
@@ -95,17 +101,10 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
 /// What was flagged, and why where that is a sentence of its own: it stands last, because no place
 /// can follow it.
 fn told(warning: &Warning) -> (String, String) {
-    match warning {
-        Warning::EchoMissing { names, why } => (
-            format!("ICMP echo to {} could not be sent", names.join(", ")),
-            format!(": {why}"),
-        ),
-        Warning::GuestsStoodIn { guests, why } => (
-            format!("namespaces stood in for the guests {}", guests.join(", ")),
-            format!(": {why}"),
-        ),
-        _ => (warning.to_string(), String::new()),
-    }
+    let why = warning
+        .why()
+        .map_or_else(String::new, |why| format!(": {why}"));
+    (warning.without_why(), why)
 }
 
 #[cfg(test)]

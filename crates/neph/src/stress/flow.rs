@@ -11,7 +11,7 @@ use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 use super::aim::{self, Most};
 use super::announce::{Announce, Beginning};
 use super::conversation::{Carried, Subject, converse};
-use super::telling::{rate, received_rate};
+use super::telling::{add_faults, rate, received_rate};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -105,16 +105,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut whole = true;
     let mut carried = Vec::with_capacity(all.len());
     for (number, flow) in all.into_iter().enumerate() {
-        let ended = match &flow {
-            Ok(flow) => flow.broken.clone(),
-            Err(refused) => Some(refused.clone()),
-        };
-        if let Some(why) = ended {
+        let flow = flow.unwrap_or_else(|refused| Carried {
+            broken: Some(refused),
+            ..Carried::default()
+        });
+        if let Some(why) = &flow.broken {
             whole = false;
             let (flow, to) = (number + 1, subject.address);
             output::say(&format!("neph stress: flow {flow} to {to}: {why}"));
         }
-        carried.push(flow.unwrap_or_default());
+        carried.push(flow);
     }
     if is_told {
         tell(&carried, args)?;
@@ -202,6 +202,8 @@ fn tell(all: &[Carried], args: &Args) -> Result<(), Failure> {
             rate(received_rate(flow.back, flow.lasted)),
         ]);
     }
+    let faults = all.iter().map(|flow| flow.broken.clone()).collect();
+    add_faults(&mut sheet, faults, args.format);
     let mut out = output::data();
     sheet.write(args.format, &mut out)?;
     Ok(out.flush()?)

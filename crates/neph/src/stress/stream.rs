@@ -20,7 +20,7 @@ use neph_wire::stamp::{
 
 use super::announce::{Announce, Beginning};
 use super::cpu::HELD;
-use super::telling::{rate, received_rate};
+use super::telling::{add_faults, rate, received_rate};
 use super::{aim, video};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -88,6 +88,24 @@ impl Streamed {
     fn percent(&self) -> f64 {
         100.0 * self.bytes as f64 / self.due_bytes.max(1) as f64
     }
+
+    /// Why it is not the stream that was asked for.
+    fn fault(&self, rate: BitRate, to: SocketAddr) -> Option<String> {
+        if self.back == 0 {
+            return Some(format!(
+                "no packet came back from {to}: is neph reflect there, and does it take UDP without \
+                 a key?"
+            ));
+        }
+        let held = self.percent();
+        (100.0 - held > HELD).then(|| {
+            let (left_out, due) = (self.left_out(), self.due);
+            format!(
+                "{held:.1} % of {rate} was sent, 100 % was asked; frames left out: {left_out} of \
+                 {due}: somebody else had the CPU, or a limit holds here"
+            )
+        })
+    }
 }
 
 /// Streams until its time is over or ctrl-C, and tells what was sent.
@@ -110,29 +128,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     while stream.told.back < stream.told.packets && stream.elapsed() < until {
         stream.hear(TICK)?;
     }
-    tell(stream.told, args)?;
+    let fault = stream.told.fault(args.rate, address);
+    tell(stream.told, fault.clone(), args)?;
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }
-    if stream.told.back == 0 {
-        output::say(&format!(
-            "neph stress: no packet came back from {address}: is neph reflect there, and does it \
-             take UDP without a key?"
-        ));
-        return Ok(Outcome::Nothing);
-    }
-    let held = stream.told.percent();
-    if 100.0 - held > HELD {
-        output::say(&format!(
-            "neph stress: {held:.1} % of {} was sent, 100 % was asked; frames left out: {} of {}: \
-             somebody else had the CPU, or a limit holds here",
-            args.rate,
-            stream.told.left_out(),
-            stream.told.due
-        ));
-        return Ok(Outcome::Nothing);
-    }
-    Ok(Outcome::Done)
+    let Some(why) = fault else {
+        return Ok(Outcome::Done);
+    };
+    output::say(&format!("neph stress: {why}"));
+    Ok(Outcome::Nothing)
 }
 
 fn open(address: SocketAddr) -> std::io::Result<UdpSocket> {
@@ -267,7 +272,7 @@ fn number(frames: i64) -> u64 {
     u64::try_from(frames).unwrap_or(0)
 }
 
-fn tell(told: Streamed, args: &Args) -> Result<(), Failure> {
+fn tell(told: Streamed, fault: Option<String>, args: &Args) -> Result<(), Failure> {
     let mut sheet = Sheet::new(&[
         Column::right("ASKED", "asked_bit_s"),
         Column::right("FRAMES", "frames"),
@@ -294,6 +299,7 @@ fn tell(told: Streamed, args: &Args) -> Result<(), Failure> {
         rate(received_rate(told.bytes, told.lasted)),
         rate(received_rate(told.back_bytes, told.lasted)),
     ]);
+    add_faults(&mut sheet, vec![fault], args.format);
     let mut out = output::data();
     sheet.write(args.format, &mut out)?;
     Ok(out.flush()?)

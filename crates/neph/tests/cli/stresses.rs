@@ -94,6 +94,36 @@ fn traffic_of_a_plan_goes_from_its_site_to_where_it_shall() {
 }
 
 #[test]
+fn a_load_that_was_not_held_flags_its_experiment() {
+    let test = "a_load_that_was_not_held_flags_its_experiment";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    let load = "a stream 10.80.0.2:9999 300kbit/s";
+    fs::write(place.path("p.toml"), plan(&format!("\"{load}\""))).expect("a file");
+    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    let told = format!("the load {load} was not held (it carried 0.00 Mbit/s)");
+    assert_eq!(ran.err.matches(&told).count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("flagged"), "{}", ran.err);
+    let shown = |words: &[&str]| place.neph(words.iter().copied()).out;
+    assert!(shown(&["list", "last"]).contains(&told));
+    let flags = shown(&["show"]);
+    assert!(
+        flags.contains(&told) && !flags.contains("the plan itself makes"),
+        "{flags}"
+    );
+    let page = place.path("page");
+    shown(&["report", "-o", page.to_str().expect("text")]);
+    let page = fs::read_to_string(page.join("index.html")).expect("a page");
+    let (capital, closed) = (
+        told.replacen('t', "T", 1),
+        "without a key? What to do: read it",
+    );
+    assert!(page.contains(&capital) && page.contains(closed), "{page}");
+}
+
+#[test]
 fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
     let test = "a_site_is_loaded_while_it_is_measured_and_not_afterwards";
     if !privileged(test) {
