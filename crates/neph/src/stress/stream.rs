@@ -37,8 +37,8 @@ const LARGEST: usize = 1 << 16;
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 it was sent within 3 points of its rate and some came back, 1 it was not or nobody answered, \
-2 usage, 130 interrupted (with what was sent)."
+Exit status: 0 it was sent within 3 points of its rate and came back to the end, 1 it was not or nobody answered, at all \
+or any more, 2 usage, 130 interrupted (with what was sent)."
 )]
 pub(super) struct Args {
     /// The reflector that receives it, and sends it back
@@ -72,6 +72,8 @@ struct Streamed {
     /// Packets and bytes that came back.
     back: u64,
     back_bytes: u64,
+    /// When something came back last.
+    heard: Span,
     /// Packets that this host did not send.
     refused: u64,
     lasted: Span,
@@ -95,6 +97,14 @@ impl Streamed {
             return Some(format!(
                 "no packet came back from {to}: is neph reflect there, and does it take UDP without \
                  a key?"
+            ));
+        }
+        let silent = self.lasted - self.heard;
+        if silent >= GRACE {
+            let heard = self.heard;
+            return Some(format!(
+                "{to} stopped answering after {heard}, {silent} before the end: does neph reflect still \
+                 work there?"
             ));
         }
         let held = self.percent();
@@ -262,6 +272,7 @@ impl Stream<'_> {
             self.beginning.one_works();
         }
         self.told.back_bytes += length as u64;
+        self.told.heard = self.elapsed();
         // The reflector numbers what it answers from 0.
         self.told.there = self.told.there.max(u64::from(reply.packet.seq) + 1);
     }
