@@ -48,11 +48,12 @@ pub trait Ground: std::fmt::Debug {
     fn links(&self) -> Vec<LinkCount>;
     /// What is to be said of everything that is measured in it, however it went.
     fn warnings(&self) -> Vec<Warning>;
-    /// Loads these sites from now on, and no others; without any, none.
+    /// Loads these sites from now on, and no others; without any, none. What is to be said of the loads
+    /// that end with this, over all of their time.
     ///
     /// # Errors
     /// A load could not be started or ended, in a sentence.
-    fn stress(&mut self, wanted: &[Stressed]) -> Result<(), String>;
+    fn stress(&mut self, wanted: &[Stressed]) -> Result<Vec<Warning>, String>;
 }
 
 /// Measures from this process.
@@ -104,16 +105,18 @@ impl LocalCarrier {
         loads
             .map_err(|fault| fault.what)
             .and_then(|loads| lab.stress(&loads))
+            // What ended here had nothing measured beside it.
+            .map(|_| ())
             .map_err(|why| ("load the lab's sites", why))
     }
 
-    /// What was measured under a load is over: nothing else is to be.
-    fn rest(&mut self) {
-        if let Some(lab) = &mut self.lab
-            && let Err(why) = lab.stress(&[])
-        {
+    /// What was measured under a load is over: nothing else is to be. What is to be said of the load.
+    fn rest(&mut self) -> Vec<Warning> {
+        let ended = self.lab.as_mut().map(|lab| lab.stress(&[]));
+        ended.unwrap_or(Ok(Vec::new())).unwrap_or_else(|why| {
             tracing::warn!("{why}");
-        }
+            Vec::new()
+        })
     }
 
     /// Who is there, and what is to run.
@@ -200,13 +203,13 @@ impl Carrier for LocalCarrier {
             })
             .collect();
         course::run(&mut courses, progress);
-        self.rest();
+        let of_load = self.rest();
         let around = Around {
             load: match (before.0, CpuTimes::now()) {
                 (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
                 _ => neph_model::Load::default(),
             },
-            warnings: self.warnings(&before.1),
+            warnings: [self.warnings(&before.1), of_load].concat(),
         };
         let unanswered = courses
             .iter_mut()

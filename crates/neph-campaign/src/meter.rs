@@ -15,9 +15,12 @@ use crate::judge::Judge;
 use crate::spans::Spans;
 use crate::stays::Stays;
 
-/// Sample quantiles are the nearest rank: below this many values the 99th percentile is the
+/// The sender's lateness is told by nearest rank: below this many values the 99th percentile is the
 /// greatest.
 const P99_FROM: usize = 100;
+/// A 99th percentile of response times is told from so many messages on, as everywhere (neph-stats owns
+/// that rule and the estimate, which this crate does not see).
+const P99_NEEDS: u64 = 299;
 /// From here on response times are told apart, ...
 const SHORTEST: Span = Span::from_micros(1);
 /// ... and by so many digits.
@@ -54,7 +57,7 @@ pub struct Figures {
     /// Median response time, lost messages counted as slower than all others; `None` where those
     /// decide.
     pub median: Option<Span>,
-    /// 99th percentile, likewise, once there are 100 messages.
+    /// 99th percentile, likewise, once there are the 299 messages that it needs.
     pub p99: Option<Span>,
     /// Greatest response time.
     pub max: Option<Span>,
@@ -191,19 +194,41 @@ impl Meter {
         Some((Span::from_nanos(rank(50)), Span::from_nanos(p99)))
     }
 
-    /// By nearest rank, lost messages counted as slower than all others; `None` where one of those has
-    /// the rank.
-    #[expect(clippy::cast_precision_loss, reason = "counts of messages")]
+    /// Between two messages as their distance from its place says (type 7), as a report has it; messages
+    /// without a reply counted as slower than all others. `None` where one of those decides.
     fn quantile(&self, percent: u64) -> Option<Span> {
+        let all = self.response.len() + self.tally.lost + self.unsent();
+        // Of a hundred parts of the way from one message to the next.
+        let place = all.checked_sub(1)? * percent;
+        let (rank, share) = (place / 100 + 1, place % 100);
+        let low = self.of_rank(rank)?;
+        if share == 0 {
+            return Some(low);
+        }
+        let way = self.of_rank(rank + 1)? - low;
+        let share = i64::try_from(share).unwrap_or(0);
+        Some(low + Span::from_nanos(way.nanos() / 100 * share + way.nanos() % 100 * share / 100))
+    }
+
+    /// Messages that were never sent: response time begins with the schedule. A fleet's is the network's.
+    const fn unsent(&self) -> u64 {
+        match self.fleet_lateness {
+            None => self.tally.failed,
+            Some(_) => 0,
+        }
+    }
+
+    /// The reply of this place, from 1, in the order of response times.
+    #[expect(clippy::cast_precision_loss, reason = "counts of messages")]
+    fn of_rank(&self, rank: u64) -> Option<Span> {
         let replies = self.response.len();
-        let rank = ((replies + self.tally.lost) * percent).div_ceil(100).max(1);
         // The middle of the rank, so that no rounding leads to its neighbour.
         let place = (rank as f64 - 0.5) / replies as f64;
         self.response.at(place).filter(|_| rank <= replies)
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        let enough = self.response.len() + self.tally.lost >= P99_FROM as u64;
+        let enough = self.response.len() + self.tally.lost + self.unsent() >= P99_NEEDS;
         Figures {
             tally: self.tally,
             min: self.response.shortest(),

@@ -124,11 +124,52 @@ impl Experiment {
         }
     }
 
+    /// What was made of the load that the plan asks for: without those loads that are flagged to have
+    /// done nothing. `None` where nothing is left.
+    pub fn load_made(&self, asked: Option<&str>) -> Option<String> {
+        let is_made = |one: &&str| {
+            !self.warnings.iter().any(|warning| {
+                matches!(warning, Warning::LoadNotHeld { load, had_percent: Some(had), .. }
+                    if load == one && *had <= 0.0)
+            })
+        };
+        let made: Vec<&str> = asked?.split(", ").filter(is_made).collect();
+        (!made.is_empty()).then(|| made.join(", "))
+    }
+
     /// The stored anchors as values.
     pub fn anchors(&self) -> impl Iterator<Item = Anchor<Own>> {
         self.anchors.iter().map(|(at, wall)| Anchor {
             at: crate::Instant::from_nanos(*at),
             wall: Wall::from_unix_nanos(*wall),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_that_did_nothing_was_not_made() {
+        let (campaign, scenario) = (CampaignId::new(), ScenarioId(1));
+        let mut one = Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0));
+        let asked = Some("vm1 80%, vm2 stream h:80 2Mbit/s");
+        assert_eq!(one.load_made(asked).as_deref(), asked);
+        assert_eq!(one.load_made(None), None);
+        let mut not_held = |load: &str, had_percent| {
+            one.warnings.push(Warning::LoadNotHeld {
+                load: load.to_owned(),
+                had: String::new(),
+                had_percent,
+                why: None,
+            });
+            one.load_made(asked)
+        };
+        let made = not_held("vm2 stream h:80 2Mbit/s", Some(0.0));
+        assert_eq!(made.as_deref(), Some("vm1 80%"));
+        assert_eq!(not_held("vm1 80%", Some(62.0)), made);
+        assert_eq!(not_held("vm1 80%", None), made);
+        assert_eq!(not_held("vm1 80%", Some(0.0)), None);
     }
 }

@@ -99,6 +99,17 @@ pub enum Warning {
         /// Why they could not run.
         why: String,
     },
+    /// A load that the plan makes at a site of its lab was not what the plan asks for.
+    LoadNotHeld {
+        /// Which, as the scenario has it: its site and what was asked.
+        load: String,
+        /// What it did instead: "worked 61.5 % of the time".
+        had: String,
+        /// How much that is of what was asked, where that is known. 0: no load was made.
+        had_percent: Option<f64>,
+        /// Why, where the load told that.
+        why: Option<String>,
+    },
     /// The lab's link could not keep its word.
     LinkLate {
         /// Packets that left later than the link tolerates after they were due: 50 us, or 2 % of its delay.
@@ -137,6 +148,9 @@ impl Warning {
             } => *count as f64,
             Self::EchoMissing { names, .. } | Self::GuestsStoodIn { guests: names, .. } => {
                 names.len() as f64
+            }
+            Self::LoadNotHeld { had_percent, .. } => {
+                had_percent.map_or(0.0, |had| (100.0 - had).abs())
             }
             Self::SizesNotApplied { .. } => 0.0,
         }
@@ -186,6 +200,9 @@ impl Warning {
             Self::GuestsStoodIn { .. } => {
                 "mend the reason, or read it as what neighbours cost and not as what a kernel of a guest's own does: there was one kernel"
             }
+            Self::LoadNotHeld { .. } => {
+                "read it as measured beside what the load did, not beside what its scenario says; give the load's site the CPU that it asks for, see that neph reflect answers where its traffic goes, or ask for less"
+            }
             Self::LinkLate { .. } => {
                 "lower the rate through the lab's link, or free a core: the emulated delay was exceeded"
             }
@@ -200,8 +217,8 @@ impl Warning {
 const LOADS: usize = 3;
 
 impl Warning {
-    /// What to do about it in experiments in which the plan itself makes these loads, each in one or
-    /// more of them: what is part of an experiment is not to be stopped.
+    /// What to do about it in experiments in which the plan itself makes these loads (and did, see
+    /// [`load_made`](crate::Experiment::load_made)), each in one or more of them: what is part of an experiment is not to be stopped.
     pub fn advice_under(&self, loads: &[&str]) -> String {
         let is_of_load = matches!(self, Self::SenderLate { .. } | Self::CpuSaturated { .. });
         let made = match loads {
@@ -265,6 +282,10 @@ impl fmt::Display for Warning {
             | Self::ConnectionsRefused { .. }
             | Self::ReflectorSlow { .. }
             | Self::ReflectorDropped { .. } => self.of_a_reflector(f),
+            Self::LoadNotHeld { why, .. } => {
+                f.write_str(&self.without_why())?;
+                why.iter().try_for_each(|why| write!(f, ": {why}"))
+            }
             Self::GuestsStoodIn { why, .. } => write!(f, "guests as namespaces: {why}"),
             Self::LinkBroke { packets: 1 } => {
                 f.write_str("the lab's link lost 1 packet that it should have carried")
@@ -287,6 +308,31 @@ impl fmt::Display for Warning {
 }
 
 impl Warning {
+    /// In words that a place can follow: a reason that is a sentence of its own is left out.
+    pub fn without_why(&self) -> String {
+        match self {
+            Self::LoadNotHeld { load, had, .. } => {
+                format!("the load {load} was not held (it {had})")
+            }
+            Self::EchoMissing { names, .. } => {
+                format!("ICMP echo to {} could not be sent", names.join(", "))
+            }
+            Self::GuestsStoodIn { guests, .. } => {
+                format!("namespaces stood in for the guests {}", guests.join(", "))
+            }
+            _ => self.to_string(),
+        }
+    }
+
+    /// The reason that is a sentence of its own.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::LoadNotHeld { why, .. } => why.as_deref(),
+            Self::EchoMissing { why, .. } | Self::GuestsStoodIn { why, .. } => Some(why),
+            _ => None,
+        }
+    }
+
     /// In words, if it is about a reflector.
     fn of_a_reflector(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -334,61 +380,4 @@ const fn plural(count: u64) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_happened_once_is_told_in_the_singular() {
-        let worst = Span::from_micros(80);
-        let told = [
-            Warning::ClockStepped { times: 1 },
-            Warning::Reconnected { times: 2 },
-            Warning::Reconnected { times: 3 },
-            Warning::FewMessages { replies: 1 },
-            Warning::FewMessages { replies: 0 },
-            Warning::SizesNotApplied {
-                request: ByteSize(64),
-                response: ByteSize(1 << 20),
-            },
-            Warning::EchoMissing {
-                names: vec!["metro".to_owned(), "dns".to_owned()],
-                why: "not permitted".to_owned(),
-            },
-            Warning::MessagesRefused {
-                messages: 40,
-                per_second: 10,
-            },
-            Warning::ConnectionsRefused {
-                connections: 1,
-                at_a_time: 512,
-            },
-            Warning::ReflectorSlow {
-                p99: Span::from_millis(4900),
-                bound: Span::from_millis(100),
-            },
-            Warning::ReflectorDropped { packets: 1 },
-            Warning::LinkLate { packets: 1, worst },
-            Warning::LinkLate { packets: 2, worst },
-            Warning::LinkBroke { packets: 1 },
-        ];
-        assert_eq!(
-            told.map(|warning| warning.to_string()),
-            [
-                "the wall clock stepped once",
-                "the connection was lost twice",
-                "the connection was lost 3 times",
-                "only 1 reply",
-                "only 0 replies",
-                "no reflector answers: requests of 64 B and replies of 1 MiB are not what was measured",
-                "no ICMP echo to metro, dns: not permitted",
-                "the reflector refused 40 messages in all from this address, beyond its cap of 10 a second from one address",
-                "the reflector refused 1 connection in all from this address, beyond its cap of 512 at a time from one address, or of all",
-                "the reflector was slow: requests stayed there for 4.900 s (p99), allowed 100.00 ms",
-                "the reflector's host dropped 1 request unread, of all that it was sent",
-                "the lab's link sent 1 packet late, by 80.0 us",
-                "the lab's link sent 2 packets late, the worst by 80.0 us",
-                "the lab's link lost 1 packet that it should have carried",
-            ]
-        );
-    }
-}
+mod tests;

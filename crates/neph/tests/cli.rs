@@ -63,6 +63,8 @@ mod stops;
 mod strays;
 #[path = "cli/stresses.rs"]
 mod stresses;
+#[path = "cli/stresses_planned.rs"]
+mod stresses_planned;
 #[path = "cli/syns.rs"]
 mod syns;
 #[path = "cli/traces.rs"]

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use neph_flows::FleetView;
 use neph_model::{
     Campaign, CampaignStatus, ClassTransfer, Event, EventKind, Experiment, FlowRole, FlowTrace,
-    Instant, Message, Own, Provenance, Sample, Scenario, Throughput, Traceroute,
+    Instant, Message, Own, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
 };
 
 pub use exchange::{Exchange, FlowData};
@@ -231,15 +231,21 @@ impl CampaignData {
     }
 
     /// The warnings of a scenario's experiments, each with its block (from 1).
-    pub(crate) fn flags(
+    pub(crate) fn flags(&self, scenario: usize, settings: &PlotSettings) -> Vec<(u32, &Warning)> {
+        let flagged = self.flagged(scenario, settings);
+        flagged.map(|(one, w)| (one.block(), w)).collect()
+    }
+
+    /// The same, each with its experiment.
+    pub(crate) fn flagged(
         &self,
         scenario: usize,
         settings: &PlotSettings,
-    ) -> Vec<(u32, &neph_model::Warning)> {
-        self.experiments
-            .iter()
-            .filter(|data| data.scenario == scenario && settings.shows_block(data.experiment.block))
-            .flat_map(|data| data.experiment.warnings.iter().map(|w| (data.block(), w)))
-            .collect()
+    ) -> impl Iterator<Item = (&ExperimentData, &Warning)> {
+        let is_shown = move |data: &&ExperimentData| {
+            data.scenario == scenario && settings.shows_block(data.experiment.block)
+        };
+        let shown = self.experiments.iter().filter(is_shown);
+        shown.flat_map(|one| one.experiment.warnings.iter().map(move |w| (one, w)))
     }
 }

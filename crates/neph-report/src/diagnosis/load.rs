@@ -48,7 +48,10 @@ impl<'a> Sight<'a> {
         with: f64,
         without: impl FnOnce(&[&Run<'a>]) -> Option<f64>,
     ) -> Doing<'a> {
-        let Some(load) = run.scenario.stress() else {
+        let load = run.scenario.stress();
+        // Where none was made, whatever was asked, it can have done nothing.
+        let Some(load) = load.filter(|_| run.experiment.experiment.load_made(load).is_some())
+        else {
             return Doing::Own;
         };
         let calm = Some(self.without_load(run)).filter(|runs| !runs.is_empty());

@@ -15,6 +15,8 @@ struct Flagged<'a> {
     /// Where it was at its worst.
     scenario: usize,
     scenarios: BTreeSet<usize>,
+    /// What the plan itself made meanwhile, by scenario.
+    loads: BTreeMap<usize, String>,
     experiments: usize,
 }
 
@@ -22,14 +24,16 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let mut kinds: BTreeMap<(&'static str, bool), Flagged<'_>> = BTreeMap::new();
     for scenario in data.measured(settings) {
         let load = data.scenarios[scenario].stress();
-        for (_, warning) in data.flags(scenario, settings) {
+        for (one, warning) in data.flagged(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
             let kind = warning.advice();
-            let is_planned = warning.advice_under(load.as_slice()) != kind;
+            let made = one.experiment.load_made(load);
+            let is_planned = warning.advice_under(made.as_deref().as_slice()) != kind;
             let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
                 worst: warning,
                 scenario,
                 scenarios: BTreeSet::new(),
+                loads: BTreeMap::new(),
                 experiments: 0,
             });
             if warning.magnitude() > flagged.worst.magnitude() {
@@ -37,6 +41,9 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
             }
             flagged.experiments += 1;
             flagged.scenarios.insert(scenario);
+            if let Some(made) = made {
+                flagged.loads.entry(scenario).or_insert(made);
+            }
         }
     }
     if kinds.is_empty() {
@@ -65,7 +72,7 @@ fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
 }
 
 fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
-    let advice = flagged.worst.advice_under(&loads(data, flagged));
+    let advice = flagged.worst.advice_under(&loads(flagged));
     let label = |index: &usize| data.scenarios[*index].label();
     let (fact, reason) = told(flagged.worst);
     let mut what = format!("{fact} in {}", label(&flagged.scenario));
@@ -82,8 +89,10 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
             others => format!(", also of {}", first_few(others)),
         });
     }
+    // Some reasons ask.
+    let close = if reason.ends_with('?') { "" } else { "." };
     let text = format!(
-        "{}{reason}. What to do: {advice}.",
+        "{}{reason}{close} What to do: {advice}.",
         crate::figure::capital(&what)
     );
     Finding::new(FindingKind::Flagged, "warning", text)
@@ -91,13 +100,14 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
         .with("scenarios", real(flagged.scenarios.len()))
 }
 
-/// What the plan itself makes meanwhile, that of the worst first.
-fn loads<'a>(data: &'a CampaignData, flagged: &Flagged<'_>) -> Vec<&'a str> {
-    let worst = std::iter::once(&flagged.scenario);
+/// What the plan itself made meanwhile, that of the worst first.
+fn loads<'a>(flagged: &'a Flagged<'_>) -> Vec<&'a str> {
+    let worst = flagged.loads.get(&flagged.scenario).into_iter();
     let mut found: Vec<&str> = Vec::new();
-    for scenario in worst.chain(&flagged.scenarios) {
-        let load = data.scenarios[*scenario].stress();
-        found.extend(load.filter(|load| !found.contains(load)));
+    for load in worst.chain(flagged.loads.values()) {
+        if !found.contains(&load.as_str()) {
+            found.push(load);
+        }
     }
     found
 }
@@ -105,17 +115,10 @@ fn loads<'a>(data: &'a CampaignData, flagged: &Flagged<'_>) -> Vec<&'a str> {
 /// What was flagged, and why where that is a sentence of its own: it stands last, because no place
 /// can follow it.
 fn told(warning: &Warning) -> (String, String) {
-    match warning {
-        Warning::EchoMissing { names, why } => (
-            format!("ICMP echo to {} could not be sent", names.join(", ")),
-            format!(": {why}"),
-        ),
-        Warning::GuestsStoodIn { guests, why } => (
-            format!("namespaces stood in for the guests {}", guests.join(", ")),
-            format!(": {why}"),
-        ),
-        _ => (warning.to_string(), String::new()),
-    }
+    let why = warning
+        .why()
+        .map_or_else(String::new, |why| format!(": {why}"));
+    (warning.without_why(), why)
 }
 
 #[cfg(test)]

@@ -200,9 +200,9 @@ impl Ground for LabGround {
         up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
     }
 
-    fn stress(&mut self, wanted: &[Stressed]) -> Result<(), String> {
+    fn stress(&mut self, wanted: &[Stressed]) -> Result<Vec<Warning>, String> {
         let lab = self.up.as_ref().and_then(|(_, stage)| stage.lab.as_ref());
-        lab.map_or(Ok(()), |lab| self.stressing.set(lab, wanted))
+        lab.map_or(Ok(Vec::new()), |lab| self.stressing.set(lab, wanted))
     }
 
     fn cue(&self) {

@@ -112,8 +112,9 @@ fn flags(experiments: &[Experiment], scenarios: &[Scenario]) -> Sheet {
     };
     let mut told: Vec<(&Warning, String, u64)> = Vec::new();
     for one in experiments {
+        let made = one.load_made(load(one));
         for warning in &one.warnings {
-            let advice = warning.advice_under(load(one).as_slice());
+            let advice = warning.advice_under(made.as_deref().as_slice());
             match told.iter_mut().find(|(_, other, _)| *other == advice) {
                 Some((_, _, count)) => *count += 1,
                 None => told.push((warning, advice, 1)),

@@ -195,11 +195,12 @@ fn flags(experiment: &Experiment, load: Option<&str>) -> Sheet {
         Column::left("FLAG", "flag"),
         Column::left("ADVICE", "advice"),
     ]);
+    let made = experiment.load_made(load);
     for warning in &experiment.warnings {
         let flag = Cell::new(warning.to_string(), json!(warning));
         sheet.rows.push(vec![
             flag,
-            Cell::text(warning.advice_under(load.as_slice())),
+            Cell::text(warning.advice_under(made.as_deref().as_slice())),
         ]);
     }
     sheet

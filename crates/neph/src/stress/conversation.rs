@@ -25,6 +25,8 @@ use super::pace::Pace;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long what is on its way may take to arrive when the time is over.
 const GRACE: Span = Span::from_secs(2);
+/// Where it moves for so long, within that, neither way, nobody works at it any more.
+const SILENCE: Span = Span::from_secs(1);
 /// How soon a set stop flag is seen.
 const TICK: Span = Span::from_millis(50);
 const PREFIX: usize = 4;
@@ -55,8 +57,12 @@ pub(super) struct Carried {
     pub(super) received: u64,
     pub(super) back: u64,
     pub(super) retransmissions: u32,
+    /// The time in which it was to send.
     pub(super) lasted: Span,
-    /// Why it ended before its time.
+    /// Of what was received and came back, the bytes within that time: of them are its rates.
+    pub(super) received_in_time: u64,
+    pub(super) back_in_time: u64,
+    /// Why it ended before its time, or its answers did.
     pub(super) broken: Option<String>,
 }
 
@@ -70,11 +76,15 @@ pub(super) fn converse(
     greet(&mut stream, subject)?;
     let mut talk = Talk::new(stream, subject, beginning);
     if let Err(error) = talk.run(stop) {
+        if talk.over.is_none() {
+            talk.close();
+        }
         talk.carried.broken = Some(error.to_string());
+    } else {
+        talk.carried.broken = talk.unanswered();
     }
     let stats = tcp::stats(talk.stream.as_fd());
     talk.carried.retransmissions = stats.map_or(0, |stats| stats.retransmissions);
-    talk.carried.lasted = talk.elapsed();
     Ok(talk.carried)
 }
 
@@ -140,7 +150,21 @@ struct Talk<'s> {
     inbox: Vec<u8>,
     pace: Pace,
     began: i64,
+    /// When something was heard last.
+    heard: Span,
+    /// When its time was over.
+    over: Option<Over>,
     carried: Carried,
+}
+
+/// What is known of a connection since its time is over.
+#[derive(Clone, Copy, Debug)]
+struct Over {
+    /// Bytes that the other end's kernel had then, and has now.
+    had: u64,
+    has: u64,
+    /// When it had something new last.
+    moved: Span,
 }
 
 impl<'s> Talk<'s> {
@@ -157,6 +181,8 @@ impl<'s> Talk<'s> {
             inbox: Vec::new(),
             pace: Pace::new(subject.rate),
             began: clock::raw().0,
+            heard: Span::ZERO,
+            over: None,
             carried: Carried::default(),
         }
     }
@@ -166,20 +192,19 @@ impl<'s> Talk<'s> {
     }
 
     fn run(&mut self, stop: &Stop) -> io::Result<()> {
-        let mut over: Option<Span> = None;
         loop {
             self.hear()?;
             let elapsed = self.elapsed();
-            if over.is_none() && (elapsed >= self.subject.duration || stop.is_set()) {
-                over = Some(elapsed);
+            if self.over.is_none() && (elapsed >= self.subject.duration || stop.is_set()) {
+                self.close();
             }
             let mut next = self.subject.duration;
-            if let Some(since) = over {
-                let is_all_there = self.carried.answered == self.carried.messages;
-                if (is_all_there && !self.is_writing()) || elapsed - since >= GRACE {
+            if self.over.is_some() {
+                next = self.carried.lasted + GRACE;
+                if self.is_all_there() || elapsed >= next {
                     return Ok(());
                 }
-                next = since + GRACE;
+                self.watch();
             } else if !self.is_writing() && self.may_ask() {
                 next = self.pace.due(elapsed, self.weight());
                 if next <= elapsed {
@@ -192,6 +217,54 @@ impl<'s> Talk<'s> {
                 self.wait((next - elapsed).min(TICK).max(Span::ZERO))?;
             }
         }
+    }
+
+    /// Its time is over: nothing is begun any more, and rates are of what was until now.
+    fn close(&mut self) {
+        let (moved, had) = (self.elapsed(), self.acknowledged());
+        self.over = Some(Over {
+            had,
+            has: had,
+            moved,
+        });
+        self.carried.lasted = moved;
+        self.carried.received_in_time = self.carried.received;
+        self.carried.back_in_time = self.carried.back;
+    }
+
+    /// Looks whether the other end's kernel takes in more.
+    fn watch(&mut self) {
+        let (moved, has) = (self.elapsed(), self.acknowledged());
+        if let Some(over) = self.over.as_mut().filter(|over| has > over.has) {
+            (over.has, over.moved) = (has, moved);
+        }
+    }
+
+    fn acknowledged(&self) -> u64 {
+        tcp::stats(self.stream.as_fd()).map_or(0, |stats| stats.bytes_acked)
+    }
+
+    /// Why messages are without a reply for which there was time enough: their reflector was silent, and
+    /// either had all of the next one long ago or took in nothing more. What is slow is not silent.
+    fn unanswered(&self) -> Option<String> {
+        let over = self.over.filter(|_| !self.is_all_there())?;
+        let now = self.elapsed();
+        let whole = (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
+        // The kernel counts the beginning of the connection as a byte.
+        let is_answerable = over.had > whole || now - over.moved >= SILENCE;
+        if now - self.heard < SILENCE || !is_answerable {
+            return None;
+        }
+        let (heard, answered) = (self.heard, self.carried.answered);
+        let since = match answered {
+            0 => "the reflector took the connection and answered no message".to_owned(),
+            _ => format!("the reflector stopped answering after {heard}, with {answered} answered"),
+        };
+        Some(format!("{since}: does neph reflect still work there?"))
+    }
+
+    fn is_all_there(&self) -> bool {
+        self.carried.answered == self.carried.messages && !self.is_writing()
     }
 
     fn is_writing(&self) -> bool {
@@ -248,7 +321,10 @@ impl<'s> Talk<'s> {
         loop {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err(io::Error::other("the reflector closed the connection")),
-                Ok(count) => self.inbox.extend_from_slice(&chunk[..count]),
+                Ok(count) => {
+                    self.heard = self.elapsed();
+                    self.inbox.extend_from_slice(&chunk[..count]);
+                }
                 Err(error) if is_later(&error) => return Ok(()),
                 Err(error) => return Err(error),
             }

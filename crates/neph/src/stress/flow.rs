@@ -11,7 +11,7 @@ use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 use super::aim::{self, Most};
 use super::announce::{Announce, Beginning};
 use super::conversation::{Carried, Subject, converse};
-use super::telling::{rate, received_rate};
+use super::telling::{add_faults, rate, received_rate};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -27,7 +27,7 @@ const LARGEST: u64 = 16 << 20;
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 all flows went to their end, 1 one was refused or broke, 2 usage, 130 interrupted (with what was carried)."
+Exit status: 0 all flows went to their end, 1 one was refused, broke or was answered no more, 2 usage, 130 interrupted (with what was carried)."
 )]
 pub(super) struct Args {
     /// The reflector that receives it
@@ -105,16 +105,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut whole = true;
     let mut carried = Vec::with_capacity(all.len());
     for (number, flow) in all.into_iter().enumerate() {
-        let ended = match &flow {
-            Ok(flow) => flow.broken.clone(),
-            Err(refused) => Some(refused.clone()),
-        };
-        if let Some(why) = ended {
+        let flow = flow.unwrap_or_else(|refused| Carried {
+            broken: Some(refused),
+            ..Carried::default()
+        });
+        if let Some(why) = &flow.broken {
             whole = false;
             let (flow, to) = (number + 1, subject.address);
             output::say(&format!("neph stress: flow {flow} to {to}: {why}"));
         }
-        carried.push(flow.unwrap_or_default());
+        carried.push(flow);
     }
     if is_told {
         tell(&carried, args)?;
@@ -131,9 +131,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// How many flows there are beside ours, if each has as much as each of ours had.
 fn others(capacity: BitRate, own: &[Carried]) -> String {
+    if own.iter().any(|flow| flow.broken.is_some()) {
+        return format!(
+            "neph stress: cross flows on a link of {capacity} cannot be told: not all of ours went to \
+             their end"
+        );
+    }
     let rates = own
         .iter()
-        .map(|flow| received_rate(flow.received, flow.lasted));
+        .map(|flow| received_rate(flow.received_in_time, flow.lasted));
     let all: u64 = rates.map(BitRate::bits_per_second).sum();
     let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
     // Of one flow it says how many others there are; ours are among these.
@@ -198,10 +204,12 @@ fn tell(all: &[Carried], args: &Args) -> Result<(), Failure> {
             Cell::count(flow.answered),
             Cell::count(u64::from(flow.retransmissions)),
             Cell::new(flow.lasted.to_string(), flow.lasted.nanos()),
-            rate(received_rate(flow.received, flow.lasted)),
-            rate(received_rate(flow.back, flow.lasted)),
+            rate(received_rate(flow.received_in_time, flow.lasted)),
+            rate(received_rate(flow.back_in_time, flow.lasted)),
         ]);
     }
+    let faults = all.iter().map(|flow| flow.broken.clone()).collect();
+    add_faults(&mut sheet, faults, args.format);
     let mut out = output::data();
     sheet.write(args.format, &mut out)?;
     Ok(out.flush()?)
@@ -213,8 +221,8 @@ mod tests {
 
     #[test]
     fn own_flows_are_not_among_the_cross_flows() {
-        let flow = |received| Carried {
-            received,
+        let flow = |received_in_time| Carried {
+            received_in_time,
             lasted: Span::from_secs(1),
             ..Carried::default()
         };
@@ -224,5 +232,9 @@ mod tests {
         assert!(told(&[flow(0)]).ends_with("cannot be told: nothing was carried"));
         let more = "cannot be told: 2 flows of 4.80 kbit/s had more than it is said to carry";
         assert!(told(&[flow(600), flow(600)]).ends_with(more));
+        let mut broken = flow(240);
+        broken.broken = Some("it broke".to_owned());
+        let told = told(&[flow(240), broken]);
+        assert!(told.ends_with("cannot be told: not all of ours went to their end"));
     }
 }

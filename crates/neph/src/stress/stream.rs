@@ -20,7 +20,7 @@ use neph_wire::stamp::{
 
 use super::announce::{Announce, Beginning};
 use super::cpu::HELD;
-use super::telling::{rate, received_rate};
+use super::telling::{add_faults, rate, received_rate};
 use super::{aim, video};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -37,8 +37,8 @@ const LARGEST: usize = 1 << 16;
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "TARGET: where neph reflect answers, host[:port] (8080 unless another is named).\n\
-Exit status: 0 it was sent within 3 points of its rate and some came back, 1 it was not or nobody answered, \
-2 usage, 130 interrupted (with what was sent)."
+Exit status: 0 it was sent within 3 points of its rate and came back to the end, 1 it was not or nobody answered, at all \
+or any more, 2 usage, 130 interrupted (with what was sent)."
 )]
 pub(super) struct Args {
     /// The reflector that receives it, and sends it back
@@ -72,6 +72,8 @@ struct Streamed {
     /// Packets and bytes that came back.
     back: u64,
     back_bytes: u64,
+    /// When something came back last.
+    heard: Span,
     /// Packets that this host did not send.
     refused: u64,
     lasted: Span,
@@ -87,6 +89,32 @@ impl Streamed {
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     fn percent(&self) -> f64 {
         100.0 * self.bytes as f64 / self.due_bytes.max(1) as f64
+    }
+
+    /// Why it is not the stream that was asked for.
+    fn fault(&self, rate: BitRate, to: SocketAddr) -> Option<String> {
+        if self.back == 0 {
+            return Some(format!(
+                "no packet came back from {to}: is neph reflect there, and does it take UDP without \
+                 a key?"
+            ));
+        }
+        let silent = self.lasted - self.heard;
+        if silent >= GRACE {
+            let heard = self.heard;
+            return Some(format!(
+                "{to} stopped answering after {heard}, {silent} before the end: does neph reflect still \
+                 work there?"
+            ));
+        }
+        let held = self.percent();
+        (100.0 - held > HELD).then(|| {
+            let (left_out, due) = (self.left_out(), self.due);
+            format!(
+                "{held:.1} % of {rate} was sent, 100 % was asked; frames left out: {left_out} of \
+                 {due}: somebody else had the CPU, or a limit holds here"
+            )
+        })
     }
 }
 
@@ -110,29 +138,16 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     while stream.told.back < stream.told.packets && stream.elapsed() < until {
         stream.hear(TICK)?;
     }
-    tell(stream.told, args)?;
+    let fault = stream.told.fault(args.rate, address);
+    tell(stream.told, fault.clone(), args)?;
     if stop.is_set() {
         return Ok(Outcome::Interrupted);
     }
-    if stream.told.back == 0 {
-        output::say(&format!(
-            "neph stress: no packet came back from {address}: is neph reflect there, and does it \
-             take UDP without a key?"
-        ));
-        return Ok(Outcome::Nothing);
-    }
-    let held = stream.told.percent();
-    if 100.0 - held > HELD {
-        output::say(&format!(
-            "neph stress: {held:.1} % of {} was sent, 100 % was asked; frames left out: {} of {}: \
-             somebody else had the CPU, or a limit holds here",
-            args.rate,
-            stream.told.left_out(),
-            stream.told.due
-        ));
-        return Ok(Outcome::Nothing);
-    }
-    Ok(Outcome::Done)
+    let Some(why) = fault else {
+        return Ok(Outcome::Done);
+    };
+    output::say(&format!("neph stress: {why}"));
+    Ok(Outcome::Nothing)
 }
 
 fn open(address: SocketAddr) -> std::io::Result<UdpSocket> {
@@ -257,6 +272,7 @@ impl Stream<'_> {
             self.beginning.one_works();
         }
         self.told.back_bytes += length as u64;
+        self.told.heard = self.elapsed();
         // The reflector numbers what it answers from 0.
         self.told.there = self.told.there.max(u64::from(reply.packet.seq) + 1);
     }
@@ -267,7 +283,7 @@ fn number(frames: i64) -> u64 {
     u64::try_from(frames).unwrap_or(0)
 }
 
-fn tell(told: Streamed, args: &Args) -> Result<(), Failure> {
+fn tell(told: Streamed, fault: Option<String>, args: &Args) -> Result<(), Failure> {
     let mut sheet = Sheet::new(&[
         Column::right("ASKED", "asked_bit_s"),
         Column::right("FRAMES", "frames"),
@@ -294,6 +310,7 @@ fn tell(told: Streamed, args: &Args) -> Result<(), Failure> {
         rate(received_rate(told.bytes, told.lasted)),
         rate(received_rate(told.back_bytes, told.lasted)),
     ]);
+    add_faults(&mut sheet, vec![fault], args.format);
     let mut out = output::data();
     sheet.write(args.format, &mut out)?;
     Ok(out.flush()?)

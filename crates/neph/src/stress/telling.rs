@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, Span};
 
-use crate::sheet::Cell;
+use crate::sheet::{Cell, Column, Format, Sheet};
 
 /// Bytes within a time as a rate; none within no time.
 pub(super) fn received_rate(bytes: u64, lasted: Span) -> BitRate {
@@ -15,4 +15,15 @@ pub(super) fn received_rate(bytes: u64, lasted: Span) -> BitRate {
 
 pub(super) fn rate(rate: BitRate) -> Cell {
     Cell::new(rate.to_string(), rate.bits_per_second())
+}
+
+/// Adds why each row is not what was asked, if it is not: for programs, people have it as a sentence.
+pub(super) fn add_faults(sheet: &mut Sheet, faults: Vec<Option<String>>, format: Format) {
+    if format == Format::Text {
+        return;
+    }
+    sheet.columns.push(Column::left("FAULT", "fault"));
+    for (row, fault) in sheet.rows.iter_mut().zip(faults) {
+        row.push(fault.map_or_else(Cell::absent, Cell::text));
+    }
 }

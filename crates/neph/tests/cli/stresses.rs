@@ -1,15 +1,14 @@
 //! `neph stress` at the command line.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::process::Child;
+use std::process::{Child, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::labs::{TWO, place, privileged};
-use crate::neph::{SOON, begin, command, eventually, neph};
+use crate::neph::{begin, command, neph, send};
 use crate::watches::with_loopback;
 
 #[test]
@@ -48,105 +47,6 @@ fn what_cannot_be_is_a_usage_error() {
         };
         assert!(ran.err.contains(why), "{}", ran.err);
     }
-}
-
-/// A plan for the lab of two sites whose experiments ask for this load.
-fn plan(stress: &str) -> String {
-    format!(
-        "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 20\nstress = {stress}\n\
-         [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
-         [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n"
-    )
-}
-
-#[test]
-fn a_plan_that_loads_a_site_which_is_not_there_is_told_where() {
-    let place = place(TWO);
-    for (stress, part) in [
-        ("\"c 50%\"", "the topology has no site 'c' to load"),
-        ("[\"none\", \"b\"]", "\"b\" is no load"),
-    ] {
-        fs::write(place.path("p.toml"), plan(stress)).expect("a file");
-        let ran = place.neph(["check", "p.toml"]);
-        assert_eq!(ran.status, 2, "{}", ran.err);
-        assert!(
-            ran.err.contains(part) && ran.err.contains("p.toml:5:"),
-            "{}",
-            ran.err
-        );
-    }
-}
-
-#[test]
-fn traffic_of_a_plan_goes_from_its_site_to_where_it_shall() {
-    let test = "traffic_of_a_plan_goes_from_its_site_to_where_it_shall";
-    if !privileged(test) {
-        return;
-    }
-    let place = place(TWO);
-    let loads = "\"a flow 10.80.0.2:8080 2Mbit/s, a stream 10.80.0.2:8080 300kbit/s\"";
-    fs::write(place.path("p.toml"), plan(loads).replace("20\n", "200\n")).expect("a file");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
-    assert_eq!(ran.status, 0, "{}", ran.err);
-    // On a busy machine it may be less than asked, and is said to be; nothing it is never.
-    let wrong = ["carried 0.00", "did not say"].map(|part| ran.err.contains(part));
-    assert_eq!(wrong, [false, false], "{}", ran.err);
-}
-
-#[test]
-fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
-    let test = "a_site_is_loaded_while_it_is_measured_and_not_afterwards";
-    if !privileged(test) {
-        return;
-    }
-    let place = place(TWO);
-    let share = own_share();
-    let load = format!("b {share}");
-    let asked = plan(&format!("[\"none\", \"{load}\"]"));
-    fs::write(place.path("p.toml"), asked).expect("a file");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
-    assert_eq!(ran.status, 0, "{}", ran.err);
-    let shown: Value =
-        serde_json::from_str(&place.neph(["show", "--format", "json"]).out).expect("JSON");
-    let words = shown.to_string();
-    let both = [format!("\"{load}\""), "\"none\"".to_owned()];
-    assert!(both.iter().all(|load| words.contains(load)), "{words}");
-    assert!(!is_loaded(&share));
-}
-
-#[test]
-fn a_load_ends_with_a_plan_that_is_killed() {
-    let test = "a_load_ends_with_a_plan_that_is_killed";
-    if !privileged(test) {
-        return;
-    }
-    let place = place(TWO);
-    let share = own_share();
-    let asked = plan(&format!("\"b {share}\"")).replace("20\n", "60000\n");
-    fs::write(place.path("p.toml"), asked).expect("a file");
-    let mut run = place.command(["run", "p.toml", "--no-report"]);
-    let (mut running, _, _) = begin(&mut run);
-    eventually("a load", SOON, || is_loaded(&share));
-    running.kill().expect("it runs");
-    running.wait().expect("it ended");
-    eventually("no load", SOON, || !is_loaded(&share));
-    let lab = format!("run{}", running.id());
-    // Another test's neph may have taken down what was left by now.
-    place.neph(["lab", "down", &lab]);
-}
-
-/// A share that nobody else asks for who runs these tests at the same time.
-fn own_share() -> String {
-    format!("{}%", 5.0 + f64::from(std::process::id()) / 1e8)
-}
-
-/// Whether somebody makes a load of this share.
-fn is_loaded(share: &str) -> bool {
-    let own = format!("stress\0cpu\0--target\0{share}");
-    let processes = fs::read_dir("/proc").expect("proc").flatten();
-    let mut words =
-        processes.map(|one| fs::read_to_string(one.path().join("cmdline")).unwrap_or_default());
-    words.any(|words| words.contains(&own))
 }
 
 #[test]
@@ -289,6 +189,36 @@ fn traffic_to_nobody_ends_by_itself_and_says_so() {
     assert!(ran.err.contains("needs --rate max"), "{}", ran.err);
     let ran = neph(["stress", "flow", "127.0.0.1", "--rate", "0bit/s"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
+}
+
+#[test]
+fn a_reflector_that_stops_answering_is_told_and_nothing_is_reckoned_with_it() {
+    for words in [
+        "flow TARGET --rate max --capacity 10Gbit/s",
+        "flow TARGET --rate max --reply 1000",
+        "flow TARGET --rate 1Mbit/s",
+        "stream TARGET",
+    ] {
+        let there = Reflecting::start();
+        let words = format!("stress {words} -w 3s").replace("TARGET", &there.address);
+        let mut load = command();
+        load.args(words.split(' ')).args(["--format", "json"]);
+        load.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let load = load.spawn().expect("neph runs");
+        thread::sleep(Duration::from_secs(1));
+        send("STOP", there.process.id());
+        let ended = load.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{words}: {said}");
+        assert!(said.contains("stopped answering after "), "{words}: {said}");
+        let not_reckoned = said.contains("cannot be told: not all of ours");
+        assert_eq!(not_reckoned, words.contains("--capacity"), "{said}");
+        let told: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
+        assert!(told[0]["fault"].is_string(), "{told}");
+        // What was to be sent in three seconds was; waiting for the rest is not among them.
+        let lasted = number(&told[0], "lasted_ns");
+        assert!((3_000_000_000..4_000_000_000).contains(&lasted), "{told}");
+    }
 }
 
 #[test]

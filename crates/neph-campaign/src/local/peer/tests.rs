@@ -96,8 +96,8 @@ impl Ground for Own {
         address == self.0
     }
     fn cue(&self) {}
-    fn stress(&mut self, _: &[crate::Stressed]) -> Result<(), String> {
-        Ok(())
+    fn stress(&mut self, _: &[crate::Stressed]) -> Result<Vec<Warning>, String> {
+        Ok(Vec::new())
     }
     fn links(&self) -> Vec<LinkCount> {
         Vec::new()

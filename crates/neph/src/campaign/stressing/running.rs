@@ -24,6 +24,8 @@ use crate::stress::WORKS;
 pub(super) struct Running {
     /// What was asked for.
     pub(super) asked: Stressed,
+    /// It did not work in the time that it had for that.
+    pub(super) is_late: bool,
     what: What,
 }
 
@@ -77,7 +79,11 @@ impl Running {
             None => What::Here(Here::start(lab.place(&asked.site)?, words)?),
         };
         let asked = asked.clone();
-        Ok(Self { asked, what })
+        Ok(Self {
+            asked,
+            is_late: false,
+            what,
+        })
     }
 
     /// Waits until it works, at most until then; whether it does.

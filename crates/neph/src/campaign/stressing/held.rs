@@ -1,0 +1,196 @@
+//! Whether a load of a plan was held, by what `neph stress` told of it at its end.
+//!
+//! Owns the judgement: a processor within the points that `neph stress cpu` allows itself, traffic
+//! without a fault of its own and, where a rate was asked of TCP, with most of it. Over all of the
+//! load's time, which begins up to some seconds before the first message.
+
+use neph_campaign::{Load, Stressed};
+use neph_model::Warning;
+use serde_json::Value;
+
+use super::WITHIN;
+use crate::stress::HELD;
+
+/// Below this share of the rate that was asked, TCP did not carry it.
+const CARRIED: f64 = 0.9;
+
+/// What a load did instead of what was asked.
+struct Instead {
+    had: String,
+    percent: Option<f64>,
+    why: Option<String>,
+}
+
+/// What is to be said of a load that `neph stress` told this of; nothing where it was held.
+pub(super) fn judge(asked: &Stressed, told: &[u8]) -> Option<Warning> {
+    let told: Option<Value> = serde_json::from_slice(told).ok();
+    let rows = told.as_ref().and_then(Value::as_array);
+    let rows = rows.map_or(&[][..], Vec::as_slice);
+    let instead = match &asked.load {
+        Load::Cpu(percent) => worked(*percent, rows)?,
+        Load::Flow(_, rate) => carried(rate.map(bits), (rows, "received_bit_s"))?,
+        // What is lost on its way was sent all the same: the stream itself says what it left out.
+        Load::Stream(_, rate) => streamed(bits(*rate), rows)?,
+    };
+    Some(not_held(asked, instead))
+}
+
+/// What is to be said of a load that worked later than it should.
+pub(super) fn late(asked: &Stressed) -> Warning {
+    let instead = Instead {
+        had: format!("did not work yet after {WITHIN}, when measuring began"),
+        percent: None,
+        why: None,
+    };
+    not_held(asked, instead)
+}
+
+fn not_held(asked: &Stressed, instead: Instead) -> Warning {
+    Warning::LoadNotHeld {
+        load: asked.to_string(),
+        had: instead.had,
+        had_percent: instead.percent,
+        why: instead.why,
+    }
+}
+
+/// The thread that was kept most from what it should do counts.
+fn worked(asked: f64, rows: &[Value]) -> Option<Instead> {
+    let off = |worked: &f64| (worked - asked).abs();
+    let threads = column(rows, "worked_percent");
+    let Some(worst) = threads.max_by(|one, other| off(one).total_cmp(&off(other))) else {
+        return Some(untold());
+    };
+    (off(&worst) > HELD).then(|| Instead {
+        had: format!("worked {worst:.1} % of the time"),
+        percent: Some(100.0 * worst / asked),
+        why: None,
+    })
+}
+
+fn carried(asked: Option<f64>, (rows, name): (&[Value], &str)) -> Option<Instead> {
+    let all = column(rows, name).reduce(|one, more| one + more);
+    let Some(all) = all else {
+        return Some(untold());
+    };
+    let why = fault(rows);
+    // Over a slow link the first message may be whole only when the time is over.
+    let some = all > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
+    let is_held = why.is_none() && some && all >= CARRIED * asked.unwrap_or(0.0);
+    (!is_held).then(|| had(all, asked, why))
+}
+
+fn streamed(asked: f64, rows: &[Value]) -> Option<Instead> {
+    let told = column(rows, "sent_bit_s")
+        .next()
+        .zip(column(rows, "back_bit_s").next());
+    let Some((sent, back)) = told else {
+        return Some(untold());
+    };
+    let why = fault(rows)?;
+    // Where nothing came back nobody knows that anything was there.
+    let had_there = if back > 0.0 { sent } else { 0.0 };
+    Some(had(had_there, Some(asked), Some(why)))
+}
+
+/// So many bits a second instead of those that were asked.
+fn had(all: f64, asked: Option<f64>, why: Option<String>) -> Instead {
+    let known = asked.map(|asked| 100.0 * all / asked);
+    Instead {
+        had: format!("carried {:.2} Mbit/s", all / 1e6),
+        percent: if all > 0.0 { known } else { Some(0.0) },
+        why,
+    }
+}
+
+fn untold() -> Instead {
+    Instead {
+        had: "did not say what it did".to_owned(),
+        percent: None,
+        why: None,
+    }
+}
+
+/// A column of what was told, of each thread, connection or stream.
+fn column(rows: &[Value], name: &str) -> impl Iterator<Item = f64> {
+    rows.iter().filter_map(move |row| row[name].as_f64())
+}
+
+/// Why traffic was not what it should be, as it says itself.
+fn fault(rows: &[Value]) -> Option<String> {
+    let mut faults = rows.iter().filter_map(|row| row["fault"].as_str());
+    faults.next().map(str::to_owned)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bits per second")]
+fn bits(rate: neph_model::BitRate) -> f64 {
+    rate.bits_per_second() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_campaign::parse_stress;
+
+    use super::*;
+
+    fn judged(load: &str, told: &str) -> Option<String> {
+        let asked = parse_stress(load).expect("a load");
+        let warning = judge(&asked[0], told.as_bytes());
+        warning.map(|warning| warning.to_string())
+    }
+
+    fn not_held(load: &str, had: &str) -> String {
+        format!("the load {load} was not held (it {had}")
+    }
+
+    #[test]
+    fn a_processor_is_held_within_three_points_on_each_core() {
+        let told = r#"[{"worked_percent": 79.9}, {"worked_percent": 61.5}]"#;
+        let worked = not_held("a 80%", "worked 61.5 % of the time)");
+        assert_eq!(judged("a 80%", told), Some(worked));
+        let one = r#"[{"worked_percent": 79.9}, {"worked_percent": 77.1}]"#;
+        assert_eq!(judged("a 80%", one), None);
+    }
+
+    #[test]
+    fn a_flow_is_held_that_carries_most_of_its_rate_without_a_fault() {
+        let two = r#"[{"received_bit_s": 1500000}, {"received_bit_s": 500000}]"#;
+        assert_eq!(judged("a flow h:1 2Mbit/s", two), None);
+        assert_eq!(judged("a flow h:1 max", two), None);
+        let last = r#"[{"received_bit_s": 0, "received_bytes": 65536, "fault": null}]"#;
+        assert_eq!(judged("a flow h:1 max", last), None);
+        let slow = "a flow h:1 4Mbit/s";
+        let told = not_held(slow, "carried 2.00 Mbit/s)");
+        assert_eq!(judged(slow, two), Some(told));
+        let broke = r#"[{"received_bit_s": 1500000, "fault": "it broke"}]"#;
+        let most = "a flow h:1 max";
+        let told = not_held(most, "carried 1.50 Mbit/s): it broke");
+        assert_eq!(judged(most, broke), Some(told));
+    }
+
+    #[test]
+    fn a_stream_is_held_that_says_of_no_fault_whatever_was_lost_on_the_way() {
+        let stream = "a stream h:1 2Mbit/s";
+        let lossy = r#"[{"sent_bit_s": 2000000, "back_bit_s": 500000, "fault": null}]"#;
+        assert_eq!(judged(stream, lossy), None);
+        let nobody = r#"[{"sent_bit_s": 2000000, "back_bit_s": 0, "fault": "nobody"}]"#;
+        let told = not_held(stream, "carried 0.00 Mbit/s): nobody");
+        assert_eq!(judged(stream, nobody), Some(told));
+        let asked = &parse_stress(stream).expect("a load")[0];
+        let warning = judge(asked, nobody.as_bytes()).expect("not held");
+        assert!(
+            matches!(warning, Warning::LoadNotHeld { had_percent: Some(had), .. } if had == 0.0)
+        );
+    }
+
+    #[test]
+    fn a_load_that_told_nothing_is_not_held() {
+        for load in ["a 1%", "a flow h:1 max", "a stream h:1 2Mbit/s"] {
+            for nothing in ["", "[]"] {
+                let told = judged(load, nothing);
+                let untold = not_held(load, "did not say what it did)");
+                assert_eq!(told, Some(untold));
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The load that a plan makes beside what it measures.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::labs::{TWO, place, privileged};
+use crate::neph::{SOON, begin, eventually};
+
+/// A plan for the lab of two sites whose experiments ask for this load.
+fn plan(stress: &str) -> String {
+    format!(
+        "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 20\nstress = {stress}\n\
+         [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
+         [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n"
+    )
+}
+
+#[test]
+fn a_plan_that_loads_a_site_which_is_not_there_is_told_where() {
+    let place = place(TWO);
+    for (stress, part) in [
+        ("\"c 50%\"", "the topology has no site 'c' to load"),
+        ("[\"none\", \"b\"]", "\"b\" is no load"),
+    ] {
+        fs::write(place.path("p.toml"), plan(stress)).expect("a file");
+        let ran = place.neph(["check", "p.toml"]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        assert!(
+            ran.err.contains(part) && ran.err.contains("p.toml:5:"),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn traffic_of_a_plan_goes_from_its_site_to_where_it_shall() {
+    let test = "traffic_of_a_plan_goes_from_its_site_to_where_it_shall";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    let loads = "\"a flow 10.80.0.2:8080 2Mbit/s, a stream 10.80.0.2:8080 300kbit/s\"";
+    fs::write(place.path("p.toml"), plan(loads).replace("20\n", "200\n")).expect("a file");
+    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    // On a busy machine it may be less than asked, and is said to be; nothing it is never.
+    let wrong = ["carried 0.00", "did not say"].map(|part| ran.err.contains(part));
+    assert_eq!(wrong, [false, false], "{}", ran.err);
+}
+
+#[test]
+fn a_load_that_was_not_held_flags_its_experiment() {
+    let test = "a_load_that_was_not_held_flags_its_experiment";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    let load = "a stream 10.80.0.2:9999 300kbit/s";
+    fs::write(place.path("p.toml"), plan(&format!("\"{load}\""))).expect("a file");
+    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    let told = format!("the load {load} was not held (it carried 0.00 Mbit/s)");
+    assert_eq!(ran.err.matches(&told).count(), 1, "{}", ran.err);
+    assert!(ran.err.contains("flagged"), "{}", ran.err);
+    let shown = |words: &[&str]| place.neph(words.iter().copied()).out;
+    assert!(shown(&["list", "last"]).contains(&told));
+    let flags = shown(&["show"]);
+    assert!(
+        flags.contains(&told) && !flags.contains("the plan itself makes"),
+        "{flags}"
+    );
+    let page = place.path("page");
+    shown(&["report", "-o", page.to_str().expect("text")]);
+    let page = fs::read_to_string(page.join("index.html")).expect("a page");
+    let (capital, closed) = (
+        told.replacen('t', "T", 1),
+        "without a key? What to do: read it",
+    );
+    assert!(page.contains(&capital) && page.contains(closed), "{page}");
+}
+
+#[test]
+fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
+    let test = "a_site_is_loaded_while_it_is_measured_and_not_afterwards";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    let share = own_share();
+    let load = format!("b {share}");
+    let asked = plan(&format!("[\"none\", \"{load}\"]"));
+    fs::write(place.path("p.toml"), asked).expect("a file");
+    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let shown: Value =
+        serde_json::from_str(&place.neph(["show", "--format", "json"]).out).expect("JSON");
+    let words = shown.to_string();
+    let both = [format!("\"{load}\""), "\"none\"".to_owned()];
+    assert!(both.iter().all(|load| words.contains(load)), "{words}");
+    assert!(!is_loaded(&share));
+}
+
+#[test]
+fn a_load_ends_with_a_plan_that_is_killed() {
+    let test = "a_load_ends_with_a_plan_that_is_killed";
+    if !privileged(test) {
+        return;
+    }
+    let place = place(TWO);
+    let share = own_share();
+    let asked = plan(&format!("\"b {share}\"")).replace("20\n", "60000\n");
+    fs::write(place.path("p.toml"), asked).expect("a file");
+    let mut run = place.command(["run", "p.toml", "--no-report"]);
+    let (mut running, _, _) = begin(&mut run);
+    eventually("a load", SOON, || is_loaded(&share));
+    running.kill().expect("it runs");
+    running.wait().expect("it ended");
+    eventually("no load", SOON, || !is_loaded(&share));
+    let lab = format!("run{}", running.id());
+    // Another test's neph may have taken down what was left by now.
+    place.neph(["lab", "down", &lab]);
+}
+
+/// A share that nobody else asks for who runs these tests at the same time.
+fn own_share() -> String {
+    format!("{}%", 5.0 + f64::from(std::process::id()) / 1e8)
+}
+
+/// Whether somebody makes a load of this share.
+fn is_loaded(share: &str) -> bool {
+    let own = format!("stress\0cpu\0--target\0{share}");
+    let processes = fs::read_dir("/proc").expect("proc").flatten();
+    let mut words =
+        processes.map(|one| fs::read_to_string(one.path().join("cmdline")).unwrap_or_default());
+    words.any(|words| words.contains(&own))
+}
