@@ -86,6 +86,7 @@ def inside(namespace: str, command: list[str]) -> str:
 
 def transactions(options: argparse.Namespace, load: str, folder: pathlib.Path) -> None:
     names = ["neph watch", "neph watch --listen ring", "neph watch --write", "tcpdump -w", "tshark"]
+    names = [name for name in names if name in (options.only or names)]
     shares: dict[str, list[float]] = {name: [] for name in names}
     cpu: dict[str, list[float]] = {name: [] for name in names}
     alone: list[float] = []
@@ -247,6 +248,7 @@ def main() -> None:
     parser.add_argument("--neph", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--only", nargs="+", help="of transactions: these watchers, by their names in the table")
     parser.add_argument("--rates", type=int, nargs="+", default=[50_000, 100_000, 200_000, 300_000, 400_000, 600_000])
     parser.add_argument("what", choices=["transactions", "drops", "ping"])
     parser.add_argument("--nice", type=int, default=0, help="of all that runs here; below 0 before other work")
