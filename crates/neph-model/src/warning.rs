@@ -218,7 +218,8 @@ const LOADS: usize = 3;
 
 impl Warning {
     /// What to do about it in experiments in which the plan itself makes these loads (and did, see
-    /// [`load_made`](crate::Experiment::load_made)), each in one or more of them: what is part of an experiment is not to be stopped.
+    /// [`load_made`](crate::Experiment::load_made)), each in one or more of them: what is part of an
+    /// experiment is not to be stopped.
     pub fn advice_under(&self, loads: &[&str]) -> String {
         let is_of_load = matches!(self, Self::SenderLate { .. } | Self::CpuSaturated { .. });
         let made = match loads {

@@ -34,7 +34,7 @@ impl Doing<'_> {
         match self {
             Self::Own => own.to_owned(),
             Self::Load(..) => of_load.to_owned(),
-            Self::Unknown(_) => format!("{}; if not, {own}", measure_without()),
+            Self::Unknown(_) => measure_without(own),
         }
     }
 }
@@ -90,10 +90,10 @@ pub(crate) fn is_by_load(with: f64, without: f64) -> bool {
     without < LESS * with
 }
 
-/// What to do where nobody can tell.
-pub(crate) fn measure_without() -> String {
+/// What to do where nobody can tell whether the load does it: where it does not, what is the path's `own`.
+pub(crate) fn measure_without(own: &str) -> String {
     format!(
-        "measure the same with stress = \"{}\" beside it, which tells whether the load does it",
+        "measure the same with stress = \"{}\" beside it, which tells whether the load does it; if not, {own}",
         Scenario::UNSTRESSED
     )
 }

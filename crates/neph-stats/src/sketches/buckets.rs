@@ -3,8 +3,8 @@
 //! While buckets change no latest numbers stand behind them.
 
 use super::{
-    COARSEST, COUNT_BITS, COUNT_MOST, ENDS, EXACT, FINE, MANY, Sketches, apart, counted, joined,
-    label, relabel, split, whole,
+    COARSEST, COUNT_BITS, COUNT_MOST, ENDS, FINE, MANY, Sketches, TOGETHER, apart, bits, counted,
+    joined, label, relabel, split, whole,
 };
 
 impl Sketches {
@@ -12,7 +12,7 @@ impl Sketches {
     /// when it comes.
     pub(super) fn put_into_buckets(&mut self) {
         let precision = *self.precision.get_or_insert(FINE);
-        let mut latest = [0; EXACT];
+        let mut latest = [0; *TOGETHER.end()];
         let latest = &mut latest[..usize::from(self.latest)];
         let end = self.buckets_end();
         let words = self.words[end..].as_chunks().0;
@@ -21,9 +21,10 @@ impl Sketches {
         }
         self.words.truncate(end);
         self.latest = 0;
-        // Only where buckets may become too many in between it matters when each comes.
+        // How many buckets there may be depends on the kinds: where one comes first among these, and
+        // buckets may become too many, it matters when.
         let at_most = end - self.buckets() + latest.len();
-        if at_most > MANY * usize::from(self.kinds.max(1)) {
+        if at_most > MANY * usize::from(self.kinds.max(1)) && self.has_new_kind(latest) {
             return latest
                 .iter()
                 .for_each(|number| self.put_into_bucket(*number));
@@ -38,6 +39,13 @@ impl Sketches {
             let ((kind, least), (_, most)) = (apart(same[0]), apart(same[same.len() - 1]));
             self.widen(kind, least, most);
         }
+        self.thin_out();
+    }
+
+    /// Whether any of these numbers is of a kind that was not there.
+    fn has_new_kind(&self, numbers: &[u64]) -> bool {
+        let known = bits(self.ends().map(|(kind, ..)| kind));
+        bits(numbers.iter().map(|number| apart(*number).0)) & !known != 0
     }
 
     fn put_into_bucket(&mut self, number: u64) {

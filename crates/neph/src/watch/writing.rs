@@ -48,10 +48,10 @@ impl Writing {
         match self.link {
             COOKED => self.add_cooked(packet),
             _ => self.add(packet),
-        };
+        }
     }
 
-    fn add(&mut self, packet: &Packet<'_>) -> bool {
+    fn add(&mut self, packet: &Packet<'_>) {
         let bytes = packet.bytes();
         let kept = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let (at, length) = (packet.stamp(), packet.wire_length());
@@ -66,11 +66,11 @@ impl Writing {
                 &tag.control.to_be_bytes(),
                 rest,
             ]),
-        }
+        };
     }
 
     /// Behind what tells of the interface; a tag that the kernel took out comes between.
-    fn add_cooked(&mut self, packet: &Packet<'_>) -> bool {
+    fn add_cooked(&mut self, packet: &Packet<'_>) {
         let (tag, protocol) = (packet.tag(), packet.protocol());
         let cooked = CookedHeader {
             protocol: tag.map_or(protocol, |tag| tag.protocol),
@@ -96,7 +96,7 @@ impl Writing {
                 &protocol.to_be_bytes(),
                 bytes,
             ]),
-        }
+        };
     }
 
     /// What was written so far is in the file: whoever reads it now, or after a crash, has it.

@@ -373,7 +373,7 @@ impl<'s> Filler<'s> {
         let managed = "manage the queue before the bottleneck (fq_codel, CAKE, or CoDel), or shape bulk transfers a little below the link's rate; BBR for the bulk transfer fills it less";
         match self {
             Self::Plan(..) => "this is what sharing with the load costs: less of it, or, where it is traffic, a managed queue (fq_codel, CAKE) and, where it takes a guest's CPU, a CPU of its own".to_owned(),
-            Self::PlanPerhaps(_) => format!("{}; if not, {managed}", measure_without()),
+            Self::PlanPerhaps(_) => measure_without(managed),
             Self::Own(_) => {
                 "send less, or less often: the link carries no more; a shorter queue would lose messages instead of delaying them".to_owned()
             }

@@ -50,12 +50,10 @@ impl Both {
         let tcp = run.tcp_least();
         let (echo, message) = (echoes.least()?, tcp.or(datagram)?);
         let (few, many) = (echoes.len(), messages.len().max(run.flow.exchanges.len()));
-        let slower = message + later(&messages, few, RARELY);
         // A handshake comes before the load that the plan makes.
         let loaded = run.scenario.stress().and_then(|_| messages.least());
-        let slower = loaded.map_or(slower, |least| {
-            slower.max(least + later(&messages, few, RARELY))
-        });
+        let quickest = loaded.map_or(message, |least| message.max(least));
+        let slower = quickest + later(&messages, few, RARELY);
         let faster = echo + later(&echoes, many, RARELY);
         let beyond = if echo > slower {
             echo - slower
@@ -124,7 +122,7 @@ fn slower_or_faster(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
     let mut remedy = "do not use ping to judge this path; measure with messages of the application's own protocol".to_owned();
     if seen.iter().all(|(run, _)| run.scenario.stress().is_some()) {
         confidence.level = confidence.level.less();
-        remedy = format!("{}; if not, {remedy}", measure_without());
+        remedy = measure_without(&remedy);
     }
     let (echo, message) = (
         middle(|one| one.echo).median()?,

@@ -28,7 +28,7 @@ pub(super) fn judge(asked: &Stressed, told: &[u8]) -> Option<Warning> {
     let rows = rows.map_or(&[][..], Vec::as_slice);
     let instead = match &asked.load {
         Load::Cpu(percent) => worked(*percent, rows)?,
-        Load::Flow(_, rate) => carried(rate.map(bits), (rows, "received_bit_s"))?,
+        Load::Flow(_, rate) => carried(rate.map(bits), rows)?,
         // What is lost on its way was sent all the same: the stream itself says what it left out.
         Load::Stream(_, rate) => streamed(bits(*rate), rows)?,
     };
@@ -68,8 +68,8 @@ fn worked(asked: f64, rows: &[Value]) -> Option<Instead> {
     })
 }
 
-fn carried(asked: Option<f64>, (rows, name): (&[Value], &str)) -> Option<Instead> {
-    let all = column(rows, name).reduce(|one, more| one + more);
+fn carried(asked: Option<f64>, rows: &[Value]) -> Option<Instead> {
+    let all = column(rows, "received_bit_s").reduce(|one, more| one + more);
     let Some(all) = all else {
         return Some(untold());
     };
