@@ -25,7 +25,7 @@ const EXACT: usize = 32;
 /// them. On 64 busy flows watching took a fifth more with 16 always.
 const TOGETHER: RangeInclusive<usize> = 16..=128;
 /// Buckets of a sketch for each number that waits to be put into them.
-const BUCKETS_FOR_ONE: usize = 4;
+const BUCKETS_FOR_ONE: usize = 8;
 /// Buckets of a doubling at first, as a power of two: to one part in 1024.
 const FINE: u8 = 9;
 /// No coarser than this, however far apart numbers are: to one part in 16.
