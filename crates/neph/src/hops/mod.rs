@@ -218,10 +218,12 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
     for (place, point) in heard.filter(|(_, point)| !point.is_silent) {
         let mut twice = Twice::default();
         packets(("hops", &point.path), stop, |at, interface, packet| {
-            hops.lasts(place, at);
-            let Some(packet) = packet else { return };
-            if !twice.is_copy(Wall::from_unix_nanos(at), interface, packet) {
-                hops.see(place, at, packet);
+            let time = Wall::from_unix_nanos(at);
+            match packet {
+                Some(packet) if !twice.is_copy(time, interface, packet) => {
+                    hops.see(place, at, packet);
+                }
+                _ => hops.lasts(place, at),
             }
         })?;
         if !stop.is_set() {

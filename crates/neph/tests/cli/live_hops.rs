@@ -18,7 +18,7 @@ use std::time::Duration;
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, send};
+use crate::neph::{Place, Ran, begin, ip, send};
 
 /// Two namespaces with addresses 10.91.0.1 and 10.91.0.2 on interfaces `near` and `far`.
 struct Wire {
@@ -49,8 +49,7 @@ impl Wire {
             format!("-n {a} link set near up"),
             format!("-n {b} link set far up"),
         ] {
-            let done = Command::new("ip").args(line.split(' ')).status();
-            assert!(done.expect("the ip program").success(), "ip {line}");
+            ip(&line);
         }
         Some(wire)
     }
@@ -74,6 +73,13 @@ impl Wire {
         }
     }
 
+    /// Both ends as points `near` and `far` of this host.
+    fn ends(&self) -> [String; 2] {
+        let [a, b] = &self.names;
+        [format!("near=iface:near@{a}"), format!("far=iface:far@{b}")]
+    }
+
+    /// The first end as a point of this host, the second as one over ssh.
     fn points(&self) -> [String; 2] {
         let [a, b] = &self.names;
         [
@@ -307,9 +313,7 @@ fn one_that_ends_early_ends_the_others_with_what_they_have() {
     symlink(env!("CARGO_BIN_EXE_neph"), place.path("bin/neph")).expect("a link");
     let (child, said) = begun(command);
     wire.exchange(5);
-    let down = ["-n", &wire.names[1], "link", "set", "far", "down"];
-    let done = Command::new("ip").args(down).status();
-    assert!(done.expect("the ip program").success());
+    ip(&format!("-n {} link set far down", wire.names[1]));
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
     let text: Vec<String> = said.lines().map_while(Result::ok).collect();
     let text = text.join("\n");

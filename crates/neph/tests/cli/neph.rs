@@ -156,3 +156,9 @@ pub(crate) fn raw(start: i64) -> String {
     }
     text
 }
+
+/// What the `ip` program does of these words, for tests that need root.
+pub(crate) fn ip(line: &str) {
+    let done = Command::new("ip").args(line.split(' ')).status();
+    assert!(done.expect("the ip program").success(), "ip {line}");
+}

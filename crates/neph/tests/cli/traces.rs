@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::labs::privileged;
-use crate::neph::{Ran, SOON, command, eventually, neph, send};
+use crate::neph::{Ran, SOON, command, eventually, ip, neph, send};
 
 #[test]
 fn this_host_is_one_hop_away_in_every_format() {
@@ -109,28 +109,15 @@ impl Nobody {
     fn up() -> Self {
         let nobody = Self(format!("neph-nobody-{}", std::process::id()));
         let name = nobody.0.as_str();
-        for words in [
-            &["netns", "add", name][..],
-            &[
-                "-n", name, "link", "add", "one", "type", "veth", "peer", "name", "two",
-            ],
-            &["-n", name, "address", "add", "10.94.0.1/24", "dev", "one"],
-            &["-n", name, "link", "set", "one", "up"],
-            &["-n", name, "link", "set", "two", "up"],
-            &[
-                "-n",
-                name,
-                "neigh",
-                "add",
-                "10.94.0.2",
-                "lladdr",
-                "02:00:00:00:00:02",
-                "dev",
-                "one",
-            ],
+        for line in [
+            format!("netns add {name}"),
+            format!("-n {name} link add one type veth peer name two"),
+            format!("-n {name} address add 10.94.0.1/24 dev one"),
+            format!("-n {name} link set one up"),
+            format!("-n {name} link set two up"),
+            format!("-n {name} neigh add 10.94.0.2 lladdr 02:00:00:00:00:02 dev one"),
         ] {
-            let done = Command::new("ip").args(words).status();
-            assert!(done.expect("ip runs").success(), "ip {words:?}");
+            ip(&line);
         }
         nobody
     }

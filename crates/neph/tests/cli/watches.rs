@@ -2,13 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
 use crate::labs::without_root;
-use crate::neph::{Place, Ran, SOON, begin, eventually, send};
+use crate::neph::{Place, Ran, SOON, begin, eventually, ip, send};
 use crate::watches_asked::ask_names;
 
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
@@ -26,10 +26,7 @@ pub(crate) fn with_loopback(test: &str, work: impl FnOnce() + Send) {
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         with_namespace(&ns, || {
-            let up = Command::new("ip")
-                .args(["link", "set", "lo", "up"])
-                .status();
-            assert!(up.expect("the ip program").success());
+            ip("link set lo up");
             work();
         })
     }));

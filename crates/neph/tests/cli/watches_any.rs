@@ -1,18 +1,12 @@
 //! `neph watch any`: all interfaces of a namespace, of which a packet may pass several.
 
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran};
+use crate::neph::{Place, Ran, ip};
 use crate::watches::{Watch, exchange_with, lines, of_kind, with_loopback};
-
-pub(crate) fn ip(line: &str) {
-    let done = Command::new("ip").args(line.split(' ')).status();
-    assert!(done.expect("the ip program").success(), "ip {line}");
-}
 
 /// A namespace behind an interface of this thread's, which is its way to everywhere.
 pub(crate) struct Host {

@@ -9,9 +9,9 @@ use neph_sys::netns::with_namespace;
 use neph_sys::offload::switch_off;
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, SOON};
+use crate::neph::{Place, Ran, SOON, ip};
 use crate::watches::{Watch, exchange, exchange_with, lines, of_kind, skip, with_loopback};
-use crate::watches_any::{Host, ip};
+use crate::watches_any::Host;
 
 const ROUND_TRIPS: [&str; 4] = ["--samples", "--format", "ndjson", "--proto=tcp"];
 

@@ -5,9 +5,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, send};
+use crate::neph::{Place, Ran, begin, ip, send};
 use crate::watches::{exchange, lines, of_kind, with_loopback};
-use crate::watches_any::ip;
 
 /// The next line that is said: its time as in `2026-11-23 16:58:54 UTC  `, and what follows.
 fn next(said: &mut impl BufRead) -> (String, String) {

@@ -1,11 +1,11 @@
 //! `neph watch --write`: the capture beside what is told, or instead of it.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use neph_sys::ring::{PacketRing, Seat};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin};
+use crate::neph::{Place, Ran, begin, ip};
 use crate::watches::{Watch, exchange, lines, of_kind, with_loopback};
 
 #[test]
@@ -71,8 +71,7 @@ fn a_vlan_tag_that_the_kernel_takes_out_is_told_and_written() {
             "link set near up",
             "link set far up",
         ] {
-            let done = Command::new("ip").args(line.split(' ')).status();
-            assert!(done.expect("the ip program").success(), "ip {line}");
+            ip(line);
         }
         let place = Place::empty();
         let arguments = ["watch", "far", "--port", "443", "--write", "vlan.pcap"];

@@ -1,12 +1,11 @@
 //! Captures of live points that stay without `--save`, as more may be told of them.
 
 use std::net::UdpSocket;
-use std::process::Command;
 
 use neph_sys::netns::with_namespace;
 
 use super::{Wire, begun, ended, hops, interrupted};
-use crate::neph::{Place, Ran};
+use crate::neph::{Place, Ran, ip};
 
 /// What the command says that tells the captures that stay.
 fn told_again(place: &Place, text: &str) -> Ran {
@@ -22,9 +21,7 @@ fn captures_that_nothing_could_be_told_of_stay() {
     };
     let place = Place::empty();
     let [a, b] = &wire.names;
-    let up = ["-n", b, "link", "set", "lo", "up"];
-    let done = Command::new("ip").args(up).status();
-    assert!(done.expect("the ip program").success());
+    ip(&format!("-n {b} link set lo up"));
     let points = [
         format!("here=iface:near@{a}"),
         format!("there=iface:lo@{b}"),
@@ -49,16 +46,10 @@ fn a_point_that_no_packet_passed_leaves_the_others_told_and_all_captures() {
         return;
     };
     let place = Place::empty();
-    let [a, b] = &wire.names;
-    let points = [
-        format!("near=iface:near@{a}"),
-        format!("far=iface:far@{b}"),
-        format!("silent=iface:lo@{b}"),
-    ];
-    let [near, far, silent] = &points;
-    let up = ["-n", b, "link", "set", "lo", "up"];
-    let done = Command::new("ip").args(up).status();
-    assert!(done.expect("the ip program").success());
+    let b = &wire.names[1];
+    let [near, far] = &wire.ends();
+    let silent = &format!("silent=iface:lo@{b}");
+    ip(&format!("-n {b} link set lo up"));
     for (order, said) in [
         ([near, far, silent], "far - silent is not told: "),
         ([silent, near, far], "silent - near is not told: "),

@@ -1,12 +1,11 @@
 //! A link that fails while both of its ends are recorded.
 
 use std::net::UdpSocket;
-use std::process::Command;
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
 
 use super::{Wire, begun, ended, hops};
-use crate::neph::Place;
+use crate::neph::{Place, ip};
 
 /// Two namespaces as those of a [`Wire`], and a bridge between them in one of its own.
 struct Bridged {
@@ -47,11 +46,6 @@ impl Drop for Bridged {
     }
 }
 
-fn ip(line: &str) {
-    let done = Command::new("ip").args(line.split(' ')).status();
-    assert!(done.expect("the ip program").success(), "ip {line}");
-}
-
 #[test]
 fn what_is_lost_until_a_recording_ends_is_lost() {
     const LOST: u64 = 20;
@@ -59,8 +53,7 @@ fn what_is_lost_until_a_recording_ends_is_lost() {
         return;
     };
     let place = Place::empty();
-    let [a, b] = &bridged.wire.names;
-    let points = [format!("near=iface:near@{a}"), format!("far=iface:far@{b}")];
+    let points = bridged.wire.ends();
     let options = ["--proto", "udp", "--port", "4002", "--format", "json"];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
     let (child, said) = begun(hops(&place, "exit 1", &arguments));

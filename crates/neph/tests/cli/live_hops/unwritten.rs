@@ -9,8 +9,7 @@ use crate::neph::{Place, SOON, begin, eventually};
 
 /// What `neph hops` says whose first alarm cannot be written to `out`, and its status.
 fn cut_off(place: &Place, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
-    let [a, b] = &wire.names;
-    let points = [format!("near=iface:near@{a}"), format!("far=iface:far@{b}")];
+    let points = wire.ends();
     let rule = "segment > 1ns p50 for 1s";
     let options = ["-w", "60s", "--format", "ndjson", "--alarm", rule];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
@@ -84,8 +83,7 @@ fn a_capture_for_which_there_is_no_room_is_told_with_the_packets_it_has_and_the_
         return;
     };
     let place = Place::empty();
-    let [a, b] = &wire.names;
-    let points = [format!("near=iface:near@{a}"), format!("far=iface:far@{b}")];
+    let points = wire.ends();
     let points = points.each_ref().map(String::as_str);
     let proto = ["--proto", "udp"];
     for (save, folder, other) in [
