@@ -15,9 +15,9 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// `10.9.NUMBER.2`, behind the interface `toNUMBER`.
-    pub(crate) fn behind(number: u8) -> Self {
-        let name = format!("nephany-{}-{number}", std::process::id());
+    /// `10.9.NUMBER.2`, behind the interface `toNUMBER`. Other tests run in this process meanwhile.
+    pub(crate) fn behind(test: &str, number: u8) -> Self {
+        let name = format!("nephany-{}-{test}-{number}", std::process::id());
         let ns = NetNs::create(&name).expect("make a namespace");
         ip(&format!(
             "link add to{number} type veth peer name out netns {name}"
@@ -66,7 +66,7 @@ fn summary(ran: &Ran) -> Value {
 fn a_packet_that_a_router_passes_on_counts_once() {
     with_loopback("any", || {
         std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("a router");
-        let (client, server) = (Host::behind(1), Host::behind(2));
+        let (client, server) = (Host::behind("any", 1), Host::behind("any", 2));
         let place = Place::empty();
         let arguments = ["--format", "ndjson", "--proto", "tcp"];
         let beside = ["--write", "any.pcap"];

@@ -52,7 +52,7 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
         if !has_programs("copies_tell_the_round_trips_of_the_ring", &place) {
             return;
         }
-        let server = Host::behind(7);
+        let server = Host::behind("copied", 7);
         let copied = by("bpf", &place, "to7", &ROUND_TRIPS);
         let ringed = by("ring", &place, "to7", &ROUND_TRIPS);
         let chosen = Watch::of(&place, "to7", &ROUND_TRIPS);
@@ -100,7 +100,7 @@ fn where_the_kernel_cuts_segments_for_the_interface_the_ring_is_taken_and_tells_
         if !has_programs("where_the_kernel_cuts_segments", &place) {
             return;
         }
-        let server = Host::behind(7);
+        let server = Host::behind("cut", 7);
         assert_eq!(longest(&place, &server), ("bpf".into(), true));
         switch_off("to7").expect("an interface that cuts nothing itself");
         assert_eq!(longest(&place, &server), ("ring".into(), false));
