@@ -4,7 +4,9 @@ use neph_model::StageSet;
 
 use crate::axis::Style;
 use crate::palette;
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
+use crate::scene::{
+    Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width,
+};
 
 /// How a thing looks in the figure.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +42,10 @@ pub(crate) fn legend(
         return from.y;
     }
     let (mut x, mut y) = (from.x, from.y + ROW / 2.0);
+    let labels: Vec<String> = entries.iter().map(|(_, label)| label.clone()).collect();
     for (swatch, label) in entries {
-        let long = SAMPLE + 5.0 + width(label, Style::LABEL, Weight::Regular);
+        let label = fit_among(label, &labels, Style::LABEL, right - from.x - SAMPLE - 5.0);
+        let long = SAMPLE + 5.0 + width(&label, Style::LABEL, Weight::Regular);
         if x > from.x && x + long > right {
             x = from.x;
             y += ROW;
@@ -52,7 +56,7 @@ pub(crate) fn legend(
             at,
             Anchor::Start,
             Style::LABEL,
-            label.clone(),
+            label,
         )));
         x += long + 16.0;
     }

@@ -1,7 +1,10 @@
 //! What figures of fleets say and show where there is little to show.
 
+use std::collections::BTreeSet;
+
 use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw};
 
+use crate::legible::texts;
 use crate::synthetic::fleet::{Mood, World};
 
 const SMALL: World = World {
@@ -171,4 +174,42 @@ fn said(figures: &[Figure], kind: &str) -> String {
             _ => None,
         })
         .collect()
+}
+
+#[test]
+fn pairs_whose_names_are_too_long_stay_apart() {
+    let world = World {
+        flows: 96,
+        pairs: 3,
+        ..SMALL
+    };
+    let mut data = world.campaign();
+    let long = |nth: &str| {
+        let many = "of a rack with a name that nobody would give it ".repeat(3);
+        format!("a host {many} {nth} {many} interface ens192")
+    };
+    let nths = ["one", "two", "three"].map(long);
+    for (scenario, endpoint) in data.scenarios.iter_mut().zip(&nths) {
+        scenario.endpoint.clone_from(endpoint);
+    }
+    for experiment in &mut data.experiments {
+        let pairs = &mut experiment.fleet.as_mut().unwrap().pairs;
+        for (pair, endpoint) in pairs.iter_mut().zip(&nths) {
+            pair.endpoint.clone_from(endpoint);
+        }
+    }
+    let figures = drawn(&data);
+    for kind in [
+        "flow-spectra",
+        "flow-fairness",
+        "flow-moved",
+        "flow-inflation",
+    ] {
+        let own = figures.iter().find(|figure| figure.kind == kind);
+        let texts = texts(&own.expect(kind).scene).into_iter();
+        let texts = texts.map(|(_, text)| text.text);
+        let cut: Vec<String> = texts.filter(|text| text.contains('…')).collect();
+        let distinct: BTreeSet<&String> = cut.iter().collect();
+        assert_eq!((cut.len(), distinct.len()), (3, 3), "{kind}: {cut:?}");
+    }
 }

@@ -22,6 +22,11 @@ fn drawn(path: Path) -> Vec<Figure> {
 
 /// One packet there for each list of delays in microseconds, one each second; the bound is 1 us.
 fn single(delays: &[&[Option<i64>]]) -> Vec<Figure> {
+    single_between(["a", "b", "c"], delays)
+}
+
+/// The same between points of these names.
+fn single_between(names: [&str; 3], delays: &[&[Option<i64>]]) -> Vec<Figure> {
     let known = |delay: &Option<i64>| {
         delay.map_or(HopsDelay::Lost, |micros| HopsDelay::Known {
             delay: micros * 1000,
@@ -43,7 +48,7 @@ fn single(delays: &[&[Option<i64>]]) -> Vec<Figure> {
         })
         .collect();
     let points = delays.first().map_or(0, Vec::len) + 1;
-    let points: Vec<String> = ["a", "b", "c"][..points]
+    let points: Vec<String> = names[..points]
         .iter()
         .map(|name| (*name).to_owned())
         .collect();
@@ -273,6 +278,21 @@ fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_
         "{}",
         figure.caption
     );
+    no_text_touches(&figures);
+}
+
+#[test]
+fn segments_whose_names_are_too_long_stay_apart() {
+    let names = ["one", "two", "three"].map(|nth| {
+        format!("a host of the row in which rack {nth} stands, by its interface ens192")
+    });
+    let [a, b, c] = names.each_ref().map(String::as_str);
+    let between: &[Option<i64>] = &[Some(5), Some(7)];
+    let figures = single_between([a, b, c], &[between, &[Some(6), None], &[None, None]]);
+    let cdf = words(&figures, "hops-cdf");
+    let curves: Vec<&String> = cdf.iter().filter(|text| text.contains('…')).collect();
+    assert_eq!(curves.len(), 2, "{cdf:?}");
+    assert_ne!(curves[0], curves[1]);
     no_text_touches(&figures);
 }
 

@@ -8,6 +8,7 @@ use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
 use super::percents::percents;
 use super::stretches::bars;
+use super::titles::{labels, title};
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, percent};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
@@ -16,7 +17,7 @@ use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
 use crate::findings::plural;
 use crate::palette;
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 use crate::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 50.0;
@@ -39,6 +40,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut found = pairs(data, settings);
     found.retain(|pair| pair.fairness().iter().any(|bin| bin.flows > 1));
     let total = found.len().div_ceil(PER_PAGE);
+    let labels = labels(&found);
     let height = match found.len() {
         1 => 230.0,
         2 | 3 => 150.0,
@@ -59,7 +61,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         sheet.legend(&legend);
         for pair in few {
             let place = sheet.take(height + 24.0 + lane(pair) + Style::BELOW);
-            sheet.draw(drawn(pair, height, place));
+            sheet.draw(drawn((pair, &labels), height, place));
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
@@ -149,7 +151,7 @@ fn lost_lane(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     marks
 }
 
-fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
+fn drawn((pair, among): (&Pair<'_>, &[String]), height: f64, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
     let mut all: Vec<f64> = FlowQuantile::ALL
         .into_iter()
@@ -174,7 +176,7 @@ fn drawn(pair: &Pair<'_>, height: f64, place: Rect) -> Vec<Mark> {
         x: clock.scale,
         y: scale,
     };
-    let mut marks = heading(pair, &outside(&all, &untold(scale, unit)), place);
+    let mut marks = heading((pair, among), &outside(&all, &untold(scale, unit)), place);
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title());
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
@@ -225,7 +227,7 @@ fn untold(scale: Scale, unit: TimeUnit) -> Scale {
     }
 }
 
-fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
+fn heading((pair, among): (&Pair<'_>, &[String]), outside: &str, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
     // The farthest quantile that so many flows allow; of a few, the slowest flow, and of fewer it
     // has no median to be held against.
@@ -259,8 +261,7 @@ fn heading(pair: &Pair<'_>, outside: &str, place: Rect) -> Vec<Mark> {
     let plain = note(place.right(), &plain).coloured(Colour::FAINT_INK);
     let outside = note(place.right() - plain.width() - 10.0, outside).coloured(Colour::ALARM);
     let room = place.width - plain.width() - outside.width() - 24.0;
-    let name = fit(&pair.label, Style::TITLE, room / 1.06);
-    let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, name).semibold();
+    let name = title(pair, among, Point::new(place.x, y), (Style::TITLE, room));
     let all = [name, plain, outside].into_iter();
     all.filter(|text| !text.text.is_empty())
         .map(Mark::Text)

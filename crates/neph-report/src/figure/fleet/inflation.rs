@@ -9,7 +9,7 @@ use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
 use crate::findings::{plural, real};
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
 use crate::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
@@ -171,6 +171,7 @@ fn distribution(set: &Set<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<
 /// The pairs' names at the left, each at its dot's height, and the shares at the right.
 fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let mut marks = Vec::new();
+    let all: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
     for (index, (percent, pair)) in inflated.iter().enumerate() {
         let y = plot.py(real(index + 1) / real(inflated.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
@@ -179,7 +180,7 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         let number = format!("{percent:.1} %");
         let at = Point::new(plot.area.x - 6.0, y + 3.6);
         let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
-        let name = fit(&pair.name, Style::TICK, NAMES - 50.0);
+        let name = fit_among(&pair.name, &all, Style::TICK, NAMES - 50.0);
         let at = Point::new(plot.area.x - NAMES, y + 3.6);
         marks.push(Mark::Text(Text::new(at, Anchor::Start, Style::TICK, name)));
         marks.push(Mark::Text(number));

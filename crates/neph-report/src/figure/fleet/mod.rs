@@ -25,6 +25,7 @@ mod shares;
 mod spectra;
 mod spectrum;
 mod stretches;
+mod titles;
 
 pub(crate) use pair::{Pair, pairs};
 pub(crate) use pooled::Pooled;

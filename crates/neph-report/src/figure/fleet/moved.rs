@@ -3,13 +3,14 @@
 use neph_flows::Moved;
 
 use super::pair::{Pair, pairs};
+use super::titles::{labels, title};
 use crate::axis::{Plot, Scale, Style, millis};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
 use crate::findings::{plural, real};
 use crate::palette;
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 use crate::{CampaignData, Equalization, PlotSettings};
 
 const ROW: f64 = 19.0;
@@ -25,6 +26,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     found.retain(|pair| rows(pair).len() > 1);
     let shared = found.iter().map(longest).fold(0.0, f64::max);
     let total = found.len().div_ceil(PER_PAGE);
+    let labels = labels(&found);
     let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Moved flows against share, class by class", page, total);
         let subtitle = "Each class with its share of all flows' time and its share of all moves away from a class";
@@ -43,7 +45,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
                     Equalization::Shared => shared,
                     Equalization::Separate => longest(pair),
                 };
-                sheet.draw(drawn(pair, most, place));
+                sheet.draw(drawn((pair, &labels), most, place));
             }
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
@@ -86,7 +88,7 @@ fn longest(pair: &Pair<'_>) -> f64 {
 }
 
 /// A pair's classes on a scale that ends at the share `most`.
-fn drawn(pair: &Pair<'_>, most: f64, place: Rect) -> Vec<Mark> {
+fn drawn((pair, among): (&Pair<'_>, &[String]), most: f64, place: Rect) -> Vec<Mark> {
     let rows = rows(pair);
     let plot = Plot {
         area: Rect::new(
@@ -98,7 +100,7 @@ fn drawn(pair: &Pair<'_>, most: f64, place: Rect) -> Vec<Mark> {
         x: Scale::linear(0.0, (most * 105.0).min(102.0)),
         y: Scale::linear(0.0, 1.0),
     };
-    let mut marks = heading(pair, place);
+    let mut marks = heading(pair, among, place);
     plot.x_axis(&mut marks, "share, %");
     for (index, moved) in rows.iter().enumerate() {
         let y = plot.area.y + (real(index) + 0.5) * ROW;
@@ -114,7 +116,7 @@ fn drawn(pair: &Pair<'_>, most: f64, place: Rect) -> Vec<Mark> {
     marks
 }
 
-fn heading(pair: &Pair<'_>, place: Rect) -> Vec<Mark> {
+fn heading(pair: &Pair<'_>, among: &[String], place: Rect) -> Vec<Mark> {
     let n = pair
         .known
         .moved
@@ -126,8 +128,7 @@ fn heading(pair: &Pair<'_>, place: Rect) -> Vec<Mark> {
     let at = Point::new(place.right(), y);
     let aside = Text::new(at, Anchor::End, Style::NOTE, format!("{n} moves"));
     let room = place.width - aside.width() - 12.0;
-    let name = fit(&pair.label, Style::TITLE, room / 1.06);
-    let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, name).semibold();
+    let name = title(pair, among, Point::new(place.x, y), (Style::TITLE, room));
     vec![
         Mark::Text(name),
         Mark::Text(aside.coloured(Colour::FAINT_INK)),

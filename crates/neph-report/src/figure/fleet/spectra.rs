@@ -7,11 +7,12 @@ use super::clock::Clock;
 use super::inks::CountScale;
 use super::pair::{Pair, counted, pairs};
 use super::scale_bar::scale_bar;
+use super::titles::{labels, title};
 use crate::axis::{Plot, Scale, Style, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
 use crate::findings::plural;
-use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, fit, width};
+use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
 use crate::{CampaignData, Equalization, PlotSettings};
 
 /// Panels of a page.
@@ -43,6 +44,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     }
     let common = panels.iter().map(|panel| panel.highest).fold(0.0, f64::max);
     let total = panels.len().div_ceil(PER_PAGE);
+    let labels = labels(&found);
     let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Base latency of all flows, pair by pair", page, total);
         let subtitle = format!(
@@ -50,7 +52,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             counted(data, &found)
         );
         let mut sheet = Sheet::new(title, &subtitle);
-        grid(&mut sheet, few, common, settings);
+        grid(&mut sheet, (few, &labels), common, settings);
         let mut notes = vec![Note::plain(caption(settings))];
         notes.extend(flags::notes(data, scenarios(few), settings));
         sheet.finish(
@@ -98,7 +100,12 @@ fn panel<'a>(pair: &'a Pair<'a>) -> Option<Panel<'a>> {
     })
 }
 
-fn grid(sheet: &mut Sheet, panels: &[Panel<'_>], common: f64, settings: &PlotSettings) {
+fn grid(
+    sheet: &mut Sheet,
+    (panels, labels): (&[Panel<'_>], &[String]),
+    common: f64,
+    settings: &PlotSettings,
+) {
     let (columns, height) = match panels.len() {
         2..=4 => (2, 170.0),
         5..=9 => (3, 130.0),
@@ -126,7 +133,7 @@ fn grid(sheet: &mut Sheet, panels: &[Panel<'_>], common: f64, settings: &PlotSet
         for ((panel, (plot, clock, coarse)), place) in panels.iter().zip(plots).zip(places) {
             let area = Rect::new(place.x + LEFT, place.y + title, wide, height);
             let plot = Plot { area, ..*plot };
-            sheet.draw(heading(panel, place, beside));
+            sheet.draw(heading((panel, labels), place, beside));
             sheet.draw(drawn(panel, &plot, (clock, coarse, &counts)));
         }
     }
@@ -148,7 +155,7 @@ fn numbers(panel: &Panel<'_>) -> String {
 }
 
 /// The name, and the numbers at the right of it or below.
-fn heading(panel: &Panel<'_>, place: Rect, beside: bool) -> [Mark; 2] {
+fn heading((panel, among): (&Panel<'_>, &[String]), place: Rect, beside: bool) -> [Mark; 2] {
     let top = place.y + 12.0;
     let at = if beside {
         Point::new(place.right(), top)
@@ -157,8 +164,12 @@ fn heading(panel: &Panel<'_>, place: Rect, beside: bool) -> [Mark; 2] {
     };
     let anchor = if beside { Anchor::End } else { Anchor::Start };
     let numbers = Text::new(at, anchor, Style::NOTE, numbers(panel)).coloured(Colour::FAINT_INK);
-    let name = fit(&panel.pair.label, NAME, place.width / 1.06);
-    let name = Text::new(Point::new(place.x, top), Anchor::Start, NAME, name).semibold();
+    let name = title(
+        panel.pair,
+        among,
+        Point::new(place.x, top),
+        (NAME, place.width),
+    );
     [numbers, name].map(Mark::Text)
 }
 

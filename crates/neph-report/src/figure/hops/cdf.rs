@@ -8,7 +8,7 @@ use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose,
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
 use crate::figure::sheet::{Note, Sheet};
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit, fit_among};
 
 /// More would not be seen in a panel.
 const POINTS: usize = 300;
@@ -315,6 +315,7 @@ impl<'a> Panel<'a> {
         let left = area.right() + 14.0;
         let room = RIGHT - 14.0 - SAMPLE - 6.0;
         let mut marks = Vec::new();
+        let names: Vec<String> = self.curves.iter().map(|curve| curve.name.clone()).collect();
         let mut y = area.y + 10.0;
         for curve in &self.curves {
             let stroke = Stroke {
@@ -335,12 +336,18 @@ impl<'a> Panel<'a> {
             } else {
                 Mark::line(ends.0, ends.1, stroke)
             });
-            let text = |y: f64, size: f64, text: &str| {
-                let at = Point::new(left + SAMPLE + 6.0, y);
-                Text::new(at, Anchor::Start, size, fit(text, size, room))
+            let text = |y: f64, size: f64, text: String| {
+                Text::new(
+                    Point::new(left + SAMPLE + 6.0, y),
+                    Anchor::Start,
+                    size,
+                    text,
+                )
             };
-            marks.push(Mark::Text(text(y, Style::LABEL, &curve.name)));
-            let told = text(y + 12.5, Style::NOTE, &curve.told()).coloured(Colour::FAINT_INK);
+            let name = fit_among(&curve.name, &names, Style::LABEL, room);
+            marks.push(Mark::Text(text(y, Style::LABEL, name)));
+            let told = fit(&curve.told(), Style::NOTE, room);
+            let told = text(y + 12.5, Style::NOTE, told).coloured(Colour::FAINT_INK);
             marks.push(Mark::Text(told));
             y += ENTRY;
         }

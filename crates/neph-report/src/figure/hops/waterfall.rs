@@ -9,7 +9,7 @@ use crate::figure::ledger_time::stack_scale;
 use crate::figure::legend::{Swatch, cross};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::findings::plural;
-use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
 
 const PER_PAGE: usize = 50;
 const ROW: f64 = 13.0;
@@ -213,8 +213,10 @@ impl Panel<'_> {
         };
         let room = right - end - 12.0;
         if room > 60.0 {
-            let name = format!("lost, {}", self.drawing.passage(row.way, place));
-            let text = word(end + 11.0, Anchor::Start, fit(&name, Style::NOTE, room));
+            let lost = |place| format!("lost, {}", self.drawing.passage(row.way, place));
+            let all: Vec<String> = (0..self.drawing.count()).map(lost).collect();
+            let name = fit_among(&all[place], &all, Style::NOTE, room);
+            let text = word(end + 11.0, Anchor::Start, name);
             words.push(text.coloured(Colour::ALARM));
         }
         let text = word(strip.right(), Anchor::End, "lost".to_owned());

@@ -1,0 +1,21 @@
+//! Pairs' labels as titles of their panels.
+
+use super::pair::Pair;
+use crate::scene::{Anchor, Point, Text, fit_among};
+
+/// The labels of pairs that stand in one figure, for [`title`].
+pub(super) fn labels(pairs: &[Pair<'_>]) -> Vec<String> {
+    pairs.iter().map(|pair| pair.label.clone()).collect()
+}
+
+/// A pair's label as the title of its panel, so much of it as fits and tells it from the others.
+pub(super) fn title(
+    pair: &Pair<'_>,
+    among: &[String],
+    at: Point,
+    (size, room): (f64, f64),
+) -> Text {
+    // Semibold is wider.
+    let text = fit_among(&pair.label, among, size, room / 1.06);
+    Text::new(at, Anchor::Start, size, text).semibold()
+}
