@@ -34,7 +34,9 @@ pub(crate) struct Times {
     pub(crate) first: i64,
     /// The latest.
     pub(crate) last: i64,
-    /// The furthest that one lay before the latest until then, nanoseconds.
+    /// Packets that lay before the latest until then.
+    late: u64,
+    /// The furthest that one did, nanoseconds.
     back: i64,
 }
 
@@ -46,6 +48,7 @@ impl Times {
         Self {
             first: at,
             last: at,
+            late: 0,
             back: 0,
         }
     }
@@ -55,6 +58,7 @@ impl Times {
         if at >= self.last {
             self.last = at;
         } else {
+            self.late += 1;
             self.back = self.back.max(self.last.saturating_sub(at));
         }
     }
@@ -67,6 +71,15 @@ impl Times {
     /// How far they go back at once, where that is more than disorder.
     pub(crate) fn jump(self) -> Option<Span> {
         Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
+    }
+
+    /// Packets that stand behind later ones; none where the times jump.
+    const fn out_of_turn(self) -> u64 {
+        if self.back > Self::DISORDER.nanos() {
+            0
+        } else {
+            self.late
+        }
     }
 }
 
@@ -170,8 +183,11 @@ impl Summary {
         &self,
         seen: &Conversations,
         files: &[File],
-    ) -> [(u64, &'static str, &'static str); 7] {
+    ) -> [(u64, &'static str, &'static str); 8] {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
+        let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
+        // They mislead only where anything is told of the order of segments.
+        let is_misled = self.sent_again + self.out_of_order > 0;
         let dropped = files.iter().filter_map(|file| file.account.dropped);
         [
             (
@@ -183,6 +199,11 @@ impl Summary {
                 self.without_spin,
                 "connection",
                 "of QUIC without a spin bit that turns with the round trip",
+            ),
+            (
+                out_of_turn.filter(|_| is_misled).sum(),
+                "packet",
+                "standing behind later ones: what is told to be sent again or out of order may be that alone; reordercap puts a capture in order",
             ),
             (
                 self.backwards,
@@ -298,6 +319,7 @@ fn file(file: &File) -> Value {
         "packets_not_ip": file.not_ip,
         "packets_without_time": file.without_time,
         "packets_lost_by_capture": file.account.dropped,
+        "packets_out_of_turn": file.times.map_or(0, Times::out_of_turn),
         "jump_back_ns": file.times.and_then(Times::jump).map(Span::nanos),
         "ending": ending,
     })

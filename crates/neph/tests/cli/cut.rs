@@ -124,6 +124,27 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
 }
 
 #[test]
+fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_again() {
+    let place = Place::empty();
+    // Two segments of a tenth of a second, in the order of time and out of it.
+    for (times, late) in [([100, 101], 0), ([101, 100], 1)] {
+        let mut capture = Capture::new();
+        capture.segment((0, true), SYN, (1, 0), 0);
+        capture.segment((1, false), SYN | ACK, (7, 2), 0);
+        for at in times {
+            capture.segment((at, true), ACK, (2 + (at - 100) * 10, 8), 10);
+        }
+        fs::write(place.path("a.pcap"), capture.0).expect("a file");
+        let told = place.neph(["read", "a.pcap"]).out;
+        let is_told = told.contains("1 packet standing behind later ones");
+        assert_eq!(is_told, late > 0, "{told}");
+        let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+        let counted = &summary(&ran.out)["files"][0]["packets_out_of_turn"];
+        assert_eq!(counted.as_u64(), Some(late));
+    }
+}
+
+#[test]
 fn flows_that_the_table_leaves_out_are_counted() {
     let place = Place::empty();
     let mut capture = Capture::thinking();
