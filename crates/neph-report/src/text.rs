@@ -173,10 +173,10 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
         let low = millis(scale.low);
         let high = match scale.spacing {
             Spacing::Linear => millis(scale.high),
-            Spacing::Logarithmic => format!("log, {}", millis(scale.high)),
+            Spacing::Logarithmic => format!("log {}", millis(scale.high)),
         };
-        let gap = columns.room.saturating_sub(low.width());
-        out.push_str(&format!("  {low}{high:>gap$}"));
+        let gap = columns.room.saturating_sub(low.width() + 1);
+        out.push_str(&format!("  {low} {high:>gap$}"));
     }
     out.push('\n');
     out

@@ -1,6 +1,6 @@
 //! A plot: an area with two scales, and its axes as marks.
 
-use super::{Scale, Tick, ticks};
+use super::{Scale, Spacing, Tick, ticks};
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, width};
 
 /// The sizes of an axis's text.
@@ -20,6 +20,14 @@ impl Style {
     pub(crate) const BELOW: f64 = 36.0;
     /// What tick labels alone need below the area.
     pub(crate) const BELOW_TICKS: f64 = 18.0;
+}
+
+/// An axis's title, which says where equal steps are equal ratios.
+fn titled(title: &str, scale: Scale) -> String {
+    match scale.spacing {
+        Spacing::Linear => title.to_owned(),
+        Spacing::Logarithmic => format!("{title}, log"),
+    }
 }
 
 /// An area with its two scales.
@@ -88,7 +96,7 @@ impl Plot {
                 middle,
                 Anchor::Middle,
                 Style::LABEL,
-                title,
+                titled(title, self.x),
             )));
         }
     }
@@ -118,6 +126,7 @@ impl Plot {
         if !title.is_empty() {
             let x = self.area.x - Self::left_of(&labels, title) + Style::LABEL;
             let middle = Point::new(x, self.area.y + self.area.height / 2.0);
+            let title = titled(title, self.y);
             let text = Text::new(middle, Anchor::Middle, Style::LABEL, title).upright();
             marks.push(Mark::Text(text));
         }

@@ -10,7 +10,7 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, Segment, panel_title, segments, time_axis};
 use super::{Figure, alarms, boxes::capital, flags};
-use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose};
 use crate::data::{ExperimentData, FlowData};
 use crate::palette::{self, RETRANSMISSION};
 use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
@@ -250,11 +250,7 @@ fn drawn(
     } else {
         unit.name().to_owned()
     };
-    let spacing = match scale.spacing {
-        Spacing::Linear => "",
-        Spacing::Logarithmic => ", log",
-    };
-    plot.y_axis(&mut marks, &format!("{title}{spacing}"));
+    plot.y_axis(&mut marks, &title);
     let segments = segments(data.experiments_of(panel.scenario, settings), area);
     time_axis(&mut marks, &segments, area);
     let mut inside = Vec::new();

@@ -204,7 +204,7 @@ pub(super) fn draw(
 
 /// Seconds below, percent at the left.
 fn axes(marks: &mut Vec<Mark>, plot: &Plot, shown: Shown) {
-    plot.x_axis(marks, "time, s (log)");
+    plot.x_axis(marks, "time, s");
     percents(marks, plot, shown.title());
 }
 
