@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
 use crate::figure::Latencies;
-use crate::findings::{Finding, FindingKind, compared, findings_beside};
+use crate::findings::{ALARM, Finding, FindingKind, compared, findings_beside};
 use crate::shortened::shortened_among;
 use crate::{CampaignData, Diagnoses, PlotSettings};
 
@@ -42,7 +42,8 @@ pub fn text(
     out
 }
 
-/// What was measured, what stands out most beside the causes that were told, what was flagged.
+/// What was measured, what stands out most beside the causes that were told (each alarm of the plan, where
+/// any was raised), what was flagged.
 pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses) -> Vec<Finding> {
     let fleets = compared(data, settings);
     let found = findings_beside(data, settings, (&told.causes, &fleets));
@@ -52,7 +53,14 @@ pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses
         FindingKind::Flagged,
     ]
     .into_iter()
-    .filter_map(|kind| found.iter().find(|finding| finding.kind == kind).cloned())
+    .flat_map(|kind| {
+        let mut of_kind = found.iter().filter(move |finding| finding.kind == kind);
+        let first = of_kind.next();
+        // Whoever set several rules asked for each of them.
+        let is_alarm = first.is_some_and(|finding| finding.topic == ALARM);
+        let more = of_kind.take_while(move |finding| is_alarm && finding.topic == ALARM);
+        first.into_iter().chain(more).cloned()
+    })
     .collect()
 }
 

@@ -8,6 +8,9 @@ use super::{Finding, FindingKind, plural, real};
 use crate::data::ExperimentData;
 use crate::{CampaignData, PlotSettings};
 
+/// The topic of a raised alarm.
+pub(crate) const ALARM: &str = "alarm";
+
 /// What a rule found.
 struct Raised<'a> {
     times: usize,
@@ -77,7 +80,7 @@ fn sentence(data: &CampaignData, rule: &str, raised: &Raised<'_>) -> Finding {
         at.secs_f64(),
         experiment.block(),
     );
-    Finding::new(FindingKind::StandsOut, "alarm", text)
+    Finding::new(FindingKind::StandsOut, ALARM, text)
         .with("times", real(raised.times))
         .with("experiments", real(raised.experiments))
         .with("first s", at.secs_f64())

@@ -1,7 +1,7 @@
 //! What a report says of the alarms of a plan.
 
 use neph_model::{Event, EventKind, FlowIndex, Wall};
-use neph_report::{CampaignData, PlotSettings, findings};
+use neph_report::{CampaignData, Diagnoses, PlotSettings, findings, text};
 
 use crate::synthetic::{self, CONTINENT, METRO};
 
@@ -62,4 +62,22 @@ fn the_first_alarm_is_the_one_that_was_raised_first_whatever_the_plan_s_order() 
         one.experiment.started = data.campaign.started;
     }
     assert_eq!(first(&data), told);
+}
+
+#[test]
+fn a_terminal_is_told_of_every_rule_that_was_broken() {
+    const OTHER: &str = "network > 1ms p50 for 5s";
+    let mut data = synthetic::one();
+    let mut other = event(7, EventKind::AlarmRaised);
+    other.text = other.text.replace(RULE, OTHER);
+    let events = [event(5, EventKind::AlarmRaised), other];
+    data.experiments[0].events.extend(events);
+    let settings = PlotSettings::default();
+    let told = text(&data, &settings, &Diagnoses::default(), 200);
+    for rule in [RULE, OTHER] {
+        assert!(
+            told.contains(&format!("alarm \"{rule}\" was raised")),
+            "{told}"
+        );
+    }
 }
