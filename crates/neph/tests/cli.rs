@@ -3,6 +3,8 @@
 
 #[path = "cli/alarms.rs"]
 mod alarms;
+#[path = "cli/clock_gaps.rs"]
+mod clock_gaps;
 #[path = "cli/clock_peers.rs"]
 mod clock_peers;
 #[path = "cli/clocks.rs"]
