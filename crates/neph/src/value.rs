@@ -70,7 +70,7 @@ pub(crate) fn listening(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| remedy.to_owned())
 }
 
-/// The address of one host, as packets have it: of IPv4 where IPv6 writes one of IPv4 (::ffff:10.0.0.1).
+/// The address of one host, as packets have it: of IPv4 where IPv6 writes one of IPv4 (`::ffff:10.0.0.1`).
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
     let address: Result<IpAddr, _> = text.parse();
     let parted = |by| text.split_once(by);

@@ -49,6 +49,8 @@ mod predictions;
 mod reads;
 #[path = "cli/reads_odd_times.rs"]
 mod reads_odd_times;
+#[path = "cli/reads_one_direction.rs"]
+mod reads_one_direction;
 #[path = "cli/reads_order.rs"]
 mod reads_order;
 #[path = "cli/reads_silent.rs"]
