@@ -192,7 +192,7 @@ impl Summary {
             (
                 self.one_direction,
                 "flow",
-                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the answers pass elsewhere",
+                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the other one passes elsewhere",
             ),
             (
                 self.unmeasured - self.one_direction,
