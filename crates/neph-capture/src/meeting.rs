@@ -117,6 +117,12 @@ pub struct Met {
     pub alike_in_both: u64,
     /// Packets of both captures between hosts of which only one was heard: which way is not known.
     pub one_way: u64,
+    /// Packets of both captures between hosts of which both were heard, but as many say the one way as
+    /// the other.
+    pub even: u64,
+    /// Those among `crossings` that took no time at all, there or back: which point comes first is not
+    /// known, and their `way` is one of two that are as good.
+    pub timeless: u64,
     /// Packets of both captures that have the same stamp in both.
     pub same_stamp: u64,
 }
@@ -225,40 +231,59 @@ impl Meeting {
         }
         let stamps = self.found.iter();
         let same_stamp = stamps.filter(|found| found.here == found.there).count() as u64;
-        let mut one_way = 0;
-        let mut crossings = Vec::with_capacity(self.found.len());
-        for found in &self.found {
-            let Some(way) = ways.way(found.pair, found.is_upward) else {
-                one_way += 1;
-                continue;
-            };
-            let Found {
-                here, there, pair, ..
-            } = *found;
-            crossings.push(Crossing {
-                here,
-                there,
-                way,
-                pair,
-            });
-        }
-        Met {
-            crossings,
+        let mut met = Met {
+            crossings: Vec::with_capacity(self.found.len()),
             here: self.here,
             there: self.there,
             alike: self.alike,
             alike_in_both: self.alike_in_both,
-            one_way,
+            one_way: 0,
+            even: 0,
+            timeless: 0,
             same_stamp,
+        };
+        for found in &self.found {
+            met.cross(
+                (found.here, found.there),
+                (found.pair, found.is_upward),
+                &ways,
+            );
         }
+        met
     }
 }
 
 impl Met {
+    /// A packet of both captures, by its stamps and who sent it.
+    pub(crate) fn cross(
+        &mut self,
+        (here, there): (i64, i64),
+        (pair, is_upward): (u32, bool),
+        ways: &Ways,
+    ) {
+        let known = ways.way(pair, is_upward);
+        let Some(way) = known.or_else(|| ways.either(pair, is_upward)) else {
+            let left_out = if ways.is_compared(pair) {
+                &mut self.even
+            } else {
+                &mut self.one_way
+            };
+            *left_out += 1;
+            return;
+        };
+        self.timeless += u64::from(known.is_none());
+        self.crossings.push(Crossing {
+            here,
+            there,
+            way,
+            pair,
+        });
+    }
+
     /// Whether one capture was read twice, or a part of it: all that both have is stamped the same.
     /// Stamps of milliseconds say nothing: a short way takes less.
     pub fn is_one_capture(&self) -> bool {
-        let shared = self.crossings.len() as u64 + self.one_way;
+        let shared = self.crossings.len() as u64 + self.one_way + self.even;
         let resolution = self.here.resolution.max(self.there.resolution);
         self.same_stamp > 0 && self.same_stamp == shared && resolution < 1_000_000
     }

@@ -66,51 +66,111 @@ impl Votes {
 /// What packets between each pair of hosts say.
 #[derive(Debug, Default)]
 pub(crate) struct Ways {
-    votes: Vec<Votes>,
-    latest: Vec<[Option<i64>; 2]>,
+    pairs: Vec<Pair>,
+}
+
+/// What those between two hosts say.
+#[derive(Debug, Clone, Default)]
+struct Pair {
+    votes: Votes,
+    /// The latest difference of stamps by two clocks, downward and upward.
+    latest: [Option<i64>; 2],
+    /// The first difference of these captures, of either direction.
+    first: Option<i64>,
+    /// One of each direction, by two clocks.
+    is_compared: bool,
+    /// Not all differences are the same.
+    is_moved: bool,
 }
 
 impl Ways {
     /// Of so many pairs of hosts.
     pub(crate) fn of(pairs: usize) -> Self {
         Self {
-            votes: vec![Votes::default(); pairs],
-            latest: vec![[None; 2]; pairs],
+            pairs: vec![Pair::default(); pairs],
         }
     }
 
     /// A packet of both captures; `apart` is the later point's stamp minus the earlier one's.
     pub(crate) fn see(&mut self, pair: u32, is_upward: bool, apart: i64) {
-        let pair = pair as usize;
-        let (Some(vote), Some(latest)) = (self.votes.get_mut(pair), self.latest.get_mut(pair))
-        else {
+        let Some(pair) = self.pairs.get_mut(pair as usize) else {
             return;
         };
         let (way, other) = if is_upward { (1, 0) } else { (0, 1) };
-        latest[way] = Some(apart);
-        if let Some(before) = latest[other] {
-            vote.cast(is_upward, apart.saturating_sub(before));
+        pair.latest[way] = Some(apart);
+        pair.is_moved |= *pair.first.get_or_insert(apart) != apart;
+        if let Some(before) = pair.latest[other] {
+            pair.is_compared = true;
+            pair.votes.cast(is_upward, apart.saturating_sub(before));
         }
     }
 
     /// A packet of two captures by one clock: it alone says which way.
     pub(crate) fn see_by_one_clock(&mut self, pair: u32, is_upward: bool, apart: i64) {
-        if let Some(vote) = self.votes.get_mut(pair as usize) {
-            vote.cast(is_upward, apart);
+        if let Some(pair) = self.pairs.get_mut(pair as usize) {
+            pair.votes.cast(is_upward, apart);
         }
     }
 
     /// What follows is of other captures.
     pub(crate) fn turn(&mut self) {
-        self.latest.fill([None; 2]);
+        for pair in &mut self.pairs {
+            pair.latest = [None; 2];
+            pair.first = None;
+        }
     }
 
-    /// Which way; `None` where packets of one direction alone, or none, were seen.
+    /// Which way; `None` where packets of one direction alone, or none, were seen, and where as many say
+    /// the one as the other.
     pub(crate) fn way(&self, pair: u32, is_upward: bool) -> Option<Way> {
-        match (self.votes.get(pair as usize)?.most(), is_upward) {
+        match (self.pairs.get(pair as usize)?.votes.most(), is_upward) {
             (0, _) => None,
             (1.., true) | (..=-1, false) => Some(Way::There),
             (1.., false) | (..=-1, true) => Some(Way::Back),
         }
+    }
+
+    /// Whether packets of both directions were held against each other, by two clocks.
+    pub(crate) fn is_compared(&self, pair: u32) -> bool {
+        let pair = self.pairs.get(pair as usize);
+        pair.is_some_and(|pair| pair.is_compared)
+    }
+
+    /// Either way, where nothing lies between the points: all packets of both directions differ by the
+    /// clocks alone. One direction says that their offset is no more, the other that it is no less,
+    /// whichever goes there: this is for clocks, and no answer to which way.
+    pub(crate) fn either(&self, pair: u32, is_upward: bool) -> Option<Way> {
+        let of = self.pairs.get(pair as usize)?;
+        let is_still = of.is_compared && !of.is_moved && of.votes.most() == 0;
+        is_still.then_some(if is_upward { Way::There } else { Way::Back })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_by_the_clocks_alone_goes_either_way() {
+        let mut ways = Ways::of(1);
+        ways.see(0, true, 3);
+        assert!(!ways.is_compared(0), "one direction says nothing");
+        assert_eq!(ways.either(0, true), None);
+        ways.see(0, false, 3);
+        assert!(ways.is_compared(0));
+        assert_eq!(ways.way(0, true), None);
+        assert_eq!(ways.either(0, true), Some(Way::There));
+        assert_eq!(ways.either(0, false), Some(Way::Back));
+        // Further captures have an offset of their own.
+        ways.turn();
+        ways.see(0, true, 8);
+        ways.see(0, false, 8);
+        assert_eq!(ways.either(0, true), Some(Way::There));
+        // As many say the one as the other: something lies between.
+        ways.see(0, true, 9);
+        ways.see(0, false, 9);
+        ways.see(0, false, 10);
+        assert_eq!((ways.way(0, true), ways.either(0, true)), (None, None));
+        assert!(ways.is_compared(0));
     }
 }

@@ -131,6 +131,7 @@ mod tests {
                 "10.0.0.0/8",
                 "the address of one host: 10.0.0.0 without /8",
             ),
+            ("--host", "fe80::1%eth0", "write fe80::1 without %eth0"),
             ("--port", "0", "from 1 to 65535"),
             ("--port", "70000", "from 1 to 65535"),
         ] {
@@ -156,6 +157,9 @@ mod tests {
             "(port 53)",
             "one word alone"
         );
+        // Packets of IPv4 have no address of IPv6.
+        let mapped = choice("neph --host ::ffff:10.9.0.1").options();
+        assert_eq!(mapped, ["--host 10.9.0.1"]);
         let all = choice("neph");
         assert_eq!((all.options().len(), all.expression().as_str()), (0, ""));
     }

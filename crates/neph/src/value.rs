@@ -70,14 +70,25 @@ pub(crate) fn listening(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| remedy.to_owned())
 }
 
-/// The address of one host.
+/// The address of one host, as packets have it: of IPv4 where IPv6 writes one of IPv4 (`::ffff:10.0.0.1`).
 pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| match text.split_once('/') {
-        Some((host, length)) => {
-            format!("no network is taken; write the address of one host: {host} without /{length}")
-        }
-        None => format!("no name is taken; write its address, as getent hosts {text} tells it"),
-    })
+    let address: Result<IpAddr, _> = text.parse();
+    let parted = |by| text.split_once(by);
+    address
+        .map(|address| address.to_canonical())
+        .map_err(|_| match (parted('/'), parted('%')) {
+            (Some((host, length)), _) => {
+                format!(
+                    "no network is taken; write the address of one host: {host} without /{length}"
+                )
+            }
+            (None, Some((host, zone))) => {
+                format!("packets have addresses without an interface; write {host} without %{zone}")
+            }
+            (None, None) => {
+                format!("no name is taken; write its address, as getent hosts {text} tells it")
+            }
+        })
 }
 
 /// A port that packets have.

@@ -3,6 +3,8 @@
 
 #[path = "cli/alarms.rs"]
 mod alarms;
+#[path = "cli/clock_gaps.rs"]
+mod clock_gaps;
 #[path = "cli/clock_peers.rs"]
 mod clock_peers;
 #[path = "cli/clocks.rs"]
@@ -47,6 +49,8 @@ mod predictions;
 mod reads;
 #[path = "cli/reads_odd_times.rs"]
 mod reads_odd_times;
+#[path = "cli/reads_one_direction.rs"]
+mod reads_one_direction;
 #[path = "cli/reads_order.rs"]
 mod reads_order;
 #[path = "cli/reads_silent.rs"]

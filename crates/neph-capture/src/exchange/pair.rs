@@ -29,6 +29,8 @@ pub struct Pair {
     /// Number of the question, and when it passed; no time where it was asked twice.
     waiting: VecDeque<(u32, Option<Wall>)>,
     spin: Spin,
+    /// Of QUIC whether packets of the client, and of the server, were captured.
+    heard: [bool; 2],
 }
 
 impl Pair {
@@ -41,6 +43,7 @@ impl Pair {
             before: None,
             waiting: VecDeque::new(),
             spin: Spin::default(),
+            heard: [false; 2],
         }
     }
 
@@ -55,6 +58,7 @@ impl Pair {
             }
             Said::Answers(id) => (Half::Server, self.answers(at, id)?),
             Said::Spins(side, first) => {
+                self.heard[side as usize] = true;
                 let half = match side {
                     Side::Client => Half::Client,
                     Side::Server => Half::Server,
@@ -116,6 +120,12 @@ impl Pair {
 
     fn is_believed(&self) -> bool {
         self.between.question != Question::Quic || self.spin.is_spinning()
+    }
+
+    /// Whether it is of QUIC, and packets of one direction alone were captured: its spin bit tells no
+    /// round trip then, however it turns.
+    pub fn is_one_direction(&self) -> bool {
+        self.between.question == Question::Quic && self.heard != [true; 2]
     }
 
     /// Who asks whom.

@@ -8,7 +8,7 @@ use super::joined::{Spreads, join};
 use super::packet::{Flowing, Flows, Packets, Standing};
 use super::renamed::Renamed;
 use super::{Hops, Place, again, copies, order};
-use crate::meeting::{Crossing, Met, Point};
+use crate::meeting::{Met, Point};
 use crate::ways::{Way, Ways};
 
 /// Packets of all captures.
@@ -51,7 +51,8 @@ pub struct Passage {
     pub number: u32,
     /// Who sends it to whom.
     pub flow: Flowing,
-    /// Which way it went; `None` where only one of its hosts was heard.
+    /// Which way it went; `None` where only one of its hosts was heard, or no packet between them shows
+    /// which point comes first.
     pub way: Option<Way>,
     marks: [Option<i64>; Hops::POINTS],
     overtaken: u8,
@@ -235,6 +236,12 @@ impl Followed {
         self.crosses[segment][pair as usize]
     }
 
+    /// Whether packets of both directions between its hosts passed two points of two clocks.
+    pub fn is_compared(&self, passage: &Passage) -> bool {
+        let (_, pair) = self.flow(passage.number);
+        self.ways.is_compared(pair)
+    }
+
     /// Whether any of its protocol, between its hosts and in its direction, passed both points of a
     /// segment.
     pub fn crosses_by_kind(&self, passage: &Passage, segment: usize) -> bool {
@@ -267,30 +274,23 @@ impl Followed {
 
     /// What the two captures of a segment have in common, for its clocks.
     pub fn meeting(&self, segment: usize) -> Met {
-        let mut crossings = Vec::new();
-        let (mut one_way, mut same_stamp) = (0, 0);
-        for (number, here, there) in self.both(segment) {
-            let (_, pair) = self.flow(number);
-            same_stamp += u64::from(here == there);
-            match self.way(number) {
-                Some(way) => crossings.push(Crossing {
-                    here,
-                    there,
-                    way,
-                    pair,
-                }),
-                None => one_way += 1,
-            }
-        }
-        Met {
-            crossings,
+        let mut met = Met {
+            crossings: Vec::new(),
             here: *self.point(segment),
             there: *self.point(segment + 1),
             alike: 0,
             alike_in_both: 0,
-            one_way,
-            same_stamp,
+            one_way: 0,
+            even: 0,
+            timeless: 0,
+            same_stamp: 0,
+        };
+        for (number, here, there) in self.both(segment) {
+            let (flow, pair) = self.flow(number);
+            met.same_stamp += u64::from(here == there);
+            met.cross((here, there), (pair, flow.is_upward()), &self.ways);
         }
+        met
     }
 
     pub(super) fn way(&self, number: u32) -> Option<Way> {

@@ -61,6 +61,8 @@ pub(crate) fn signed(rounded: &str) -> String {
 /// Milliseconds in the unit that reads best: `0.8 µs`, `26.8 µs`, `4.21 ms`, `267.4 ms`, `1.80 s`.
 pub(crate) fn millis(value: f64) -> String {
     let text = match value.abs() {
+        // What is not nothing is not told as nothing.
+        v if value > 0.0 && v < 0.000_05 => format!("{:.0} ns", value * 1e6),
         v if v < 0.1 => format!("{:.1} µs", value * 1e3),
         v if v < 0.999_5 => format!("{:.0} µs", value * 1e3),
         v if v < 99.995 => format!("{value:.2} ms"),

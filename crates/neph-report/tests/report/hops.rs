@@ -238,29 +238,10 @@ fn points_of_one_clock_have_no_bound() {
 /// Packets of some microseconds whose bound is milliseconds.
 #[test]
 fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_so() {
-    let delays: Vec<[HopsDelay; 1]> = (0..100)
-        .map(|nth| {
-            [HopsDelay::Known {
-                delay: (nth - 20) * 1_000,
-                bound: 17_340_000,
-            }]
-        })
+    let delays: Vec<(i64, i64)> = (0..100)
+        .map(|nth| ((nth - 20) * 1_000, 17_340_000))
         .collect();
-    let packets: Vec<HopsPacket<'_>> = (0..)
-        .zip(&delays)
-        .map(|(second, segments)| HopsPacket {
-            since: second * 1_000_000_000,
-            way: HopsWay::There,
-            protocol: HopsProtocol::Udp,
-            segments,
-            round_trip: None,
-        })
-        .collect();
-    let points = ["a".to_owned(), "b".to_owned()];
-    let figures = hops(&HopsDrawing {
-        points: &points,
-        packets: &packets,
-    });
+    let figures = between_two(&delays);
     let segments = words(&figures, "hops-segments");
     let told = "pale: known to ± 17.34 ms only".to_owned();
     assert!(segments.contains(&told), "{segments:?}");
@@ -279,6 +260,95 @@ fn where_the_bound_is_far_above_the_delays_no_line_is_drawn_and_the_figure_says_
         figure.caption
     );
     no_text_touches(&figures);
+}
+
+/// As many packets there as there are delays, between two points, in nanoseconds with their bounds.
+fn between_two(delays: &[(i64, i64)]) -> Vec<Figure> {
+    let known = |(delay, bound): &(i64, i64)| {
+        [HopsDelay::Known {
+            delay: *delay,
+            bound: *bound,
+        }]
+    };
+    let delays: Vec<[HopsDelay; 1]> = delays.iter().map(known).collect();
+    let packets: Vec<HopsPacket<'_>> = (0..)
+        .zip(&delays)
+        .map(|(second, segments)| HopsPacket {
+            since: second * 1_000_000_000,
+            way: HopsWay::There,
+            protocol: HopsProtocol::Udp,
+            segments,
+            round_trip: None,
+        })
+        .collect();
+    hops(&HopsDrawing {
+        points: &["a".to_owned(), "b".to_owned()],
+        packets: &packets,
+    })
+}
+
+fn find<'a>(figures: &'a [Figure], kind: &str) -> &'a Figure {
+    let mut found = figures.iter().filter(|figure| figure.kind == kind);
+    found.next().expect("drawn")
+}
+
+#[test]
+fn a_rows_thin_line_is_as_long_as_its_bounds_and_ends_on_the_axis() {
+    // 29.42 ms ± 3.9 ms, and others that are as slow.
+    let delays: Vec<(i64, i64)> = (0..30).map(|nth| (29_420_000 - nth, 3_900_000)).collect();
+    let figures = between_two(&delays);
+    let waterfall = find(&figures, "hops-waterfall");
+    assert!(
+        !waterfall.caption.contains("triangle"),
+        "{}",
+        waterfall.caption
+    );
+    let thin: Vec<(f64, f64)> = clipped(&waterfall.scene.marks)
+        .into_iter()
+        .filter(|(_, points)| points[0].y.to_bits() == points[1].y.to_bits())
+        .map(|(right, points)| (right, points[1].x))
+        .collect();
+    assert_eq!(thin.len(), 30, "one for each row");
+    for (right, end) in thin {
+        assert!(end < right, "it ends at {end}, the axis at {right}");
+    }
+    // Where no axis has room for bounds and bars, the cut line is told.
+    let wide = between_two(&[(1_000, 9_000_000); 3]);
+    let caption = &find(&wide, "hops-waterfall").caption;
+    assert!(caption.contains("thin line goes on beyond"), "{caption}");
+}
+
+/// Lines that are cut at the edge of an axis: where that is, and their points.
+fn clipped(marks: &[Mark]) -> Vec<(f64, Vec<Point>)> {
+    let cut = marks.iter().filter_map(|mark| match mark {
+        Mark::Clip { within, marks } => {
+            let right = within.iter().map(|corner| corner.x).fold(0.0, f64::max);
+            Some((right, lines(marks, Colour::INK)))
+        }
+        _ => None,
+    });
+    cut.flat_map(|(right, lines)| lines.into_iter().map(move |points| (right, points)))
+        .collect()
+}
+
+#[test]
+fn a_nanosecond_is_short_and_not_nothing() {
+    let delays: Vec<(i64, i64)> = (0..300)
+        .map(|nth| (if nth % 3 == 0 { 30_000_000_000 } else { 1 }, 0))
+        .collect();
+    let figures = between_two(&delays);
+    let cdf = words(&figures, "hops-cdf");
+    let outside = cdf.iter().find(|word| word.contains("below, min"));
+    assert!(
+        outside.is_some_and(|told| told.contains("min 1 ns")),
+        "{cdf:?}"
+    );
+    let caption = &find(&figures, "hops-cdf").caption;
+    assert!(!caption.contains("no more than nothing"), "{caption}");
+    assert!(
+        caption.contains("begins above such short times"),
+        "{caption}"
+    );
 }
 
 #[test]

@@ -81,6 +81,13 @@ pub enum CaptureError {
     /// The two lengths of a block differ, or its parts do not fit into it.
     #[error("a block (type {0:#x}) whose lengths contradict each other")]
     Block(u32),
+    /// Ticks of a time stamp that are too short to be a time, as pcapng writes it.
+    #[error(
+        "an interface whose times are told in {base}^-{power} s (if_tsresol {0:#04x}), which is shorter than any that is \
+         read",
+        base = if .0 & 0x80 == 0 { 10 } else { 2 }, power = .0 & 0x7f
+    )]
+    Resolution(u8),
     /// A packet of an interface that was not described.
     #[error("a packet of interface {0}, which the file has not described")]
     Interface(u32),

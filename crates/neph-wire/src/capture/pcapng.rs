@@ -115,7 +115,13 @@ impl Section {
         let mut clock = Ticks::MICROS;
         for (code, value) in self.options(body.get(8..)?) {
             match code {
-                9 => clock.per_second = ticks_per_second(*value.first()?)?,
+                9 => {
+                    let resolution = *value.first()?;
+                    let Some(ticks) = ticks_per_second(resolution) else {
+                        return Some(Err(CaptureError::Resolution(resolution)));
+                    };
+                    clock.per_second = ticks;
+                }
                 14 => clock.offset = self.order.u64(value, 0)?.cast_signed(),
                 _ => {}
             }

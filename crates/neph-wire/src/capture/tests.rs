@@ -228,6 +228,17 @@ fn what_is_no_capture_is_told_by_its_first_bytes() {
 }
 
 #[test]
+fn times_in_units_that_nobody_has_are_told_as_that() {
+    for (resolution, unit) in [(0x7f, "10^-127 s"), (0xff, "2^-127 s"), (20, "10^-20 s")] {
+        let options = [9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0];
+        let file = [section(), interface(&options)].concat();
+        let error = read(&file, 4).1.expect_err("no such unit");
+        assert_eq!(error, CaptureError::Resolution(resolution));
+        assert!(error.to_string().contains(unit), "{error}");
+    }
+}
+
+#[test]
 fn a_packet_that_claims_more_than_any_packet_has_is_refused() {
     let mut file = pcap(false, false, &[(0, 0, b"one"), (1, 0, b"two")]);
     let length = 24 + 16 + 3 + 8;

@@ -192,7 +192,7 @@ fn refuse_twice(here: &Path, there: &Path) -> Result<(), Failure> {
 /// What cannot be compared, and what would help.
 fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure> {
     let (name, other) = (here.display(), there.display());
-    if met.crossings.is_empty() && met.one_way == 0 {
+    if met.crossings.is_empty() && met.one_way + met.even == 0 {
         refuse_cut([(here, &met.here), (there, &met.there)])?;
         if met.alike_in_both > 0 {
             return Err(Failure::usage(format!(
@@ -208,6 +208,13 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
         )));
     }
     refuse_one_capture((here, there), met, "give the captures of both ends")?;
+    if met.crossings.is_empty() && met.even > 0 {
+        return Err(Failure::usage(format!(
+            "of {} in {name} and {other} as many say that the one point comes first as say it of the other; \
+             capture at points with more between them",
+            counted(met.even, "packet")
+        )));
+    }
     if met.crossings.is_empty() {
         return Err(too_few(here, there));
     }
@@ -281,6 +288,15 @@ fn remarks(met: &Met) {
         (
             met.one_way,
             "left out because hosts of which only one was heard show no way; capture both directions",
+        ),
+        (
+            met.even,
+            "left out because as many of their hosts' say the one way as the other",
+        ),
+        (
+            met.timeless,
+            "of both directions show nothing between the captures but the difference of their clocks: it is \
+             told, and which point comes first is not known",
         ),
         (
             met.here.cut + met.there.cut,

@@ -59,6 +59,11 @@ impl Course {
         Some(drift.known(nature).map_or(unknown, Drifted::Known))
     }
 
+    /// How long it lasted since the last step, in nanoseconds.
+    pub(super) fn long(&self) -> i64 {
+        self.until.saturating_sub(since(&self.steps, self.from))
+    }
+
     /// What these limits prove, told every so many nanoseconds.
     ///
     /// # Errors
@@ -88,7 +93,7 @@ impl Course {
         drawn.extend(steps.iter().flat_map(|step| [step.after, step.before]));
         drawn.sort_unstable();
         drawn.dedup();
-        let since = steps.last().map_or(from, |step| step.before);
+        let since = since(&steps, from);
         let drawn: Vec<ClockFit> = drawn.into_iter().filter_map(at).collect();
         Ok(Self {
             from,
@@ -96,7 +101,7 @@ impl Course {
             fits,
             parted: parted(&drawn, &steps, nature),
             drawn,
-            drift: drift(at, (since, until), nature),
+            drift: Drift::over(at, (since, until), nature),
             rates: rates(at, (since, until), nature),
             steps,
         })
@@ -110,27 +115,9 @@ fn moments(from: i64, until: i64, every: i64) -> impl Iterator<Item = i64> {
     (0..=count).map(move |n| from + n * every).chain(last)
 }
 
-/// Over short times what the messages in the middle say, over long ones from end to end.
-fn drift(
-    at: impl Fn(i64) -> Option<ClockFit>,
-    (since, until): (i64, i64),
-    nature: ClockNature,
-) -> Option<Drift> {
-    if until - since <= nature.horizon.saturating_mul(2) {
-        let fit = at(since.midpoint(until))?;
-        return Some(Drift {
-            rate: fit.rate,
-            bound: fit.rate_bound,
-        });
-    }
-    let (first, last) = (at(since)?, at(until)?);
-    let time = Span::from_nanos(last.at - first.at).secs_f64();
-    let moved = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
-    let doubt = Span::from_nanos(last.bound.saturating_add(first.bound)).secs_f64();
-    Some(Drift {
-        rate: moved / time,
-        bound: doubt / time,
-    })
+/// Behind the last step, or where all begins.
+fn since(steps: &[ClockStep], from: i64) -> i64 {
+    steps.last().map_or(from, |step| step.before)
 }
 
 /// Several steps one way, and from the first moment to the last more than a drift can be.

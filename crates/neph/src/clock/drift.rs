@@ -1,8 +1,9 @@
 //! How much faster one clock runs than another, and whether anything is known of that.
 //!
-//! Owns the rule of `neph clock` and `neph hops` for a drift that is not told, and its words. Does not
-//! own from which moments a drift is taken (course).
+//! Owns the rules of `neph clock` and `neph hops` for a drift over a time and for one that is not told,
+//! and its words. Does not own from when until when (course, and offsets of hops).
 
+use neph_model::Span;
 use neph_stats::{ClockFit, ClockNature};
 
 use super::words;
@@ -19,6 +20,35 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
+    /// Over short times what the messages in the middle say, over long ones from end to end; whether it
+    /// is known or not.
+    pub(crate) fn over(
+        at: impl Fn(i64) -> Option<ClockFit>,
+        (since, until): (i64, i64),
+        nature: ClockNature,
+    ) -> Option<Self> {
+        if !Self::is_long((since, until), nature) {
+            let fit = at(since.midpoint(until))?;
+            return Some(Self {
+                rate: fit.rate,
+                bound: fit.rate_bound,
+            });
+        }
+        let (first, last) = (at(since)?, at(until)?);
+        let time = Span::from_nanos(last.at - first.at).secs_f64();
+        let moved = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
+        let doubt = Span::from_nanos(last.bound.saturating_add(first.bound)).secs_f64();
+        Some(Self {
+            rate: moved / time,
+            bound: doubt / time,
+        })
+    }
+
+    /// Whether a drift is taken from end to end.
+    pub(crate) const fn is_long((since, until): (i64, i64), nature: ClockNature) -> bool {
+        until - since > nature.horizon.saturating_mul(2)
+    }
+
     /// At the moment of a fit; `None` where nothing is known of it.
     pub(crate) fn at(fit: &ClockFit, nature: ClockNature) -> Option<Self> {
         let (rate, bound) = (fit.rate, fit.rate_bound);

@@ -14,6 +14,9 @@ use super::words;
 use crate::counted::counted;
 use crate::decimals::{fixed, signed};
 
+/// So many horizons have a wander.
+const STRETCHES: i64 = 3;
+
 /// Everything that came of it.
 #[derive(Debug)]
 pub(super) struct Summary {
@@ -258,7 +261,13 @@ impl Summary {
         let assumed = words::ppm(self.nature.wander);
         let told = match (self.drift(), self.course.rates) {
             (None, _) => "not told without a drift".to_owned(),
-            (Some(_), None) => "not told in less than 300 s".to_owned(),
+            (Some(_), None) if self.course.long() < STRETCHES * self.nature.horizon => {
+                "not told in less than 300 s".to_owned()
+            }
+            (Some(_), None) => {
+                "not told: too little was measured in between, which takes messages every 100 s or so"
+                    .to_owned()
+            }
             (Some(_), Some((least, most))) => format!(
                 "the drift was {} to {} ppm",
                 signed(least * 1e6, 4),

@@ -167,6 +167,8 @@ impl Unknown {
 pub(super) struct NoWay {
     /// Of hosts of which one direction alone passed two points with two clocks.
     one_direction: u64,
+    /// Of hosts of which both did, with nothing between but the clocks' difference.
+    either: u64,
     /// Of hosts of which none passed two points, one behind the other.
     alone: u64,
     /// By one clock they took no time.
@@ -196,6 +198,7 @@ impl NoWay {
         let mut all = Self::default();
         for passage in without() {
             *match passed.get(&between(&passage)) {
+                Some(true) if passages.followed.is_compared(&passage) => &mut all.either,
                 Some(true) => &mut all.one_direction,
                 Some(false) => &mut all.timeless,
                 None => &mut all.alone,
@@ -206,7 +209,7 @@ impl NoWay {
 
     /// How many there are.
     pub(super) const fn many(&self) -> u64 {
-        self.one_direction + self.alone + self.timeless
+        self.one_direction + self.either + self.alone + self.timeless
     }
 
     /// How many, why, and what helps.
@@ -217,6 +220,11 @@ impl NoWay {
                 "left out, of hosts of which one direction alone passed two points: which way is not \
                  known; capture both directions, or say so where one kernel stamped both points \
                  (NAME@HOST=FILE, --clock same)",
+            ),
+            (
+                self.either,
+                "left out, of hosts whose packets of both directions show nothing between two points but the \
+                 difference of their clocks: which point comes first, and so which way, is not known",
             ),
             (
                 self.alone,

@@ -9,6 +9,7 @@ use neph_model::{ClockOffset, Span};
 use neph_stats::{ClockFit, ClockNature, ClockStep, StatsError, clock_course};
 
 use crate::clock::captures::kept;
+use crate::clock::drift::Drift;
 
 /// Moments that are asked about, beside those around steps.
 const MOMENTS: i64 = 2_000;
@@ -30,6 +31,8 @@ pub(crate) enum Offsets {
 pub(crate) struct Fitted {
     fits: Vec<ClockFit>,
     pub(crate) steps: Vec<ClockStep>,
+    /// From end to end since the last step, where that is long.
+    drift: Option<Drift>,
     pub(crate) nature: ClockNature,
 }
 
@@ -58,6 +61,9 @@ impl Offsets {
             .collect();
         moments.sort_unstable();
         moments.dedup();
+        let time = (steps.last().map_or(from, |step| step.before), until);
+        let drift =
+            Drift::is_long(time, nature).then(|| Drift::over(|at| course.at(at), time, nature));
         let fits: Vec<ClockFit> = moments
             .into_iter()
             .filter_map(|moment| course.likeliest_at(moment))
@@ -68,6 +74,7 @@ impl Offsets {
             Self::Fitted(Fitted {
                 fits,
                 steps,
+                drift: drift.flatten(),
                 nature,
             })
         })
@@ -123,6 +130,13 @@ impl Offsets {
 }
 
 impl Fitted {
+    /// As `neph clock` tells it of long captures, else at the moment of a fit; `None` where it is not
+    /// known.
+    pub(crate) fn drift(&self, fit: &ClockFit) -> Option<Drift> {
+        let over = self.drift.and_then(|drift| drift.known(self.nature));
+        over.or_else(|| Drift::at(fit, self.nature))
+    }
+
     fn at(&self, here: i64) -> Option<ClockOffset> {
         let next = self.fits.partition_point(|fit| fit.at <= here);
         let before = next.checked_sub(1).and_then(|place| self.fits.get(place));

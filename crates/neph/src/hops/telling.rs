@@ -287,7 +287,7 @@ fn clock(followed: &Followed, segment: usize, offsets: &Offsets) -> Value {
     match (offsets, offsets.best()) {
         (Offsets::Same, _) => json!({ "is": "same" }),
         (Offsets::Fitted(fitted), Some(fit)) => {
-            let drift = Drift::at(fit, fitted.nature);
+            let drift = fitted.drift(fit);
             json!({
                 "is": "fitted",
                 "since_ns": since(followed, segment, fit).nanos(),
@@ -320,7 +320,7 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             (Offsets::Same, _) => writeln!(out, "Clocks of {a} and {b}: one.")?,
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
-                let drift = Drift::in_words(Drift::at(fit, fitted.nature));
+                let drift = Drift::in_words(fitted.drift(fit));
                 let after = since(followed, segment, fit);
                 writeln!(
                     out,

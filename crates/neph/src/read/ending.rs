@@ -5,6 +5,7 @@
 
 use neph_capture::{Account, Ending};
 
+use super::gzip::is_trailing;
 use crate::counted::counted;
 use crate::exit::Failure;
 
@@ -34,6 +35,9 @@ pub(crate) fn said(name: &str, account: &Account) -> Result<Option<String>, Fail
         Ending::Broken(error) => Err(Failure::usage(format!(
             "{name} is broken at byte {bytes}: {error}; {kept}, and can be used alone: head -c {bytes} of \
              it, unpacked"
+        ))),
+        Ending::BrokenPacked(error) if is_trailing(error) => Ok(Some(format!(
+            "{name} has something behind what gzip packed, which is left out; {kept}"
         ))),
         Ending::BrokenPacked(error) => Err(Failure::usage(format!(
             "{name} can be unpacked up to byte {bytes} of what it holds ({packets} there were read): {error}"

@@ -1,15 +1,16 @@
 //! Captures that were packed: by gzip or zstd, told by their first bytes.
 //!
-//! Owns unpacking as a stream, in the memory of a window. What it reads was packed by anybody.
+//! Owns unpacking as a stream, in the memory of a window. What it reads was packed by anybody. Does not
+//! own the members of gzip (gzip).
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
-use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+use super::gzip::{self, Gzip};
+
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// What is told apart only to name the remedy: first bytes and the program that unpacks it.
 const OTHERS: [(&[u8], &str); 3] = [
@@ -22,10 +23,8 @@ const OTHERS: [(&[u8], &str); 3] = [
 const ZSTD_WINDOW: u64 = 8 << 20;
 /// An empty last block, and room for the frame's checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-/// Where it is broken, what was unpacked for the same question is lost: gzip's window, and no more.
-const GZIP_AT_ONCE: usize = 32 << 10;
 /// Compressed bytes that are asked for at once.
-const AT_ONCE: usize = 128 << 10;
+pub(super) const AT_ONCE: usize = 128 << 10;
 
 /// What a stream of bytes is.
 pub(crate) enum Unpacked<'a> {
@@ -46,11 +45,11 @@ pub(crate) fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a
     if let Some((_, program)) = OTHERS.iter().find(|(begins, _)| packed_by(begins)) {
         return Ok(Unpacked::Other(program));
     }
-    let (gzip, zstd) = (packed_by(&GZIP), packed_by(&ZSTD));
+    let (gzip, zstd) = (packed_by(&gzip::BEGINS), packed_by(&ZSTD));
     let whole = Cursor::new(first).chain(source);
     let buffered = |whole| BufReader::with_capacity(AT_ONCE, whole);
     Ok(Unpacked::Bytes(if gzip {
-        Box::new(Gzip(MultiGzDecoder::new(buffered(whole))))
+        Box::new(Gzip::new(buffered(whole)))
     } else if zstd {
         Box::new(Zstd::new(buffered(whole)))
     } else {
@@ -64,30 +63,11 @@ fn not_unpacked(what: String) -> io::Error {
 }
 
 /// Damaged on its way here, or on its disk.
-fn damaged(program: &str) -> io::Error {
+pub(super) fn damaged(program: &str) -> io::Error {
     not_unpacked(format!(
         "what {program} packed is broken there or before; copy it anew from where it was made ({program} -t tells \
          whether a copy is whole)"
     ))
-}
-
-/// Members of gzip, one behind the other.
-struct Gzip<R: BufRead>(MultiGzDecoder<R>);
-
-impl<R: BufRead> Read for Gzip<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = buffer.len().min(GZIP_AT_ONCE);
-        self.0
-            .read(&mut buffer[..most])
-            .map_err(|error| match error.kind() {
-                ErrorKind::InvalidInput | ErrorKind::InvalidData
-                    if error.raw_os_error().is_none() =>
-                {
-                    damaged("gzip")
-                }
-                _ => error,
-            })
-    }
 }
 
 /// Frames of zstd, one behind the other; those that hold no data are skipped.

@@ -9,6 +9,7 @@ use neph_model::{Span, Wall};
 use serde_json::{Value, json};
 
 use super::conversations::{Conversations, ONCE};
+use super::gzip::is_trailing;
 use super::json;
 use crate::counted::counted;
 use crate::when;
@@ -89,6 +90,8 @@ pub(super) struct Summary {
     pub(super) flows: u64,
     /// Flows whose path to the server had no round trip.
     unmeasured: u64,
+    /// Those of them of which one side alone was captured.
+    one_direction: u64,
     packets: u64,
     bytes: u64,
     sent_again: u64,
@@ -102,6 +105,8 @@ pub(super) struct Summary {
     exchanged: u64,
     /// Connections of QUIC whose spin bit did not tell a round trip.
     without_spin: u64,
+    /// Those of them of which one side alone was captured.
+    quic_one_direction: u64,
     /// Answers stamped before what they answer.
     pub(super) backwards: u64,
     /// Answers with the stamp of what they answer.
@@ -122,6 +127,9 @@ impl Summary {
         let methods = [Method::Acknowledgement, Method::Echo];
         let is_measured = methods.into_iter().any(|method| server.has_path(method));
         self.unmeasured += u64::from(!is_measured);
+        let is_heard = |side| flow.sent(side).packets > 0;
+        let is_one = !(is_heard(Side::Client) && is_heard(Side::Server));
+        self.one_direction += u64::from(!is_measured && is_one);
         self.server.merge(&server);
         self.client.merge(&flow.trips(Half::Client));
         let began = flow.began();
@@ -135,14 +143,16 @@ impl Summary {
         self.exchanged += all.packets();
         self.backwards += all.backwards();
         let is_quic = pair.between().question == Question::Quic;
-        self.without_spin += u64::from(is_quic && all.trips(Half::Server).is_none());
+        let is_without = is_quic && all.trips(Half::Server).is_none();
+        self.without_spin += u64::from(is_without);
+        self.quic_one_direction += u64::from(is_without && pair.is_one_direction());
     }
 
-    /// A few sentences.
+    /// A few sentences; of the path what one method found.
     pub(super) fn write(
         &self,
-        seen: &Conversations,
-        files: &[File],
+        method: Method,
+        (seen, files): (&Conversations, &[File]),
         out: &mut impl Write,
     ) -> io::Result<()> {
         if let Some((began, last)) = self.began.zip(self.last) {
@@ -158,8 +168,13 @@ impl Summary {
             )?;
         }
         for (whose, trips) in [("servers", &self.server), ("clients", &self.client)] {
-            if let Some(path) = trips.path(Method::Acknowledgement) {
-                writeln!(out, "Path to {whose} and back: {}.", told(&path))?;
+            if let Some(path) = trips.path(method) {
+                let by = if method == Method::Echo {
+                    ", by echo"
+                } else {
+                    ""
+                };
+                writeln!(out, "Path to {whose} and back{by}: {}.", told(&path))?;
             }
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
@@ -183,7 +198,7 @@ impl Summary {
         &self,
         seen: &Conversations,
         files: &[File],
-    ) -> [(u64, &'static str, &'static str); 8] {
+    ) -> [(u64, &'static str, &'static str); 10] {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
         // They mislead only where anything is told of the order of segments.
@@ -191,12 +206,22 @@ impl Summary {
         let dropped = files.iter().filter_map(|file| file.account.dropped);
         [
             (
-                self.unmeasured,
+                self.one_direction,
+                "flow",
+                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the other one passes elsewhere",
+            ),
+            (
+                self.unmeasured - self.one_direction,
                 "flow",
                 "without a path to the server that could be measured: every answer came with data, or late, or to what was sent twice, or not at all",
             ),
             (
-                self.without_spin,
+                self.quic_one_direction,
+                "connection",
+                "of QUIC of which one direction alone is in what was captured: a spin bit tells round trips where both pass",
+            ),
+            (
+                self.without_spin - self.quic_one_direction,
                 "connection",
                 "of QUIC without a spin bit that turns with the round trip",
             ),
@@ -246,12 +271,14 @@ impl Summary {
             "exchanges_ended_for_others": seen.exchanges.crowded_out(),
             "exchange_packets": self.exchanged,
             "quic_without_spin": self.without_spin,
+            "quic_of_one_direction": self.quic_one_direction,
             "packets_seen_twice": seen.counts().copies,
             "packets_shown_again": seen.again().packets,
             "packets_looked_at": seen.again().looked,
             "answers_stamped_before": self.backwards,
             "round_trips_of_no_time": self.of_no_time,
             "flows_without_server_path": self.unmeasured,
+            "flows_of_one_direction": self.one_direction,
             "packets": self.packets,
             "bytes": self.bytes,
             "sent_again": self.sent_again,
@@ -307,6 +334,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
 fn file(file: &File) -> Value {
     let ending = match &file.account.ending {
         Ending::Whole => "whole",
+        Ending::BrokenPacked(error) if is_trailing(error) => "whole",
         Ending::CutOff | Ending::CutPacked => "cut off",
         Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
         Ending::Failed(_) => "failed",

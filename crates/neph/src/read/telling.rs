@@ -89,7 +89,8 @@ impl Telling {
                         writeln!(self.out)?;
                     }
                 }
-                self.summary.write(seen, files, &mut self.out)?;
+                let method = self.shown.method;
+                self.summary.write(method, (seen, files), &mut self.out)?;
             }
             Format::Ndjson => writeln!(self.out, "{}", self.summary.json(seen, files))?,
             Format::Json => {

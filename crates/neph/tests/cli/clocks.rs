@@ -11,7 +11,7 @@ use crate::neph::{Place, Ran, command, neph, send};
 use crate::pings::reflector;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
-const START: i64 = 1_795_000_000 * SECOND;
+pub(crate) const START: i64 = 1_795_000_000 * SECOND;
 
 pub(crate) fn document(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
@@ -163,11 +163,11 @@ fn a_figure_that_never_came_leaves_its_place_as_it_was() {
 }
 
 /// A capture of raw IPv4 in nanoseconds.
-struct Capture(Vec<(i64, Vec<u8>)>);
+pub(crate) struct Capture(pub(crate) Vec<(i64, Vec<u8>)>);
 
 impl Capture {
     /// A datagram with this number between hosts 1 and 2.
-    fn see(&mut self, at: i64, number: u16, (from, to): (u8, u8)) {
+    pub(crate) fn see(&mut self, at: i64, number: u16, (from, to): (u8, u8)) {
         let mut packet = vec![0x45, 0, 0, 44];
         packet.extend(number.to_be_bytes());
         packet.extend([0x40, 0, 64, 17, 0, 0, 192, 0, 2, from, 192, 0, 2, to]);
@@ -176,7 +176,7 @@ impl Capture {
         self.0.push((at, packet));
     }
 
-    fn write(&self, path: &Path) {
+    pub(crate) fn write(&self, path: &Path) {
         let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
         file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0]);
         for (at, packet) in &self.0 {

@@ -83,10 +83,13 @@ fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> Str
     if curves().any(|curve| curve.is_unsure) {
         text.push_str(" Shaded without a line: for most packets the bound is larger than the delay, so that the line may lie anywhere within.");
     }
-    if panels.iter().any(|panel| panel.outside(scale).below > 0) {
+    let below = || panels.iter().map(|panel| panel.outside(scale));
+    if below().any(|outside| outside.below > outside.short) {
         text.push_str(
             " What is below is left of the axis: no more than nothing, as far as the bound tells.",
         );
+    } else if below().any(|outside| outside.below > 0) {
+        text.push_str(" What is below is left of the axis, which begins above such short times.");
     }
     text + drawing.bound_told()
 }
@@ -193,6 +196,8 @@ fn band(segment: usize) -> Fill {
 struct Outside {
     above: usize,
     below: usize,
+    /// Those of them that are surely more than nothing.
+    short: usize,
     max: f64,
     min: f64,
 }
@@ -228,7 +233,7 @@ impl<'a> Panel<'a> {
         let mut found = Outside::default();
         for packet in self.drawing.of(self.way) {
             for delay in packet.segments {
-                let HopsDelay::Known { delay, .. } = delay else {
+                let HopsDelay::Known { delay, bound } = delay else {
                     continue;
                 };
                 let value = millis(*delay);
@@ -237,6 +242,7 @@ impl<'a> Panel<'a> {
                     found.max = found.max.max(value);
                 } else if value < scale.low {
                     found.below += 1;
+                    found.short += usize::from(delay > bound);
                     found.min = if found.below == 1 {
                         value
                     } else {

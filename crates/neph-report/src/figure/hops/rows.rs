@@ -58,11 +58,26 @@ impl Row {
         row
     }
 
-    /// Where its bar ends, in nanoseconds.
-    pub(super) fn reach(&self) -> i64 {
+    /// Where its segments end, in nanoseconds.
+    fn bar(&self) -> i64 {
         let passed = self.parts.iter().map(|(_, delay)| (*delay).max(0));
-        let bar = passed.fold(0_i64, i64::saturating_add);
-        bar.max(self.round_trip.unwrap_or(0))
+        passed.fold(0, i64::saturating_add)
+    }
+
+    /// Where its bar ends, with the rest of its round trip.
+    pub(super) fn reach(&self) -> i64 {
+        self.bar().max(self.round_trip.unwrap_or(0))
+    }
+
+    /// Where all of it ends: the bar, and the line of its bounds where it has one.
+    pub(super) fn extent(&self) -> i64 {
+        let bar = self.bar();
+        let line = if self.end == End::Arrived {
+            self.bound
+        } else {
+            0
+        };
+        self.reach().max(bar.saturating_add(line))
     }
 }
 

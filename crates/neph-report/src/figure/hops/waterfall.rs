@@ -25,9 +25,7 @@ const BOUNDS: Stroke = Stroke::solid(Colour::INK, 0.9);
 
 pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let rows = Rows::of(drawing);
-    let mut ends: Vec<f64> = rows.shown.iter().map(|row| millis(row.reach())).collect();
-    ends.sort_unstable_by(f64::total_cmp);
-    let Some(scale) = scale(&ends) else {
+    let Some(scale) = scale(&rows.shown) else {
         return Vec::new();
     };
     let total = rows.shown.len().div_ceil(PER_PAGE);
@@ -54,9 +52,19 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     pages.collect()
 }
 
+/// For bars and the lines of their bounds; but bounds far beyond all bars would leave nothing of these.
 /// A millisecond where everything was lost in its first segment.
-fn scale(ends: &[f64]) -> Option<Scale> {
-    match stack_scale(ends)? {
+fn scale(shown: &[Row]) -> Option<Scale> {
+    let longest = shown.iter().map(Row::reach).max()?;
+    let most = if longest > 0 {
+        longest.saturating_mul(3)
+    } else {
+        i64::MAX
+    };
+    let ends = shown.iter().map(|row| millis(row.extent().min(most)));
+    let mut ends: Vec<f64> = ends.collect();
+    ends.sort_unstable_by(f64::total_cmp);
+    match stack_scale(&ends)? {
         (scale, _) if ends.iter().any(|end| *end > 0.0) => Some(scale),
         _ => Some(Scale::linear(0.0, 1.0)),
     }
@@ -124,8 +132,11 @@ fn caption((drawing, rows): (&HopsDrawing<'_>, &Rows), shown: &[Row], scale: Sca
     if shown.iter().any(|row| row.end != End::Arrived) {
         text.push_str(" A lost packet ends at the last point that saw it.");
     }
-    if shown.iter().any(|row| millis(row.reach()) > scale.high) {
+    let is_beyond = |row: &Row| millis(row.reach()) > scale.high;
+    if shown.iter().any(is_beyond) {
         text.push_str(" A triangle: the row goes on beyond the axis.");
+    } else if shown.iter().any(|row| millis(row.extent()) > scale.high) {
+        text.push_str(" A triangle: the row's thin line goes on beyond the axis.");
     }
     if shown
         .iter()
@@ -247,7 +258,7 @@ impl Panel<'_> {
             }
             End::Arrived => {}
         }
-        if millis(row.reach()) > self.scale.high {
+        if millis(row.extent()) > self.scale.high {
             bars.push(beyond(plot.area.right(), y));
         }
         (bars, x(done))

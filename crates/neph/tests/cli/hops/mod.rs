@@ -5,6 +5,7 @@ mod ends;
 mod figures;
 mod interrupted;
 mod mirrored;
+mod nothing_between;
 mod outage;
 mod set_clocks;
 mod simulated;

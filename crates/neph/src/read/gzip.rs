@@ -1,0 +1,141 @@
+//! What gzip packed: members, one behind the other, and what stands behind the last.
+//!
+//! Does not own telling what is packed by what (packed).
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, BufRead, ErrorKind, Read};
+
+use flate2::bufread::GzDecoder;
+
+use super::packed::damaged;
+
+pub(super) const BEGINS: [u8; 2] = [0x1f, 0x8b];
+/// Where it is broken, what was unpacked for the same question is lost: gzip's window, and no more.
+const GZIP_AT_ONCE: usize = 32 << 10;
+
+/// What was packed is whole, and something else stands behind it.
+#[derive(Debug)]
+struct Trailing;
+
+impl fmt::Display for Trailing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("something that gzip did not pack stands behind it")
+    }
+}
+
+impl Error for Trailing {}
+
+/// Whether reading ended there, with all that was packed.
+pub(super) fn is_trailing(error: &io::Error) -> bool {
+    let cause = error.get_ref();
+    cause
+        .and_then(|cause| cause.downcast_ref::<Trailing>())
+        .is_some()
+}
+
+/// Members of gzip, one behind the other; none once they are over.
+pub(super) struct Gzip<R: BufRead>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Gzip<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self(Some(GzDecoder::new(source)))
+    }
+}
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(GZIP_AT_ONCE);
+        while let Some(mut member) = self.0.take() {
+            let read = member
+                .read(&mut buffer[..most])
+                .map_err(|error| match error.kind() {
+                    ErrorKind::InvalidInput | ErrorKind::InvalidData
+                        if error.raw_os_error().is_none() =>
+                    {
+                        damaged("gzip")
+                    }
+                    _ => error,
+                });
+            match read {
+                Ok(0) if most > 0 => self.0 = next_member(member.into_inner())?,
+                read => {
+                    self.0 = Some(member);
+                    return read;
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The member that follows. Zeros up to the end are padding, of a tape or of blocks, as gzip has it.
+fn next_member<R: BufRead>(mut source: R) -> io::Result<Option<GzDecoder<R>>> {
+    let mut is_padded = false;
+    loop {
+        let bytes = match source.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            bytes => bytes?,
+        };
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+        match bytes.first() {
+            None => return Ok(None),
+            Some(0) => is_padded = true,
+            Some(first) if *first == BEGINS[0] && !is_padded => {
+                return Ok(Some(GzDecoder::new(source)));
+            }
+            Some(_) => return Err(io::Error::new(ErrorKind::InvalidData, Trailing)),
+        }
+        source.consume(zeros);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use flate2::Compression;
+    use flate2::bufread::GzEncoder;
+
+    use super::*;
+    use crate::read::packed::AT_ONCE;
+
+    /// These bytes in a member of gzip, as they are.
+    fn member(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        GzEncoder::new(bytes, Compression::none())
+            .read_to_end(&mut packed)
+            .expect("packed");
+        packed
+    }
+
+    /// What comes of it.
+    fn ungzipped(packed: &[u8]) -> (Vec<u8>, io::Result<usize>) {
+        let source = BufReader::with_capacity(AT_ONCE, packed);
+        let mut out = Vec::new();
+        let read = Gzip::new(source).read_to_end(&mut out);
+        (out, read)
+    }
+
+    #[test]
+    fn what_stands_behind_members_of_gzip_is_taken_as_gzip_takes_it() {
+        let two = [member(b"one "), member(b"two")].concat();
+        for zeros in [0, 1, 512, AT_ONCE + 1] {
+            let (out, read) = ungzipped(&[&two[..], &vec![0; zeros]].concat());
+            assert_eq!((&out[..], read.ok()), (&b"one two"[..], Some(7)), "{zeros}");
+        }
+        for behind in [&b"a line\n"[..], b"\0\0\x1f\x8b"] {
+            let (out, read) = ungzipped(&[&two[..], behind].concat());
+            assert_eq!(out, b"one two");
+            assert!(is_trailing(&read.expect_err("something stands there")));
+        }
+        // A member that was cut off is none of that.
+        let (out, read) = ungzipped(&two[..two.len() - 3]);
+        assert_eq!(out, b"one two");
+        let error = read.expect_err("cut off");
+        assert_eq!(
+            (error.kind(), is_trailing(&error)),
+            (ErrorKind::UnexpectedEof, false)
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! A capture and the same with other times: both directions, and nothing between but the clocks.
+
+use std::fs;
+
+use super::ends::{HEADER, next};
+use super::run;
+use super::simulated::{Path, Simulated};
+use crate::neph::{Place, neph};
+
+/// As editcap -t 3 makes it.
+fn three_seconds_later(capture: &[u8]) -> Vec<u8> {
+    let mut capture = capture.to_vec();
+    let mut at = HEADER;
+    while at < capture.len() {
+        let seconds = capture[at..at + 4].try_into().expect("four bytes");
+        let later = u32::from_le_bytes(seconds) + 3;
+        capture[at..at + 4].copy_from_slice(&later.to_le_bytes());
+        at = next(&capture, at);
+    }
+    capture
+}
+
+#[test]
+fn of_both_directions_with_nothing_between_the_clocks_are_told_and_no_way() {
+    let place = Place::empty();
+    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&place, |_, at| at);
+    let capture = fs::read(files[0].rsplit('=').next().expect("a path")).expect("a capture");
+    let names = ["a.pcap", "later.pcap"].map(|name| place.path(name).display().to_string());
+    fs::write(&names[0], &capture).expect("a file");
+    fs::write(&names[1], three_seconds_later(&capture)).expect("a file");
+
+    let ran = neph(["clock", "--captures", &names[0], &names[1]]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(
+        ran.out.contains("\nclocks at the end +3.0000"),
+        "{}",
+        ran.out
+    );
+    let told =
+        "of both directions show nothing between the captures but the difference of their clocks";
+    assert!(ran.err.contains(told), "{}", ran.err);
+
+    let ran = run(&names, &[]);
+    assert_eq!(
+        (ran.status, ran.err.as_str()),
+        (1, ""),
+        "no delay: {}",
+        ran.out
+    );
+    assert!(ran.out.contains("minus that of a: +3.0000"), "{}", ran.out);
+    let told = "of hosts whose packets of both directions show nothing between two points but";
+    assert!(ran.out.contains(told), "{}", ran.out);
+    assert!(!ran.out.contains("one direction alone"), "{}", ran.out);
+}

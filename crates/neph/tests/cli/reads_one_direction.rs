@@ -1,0 +1,124 @@
+//! `neph read` of what was captured in one direction, and by what its sentences tell a path.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::neph::Place;
+use crate::reads::{ACK, Capture, SYN};
+
+/// What is written as text, and the summary as JSON.
+fn read(capture: &Capture, more: &[&str]) -> (String, Value) {
+    let place = Place::empty();
+    fs::write(place.path("a.pcap"), &capture.0).expect("a file");
+    let ran = place.neph([&["read", "a.pcap"], more].concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let json = place.neph(["read", "a.pcap", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json.out).expect("JSON");
+    (ran.out, document["summary"].clone())
+}
+
+/// A packet of QUIC with a short header, each 10 ms; the spin bit turns each 50 ms.
+fn quic(capture: &mut Capture, number: u32, by_client: bool) {
+    let ends: [u8; 8] = if by_client {
+        [192, 0, 2, 1, 198, 51, 100, 2]
+    } else {
+        [198, 51, 100, 2, 192, 0, 2, 1]
+    };
+    let ports: [u16; 2] = if by_client {
+        [50_000, 443]
+    } else {
+        [443, 50_000]
+    };
+    let mut packet = vec![0x45, 0, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0];
+    packet.extend(ends);
+    packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+    packet.extend([0, 40, 0, 0]);
+    let spin = u8::from(number / 5 % 2 == 1) ^ u8::from(!by_client);
+    packet.push(0x40 | spin << 5);
+    packet.resize(60, 7);
+    let at_ms = number * 10 + if by_client { 0 } else { 2 };
+    let fields = [
+        1_700_000_000 + at_ms / 1_000,
+        at_ms % 1_000 * 1_000_000,
+        60,
+        60,
+    ];
+    capture
+        .0
+        .extend(fields.into_iter().flat_map(u32::to_le_bytes));
+    capture.0.extend(packet);
+}
+
+#[test]
+fn quic_of_which_one_direction_was_captured_is_not_said_to_lack_a_spin_bit() {
+    let mut one = Capture::new();
+    let mut both = Capture::new();
+    for number in 0..200 {
+        quic(&mut one, number, true);
+        quic(&mut both, number, true);
+        quic(&mut both, number, false);
+    }
+    let (text, summary) = read(&one, &[]);
+    let told = "1 connection of QUIC of which one direction alone is in what was captured";
+    assert!(text.contains(told), "{text}");
+    assert!(!text.contains("without a spin bit"), "{text}");
+    assert_eq!(summary["quic_of_one_direction"], 1);
+    let (text, summary) = read(&both, &[]);
+    assert!(!text.contains("one direction"), "{text}");
+    assert_eq!(summary["quic_of_one_direction"], 0);
+}
+
+#[test]
+fn a_flow_of_which_one_direction_was_captured_is_said_to_be() {
+    let mut capture = Capture::new();
+    capture.segment((0, true), SYN, (99, 0), 0);
+    capture.segment((30, true), ACK, (100, 500), 10);
+    capture.segment((60, true), ACK, (110, 510), 10);
+    let (text, summary) = read(&capture, &[]);
+    let told = "1 flow of which one direction alone is in what was captured";
+    assert!(text.contains(told), "{text}");
+    assert!(!text.contains("every answer came with data"), "{text}");
+    assert_eq!(summary["flows_of_one_direction"], 1);
+    assert_eq!(summary["flows_without_server_path"], 1);
+}
+
+/// With time stamps (RFC 7323): the echo tells a round trip also of what was sent twice.
+fn stamped(
+    capture: &mut Capture,
+    (at_ms, by_client): (u32, bool),
+    numbers: (u32, u32),
+    stamps: (u32, u32),
+) {
+    let begin = capture.0.len() + 16;
+    // Behind twelve bytes of options ten of the client's.
+    let payload = if by_client { 22 } else { 12 };
+    capture.segment((at_ms, by_client), ACK, numbers, payload);
+    let tcp = &mut capture.0[begin + 20..];
+    tcp[12] = 0x80;
+    tcp[20..24].copy_from_slice(&[1, 1, 8, 10]);
+    tcp[24..28].copy_from_slice(&stamps.0.to_be_bytes());
+    tcp[28..32].copy_from_slice(&stamps.1.to_be_bytes());
+}
+
+#[test]
+fn sentences_tell_the_path_by_the_method_that_the_table_has() {
+    let mut capture = Capture::new();
+    for round in 0..3 {
+        let (at, stamp) = (round * 100, 1_000 + round * 100);
+        let next = 110 + round * 10;
+        let stamps = [(stamp, 9_000 + stamp), (9_100 + stamp, stamp)];
+        stamped(&mut capture, (at, true), (next - 10, 500), stamps[0]);
+        stamped(&mut capture, (at + 10, false), (500, next), stamps[1]);
+    }
+    let (text, _) = read(&capture, &["--by", "echo"]);
+    let (by_acknowledgement, _) = read(&capture, &[]);
+    assert!(
+        text.contains("Path to servers and back, by echo: "),
+        "{text}"
+    );
+    assert!(
+        !by_acknowledgement.contains("by echo"),
+        "{by_acknowledgement}"
+    );
+}
