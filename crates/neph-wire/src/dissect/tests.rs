@@ -302,3 +302,50 @@ fn of_a_packet_in_a_netfilter_log_there_is_what_was_kept() {
         }
     ));
 }
+
+proptest! {
+    #[test]
+    fn what_is_seen_whole_is_cut_wherever_nothing_is_seen_of_a_part(
+        nest in vec((0_u8..7, any::<u8>()), 0..4),
+        changed in vec((0_usize..200, any::<u8>()), 0..3),
+        link in 0_u32..300,
+    ) {
+        let mut packet = v4(6, &tcp(b"data"));
+        for (kind, bits) in nest {
+            let ethertype = if packet[0] >> 4 == 4 { 0x0800 } else { 0x86dd };
+            let frame = ethernet(ethertype, &packet);
+            packet = match kind {
+                0 => v4(17, &udp(4789, &[&[8, 0, 0, 0, 0, 0, bits, 0][..], &frame].concat())),
+                1 => v6(17, &udp(4789, &[&[8, 0, 0, 0, 0, 0, bits, 0][..], &frame].concat())),
+                2 => v6(17, &udp(6081, &[&[0, 0, 0x65, 0x58, 0, 0, bits, 0][..], &frame].concat())),
+                3 => v4(47, &[&[0, 0][..], &frame[12..]].concat()),
+                4 => v6(if ethertype == 0x0800 { 4 } else { 41 }, &packet),
+                // A header of options in between.
+                5 => v6(60, &[&[6, bits & 1, 0, 0, 0, 0, 0, 0][..], &[0; 8], &tcp(b"")].concat()),
+                _ => v4(47, &[&[0, 0, 0x88, 0x47, 0, 0, 1, 64][..], &packet].concat()),
+            };
+        }
+        for (at, byte) in changed {
+            if let Some(place) = packet.get_mut(at) {
+                *place = byte;
+            }
+        }
+        for (link, packet) in [
+            (Link::Ip, packet.clone()),
+            (Link::Ethernet, ethernet(0x0800, &packet)),
+            (Link::NetfilterLog, netfilter(&packet)),
+            (Link::numbered(link), packet),
+        ] {
+            let wire = length(&packet);
+            prop_assert_eq!(why_not(link, &packet, wire), Nothing::NotIp);
+            if dissect(link, &packet, wire).is_none() {
+                continue;
+            }
+            for kept in 0..packet.len() {
+                let part = &packet[..kept];
+                let is_told = dissect(link, part, wire).is_some();
+                prop_assert!(is_told || why_not(link, part, wire) == Nothing::Cut, "{} of {:?}", kept, packet);
+            }
+        }
+    }
+}
