@@ -1,10 +1,10 @@
 //! A captured packet behind any link, in any tunnel: payloads lie within it, and a packet of which
-//! less was kept has the same transport header with the same length of payload, or none. What is read
-//! at a glance is what dissecting says.
+//! less was kept has the same transport header with the same length of payload, or none, and is said to
+//! be cut where nothing is seen. What is read at a glance is what dissecting says.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_wire::dissect::{Link, Transport, dissect, plain};
+use neph_wire::dissect::{Link, Nothing, Transport, dissect, plain, why_not};
 use neph_wire::ip::tcp_timestamps;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -14,6 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
     let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
     let link = Link::numbered(u32::from(*link));
     let read = plain(link, packet);
+    // Nothing of it is missing.
+    assert_eq!(why_not(link, packet, length), Nothing::NotIp);
     let Some(whole) = dissect(link, packet, length) else {
         assert_eq!(read, None);
         return;
@@ -35,6 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let kept = packet.len().saturating_sub(usize::from(*cut));
     let Some(part) = dissect(link, &packet[..kept], length) else {
+        assert_eq!(why_not(link, &packet[..kept], length), Nothing::Cut);
         return;
     };
     // What was cut off of a tunnel's packet may leave the tunnel's own header alone.

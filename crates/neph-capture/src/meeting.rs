@@ -144,6 +144,13 @@ impl Point {
         }
         self.latest = Some(at);
     }
+
+    /// One of which too little was kept.
+    pub(crate) fn cut_short(&mut self, at: i64) {
+        self.count(at);
+        self.pass(at);
+        self.cut += 1;
+    }
 }
 
 /// Whether a packet that is like one at `first` is that one, shown again.
@@ -152,14 +159,23 @@ pub(crate) const fn is_again(first: i64, at: i64, is_named: bool) -> bool {
 }
 
 impl Meeting {
+    /// A packet of the first capture of which too little was kept.
+    pub fn here_cut(&mut self, at: i64) {
+        self.here.cut_short(at);
+    }
+
+    /// The same of the second.
+    pub fn there_cut(&mut self, at: i64) {
+        self.there.cut_short(at);
+    }
+
     /// A packet of the first capture.
     pub fn here(&mut self, at: i64, packet: &Dissected<'_>) {
-        self.here.count(at);
         let Some(identity) = Identity::of(packet) else {
-            self.here.pass(at);
-            self.here.cut += 1;
+            self.here.cut_short(at);
             return;
         };
+        self.here.count(at);
         match self.seen.entry(self.hasher.hash_one(identity)) {
             Entry::Vacant(place) => {
                 self.here.pass(at);
@@ -180,12 +196,11 @@ impl Meeting {
 
     /// A packet of the second, once the first is over.
     pub fn there(&mut self, at: i64, packet: &Dissected<'_>) {
-        self.there.count(at);
         let Some(identity) = Identity::of(packet) else {
-            self.there.pass(at);
-            self.there.cut += 1;
+            self.there.cut_short(at);
             return;
         };
+        self.there.count(at);
         let Some(seen) = self.seen.get_mut(&self.hasher.hash_one(identity)) else {
             self.there.pass(at);
             return;

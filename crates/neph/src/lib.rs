@@ -14,6 +14,7 @@ mod counted;
 mod decimals;
 mod demo;
 mod diagnose;
+mod enough;
 mod exit;
 mod export;
 mod flows;

@@ -13,6 +13,8 @@ mod clocks;
 mod cues;
 #[path = "cli/cut.rs"]
 mod cut;
+#[path = "cli/cut_short.rs"]
+mod cut_short;
 #[path = "cli/diagnoses.rs"]
 mod diagnoses;
 #[path = "cli/edges.rs"]

@@ -60,8 +60,10 @@ pub struct Others {
     pub icmp: u64,
     /// Parts of packets without a header of their own.
     pub fragments: u64,
-    /// Of other protocols, or cut off within their header.
+    /// Of other protocols, or with a header that contradicts itself.
     pub unread: u64,
+    /// Whose headers were cut off.
+    pub cut: u64,
 }
 
 /// Flows by their addresses and ports.
@@ -122,7 +124,7 @@ impl Table {
             payload_len,
         } = &packet.transport
         else {
-            self.others.count(&packet.transport);
+            self.others.count(packet);
             return;
         };
         let bytes = packet.ip.total_len as u64;
@@ -141,6 +143,11 @@ impl Table {
             (bytes, Segment::plain(read)),
             listener,
         );
+    }
+
+    /// The headers of a packet were cut off before they told its addresses.
+    pub const fn see_cut(&mut self) {
+        self.others.cut += 1;
     }
 
     #[inline]
@@ -376,8 +383,9 @@ fn tag_of(hash: u64) -> u32 {
 }
 
 impl Others {
-    fn count(&mut self, transport: &Transport<'_>) {
-        let count = match transport {
+    fn count(&mut self, packet: &Dissected<'_>) {
+        let count = match &packet.transport {
+            _ if packet.is_cut() => &mut self.cut,
             Transport::Udp { .. } => &mut self.udp,
             Transport::Icmp(_) => &mut self.icmp,
             Transport::Fragment => &mut self.fragments,

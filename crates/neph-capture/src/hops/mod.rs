@@ -75,6 +75,12 @@ struct Rule {
 }
 
 impl Place {
+    /// A packet stands in its capture.
+    fn saw(&mut self, at: i64) {
+        self.extent = Some(reaching(self.extent, at));
+        self.lasted = Some(reaching(self.lasted, at));
+    }
+
     /// What an address of this point is called elsewhere.
     fn name(&mut self, seen: SocketAddr) -> SocketAddr {
         for rule in &mut self.rules {
@@ -141,17 +147,15 @@ impl Hops {
 
     /// A packet of a point, its stamp in nanoseconds since 1970. The points come one behind the other.
     pub fn see(&mut self, point: usize, at: i64, packet: &Dissected<'_>) {
+        let Some(mut identity) = Identity::of(packet) else {
+            self.see_cut(point, at);
+            return;
+        };
         let Some(place) = self.points.get_mut(point) else {
             return;
         };
         place.point.count(at);
-        place.extent = Some(reaching(place.extent, at));
-        place.lasted = Some(reaching(place.lasted, at));
-        let Some(mut identity) = Identity::of(packet) else {
-            place.point.pass(at);
-            place.point.cut += 1;
-            return;
-        };
+        place.saw(at);
         identity.source = place.name(identity.source);
         identity.destination = place.name(identity.destination);
         let (found, is_first) = self.find(point, identity, packet);
@@ -162,6 +166,14 @@ impl Hops {
         if let Some(number) = found {
             self.packets.set(number, point, Some(at));
             place.order.push(number);
+        }
+    }
+
+    /// A packet of a point of which too little was kept.
+    pub fn see_cut(&mut self, point: usize, at: i64) {
+        if let Some(place) = self.points.get_mut(point) {
+            place.point.cut_short(at);
+            place.saw(at);
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Owns the numbers of the pcap registry that carry IP, and VLAN tags and MPLS labels on the way.
 
+use super::Nothing;
 use crate::bytes::Reader;
 
 const IPV4: u16 = 0x0800;
@@ -46,6 +47,9 @@ pub(super) struct Framed<'a> {
     pub(super) packet: &'a [u8],
 }
 
+/// What stands behind some headers; `None` where the bytes end before they tell.
+pub(super) type Behind<'a> = Option<Result<Framed<'a>, Nothing>>;
+
 impl Link {
     /// That of a number in a capture file.
     pub const fn numbered(number: u32) -> Self {
@@ -73,20 +77,20 @@ impl Link {
         }
     }
 
-    /// Where the IP packet begins; `None` if there is none.
+    /// Where the IP packet begins.
     #[inline]
-    pub(super) fn strip(self, bytes: &[u8]) -> Option<Framed<'_>> {
+    pub(super) fn strip(self, bytes: &[u8]) -> Result<Framed<'_>, Nothing> {
         // Nearly all packets.
         if self == Self::Ethernet
             && let Some((&[.., a, b], packet)) = bytes.split_first_chunk::<14>()
             && u16::from_be_bytes([a, b]) == IPV4
         {
-            return Some(plain(packet));
+            return Ok(plain(packet));
         }
-        self.strip_any(bytes)
+        self.strip_any(bytes).unwrap_or(Err(Nothing::Cut))
     }
 
-    fn strip_any(self, bytes: &[u8]) -> Option<Framed<'_>> {
+    pub(super) fn strip_any(self, bytes: &[u8]) -> Behind<'_> {
         let mut reader = Reader::new(bytes);
         match self {
             Self::Ethernet => {
@@ -94,7 +98,7 @@ impl Link {
                 let kind = reader.u16()?;
                 behind(kind, reader)
             }
-            Self::Ip => Some(plain(bytes)),
+            Self::Ip => Some(Ok(plain(bytes))),
             Self::Cooked => {
                 reader.skip(14)?;
                 let kind = reader.u16()?;
@@ -107,7 +111,7 @@ impl Link {
             }
             Self::Loopback => {
                 reader.skip(4)?;
-                Some(plain(reader.rest()))
+                Some(Ok(plain(reader.rest())))
             }
             Self::Ppp => {
                 if bytes.starts_with(&[0xff, 0x03]) {
@@ -117,7 +121,7 @@ impl Link {
                 behind(kind, reader)
             }
             Self::NetfilterLog => netfilter(reader),
-            Self::Unknown(_) => None,
+            Self::Unknown(_) => Some(Err(Nothing::NotIp)),
         }
     }
 }
@@ -127,18 +131,18 @@ pub(super) fn plain(packet: &[u8]) -> Framed<'_> {
 }
 
 /// An Ethernet frame, wherever it stands.
-pub(super) fn ethernet(bytes: &[u8]) -> Option<Framed<'_>> {
-    Link::Ethernet.strip(bytes)
+pub(super) fn ethernet(bytes: &[u8]) -> Behind<'_> {
+    Link::Ethernet.strip_any(bytes)
 }
 
 /// What follows an ethertype.
-pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Option<Framed<'_>> {
+pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Behind<'_> {
     let mut vlan = None;
     for _ in 0..TAGS_MAX {
         match kind {
             IPV4 | IPV6 | PPP_IPV4 | PPP_IPV6 => {
                 let packet = reader.rest();
-                return Some(Framed { vlan, packet });
+                return Some(Ok(Framed { vlan, packet }));
             }
             VLAN | SERVICE_VLAN | OLD_SERVICE_VLAN => {
                 let tag = reader.u16()? & 0x0fff;
@@ -146,40 +150,44 @@ pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Option<Framed<'_>
                 kind = reader.u16()?;
             }
             MPLS => {
-                let packet = below_labels(reader)?;
-                return Some(Framed { vlan, packet });
+                let framed = below_labels(reader)?;
+                return Some(framed.map(|framed| Framed { vlan, ..framed }));
             }
             PPPOE => {
                 reader.skip(6)?;
                 kind = reader.u16()?;
             }
-            _ => return None,
+            _ => break,
         }
     }
-    None
+    Some(Err(Nothing::NotIp))
 }
 
 /// Labels do not say what they carry; IP tells by its first bits.
-fn below_labels(mut reader: Reader<'_>) -> Option<&[u8]> {
+fn below_labels(mut reader: Reader<'_>) -> Behind<'_> {
     for _ in 0..TAGS_MAX {
         if reader.u32()? & 0x100 != 0 {
             let packet = reader.rest();
-            return matches!(packet.first()? >> 4, 4 | 6).then_some(packet);
+            let is_ip = matches!(packet.first()? >> 4, 4 | 6);
+            return Some(is_ip.then(|| plain(packet)).ok_or(Nothing::NotIp));
         }
     }
-    None
+    Some(Err(Nothing::NotIp))
 }
 
 /// Attributes of length, type and value; the payload is one of them (`NFULA_PAYLOAD`).
-fn netfilter(mut reader: Reader<'_>) -> Option<Framed<'_>> {
+fn netfilter(mut reader: Reader<'_>) -> Behind<'_> {
     reader.skip(4)?;
     loop {
         let length = usize::from(reader.u16()?.swap_bytes());
         let kind = reader.u16()?.swap_bytes();
-        let value = reader.slice(length.checked_sub(4)?)?;
+        let length_of_value = length.checked_sub(4)?;
         if kind == 9 {
-            return Some(plain(value));
+            // As much of it as was kept.
+            let rest = reader.rest();
+            return Some(Ok(plain(&rest[..rest.len().min(length_of_value)])));
         }
+        reader.skip(length_of_value)?;
         reader.skip(length.next_multiple_of(4) - length)?;
     }
 }

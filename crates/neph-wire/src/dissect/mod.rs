@@ -16,8 +16,8 @@ pub use plain::{Plain, plain};
 pub use tunnel::Tunnel;
 
 use crate::ip::{
-    ICMP, ICMPV6, IpPacket, MoreFragments, TCP, TcpHeader, UDP, UdpHeader, parse_ip, parse_tcp,
-    parse_udp,
+    ICMP, ICMPV6, IpError, IpPacket, MoreFragments, TCP, TcpHeader, UDP, UdpHeader, parse_ip,
+    parse_tcp, parse_udp,
 };
 
 /// More layers of tunnels than anybody builds.
@@ -61,9 +61,43 @@ pub enum Transport<'a> {
     Other,
 }
 
-/// Looks into a packet that had `length` bytes on the wire. `None` if there is no IP packet in it.
+/// Why no IP packet is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nothing {
+    /// What was kept of it ends within a header that leads to the innermost packet's payload.
+    Cut,
+    /// It is something else, or contradicts itself.
+    NotIp,
+}
+
+impl From<IpError> for Nothing {
+    fn from(error: IpError) -> Self {
+        match error {
+            IpError::Short(_) => Self::Cut,
+            _ => Self::NotIp,
+        }
+    }
+}
+
+/// Looks into a packet that had `length` bytes on the wire. `None` if there is no IP packet in it, or
+/// its headers were cut off: [`why_not`] tells which.
 #[inline]
 pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
+    look(link, bytes, length).ok()
+}
+
+/// Why [`dissect`] sees nothing in a packet.
+#[cold]
+pub fn why_not(link: Link, bytes: &[u8], length: u32) -> Nothing {
+    let is_whole = bytes.len() >= length as usize;
+    match look(link, bytes, length) {
+        Err(Nothing::Cut) if !is_whole => Nothing::Cut,
+        _ => Nothing::NotIp,
+    }
+}
+
+#[inline]
+fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing> {
     let framed = link.strip(bytes)?;
     let wire = length as usize;
     let mut vlan = framed.vlan;
@@ -71,22 +105,37 @@ pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
     let mut packet = framed.packet;
     for _ in 0..=DEPTH_MAX {
         let before = offset(bytes, packet);
-        let mut ip = parse_ip(packet).ok()?;
+        let mut ip = parse_ip(packet)?;
         lengthen(&mut ip, packet, wire.saturating_sub(before));
         let transport = transport(&ip);
-        let Some(inside) = tunnel::look_through(&ip, &transport) else {
-            return Some(Dissected {
-                vlan,
-                tunnel,
-                ip,
-                transport,
-            });
+        let inside = match tunnel::look_through(&ip, &transport) {
+            Ok(inside) => inside,
+            // Of what the tunnel carries nobody can tell, and it is not the tunnel's.
+            Err(Nothing::Cut) if bytes.len() < wire => return Err(Nothing::Cut),
+            Err(_) => {
+                return Ok(Dissected {
+                    vlan,
+                    tunnel,
+                    ip,
+                    transport,
+                });
+            }
         };
         vlan = vlan.or(inside.vlan);
         tunnel = Some(inside.tunnel);
         packet = inside.packet;
     }
-    None
+    Err(Nothing::NotIp)
+}
+
+impl Dissected<'_> {
+    /// Whether the header of TCP or UDP was cut off.
+    pub fn is_cut(&self) -> bool {
+        let ip = &self.ip;
+        matches!(self.transport, Transport::Other)
+            && matches!(ip.protocol, TCP | UDP)
+            && ip.payload.len() < ip.total_len.saturating_sub(ip.header_len)
+    }
 }
 
 /// How far into `bytes` its part `packet` begins.

@@ -210,3 +210,142 @@ fn a_cooked_packet_of_the_second_version_tells_its_interface() {
     assert_eq!(Link::Cooked2.interface(&header[..6]), None);
     assert_eq!(Link::Ethernet.interface(&header), None);
 }
+
+/// An IPv6 packet.
+fn v6(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let [a, b] = u16::try_from(payload.len()).expect("small").to_be_bytes();
+    let mut packet = vec![0x60, 0, 0, 0, a, b, protocol, 64];
+    packet.extend([0xfd; 32]);
+    packet.extend_from_slice(payload);
+    packet
+}
+
+#[test]
+fn what_is_cut_within_a_header_that_leads_to_ip_is_not_taken_for_something_else() {
+    let frame = ethernet(0x86dd, &v6(6, &tcp(b"data")));
+    let vxlan = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &frame].concat();
+    let geneve = [&[1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 4][..], &frame].concat();
+    let gre = [&[0x20, 0, 0x86, 0xdd, 0, 0, 0, 9][..], &frame[14..]].concat();
+    let mut offloaded = v4(6, &tcp(b"data"));
+    offloaded[0] = 0x46;
+    offloaded[2..4].fill(0);
+    offloaded.splice(20..20, [1; 4]);
+    // Behind how many bytes the innermost IP header ends.
+    let cases = [
+        (Link::Ethernet, frame.clone(), 54),
+        (
+            Link::Ethernet,
+            ethernet(0x0800, &v4(17, &udp(4789, &vxlan))),
+            104,
+        ),
+        (
+            Link::Ethernet,
+            ethernet(0x86dd, &v6(17, &udp(4789, &vxlan))),
+            124,
+        ),
+        (
+            Link::Ethernet,
+            ethernet(0x86dd, &v6(17, &udp(6081, &geneve))),
+            128,
+        ),
+        (Link::Ip, v6(47, &gre), 88),
+        (Link::Ip, v4(41, &frame[14..]), 60),
+        (Link::Ip, offloaded, 24),
+    ];
+    for (link, bytes, headers) in cases {
+        for kept in 0..bytes.len() {
+            let part = &bytes[..kept];
+            let seen = dissect(link, part, length(&bytes));
+            let is_told = seen.is_some_and(|seen| matches!(seen.transport, Transport::Tcp { .. }));
+            let is_cut_off = match seen {
+                Some(seen) => seen.is_cut(),
+                None => why_not(link, part, length(&bytes)) == Nothing::Cut,
+            };
+            let is_enough = kept >= headers + 20;
+            assert_eq!(
+                (is_told, is_cut_off),
+                (is_enough, !is_enough),
+                "{kept} of {headers}"
+            );
+            // That it was no longer on the wire.
+            assert_eq!(why_not(link, part, length(part)), Nothing::NotIp, "{kept}");
+        }
+    }
+    let arp = ethernet(0x0806, &[0; 28]);
+    assert_eq!(
+        why_not(Link::Ethernet, &arp[..20], length(&arp)),
+        Nothing::NotIp
+    );
+}
+
+#[test]
+fn a_header_of_tcp_or_udp_that_was_cut_off_is_no_other_protocol() {
+    let is_cut = |packet: &[u8], kept: usize| {
+        let seen = dissect(Link::Ip, &packet[..kept], length(packet)).expect("IP");
+        seen.is_cut()
+    };
+    let (segment, datagram) = (v4(6, &tcp(b"data")), v4(17, &udp(9, b"data")));
+    assert_eq!([39, 40].map(|kept| is_cut(&segment, kept)), [true, false]);
+    assert_eq!([27, 28].map(|kept| is_cut(&datagram, kept)), [true, false]);
+    assert!(!is_cut(&v4(89, &[0; 40]), 30), "OSPF");
+}
+
+#[test]
+fn of_a_packet_in_a_netfilter_log_there_is_what_was_kept() {
+    let bytes = netfilter(&v4(6, &tcp(&[7; 100])));
+    let seen = dissect(Link::NetfilterLog, &bytes[..80], length(&bytes)).expect("IP");
+    assert!(matches!(
+        seen.transport,
+        Transport::Tcp {
+            payload_len: 100,
+            ..
+        }
+    ));
+}
+
+proptest! {
+    #[test]
+    fn what_is_seen_whole_is_cut_wherever_nothing_is_seen_of_a_part(
+        nest in vec((0_u8..7, any::<u8>()), 0..4),
+        changed in vec((0_usize..200, any::<u8>()), 0..3),
+        link in 0_u32..300,
+    ) {
+        let mut packet = v4(6, &tcp(b"data"));
+        for (kind, bits) in nest {
+            let ethertype = if packet[0] >> 4 == 4 { 0x0800 } else { 0x86dd };
+            let frame = ethernet(ethertype, &packet);
+            packet = match kind {
+                0 => v4(17, &udp(4789, &[&[8, 0, 0, 0, 0, 0, bits, 0][..], &frame].concat())),
+                1 => v6(17, &udp(4789, &[&[8, 0, 0, 0, 0, 0, bits, 0][..], &frame].concat())),
+                2 => v6(17, &udp(6081, &[&[0, 0, 0x65, 0x58, 0, 0, bits, 0][..], &frame].concat())),
+                3 => v4(47, &[&[0, 0][..], &frame[12..]].concat()),
+                4 => v6(if ethertype == 0x0800 { 4 } else { 41 }, &packet),
+                // A header of options in between.
+                5 => v6(60, &[&[6, bits & 1, 0, 0, 0, 0, 0, 0][..], &[0; 8], &tcp(b"")].concat()),
+                _ => v4(47, &[&[0, 0, 0x88, 0x47, 0, 0, 1, 64][..], &packet].concat()),
+            };
+        }
+        for (at, byte) in changed {
+            if let Some(place) = packet.get_mut(at) {
+                *place = byte;
+            }
+        }
+        for (link, packet) in [
+            (Link::Ip, packet.clone()),
+            (Link::Ethernet, ethernet(0x0800, &packet)),
+            (Link::NetfilterLog, netfilter(&packet)),
+            (Link::numbered(link), packet),
+        ] {
+            let wire = length(&packet);
+            prop_assert_eq!(why_not(link, &packet, wire), Nothing::NotIp);
+            if dissect(link, &packet, wire).is_none() {
+                continue;
+            }
+            for kept in 0..packet.len() {
+                let part = &packet[..kept];
+                let is_told = dissect(link, part, wire).is_some();
+                prop_assert!(is_told || why_not(link, part, wire) == Nothing::Cut, "{} of {:?}", kept, packet);
+            }
+        }
+    }
+}

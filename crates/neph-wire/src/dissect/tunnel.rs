@@ -1,8 +1,8 @@
 //! Tunnels that carry whole packets: VXLAN (RFC 7348), Geneve (RFC 8926), GRE (RFC 2784, 2890)
 //! and IP in IP (RFC 2003, 4213).
 
-use super::Transport;
-use super::link::{Framed, behind, ethernet, plain};
+use super::link::{Behind, Framed, behind, ethernet, plain};
+use super::{Nothing, Transport};
 use crate::bytes::Reader;
 use crate::ip::IpPacket;
 
@@ -36,63 +36,78 @@ pub(super) struct Inside<'a> {
     pub(super) packet: &'a [u8],
 }
 
-/// `None` if the packet is no tunnel's, or what it carries cannot be made out: then it is what it
+/// What a tunnel and what is behind its header are; `None` where the bytes end before they tell.
+type Through<'a> = Option<Result<(Tunnel, Framed<'a>), Nothing>>;
+
+/// An error if the packet is no tunnel's, or what it carries cannot be made out: then it is what it
 /// is.
 #[inline]
-pub(super) fn look_through<'a>(ip: &IpPacket<'a>, transport: &Transport<'a>) -> Option<Inside<'a>> {
+pub(super) fn look_through<'a>(
+    ip: &IpPacket<'a>,
+    transport: &Transport<'a>,
+) -> Result<Inside<'a>, Nothing> {
     match transport {
         // Nearly all packets.
-        Transport::Tcp { .. } => None,
-        _ => look_into(ip, transport),
+        Transport::Tcp { .. } => Err(Nothing::NotIp),
+        _ => look_into(ip, transport).unwrap_or(Err(Nothing::Cut)),
     }
 }
 
-fn look_into<'a>(ip: &IpPacket<'a>, transport: &Transport<'a>) -> Option<Inside<'a>> {
-    let (tunnel, framed) = match *transport {
+fn look_into<'a>(
+    ip: &IpPacket<'a>,
+    transport: &Transport<'a>,
+) -> Option<Result<Inside<'a>, Nothing>> {
+    let through = match *transport {
         Transport::Udp { header, .. } if VXLAN.contains(&header.destination) => {
             vxlan(header.payload)?
         }
         Transport::Udp { header, .. } if header.destination == GENEVE => geneve(header.payload)?,
         Transport::Other => match ip.protocol {
-            IP_IN_IP | IPV6_IN_IP => (Tunnel::Ip, plain(ip.payload)),
+            IP_IN_IP | IPV6_IN_IP => Ok((Tunnel::Ip, plain(ip.payload))),
             GRE => gre(ip.payload)?,
-            _ => return None,
+            _ => Err(Nothing::NotIp),
         },
-        _ => return None,
+        _ => Err(Nothing::NotIp),
     };
-    matches!(framed.packet.first()? >> 4, 4 | 6).then_some(Inside {
+    let (tunnel, framed) = match through {
+        Ok(through) => through,
+        Err(nothing) => return Some(Err(nothing)),
+    };
+    let is_ip = matches!(framed.packet.first()? >> 4, 4 | 6);
+    let inside = is_ip.then_some(Inside {
         tunnel,
         vlan: framed.vlan,
         packet: framed.packet,
-    })
+    });
+    Some(inside.ok_or(Nothing::NotIp))
 }
 
-fn vxlan(payload: &[u8]) -> Option<(Tunnel, Framed<'_>)> {
+fn vxlan(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     // The flag that says that the identifier holds; others may be set.
     if reader.u32()? & 0x0800_0000 == 0 {
-        return None;
+        return Some(Err(Nothing::NotIp));
     }
     let vni = reader.u32()? >> 8;
-    Some((Tunnel::Vxlan(vni), ethernet(reader.rest())?))
+    within(Tunnel::Vxlan(vni), ethernet(reader.rest()))
 }
 
-fn geneve(payload: &[u8]) -> Option<(Tunnel, Framed<'_>)> {
+fn geneve(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     let first = reader.u16()?;
     let kind = reader.u16()?;
     let vni = reader.u32()? >> 8;
     reader.skip(usize::from(first >> 8 & 0x3f) * 4)?;
-    Some((Tunnel::Geneve(vni), inner(kind, reader)?))
+    within(Tunnel::Geneve(vni), inner(kind, reader))
 }
 
-fn gre(payload: &[u8]) -> Option<(Tunnel, Framed<'_>)> {
+fn gre(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     let flags = reader.u16()?;
     let kind = reader.u16()?;
     // Version 1 is PPTP's.
     if flags & 7 != 0 {
-        return None;
+        return Some(Err(Nothing::NotIp));
     }
     if flags & 0x8000 != 0 {
         reader.skip(4)?;
@@ -105,10 +120,14 @@ fn gre(payload: &[u8]) -> Option<(Tunnel, Framed<'_>)> {
     if flags & 0x1000 != 0 {
         reader.skip(4)?;
     }
-    Some((Tunnel::Gre(key), inner(kind, reader)?))
+    within(Tunnel::Gre(key), inner(kind, reader))
 }
 
-fn inner(kind: u16, reader: Reader<'_>) -> Option<Framed<'_>> {
+fn within(tunnel: Tunnel, behind: Behind<'_>) -> Through<'_> {
+    Some(behind?.map(|framed| (tunnel, framed)))
+}
+
+fn inner(kind: u16, reader: Reader<'_>) -> Behind<'_> {
     if kind == BRIDGED {
         return ethernet(reader.rest());
     }

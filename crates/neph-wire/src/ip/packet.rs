@@ -75,7 +75,13 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     // Segmentation offload hands up packets beyond 64 KiB with a total length of 0.
     let total_len = if said == 0 { bytes.len() } else { said };
     if header_len < 20 || total_len < header_len {
-        return Err(IpError::Length("IPv4"));
+        // Where none is told it is what was kept that is too short.
+        let is_cut = header_len >= 20 && said == 0;
+        return Err(if is_cut {
+            SHORT
+        } else {
+            IpError::Length("IPv4")
+        });
     }
     let payload = bytes.get(header_len..total_len.min(bytes.len()));
     let payload = payload.ok_or(SHORT)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use neph_capture::{Meeting, Met, Point};
 use neph_model::Span;
 use neph_stats::{ClockFit, FourStamps, KeptLimits, MeanOffset, StatsError};
+use neph_wire::dissect::Nothing;
 
 use super::book::Dots;
 use super::course::Course;
@@ -13,6 +14,7 @@ use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
 use crate::counted::counted;
+use crate::enough::{advice, too_short};
 use crate::exit::{Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output};
@@ -33,15 +35,15 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     refuse_twice(here, there)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut meeting = Meeting::default();
-    packets(("clock", here), &stop, |at, _, packet| {
-        if let Some(packet) = packet {
-            meeting.here(at, packet);
-        }
+    packets(("clock", here), &stop, |at, _, packet| match packet {
+        Ok(packet) => meeting.here(at, packet),
+        Err(Nothing::Cut) => meeting.here_cut(at),
+        Err(Nothing::NotIp) => {}
     })?;
-    packets(("clock", there), &stop, |at, _, packet| {
-        if let Some(packet) = packet {
-            meeting.there(at, packet);
-        }
+    packets(("clock", there), &stop, |at, _, packet| match packet {
+        Ok(packet) => meeting.there(at, packet),
+        Err(Nothing::Cut) => meeting.there_cut(at),
+        Err(Nothing::NotIp) => {}
     })?;
     if stop.is_set() {
         return Err(Failure::Interrupted("interrupted while reading".to_owned()));
@@ -237,14 +239,17 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
 /// Of one point these are most.
 pub(crate) fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), Failure> {
     let most = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
-    points.into_iter().find(most).map_or(Ok(()), |(name, point)| {
-        Err(Failure::usage(format!(
-            "{} of {} are cut within their headers, and cannot be known again; capture at least 128 \
-             bytes of each (tcpdump -s 128)",
-            counted(point.cut, "packet"),
-            name.display()
-        )))
-    })
+    points
+        .into_iter()
+        .find(most)
+        .map_or(Ok(()), |(name, point)| {
+            Err(Failure::usage(format!(
+                "{} of {} are cut within their headers, and cannot be known again; {}",
+                counted(point.cut, "packet"),
+                name.display(),
+                advice()
+            )))
+        })
 }
 
 /// A copy of a capture, or a part of it, is no other point.
@@ -278,6 +283,7 @@ fn too_few(here: &Path, there: &Path) -> Failure {
 
 /// What of the captures was not used.
 fn remarks(met: &Met) {
+    let cut = too_short();
     let of = [
         (
             met.here.again + met.there.again,
@@ -298,10 +304,7 @@ fn remarks(met: &Met) {
             "of both directions show nothing between the captures but the difference of their clocks: it is \
              told, and which point comes first is not known",
         ),
-        (
-            met.here.cut + met.there.cut,
-            "cut too short to be known again (tcpdump -s 128)",
-        ),
+        (met.here.cut + met.there.cut, &cut),
     ];
     for (count, why) in of.into_iter().filter(|(count, _)| *count > 0) {
         output::say(&format!("neph clock: {} {why}", counted(count, "packet")));

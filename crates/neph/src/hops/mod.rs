@@ -25,6 +25,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Hops, Mapping, Twice};
 use neph_model::Wall;
 use neph_probe::Stop;
+use neph_wire::dissect::Nothing;
 
 use crate::clock::parts_per_million;
 use crate::counted::counted;
@@ -220,9 +221,10 @@ fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure
         packets(("hops", &point.path), stop, |at, interface, packet| {
             let time = Wall::from_unix_nanos(at);
             match packet {
-                Some(packet) if !twice.is_copy(time, interface, packet) => {
+                Ok(packet) if !twice.is_copy(time, interface, packet) => {
                     hops.see(place, at, packet);
                 }
+                Err(Nothing::Cut) => hops.see_cut(place, at),
                 _ => hops.lasts(place, at),
             }
         })?;

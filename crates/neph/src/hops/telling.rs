@@ -20,6 +20,7 @@ use crate::clock::drift::Drift;
 use crate::clock::words;
 use crate::counted::counted;
 use crate::decimals::fixed;
+use crate::enough::too_short;
 use crate::exit::Failure;
 use crate::output;
 use crate::sheet::{self, Cell, Column, Sheet};
@@ -347,12 +348,9 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             "cut or joined by segmentation offload: told is their last byte",
         ),
         (followed.alike(), "left out because others are like them"),
-        (
-            cut.sum(),
-            "cut too short to be known again (tcpdump -s 128)",
-        ),
     ];
     let known = known.map(|(count, why)| (count, why.to_owned()));
+    let known = known.into_iter().chain([(cut.sum(), too_short())]);
     let again = strangers::shown_again(&passages.names, followed);
     let unknown = [Unknown::of(passages).words(), NoWay::of(passages).words()];
     let unknown = unknown.into_iter().flatten();

@@ -124,6 +124,11 @@ impl Conversations {
         }
     }
 
+    /// A packet whose headers were cut off before they told its addresses.
+    pub(crate) const fn see_cut(&mut self) {
+        self.table.see_cut();
+    }
+
     pub(crate) const fn counts(&self) -> Counts {
         self.counts
     }

@@ -24,7 +24,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Ending, Limits, Method, read_capture};
 use neph_model::Wall;
 use neph_probe::Stop;
-use neph_wire::dissect::{Link, dissect, plain};
+use neph_wire::dissect::{Link, Nothing, dissect, plain, why_not};
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -197,6 +197,9 @@ fn read(
                 seen.see(Wall::from_unix_nanos(at), (interface, packet), telling);
             }
             (None, _) => without_time += 1,
+            (_, None) if why_not(record.link, record.bytes, record.length) == Nothing::Cut => {
+                seen.see_cut();
+            }
             (_, None) => {
                 not_ip += 1;
                 if let Link::Unknown(number) = record.link {

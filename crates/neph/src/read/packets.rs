@@ -7,35 +7,39 @@ use std::path::Path;
 
 use neph_capture::{Ending, read_capture};
 use neph_probe::Stop;
-use neph_wire::dissect::{Dissected, dissect};
+use neph_wire::dissect::{Dissected, Nothing, dissect, why_not};
 
 use super::{ending, source};
 use crate::counted::counted;
+use crate::enough::advice;
 use crate::exit::Failure;
 use crate::output;
 
 /// Times from 1970 to 2116: the differences of any two of them, and of those, are numbers.
 const TIMES: Range<i64> = 0..1 << 62;
 
-/// Hands out each packet that has a time, with the number of its interface; what is not IP as none.
+/// Hands out each packet that has a time, with the number of its interface, or why there is no packet.
 ///
 /// # Errors
 /// The file is not there, no capture, empty, or broken, or holds no packet of IP with its headers.
 pub(crate) fn packets(
     (command, path): (&str, &Path),
     stop: &Stop,
-    mut take: impl FnMut(i64, u32, Option<&Dissected<'_>>),
+    mut take: impl FnMut(i64, u32, Result<&Dissected<'_>, Nothing>),
 ) -> Result<(), Failure> {
     let mut file = source::open(path, stop)?;
-    let mut is_any = false;
+    let (mut is_any, mut is_any_cut) = (false, false);
     let account = read_capture(&mut file, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| TIMES.contains(at));
         if let Some(at) = at {
-            is_any |= packet.is_some();
+            let packet = packet.as_ref();
+            let packet = packet.ok_or_else(|| why_not(record.link, record.bytes, record.length));
+            is_any |= packet.is_ok();
+            is_any_cut |= packet.is_err_and(|nothing| nothing == Nothing::Cut);
             let interface = record.link.interface(record.bytes);
             let interface = interface.unwrap_or(record.interface);
-            take(at, interface, packet.as_ref());
+            take(at, interface, packet);
         }
         if stop.is_set() {
             return ControlFlow::Break(());
@@ -55,9 +59,13 @@ pub(crate) fn packets(
         Ending::Whole if account.packets == 0 => Err(Failure::usage(format!(
             "{name} holds no packet; capture while the traffic passes"
         ))),
+        Ending::Whole if is_any_cut && !is_any => Err(Failure::usage(format!(
+            "{name} holds {}, none of them of IP with a time and all of its header; {}",
+            counted(account.packets, "packet"),
+            advice()
+        ))),
         Ending::Whole if !is_any => Err(Failure::usage(format!(
-            "{name} holds {}, none of them of IP with a time and all of its header; capture at least \
-             128 bytes of each (tcpdump -s 128)",
+            "{name} holds {}, none of them of IP with a time; capture where IP passes",
             counted(account.packets, "packet")
         ))),
         _ => Ok(()),

@@ -12,6 +12,7 @@ use super::conversations::{Conversations, ONCE};
 use super::gzip::is_trailing;
 use super::json;
 use crate::counted::counted;
+use crate::enough::advice;
 use crate::when;
 
 /// A capture that was read.
@@ -292,6 +293,7 @@ impl Summary {
                 "icmp": others.icmp,
                 "fragments": others.fragments,
                 "unread": others.unread,
+                "cut_off": others.cut,
             },
         })
     }
@@ -304,7 +306,8 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
-        (others.unread, "other or cut off"),
+        (others.unread, "other"),
+        (others.cut, "cut off"),
         (files.iter().map(|file| file.not_ip).sum(), "not IP"),
         (
             files.iter().map(|file| file.without_time).sum(),
@@ -317,6 +320,14 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
     .collect();
     if !told.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", told.join(", "))?;
+    }
+    if others.cut > 0 {
+        writeln!(
+            out,
+            "{} cut off within the headers, and what they carry is not told; {}.",
+            counted(others.cut, "packet"),
+            advice()
+        )?;
     }
     let again = seen.again();
     if again.is_many() {

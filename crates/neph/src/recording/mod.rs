@@ -20,6 +20,7 @@ use neph_model::{ByteSize, Span, Wall};
 use neph_probe::Stop;
 
 use crate::counted::counted;
+use crate::enough::ENOUGH;
 use crate::exit::Failure;
 use crate::packet_choice::PacketChoice;
 use crate::watch::{ring, snaplen};
@@ -29,10 +30,6 @@ use folder::Folder;
 use running::Ending;
 pub(crate) use spelling::Point;
 use spelling::Spot;
-
-/// The headers of a packet in a VXLAN tunnel and 16 bytes of its payload: all that it is known again
-/// by.
-const ENOUGH: u32 = 192;
 
 /// Options of live points.
 #[derive(Clone, Debug, ClapArgs)]

@@ -10,7 +10,7 @@ use neph_sys::links::{Change, Links};
 use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::ring::{FilterStep, Packet, RingError, hardware};
 use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
-use neph_wire::dissect::{Dissected, Link, dissect};
+use neph_wire::dissect::{Dissected, Link, Nothing, dissect, why_not};
 use neph_wire::filter::{Instruction, Start};
 
 use super::source::{Source, WAKE, Way};
@@ -218,7 +218,10 @@ impl Ears {
 
     /// Takes what has arrived by now: the last of it waits in a block that is not full, until the
     /// kernel thinks that it has waited long enough.
-    pub(crate) fn take_rest(&mut self, mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>)) {
+    pub(crate) fn take_rest(
+        &mut self,
+        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
+    ) {
         let until = clock::wall().0;
         if self.way() == Way::Bpf {
             // What is being copied is complete then. Copies come in the order of time: what follows on
@@ -243,7 +246,7 @@ impl Ears {
     /// Takes the next packets, some at a time, if there are any.
     pub(crate) fn take_some(
         &mut self,
-        take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
+        take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
     ) -> bool {
         self.take((i64::MAX, false), take)
     }
@@ -252,7 +255,7 @@ impl Ears {
     fn take(
         &mut self,
         (until, is_last): (i64, bool),
-        mut take: impl FnMut(&Packet<'_>, Option<&Dissected<'_>>),
+        mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
     ) -> bool {
         let (heads, most) = (self.heads, self.most);
         let (seen, met, came_later) = (&mut self.seen, &mut self.met, &mut self.came_later);
@@ -265,17 +268,20 @@ impl Ears {
             }
             let length = packet.wire_length();
             seen.packets += 1;
-            let dissected = heads
-                .link(packet)
-                .and_then(|link| dissect(link, packet.bytes(), length));
+            let link = heads.link(packet);
+            let dissected = link.and_then(|link| dissect(link, packet.bytes(), length));
             let dissected = dissected.map(|mut dissected| {
                 // The kernel took the outermost tag out of the packet.
                 let outermost = packet.tag().map(|tag| tag.control & 0x0fff);
                 dissected.vlan = outermost.or(dissected.vlan);
                 dissected
             });
-            seen.not_ip += u64::from(dissected.is_none());
-            take(packet, dissected.as_ref());
+            let why = |link| why_not(link, packet.bytes(), length);
+            let dissected = dissected.as_ref();
+            let dissected = dissected.ok_or_else(|| link.map_or(Nothing::NotIp, why));
+            let is_not_ip = dissected.is_err_and(|nothing| nothing == Nothing::NotIp);
+            seen.not_ip += u64::from(is_not_ip);
+            take(packet, dissected);
         })
     }
 

@@ -6,7 +6,7 @@ use neph_model::Wall;
 use neph_sys::clock;
 use neph_sys::links::Change;
 use neph_sys::ring::Packet;
-use neph_wire::dissect::Dissected;
+use neph_wire::dissect::{Dissected, Nothing};
 
 use super::Args;
 use super::ears::{Ears, Seen};
@@ -48,15 +48,23 @@ impl Intake {
         })
     }
 
-    pub(super) fn packet(&mut self, packet: &Packet<'_>, dissected: Option<&Dissected<'_>>) {
+    pub(super) fn packet(
+        &mut self,
+        packet: &Packet<'_>,
+        dissected: Result<&Dissected<'_>, Nothing>,
+    ) {
         if let Some(writing) = &mut self.writing {
             writing.packet(packet);
         }
-        if let Some(dissected) = dissected {
-            let at = Wall::from_unix_nanos(packet.stamp());
-            let interface = if self.is_any { packet.interface() } else { 0 };
-            self.conversations
-                .see(at, (interface, dissected), &mut self.watching);
+        match dissected {
+            Ok(dissected) => {
+                let at = Wall::from_unix_nanos(packet.stamp());
+                let interface = if self.is_any { packet.interface() } else { 0 };
+                self.conversations
+                    .see(at, (interface, dissected), &mut self.watching);
+            }
+            Err(Nothing::Cut) => self.conversations.see_cut(),
+            Err(Nothing::NotIp) => {}
         }
     }
 

@@ -79,6 +79,7 @@ pub(super) fn period(lately: &Lately) -> Value {
             "icmp": others.icmp,
             "fragments": others.fragments,
             "unread": others.unread,
+            "cut_off": others.cut,
         },
         "round_trips": {
             "server": trips(&lately.trips[Half::Server as usize]),

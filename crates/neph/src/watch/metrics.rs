@@ -223,6 +223,7 @@ impl Totals {
             ("icmp", others.icmp),
             ("fragment", others.fragments),
             ("unread", others.unread),
+            ("cut_off", others.cut),
             ("not_ip", seen.not_ip),
         ] {
             page.push_str(&format!("{OF_NONE}{{kind=\"{kind}\"}} {value}\n"));

@@ -31,6 +31,7 @@ use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::alarm::webhook::{self, Url};
 use crate::capture_file::OUT;
+use crate::enough::ENOUGH;
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketChoice;
 use crate::read::By;
@@ -105,7 +106,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Bytes that are kept of each packet: its headers suffice
-    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value = "256")]
+    #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
     /// How packets come; bpf costs those who are watched less, and is taken where it tells the same
     #[arg(long, value_enum, value_name = "WAY")]

@@ -195,7 +195,8 @@ fn sentence(lately: &Lately) -> String {
         (others.udp, "UDP"),
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
-        (others.unread, "other or cut off"),
+        (others.unread, "other"),
+        (others.cut, "cut off (--snaplen keeps more)"),
         (seen.not_ip, "not IP"),
     ]
     .into_iter()

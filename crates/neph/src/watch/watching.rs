@@ -302,5 +302,6 @@ const fn since(now: Others, before: Others) -> Others {
         icmp: now.icmp - before.icmp,
         fragments: now.fragments - before.fragments,
         unread: now.unread - before.unread,
+        cut: now.cut - before.cut,
     }
 }

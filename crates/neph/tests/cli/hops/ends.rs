@@ -258,7 +258,7 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
         (kept(12), "120 packets, none of them of IP"),
         (
             kept(27),
-            "are cut within their headers, and cannot be known again; capture at least 128 bytes",
+            "are cut within their headers, and cannot be known again; keep at least 256 bytes",
         ),
     ] {
         let short = place.path("short.pcap");

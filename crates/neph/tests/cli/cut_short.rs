@@ -1,0 +1,178 @@
+//! Captures that kept too little of packets in tunnels, and `neph watch` that keeps too little.
+
+use std::fs;
+use std::net::UdpSocket;
+
+use serde_json::Value;
+
+use crate::neph::Place;
+use crate::reads::Capture;
+use crate::watches::{Watch, lines, with_loopback};
+
+/// Bytes from the outer IPv6 header to the end of the inner one's, with UDP, VXLAN and Ethernet between.
+const TO_INNER: usize = 40 + 8 + 8 + 14 + 40;
+/// What helps.
+const ADVICE: &str = "keep at least 256 bytes of each (tcpdump -s 256, neph watch --snaplen 256)";
+
+/// What a datagram to the port of VXLAN carries: a segment with stamps over IPv6.
+fn tunnelled(number: u8) -> Vec<u8> {
+    let mut bytes = vec![8, 0, 0, 0, 0, 0, 42, 0];
+    bytes.extend([2; 12]);
+    bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 6, 64]);
+    bytes.extend([0xfd; 16]);
+    bytes.extend([0xfe; 16]);
+    bytes.extend([0x9c, 0x40, 1, 0xbb, 0, 0, 0, number, 0, 0, 0, 1]);
+    bytes.extend([0x80, 0x10, 2, 0, 0, 0, 0, 0, 1, 1, 8, 10]);
+    bytes.extend([0, 0, 0, number, 0, 0, 0, 1]);
+    bytes
+}
+
+/// Adds so many packets of VXLAN over IPv6, of which so many bytes were kept.
+fn add_tunnelled(capture: &mut Capture, many: u8, kept: usize) {
+    for number in 0..many {
+        let inside = tunnelled(number);
+        let [a, b] = u16::try_from(8 + inside.len())
+            .expect("small")
+            .to_be_bytes();
+        let mut packet = vec![0x60, 0, 0, 0, a, b, 17, 64];
+        packet.extend([0x20; 32]);
+        packet.extend([0x30, 0x39, 0x12, 0xb5, a, b, 0, 0]);
+        packet.extend(inside);
+        let length = u32::try_from(packet.len()).expect("small");
+        packet.truncate(kept);
+        let kept = u32::try_from(packet.len()).expect("small");
+        let fields = [1_700_000_001, u32::from(number) * 1_000_000, kept, length];
+        capture
+            .0
+            .extend(fields.into_iter().flat_map(u32::to_le_bytes));
+        capture.0.extend(packet);
+    }
+}
+
+fn written(place: &Place, name: &str, capture: &Capture) {
+    fs::write(place.path(name), &capture.0).expect("a file");
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn what_was_cut_within_a_tunnel_is_cut_off_and_not_something_else_than_ip() {
+    let place = Place::empty();
+    // Within the outer header, VXLAN's, the inner one's, and that of TCP.
+    for kept in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
+        let mut capture = Capture::new();
+        add_tunnelled(&mut capture, 5, kept);
+        written(&place, "cut.pcap", &capture);
+        let text = place.neph(["read", "cut.pcap"]);
+        assert!(
+            text.out.contains("Packets of no flow here: 5 cut off.\n"),
+            "{kept}: {}",
+            text.out
+        );
+        let told = format!(
+            "5 packets cut off within the headers, and what they carry is not told; {ADVICE}."
+        );
+        assert!(text.out.contains(&told), "{kept}: {}", text.out);
+        let summary =
+            json(&place.neph(["read", "cut.pcap", "--format", "json"]).out)["summary"].take();
+        assert_eq!(summary["other_packets"]["cut_off"], 5, "{kept}");
+        assert_eq!(summary["other_packets"]["unread"], 0, "{kept}");
+        assert_eq!(summary["files"][0]["packets_not_ip"], 0, "{kept}");
+    }
+    let mut whole = Capture::new();
+    add_tunnelled(&mut whole, 5, 256);
+    written(&place, "whole.pcap", &whole);
+    let text = place.neph(["read", "whole.pcap"]).out;
+    assert!(text.contains("1 flow of TCP, 5 packets"), "{text}");
+    assert!(!text.contains("cut off"), "{text}");
+}
+
+#[test]
+fn packets_that_were_cut_within_a_tunnel_are_named_with_what_is_enough() {
+    let place = Place::empty();
+    // Nothing but those.
+    for name in ["a.pcap", "b.pcap"] {
+        let mut capture = Capture::new();
+        add_tunnelled(&mut capture, 5, 100);
+        written(&place, name, &capture);
+    }
+    let hops = ["hops", "a.pcap", "b.pcap"];
+    let clock = ["clock", "--captures", "a.pcap", "b.pcap"];
+    for command in [&hops[..], &clock] {
+        let ran = place.neph(command.iter().copied());
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        let told = "5 packets, none of them of IP with a time and all of its header; ";
+        assert!(ran.err.contains(&format!("{told}{ADVICE}")), "{}", ran.err);
+    }
+    // Beside pings that were not cut.
+    for (name, [there, back]) in [("a.pcap", [0, 6]), ("b.pcap", [2, 4])] {
+        let mut capture = Capture::new();
+        for number in 0..20 {
+            let begin = u32::from(number) * 20;
+            capture.echo((begin + there, true), number);
+            capture.echo((begin + back, false), number);
+        }
+        add_tunnelled(&mut capture, 5, 100);
+        written(&place, name, &capture);
+    }
+    for command in [&hops[..], &clock] {
+        let ran = place.neph(command.iter().copied());
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let told = format!("10 packets cut too short to be known again: {ADVICE}");
+        let all = ran.out + &ran.err;
+        assert!(all.contains(&told), "{all}");
+    }
+}
+
+#[test]
+fn where_nothing_is_ip_no_longer_capture_is_advised() {
+    let place = Place::empty();
+    let mut capture = Capture::new();
+    for _ in 0..3 {
+        let fields = [1_700_000_000_u32, 0, 28, 60];
+        capture
+            .0
+            .extend(fields.into_iter().flat_map(u32::to_le_bytes));
+        capture.0.extend([0; 28]);
+    }
+    written(&place, "arp.pcap", &capture);
+    let ran = place.neph(["hops", "arp.pcap", "arp.pcap"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(!ran.err.contains("-s 256"), "{}", ran.err);
+}
+
+#[test]
+fn a_watch_that_keeps_too_little_says_so() {
+    with_loopback("cut", || {
+        let place = Place::empty();
+        let short = ["--snaplen", "96", "--format", "ndjson"];
+        let short = Watch::begin(&place, &short);
+        let text = Watch::begin(&place, &["--snaplen", "96"]);
+        let enough = Watch::begin(&place, &["--format", "ndjson"]);
+        let server = UdpSocket::bind("[::1]:4789").expect("bind");
+        let client = UdpSocket::bind("[::1]:0").expect("bind");
+        for number in 0..5 {
+            client
+                .send_to(&tunnelled(number), "[::1]:4789")
+                .expect("send");
+            server.recv(&mut [0; 256]).expect("receive");
+        }
+        let [short, text, enough] = [short, text, enough].map(Watch::interrupt);
+        let summary = |out: &str| lines(out).pop().expect("a summary");
+        let told = summary(&short.out);
+        assert_eq!(told["other_packets"]["cut_off"], 5, "{told}");
+        assert_eq!(told["files"][0]["packets_not_ip"], 0, "{told}");
+        assert!(
+            text.out.contains(&format!("is not told; {ADVICE}.\n")),
+            "{}",
+            text.out
+        );
+        let told = summary(&enough.out);
+        assert_eq!(
+            (&told["other_packets"]["cut_off"], &told["flows"]),
+            (&0.into(), &1.into())
+        );
+    });
+}
