@@ -6,6 +6,8 @@ use std::io::{self, Read};
 
 use libfuzzer_sys::fuzz_target;
 
+#[path = "../../crates/neph/src/read/gzip.rs"]
+mod gzip;
 #[path = "../../crates/neph/src/read/packed.rs"]
 mod packed;
 
