@@ -11,6 +11,8 @@ use crate::settings::Settings;
 pub(crate) struct News {
     /// The flow, as the caller counts.
     pub(crate) flow: u32,
+    /// How many flows had this number before it.
+    pub(crate) nth: u32,
     /// What is new.
     pub(crate) what: What,
 }
@@ -64,6 +66,11 @@ impl Bases {
         self.0.base(flow).map(Span::from_nanos)
     }
 
+    /// How many flows had this number before the one that the detector is at.
+    pub(crate) fn nth(&self, flow: u32) -> u32 {
+        self.0.nth(flow)
+    }
+
     /// When a queue stood that all flows shared, in the order of time.
     pub(crate) fn queued(&self) -> impl Iterator<Item = (Instant<Own>, Instant<Own>)> + '_ {
         let moments =
@@ -92,6 +99,7 @@ impl Bases {
         };
         Some(News {
             flow: found.flow,
+            nth: found.nth,
             what,
         })
     }

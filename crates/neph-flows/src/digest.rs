@@ -14,11 +14,12 @@ use crate::changes::{Changes, MOST};
 use crate::elsewhere::Elsewhere;
 use crate::fairness::{Bin, Bins};
 use crate::fates::{self, Fates};
-use crate::flow::{Flow, Ground, Past};
+use crate::flow::{Ground, Past};
 use crate::latency::Latency;
 use crate::outage::Lost;
 use crate::settings::Settings;
 use crate::skew::Drift;
+use crate::succession::Succession;
 use crate::view::{FleetView, FlowHistory, FlowTally, PathChange};
 
 /// Something about paths that was not known before.
@@ -54,25 +55,13 @@ impl Crowd {
     }
 }
 
-/// A lane's flow, and the one before it, of which something may still be found out.
-#[derive(Debug, Default)]
-struct Place {
-    current: Option<Flow>,
-    previous: Option<Box<Flow>>,
-}
-
-/// Flows that are over and kept, where flows are renewed: 80 bytes each.
-const MOST_OVER: usize = 1 << 19;
-
 /// What a fleet's messages say. Messages of one flow come in the order of their numbers, those of
 /// different flows as they like.
 #[derive(Debug)]
 pub struct Digest {
     fleet: Fleet,
     settings: Settings,
-    places: Vec<Place>,
-    over: VecDeque<Past>,
-    most_over: usize,
+    flows: Succession,
     crowds: Vec<Crowd>,
     changes: Changes,
     /// None where nobody asks for them.
@@ -134,9 +123,7 @@ impl Digest {
         Ok(Self {
             fleet: fleet.clone(),
             settings,
-            places: Vec::new(),
-            over: VecDeque::new(),
-            most_over: MOST_OVER,
+            flows: Succession::default(),
             crowds: fleet
                 .endpoints
                 .iter()
@@ -243,30 +230,16 @@ impl Digest {
     }
 
     fn begin_or_go_on(&mut self, message: &FleetMessage, endpoint: usize, number: u32) {
-        let index = message.lane.0 as usize;
-        if self.places.len() <= index {
-            self.places.resize_with(index + 1, Place::default);
-        }
-        let place = &mut self.places[index];
-        if place
-            .current
-            .as_ref()
-            .is_some_and(|flow| !flow.owns(message))
-        {
-            let bases = &mut self.crowds[endpoint].bases;
-            bases.restart(number, message.sent);
-            let old = std::mem::replace(&mut place.previous, place.current.take().map(Box::new));
-            if let Some(past) = old.map(|flow| flow.past(message.lane, None)) {
-                if self.over.len() >= self.most_over
-                    && let Some(oldest) = self.over.pop_front()
-                {
-                    self.changes.forget_until(oldest.until());
-                }
-                self.over.push_back(past);
+        let crowd = &mut self.crowds[endpoint];
+        if self.flows.is_renewed_by(message) {
+            // What it found out so far was heard after the message before.
+            let heard = crowd.bases.nth(number);
+            crowd.bases.restart(number, message.sent);
+            if let Some(until) = self.flows.renew(message, heard) {
+                self.changes.forget_until(until);
             }
         }
-        let flow = place.current.get_or_insert_with(|| Flow::begun_by(message));
-        let crowd = &mut self.crowds[endpoint];
+        let flow = self.flows.current(message);
         let ground = (self.fleet.probe, self.fleet.interval, &self.settings);
         let found = flow.push(message, ground, &mut crowd.drift);
         crowd.tally.add(&found);
@@ -291,25 +264,14 @@ impl Digest {
 
     fn apply(&mut self, endpoint: usize, news: News) {
         let endpoints = u32::try_from(self.fleet.endpoints.len()).unwrap_or(u32::MAX);
-        let lane = news.flow * endpoints + u32::try_from(endpoint).unwrap_or(u32::MAX);
-        let Some(place) = self.places.get_mut(lane as usize) else {
-            return;
-        };
-        let (What::Shift(crate::flow::Shift { at, .. }) | What::Correction { at, .. }) = news.what;
-        // The detector waits for messages of other flows: it may speak of the flow before.
-        let is_current = |flow: &Flow| at >= flow.first();
-        let flow = match &mut place.current {
-            Some(flow) if is_current(flow) => Some(flow),
-            _ => place.previous.as_deref_mut(),
-        };
-        let Some(flow) = flow else {
-            return;
-        };
+        let lane = Lane(news.flow * endpoints + u32::try_from(endpoint).unwrap_or(u32::MAX));
+        let flow = self.flows.find(lane, news.nth);
         let changes = &mut self.changes;
-        match news.what {
-            What::Shift(shift) => {
+        match (news.what, flow) {
+            (What::Shift(_), None) => {}
+            (What::Shift(shift), Some(flow)) => {
                 let ground = Ground {
-                    lane: Lane(lane),
+                    lane,
                     interval: self.fleet.interval,
                     settings: &self.settings,
                     drift: self.crowds[endpoint].drift,
@@ -319,8 +281,13 @@ impl Digest {
                 flow.take_elsewhere().for_each(|row| elsewhere.push(row));
                 self.announce(change.map(PathNews::Changed));
             }
-            What::Correction { base, .. } => {
+            (What::Correction { base, .. }, Some(flow)) => {
                 let withdrawn = flow.correct(base, &self.settings, changes);
+                self.announce(withdrawn.map(PathNews::Withdrawn));
+            }
+            (What::Correction { at, base }, None) => {
+                let past = self.flows.find_over(lane, at);
+                let withdrawn = past.and_then(|past| past.correct(base, &self.settings, changes));
                 self.announce(withdrawn.map(PathNews::Withdrawn));
             }
         }
@@ -334,15 +301,11 @@ impl Digest {
 
     /// What is only needed while messages come is let go before the histories are made.
     fn end(mut self) -> Known {
-        let mut pasts: Vec<Past> = self.over.drain(..).collect();
-        let places = std::mem::take(&mut self.places);
-        for (lane, place) in (0..).map(Lane).zip(&places) {
-            let crowd = &self.crowds[self.fleet.endpoint_of(lane)];
-            let exactly = crowd.bases.base(self.number(lane));
-            pasts.extend(place.previous.as_ref().map(|flow| flow.past(lane, None)));
-            pasts.extend(place.current.as_ref().map(|flow| flow.past(lane, exactly)));
-        }
-        drop(places);
+        let pasts: Vec<Past> = std::mem::take(&mut self.flows).end(|lane| {
+            let bases = &self.crowds[self.fleet.endpoint_of(lane)].bases;
+            let number = self.number(lane);
+            (bases.nth(number), bases.base(number))
+        });
         for crowd in &mut self.crowds {
             crowd.settle(None, (&self.fleet, &self.settings));
         }
@@ -356,10 +319,6 @@ impl Digest {
             elsewhere: crowd.elsewhere.time(),
         };
         let crowds = self.crowds.into_iter().map(known).collect();
-        // By lane; of one lane they are in the order of time already, and the sort keeps it.
-        if !pasts.is_sorted_by_key(Past::lane) {
-            pasts.sort_by_key(Past::lane);
-        }
         let zero = Instant::from_nanos(0);
         Known {
             fleet: self.fleet,

@@ -36,6 +36,22 @@ pub(crate) struct Past {
 }
 
 impl Past {
+    /// Whether it had a base latency at a moment.
+    pub(crate) fn was_known(&self, at: Instant<Own>) -> bool {
+        self.level.is_some_and(|level| level.since <= at)
+    }
+
+    /// The same as [`Flow::correct`], for what is found out when it is over.
+    pub(crate) fn correct(
+        &mut self,
+        after: Span,
+        settings: &Settings,
+        changes: &mut Changes,
+    ) -> Option<PathChange> {
+        let known = (self.level.as_mut()?, &mut self.latest);
+        correct(known, after, settings, changes)
+    }
+
     /// Its place in the fleet.
     pub(crate) const fn lane(&self) -> Lane {
         self.lane
@@ -100,10 +116,10 @@ pub(crate) struct Shift {
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     source_port: u16,
+    nth: u32,
     silence: Silence,
     /// Its latest path change.
     latest: Option<Link>,
-    first: Instant<Own>,
     last: Instant<Own>,
     level: Option<Level>,
     order: Order,
@@ -122,13 +138,13 @@ pub(crate) struct Ground<'a> {
 }
 
 impl Flow {
-    /// The flow of a message, which is its first.
-    pub(crate) fn begun_by(message: &FleetMessage) -> Self {
+    /// The flow of a message, which is its first; its lane had so many before it.
+    pub(crate) fn begun_by(message: &FleetMessage, nth: u32) -> Self {
         Self {
             source_port: message.source_port,
+            nth,
             silence: Silence::default(),
             latest: None,
-            first: message.sent,
             last: message.sent,
             level: None,
             order: Order::default(),
@@ -141,9 +157,9 @@ impl Flow {
         self.source_port == message.source_port
     }
 
-    /// When its first message was sent.
-    pub(crate) const fn first(&self) -> Instant<Own> {
-        self.first
+    /// How many flows its lane had before it.
+    pub(crate) const fn nth(&self) -> u32 {
+        self.nth
     }
 
     /// The next message; returns what it adds to the tally.
@@ -229,18 +245,8 @@ impl Flow {
         changes: &mut Changes,
     ) -> Option<PathChange> {
         self.witness.settle();
-        let level = self.level.as_mut()?;
-        level.base = after;
-        let latest = self.latest?;
-        let before = changes.get(latest)?.before;
-        if (before - after).abs() > settings.detection.tolerance {
-            changes.amend(latest, after);
-            return None;
-        }
-        level.base = before;
-        let (change, earlier) = changes.withdraw(latest)?;
-        self.latest = earlier;
-        Some(change)
+        let known = (self.level.as_mut()?, &mut self.latest);
+        correct(known, after, settings, changes)
     }
 
     /// A look at it as if it ended now; `base` is its base latency as exactly as it is known.
@@ -259,4 +265,24 @@ impl Flow {
             lately: self.order.lately(),
         }
     }
+}
+
+/// What [`Flow::correct`] does to a flow's level and the link to its latest change.
+fn correct(
+    (level, link): (&mut Level, &mut Option<Link>),
+    after: Span,
+    settings: &Settings,
+    changes: &mut Changes,
+) -> Option<PathChange> {
+    level.base = after;
+    let latest = (*link)?;
+    let before = changes.get(latest)?.before;
+    if (before - after).abs() > settings.detection.tolerance {
+        changes.amend(latest, after);
+        return None;
+    }
+    level.base = before;
+    let (change, earlier) = changes.withdraw(latest)?;
+    *link = earlier;
+    Some(change)
 }

@@ -37,6 +37,7 @@ mod settings;
 mod share;
 mod skew;
 mod spectrum;
+mod succession;
 mod sweep;
 mod trip;
 mod view;

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::congestion::{LEAST_CROWD, Reading};
+use crate::fleet_base::FleetTold;
 use crate::flow_level::{Finding, Told};
 
 /// The beginning of a fleet's measurement.
@@ -25,7 +26,7 @@ pub(crate) struct Beginning {
     /// Bases that were told and withdrawn, of flows that have no other yet.
     withdrawn: BTreeMap<u32, i64>,
     /// Changes that were told while bases were young.
-    changes: Vec<(u32, Told)>,
+    changes: Vec<FleetTold>,
 }
 
 impl Beginning {
@@ -91,16 +92,16 @@ impl Beginning {
     }
 
     /// All changes were between levels in the queue: what corrects them, the latest first.
-    pub(crate) fn withdraw_changes(&mut self, certain: i64) -> impl Iterator<Item = (u32, Told)> {
-        let back = move |(flow, told): (u32, Told)| {
+    pub(crate) fn withdraw_changes(&mut self, certain: i64) -> impl Iterator<Item = FleetTold> {
+        let back = move |change: FleetTold| {
             let told = Told {
                 finding: Finding::Correction,
-                at: told.at,
+                at: change.told.at,
                 certain,
-                before: Some(told.after),
-                after: told.before?,
+                before: Some(change.told.after),
+                after: change.told.before?,
             };
-            Some((flow, told))
+            Some(FleetTold { told, ..change })
         };
         let changes = std::mem::take(&mut self.changes);
         changes.into_iter().rev().filter_map(back)
@@ -112,20 +113,18 @@ impl Beginning {
     }
 
     /// What is to be told of a flow: a first base that comes after another is its correction.
-    pub(crate) fn hear(&mut self, flow: u32, mut told: Told) -> Told {
-        match told.finding {
+    pub(crate) fn hear(&mut self, mut found: FleetTold) -> FleetTold {
+        match found.told.finding {
             Finding::First => {
-                if let Some(before) = self.withdrawn.remove(&flow) {
-                    told.finding = Finding::Correction;
-                    told.before = Some(before);
+                if let Some(before) = self.withdrawn.remove(&found.flow) {
+                    found.told.finding = Finding::Correction;
+                    found.told.before = Some(before);
                 }
             }
-            Finding::Change if self.based.is_some() && !self.is_over => {
-                self.changes.push((flow, told));
-            }
+            Finding::Change if self.based.is_some() && !self.is_over => self.changes.push(found),
             Finding::Change | Finding::Correction => {}
         }
-        told
+        found
     }
 }
 
@@ -192,29 +191,33 @@ mod tests {
     fn what_was_told_in_the_queue_is_taken_back_the_latest_first() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
         beginning.was_queued((0, S), &crowd(stayed, 0), known);
-        let told = |finding, before, after| Told {
-            finding,
-            at: S,
-            certain: 2 * S,
-            before,
-            after,
+        let told = |nth, finding, before, after| FleetTold {
+            flow: 7,
+            nth,
+            told: Told {
+                finding,
+                at: S,
+                certain: 2 * S,
+                before,
+                after,
+            },
         };
-        for (before, after) in [(90, 84), (84, 80)] {
-            beginning.hear(7, told(Finding::Change, Some(before * MS), after * MS));
+        for (nth, before, after) in [(0, 90, 84), (0, 84, 80), (1, 86, 80)] {
+            beginning.hear(told(nth, Finding::Change, Some(before * MS), after * MS));
         }
         let back: Vec<_> = beginning
             .withdraw_changes(5 * S)
-            .map(|(flow, told)| (flow, told.finding, told.after / MS))
+            .map(|back| (back.flow, back.nth, back.told.finding, back.told.after / MS))
             .collect();
-        let wanted = [(7, Finding::Correction, 84), (7, Finding::Correction, 90)];
-        assert_eq!(back, wanted);
+        let of = |nth, base| (7, nth, Finding::Correction, base);
+        assert_eq!(back, [of(1, 86), of(0, 84), of(0, 90)]);
         beginning.withdraw_base(7, 80 * MS);
-        let first = told(Finding::First, None, 75 * MS);
-        let anew = beginning.hear(7, first);
+        let first = told(1, Finding::First, None, 75 * MS);
+        let anew = beginning.hear(first).told;
         assert_eq!(
             (anew.finding, anew.before),
             (Finding::Correction, Some(80 * MS))
         );
-        assert_eq!(beginning.hear(7, first), first, "once");
+        assert_eq!(beginning.hear(first), first, "once");
     }
 }

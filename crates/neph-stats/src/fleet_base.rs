@@ -56,6 +56,8 @@ impl Default for Guard {
 pub struct FleetTold {
     /// The flow: its number as the caller counts.
     pub flow: u32,
+    /// How many flows had this number before it: what is found out late may be of one that is over.
+    pub nth: u32,
     /// What was found.
     pub told: Told,
 }
@@ -67,6 +69,8 @@ pub struct FleetBase {
     flows: Vec<Option<FlowLevel>>,
     /// The least sample of each flow.
     least: Vec<i64>,
+    /// How many flows had each number before the one that is looked at.
+    nths: Vec<u32>,
     levels: Levels,
     shape: JitterShape,
     congestion: Congestion,
@@ -88,6 +92,7 @@ impl FleetBase {
             guard,
             flows: Vec::new(),
             least: Vec::new(),
+            nths: Vec::new(),
             levels: Levels::new(tolerance),
             shape: JitterShape::new(),
             congestion: Congestion::new(tolerance, guard.hold),
@@ -141,6 +146,12 @@ impl FleetBase {
         self.flows.get(flow as usize)?.as_ref()?.base()
     }
 
+    /// How many flows had this number before the one that is looked at: of all that had it earlier
+    /// everything is told, but that a change of theirs was none.
+    pub fn nth(&self, flow: u32) -> u32 {
+        self.nths.get(flow as usize).copied().unwrap_or(0)
+    }
+
     /// When something was common to all flows that is no path: the first and the last moment, in
     /// the order of time, nanoseconds. What lasts longer than [`Guard::hold`] was a move of all
     /// flows, and is not among them.
@@ -183,11 +194,16 @@ impl FleetBase {
 
     fn forget(&mut self, flow: u32, at: i64) {
         self.beginning.forget(flow);
-        if let Some(slot) = self.flows.get_mut(flow as usize)
+        let index = flow as usize;
+        if self.nths.len() <= index {
+            self.nths.resize(index + 1, 0);
+        }
+        self.nths[index] += 1;
+        if let Some(slot) = self.flows.get_mut(index)
             && let Some(mut level) = slot.take()
         {
             level.leave(&mut self.levels, at);
-            self.least[flow as usize] = i64::MAX;
+            self.least[index] = i64::MAX;
             self.alive -= 1;
         }
     }
@@ -239,7 +255,7 @@ impl FleetBase {
     }
 
     fn judge(&mut self, (at, flow, sample): (i64, u32, i64), common: Common) {
-        let index = flow as usize;
+        let (index, nth) = (flow as usize, self.nth(flow));
         if self.flows.len() <= index {
             self.flows.resize_with(index + 1, || None);
             self.least.resize(index + 1, i64::MAX);
@@ -263,8 +279,8 @@ impl FleetBase {
             flows: self.alive,
         };
         if let Some(told) = level.push(at, own, &mut ground) {
-            let told = self.beginning.hear(flow, told);
-            self.told.push_back(FleetTold { flow, told });
+            let found = FleetTold { flow, nth, told };
+            self.told.push_back(self.beginning.hear(found));
         }
     }
 
@@ -279,8 +295,7 @@ impl FleetBase {
             *level = FlowLevel::new();
         }
         let back = self.beginning.withdraw_changes(until);
-        self.told
-            .extend(back.map(|(flow, told)| FleetTold { flow, told }));
+        self.told.extend(back);
         let tolerance = self.guard.detection.tolerance();
         self.levels = Levels::new(tolerance);
         self.shape = JitterShape::new();
@@ -323,7 +338,9 @@ impl FleetBase {
                 before,
                 after,
             };
-            self.told.push_back(FleetTold { flow: number, told });
+            let nth = self.nths.get(flow).copied().unwrap_or(0);
+            let flow = number;
+            self.told.push_back(FleetTold { flow, nth, told });
         }
     }
 }

@@ -253,13 +253,6 @@ fn messages_of_lanes_that_are_not_there_are_passed_over() {
     assert!(digest.view().flows.is_empty());
 }
 
-/// The detector's part is `neph-stats`' own, that of the bins a few bytes for each reply in one.
-#[test]
-fn what_is_kept_of_a_flow_is_well_below_a_kilobyte() {
-    let bytes = std::mem::size_of::<Place>();
-    assert!(bytes <= 216, "{bytes}");
-}
-
 /// The latest changes, and a flow's history since all of its changes are known.
 #[test]
 fn of_too_many_changes_the_latest_are_told_and_fit_together() {
@@ -301,7 +294,7 @@ fn of_too_many_changes_the_latest_are_told_and_fit_together() {
 fn of_too_many_flows_that_are_over_the_latest_are_told() {
     let world = World::default();
     let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
-    digest.most_over = 100;
+    digest.flows.most_over = 100;
     for second in 0..40 {
         for lane in 0..64 {
             let seq = u32::try_from(second % 5).unwrap();
@@ -312,7 +305,7 @@ fn of_too_many_flows_that_are_over_the_latest_are_told() {
     }
     digest.finish();
     let view = digest.view();
-    // Of each lane the flow that goes on, and the one before it.
+    // Of each lane the flow that goes on, and the one before it, which may still be spoken of.
     assert_eq!(view.flows.len(), 100 + 2 * 64);
     assert_eq!(view.pairs[0].tally.replies, 64 * 40);
     let since = view.pairs[0].forgotten.expect("there were more");
@@ -324,13 +317,14 @@ fn of_too_many_flows_that_are_over_the_latest_are_told() {
 #[test]
 fn the_first_flow_of_a_lane_that_is_followed_by_another_makes_nobody_forget() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
-    digest.most_over = 4;
+    digest.flows.most_over = 2;
     let mut flow = |lane: u32, number: u16| {
         let mut message = message(lane, 0, i64::from(number) * SECOND, 70_000_000);
         message.source_port += number * 100;
         digest.push(&message);
     };
-    // Lane 0 fills the room for flows that are over: the latest two of a lane are not among them.
+    // Lane 0 fills the room for flows that are over: those that may still be spoken of are not among
+    // them.
     (0..6).for_each(|number| flow(0, number));
     (0..2).for_each(|number| flow(1, 6 + number));
     digest.finish();

@@ -56,10 +56,10 @@ fn another_flow_in_the_same_place_is_not_the_same() {
     }
     fleet.finish();
     let told: Vec<_> = std::iter::from_fn(|| fleet.next_told()).collect();
-    let firsts = told.iter().map(|t| (t.told.finding, t.told.after));
-    let wanted = [(Finding::First, 80 * MS), (Finding::First, 95 * MS)];
+    let firsts = told.iter().map(|t| (t.nth, t.told.finding, t.told.after));
+    let wanted = [(0, Finding::First, 80 * MS), (1, Finding::First, 95 * MS)];
     assert!(firsts.eq(wanted), "{told:?}");
-    assert_eq!(fleet.base(0), Some(95 * MS));
+    assert_eq!((fleet.nth(0), fleet.base(0)), (1, Some(95 * MS)));
     assert_eq!(fleet.base(7), None);
 }
 

@@ -141,7 +141,7 @@ impl Heard {
     fn score(&mut self, fleet: &FleetBase, told: &[FleetTold], moved: &[Vec<(i64, usize)>]) {
         self.true_moves = moved.iter().map(Vec::len).sum();
         self.queued = fleet.queued().to_vec();
-        for FleetTold { flow, told } in kept(told) {
+        for FleetTold { flow, told, .. } in kept(told) {
             self.told += 1;
             // A move in the queue is dated by its end.
             let was = |&(at, path): &(i64, usize)| {

@@ -1,0 +1,140 @@
+use neph_model::{Fleet, Span};
+
+use super::*;
+use crate::digest::{Digest, PathNews};
+use crate::settings::Settings;
+use crate::view::FleetView;
+use crate::world::{World, message};
+
+const MS: i64 = 1_000_000;
+const SECOND: i64 = 1000 * MS;
+const LANES: u32 = 20;
+/// Time between two messages of a flow.
+const INTERVAL: i64 = 50 * MS;
+
+/// What a lane's flow of this number has as its base at its message of this number, nanoseconds.
+type Base = fn(u32, i64, i64) -> i64;
+
+/// Flows of so many messages each, one lane's ends after the other's as they do where flows are
+/// renewed, for `rounds` messages of each lane.
+fn renewed(messages: i64, rounds: i64, base: Base) -> FleetView {
+    let fleet = Fleet {
+        lanes: LANES,
+        interval: Span::from_nanos(INTERVAL),
+        renewal: Some(Span::from_nanos(messages * INTERVAL)),
+        ..World::default().fleet()
+    };
+    let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
+    for round in 0..rounds {
+        for lane in 0..LANES {
+            let all = round + messages * i64::from(lane) / i64::from(LANES);
+            let (flow, seq) = (all / messages, all % messages);
+            let sent = round * INTERVAL + INTERVAL * i64::from(lane) / i64::from(LANES);
+            let trip = base(lane, flow, seq) + (7 * round + 3 * i64::from(lane)) % 11 * 1000;
+            let mut message = message(lane, u32::try_from(seq).unwrap(), sent, trip);
+            message.source_port += u16::try_from(flow).unwrap() * 100;
+            digest.push(&message);
+        }
+    }
+    digest.finish();
+    digest.view()
+}
+
+/// The detector speaks 2 s late: of flows that were followed by one, two or ten others.
+#[test]
+fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
+    let one: Base = |_, _, _| 12 * MS;
+    let several: Base = |lane, flow, _| (12 + 2 * ((i64::from(lane) + flow) % 4)) * MS;
+    for messages in [4, 10, 20, 40, 60, 100] {
+        for base in [one, several] {
+            let view = renewed(messages, 400, base);
+            assert_eq!(view.changes, [], "{messages}");
+            let rate = view.pairs[0].changes_per_flow_hour();
+            let wanted = (messages >= 24).then_some(0.0);
+            assert_eq!(rate, wanted, "{messages}");
+            for flow in &view.flows {
+                let number = (u32::from(flow.source_port) - 1024) / 100;
+                let wanted = base(flow.lane.0, number.into(), 0);
+                let at = |segment: &crate::view::Segment| segment.base.nanos();
+                let is_it = |base: i64| (wanted..wanted + MS / 10).contains(&base);
+                assert!(flow.segments.len() <= 1, "{messages}: {flow:?}");
+                assert!(flow.segments.iter().map(at).all(is_it), "{flow:?}");
+                // A flow that was begun before the measurement, or ends after it, is too short.
+                let is_whole = flow.tally.messages() >= 4;
+                assert_eq!(flow.segments.len(), usize::from(is_whole), "{flow:?}");
+            }
+        }
+    }
+}
+
+/// The third flow that a lane begins moves with its 20th message.
+#[test]
+fn a_true_step_of_a_flow_that_is_renewed_soon_is_told_of_that_flow() {
+    const STEP: i64 = 20;
+    let base: Base = |lane, flow, seq| {
+        let moved = i64::from(flow == 3 && seq >= STEP);
+        (12 + 2 * ((i64::from(lane) + flow + moved) % 4)) * MS
+    };
+    for messages in [26, 40, 60] {
+        let view = renewed(messages, 400, base);
+        assert_eq!(view.changes.len(), LANES as usize, "{messages}");
+        for change in &view.changes {
+            let lane = change.lane.0;
+            let round = 3 * messages + STEP - messages * i64::from(lane) / i64::from(LANES);
+            let at = round * INTERVAL + INTERVAL * i64::from(lane) / i64::from(LANES);
+            let port = crate::world::port(lane) + 300;
+            assert_eq!((change.source_port, change.at.nanos()), (port, at));
+            let near = |span: Span, wanted: i64| (span.nanos() - wanted).abs() < MS / 10;
+            assert!(near(change.before, base(lane, 3, 0)), "{change:?}");
+            assert!(near(change.after, base(lane, 3, STEP)), "{change:?}");
+        }
+        let rate = view.pairs[0].changes_per_flow_hour();
+        assert!(rate.is_some_and(|rate| rate > 0.0), "{rate:?}");
+    }
+}
+
+/// All began in a queue that ends after 10 s: a change between levels in it was none, although the
+/// flow that made it was followed by two others since.
+#[test]
+fn what_was_none_is_taken_back_of_flows_that_are_over() {
+    let fleet = World::default().fleet();
+    let mut digest = Digest::new(&fleet, Settings::default()).unwrap();
+    let mut in_the_queue = 0;
+    for round in 0..75 {
+        let at = round * SECOND / 5;
+        let queue = if at < 10 * SECOND { 5 * MS } else { 0 };
+        for lane in 0..64 {
+            let moved = lane % 8 == 0 && at >= 4 * SECOND;
+            let path = 70 + 4 * (i64::from(lane) % 4 + i64::from(moved));
+            let sent = at + i64::from(lane) * MS;
+            let mut message = message(lane, 0, sent, path * MS + queue);
+            let earlier = [6 * SECOND, 84 * SECOND / 10];
+            let nth = earlier.iter().filter(|begin| at >= **begin).count();
+            message.source_port += 100 * u16::try_from(nth).unwrap();
+            digest.push(&message);
+        }
+        if queue > 0 {
+            in_the_queue = digest.changes();
+        }
+    }
+    digest.finish();
+    assert_eq!((in_the_queue, digest.changes()), (8, 0));
+    let news: Vec<_> = digest.news().collect();
+    let is_back =
+        |one: &&PathNews| matches!(one, PathNews::Withdrawn(change) if change.lane.0 % 8 == 0);
+    assert_eq!(news.iter().filter(is_back).count(), 8);
+    for flow in digest.view().flows {
+        let first = usize::from(flow.source_port < 1124);
+        assert!(
+            flow.segments.len() >= first && flow.segments.len() <= 1,
+            "{flow:?}"
+        );
+    }
+}
+
+/// The detector's part is `neph-stats`' own, that of the bins a few bytes for each reply in one.
+#[test]
+fn what_is_kept_of_a_flow_is_well_below_a_kilobyte() {
+    let bytes = std::mem::size_of::<Option<Flow>>();
+    assert!(bytes <= 216, "{bytes}");
+}
