@@ -47,11 +47,24 @@ pub(crate) struct Group {
 
 /// A site that asks for what this machine cannot give.
 #[derive(Debug, thiserror::Error)]
-#[error("{key} of site '{site}': {why}; leave {key} out, or run where control groups can be made")]
+#[error("{key} of site '{site}': {why}; {remedy}")]
 pub struct GroupError {
     key: &'static str,
     site: String,
     why: String,
+    remedy: String,
+}
+
+impl GroupError {
+    fn new(key: &'static str, site: &str, why: String) -> Self {
+        let remedy = format!("leave {key} out, or run where control groups can be made");
+        Self {
+            key,
+            site: site.to_owned(),
+            why,
+            remedy,
+        }
+    }
 }
 
 impl Homes {
@@ -93,10 +106,9 @@ impl Homes {
     pub(crate) fn groups_of(&self, name: &str, site: &Site) -> Result<Vec<Group>, GroupError> {
         let mut groups: Vec<Group> = Vec::new();
         let mut add = |home: &Option<Home>, key: &'static str, settings: Settings| {
-            let home = home.as_ref().ok_or_else(|| GroupError {
-                key,
-                site: site.name.clone(),
-                why: "the kernel's controller for it is not mounted here".to_owned(),
+            let home = home.as_ref().ok_or_else(|| {
+                let why = "the kernel's controller for it is not mounted here";
+                GroupError::new(key, &site.name, why.to_owned())
             })?;
             let settings = settings(home);
             let folder = home.mount.join(name);
@@ -181,10 +193,9 @@ impl Group {
 
     /// Makes it.
     pub(crate) fn make(&self, site: &str) -> Result<(), GroupError> {
-        let refused = |key: &'static str, file: &str, error: &io::Error| GroupError {
-            key,
-            site: site.to_owned(),
-            why: format!("write {}: {error}", self.folder.join(file).display()),
+        let refused = |key: &'static str, file: &str, error: &io::Error| {
+            let why = format!("write {}: {error}", self.folder.join(file).display());
+            GroupError::new(key, site, why)
         };
         if let Some((file, text)) = self.enabling() {
             // Refused where somebody else shares the machine out; told when the file is missing.
@@ -192,6 +203,10 @@ impl Group {
         }
         fs::create_dir_all(&self.folder).map_err(|error| refused("cpu_share", "", &error))?;
         for (file, text) in &self.settings {
+            if *file == "cpuset.cpus" {
+                let own = self.folder.parent().map_or_else(String::new, cpus_of);
+                has_cpus(site, text, own.trim())?;
+            }
             let key = if file.starts_with("cpuset") {
                 "cpus"
             } else {
@@ -200,6 +215,44 @@ impl Group {
             fs::write(self.folder.join(file), text).map_err(|error| refused(key, file, &error))?;
         }
         Ok(())
+    }
+}
+
+/// The CPUs that a group has and those in it can have, as the kernel writes them: `0-1,4`.
+fn cpus_of(folder: &Path) -> String {
+    let read = |file: &str| fs::read_to_string(folder.join(file)).ok();
+    let own = read("cpuset.cpus.effective").or_else(|| read("cpuset.cpus"));
+    own.unwrap_or_default()
+}
+
+/// Whether each of the CPUs in `wanted` is among those of `own`; where these are not known the kernel
+/// tells.
+fn has_cpus(site: &str, wanted: &str, own: &str) -> Result<(), GroupError> {
+    let number = |text: &str| text.parse::<u32>().ok();
+    let ranges: Vec<(u32, u32)> = own
+        .split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some((number(first)?, number(last)?))
+        })
+        .collect();
+    let is_here = |cpu: u32| {
+        ranges
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&cpu))
+    };
+    let missing = wanted
+        .split(',')
+        .filter_map(number)
+        .find(|cpu| !is_here(*cpu));
+    match missing {
+        Some(cpu) if !ranges.is_empty() => Err(GroupError {
+            key: "cpus",
+            site: site.to_owned(),
+            why: format!("there is no CPU {cpu} here"),
+            remedy: format!("write CPUs of {own}, or leave cpus out"),
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@ mod inside;
 mod list;
 mod place;
 mod recording;
+mod refusal;
 mod rerouting;
 mod rights;
 mod service;

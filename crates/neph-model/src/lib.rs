@@ -57,7 +57,7 @@ pub use tcp_state::TcpState;
 pub use throughput::{Throughput, ThroughputSecond, cross_flows};
 pub use time::{Anchor, Clock, Instant, Own, Peer, Span, Wall};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
-pub use traceroute::{Hop, Traceroute};
+pub use traceroute::{Hop, RouteLength, Traceroute};
 pub use units::{BitRate, ByteSize};
 pub use wall_course::{WallCourse, WallStep};
 pub use warning::Warning;

@@ -3,6 +3,10 @@
 //!
 //! Each probe has a destination port of its own (33434 and up), by which its answer is known: on a
 //! path that is spread over several by ports, hops of different paths show up side by side.
+//!
+//! Hosts limit how often they answer (Linux: one a second, after six): a destination that was just
+//! asked by somebody else is silent at its own hop and answers a farther one, a second later. So
+//! where the hops before the end are silent they are asked again, one at a time.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,6 +27,12 @@ use crate::stop::Stop;
 
 /// The port that traceroutes have always begun with: hardly anybody listens there.
 const FIRST_PORT: u16 = 33_434;
+/// Between two questions to silent hops: a little more than a host waits between two answers.
+const REST: Span = Span::from_millis(1100);
+/// Questions to silent hops in all; with [`REST`] they take 9 s at most.
+const AGAIN: usize = 8;
+/// Questions to one silent hop.
+const AGAIN_EACH: usize = 2;
 /// As long as those of other traceroutes (60 bytes with their headers).
 const PAYLOAD: [u8; 32] = *b"neph traceroute, no reply needed";
 
@@ -36,7 +46,8 @@ pub struct TracerouteSpec {
     /// Hops asked at the same time, at least 1.
     pub at_once: u8,
     /// How long to wait for the answers of hops that were asked together. With 30 hops, 8 at once
-    /// and 1 s a traceroute ends within 4 s.
+    /// and 1 s a traceroute ends within 4 s, and 9 s later where the hops before the end are
+    /// silent.
     pub patience: Span,
 }
 
@@ -159,7 +170,7 @@ impl Tracer {
                 .saturating_add(self.spec.at_once.max(1) - 1)
                 .min(self.spec.max_hops);
             for ttl in first..=last {
-                self.ask(ttl)?;
+                self.ask(ttl, self.spec.probes)?;
                 self.take_in(now());
             }
             let latest = now() + self.spec.patience;
@@ -168,16 +179,42 @@ impl Tracer {
             }
             first = last.saturating_add(1);
         }
+        self.ask_again(stop)
+    }
+
+    /// Asks the silent hops before the end, until one that answers makes the end sure.
+    fn ask_again(&mut self, stop: &Stop) -> io::Result<()> {
+        let batches = self.probes.len();
+        for _ in 0..AGAIN {
+            self.rest(stop);
+            let again = self.probes.get(batches..).unwrap_or_default();
+            let (Some(ttl), false) = (in_doubt(&self.probes, again), stop.is_set()) else {
+                return Ok(());
+            };
+            self.ask(ttl, 1)?;
+        }
+        self.rest(stop);
         Ok(())
     }
 
-    fn ask(&mut self, ttl: u8) -> io::Result<()> {
+    /// Takes in what comes until the next question may be asked, or none is left.
+    fn rest(&mut self, stop: &Stop) {
+        let Some(last) = self.probes.last().map(|probe| probe.sent) else {
+            return;
+        };
+        let until = last + REST;
+        while in_doubt(&self.probes, &[]).is_some() && now() < until && !stop.is_set() {
+            self.take_in(until.min(now() + Stop::PATIENCE));
+        }
+    }
+
+    fn ask(&mut self, ttl: u8, probes: u8) -> io::Result<()> {
         let socket = SockRef::from(&self.socket);
         match self.destination {
             IpAddr::V4(_) => socket.set_ttl_v4(u32::from(ttl))?,
             IpAddr::V6(_) => socket.set_unicast_hops_v6(u32::from(ttl))?,
         }
-        for _ in 0..self.spec.probes {
+        for _ in 0..probes {
             let number = u16::try_from(self.probes.len()).unwrap_or(u16::MAX);
             let to = SocketAddr::new(self.destination, FIRST_PORT.saturating_add(number));
             let sent = now();
@@ -248,10 +285,8 @@ impl Tracer {
         });
     }
 
-    /// The nearest hop behind which nothing lies.
     fn end(&self) -> Option<u8> {
-        let ends = |probe: &&Probe| probe.answer.is_some_and(|answer| answer.ends);
-        self.probes.iter().filter(ends).map(|probe| probe.ttl).min()
+        end(&self.probes)
     }
 
     /// Whether every probe that matters was answered.
@@ -286,9 +321,75 @@ impl Tracer {
     }
 }
 
+/// The nearest hop behind which nothing lies.
+fn end(probes: &[Probe]) -> Option<u8> {
+    let ends = |probe: &&Probe| probe.answer.is_some_and(|answer| answer.ends);
+    probes.iter().filter(ends).map(|probe| probe.ttl).min()
+}
+
+/// The silent hop to ask next: between the last router that answered and the end, or the first
+/// behind it where there is no end; of those that were asked `again` the least the nearest. None if
+/// the end is sure, or nobody knows better.
+fn in_doubt(probes: &[Probe], again: &[Probe]) -> Option<u8> {
+    let end = end(probes);
+    let near = probes
+        .iter()
+        .filter(|probe| end.is_none_or(|end| probe.ttl < end));
+    let answered = near.filter(|probe| probe.answer.is_some());
+    let router = answered.map(|probe| probe.ttl).max().unwrap_or(0);
+    let farthest = probes.iter().map(|probe| probe.ttl).max()?;
+    let end = end.unwrap_or_else(|| farthest.min(router + 1) + 1);
+    let asked = |ttl: &u8| again.iter().filter(|probe| probe.ttl == *ttl).count();
+    (router + 1..end)
+        .min_by_key(|ttl| (asked(ttl), *ttl))
+        .filter(|ttl| asked(ttl) < AGAIN_EACH)
+}
+
 fn is_time_exceeded(destination: IpAddr, kind: u8) -> bool {
     match destination {
         IpAddr::V4(_) => kind == 11,
         IpAddr::V6(_) => kind == 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One probe a hop: `r` a router answers, `D` the destination, `.` nobody.
+    fn probes(answers: &str) -> Vec<Probe> {
+        let hops = answers.bytes().zip(1..);
+        hops.map(|(answer, ttl)| Probe {
+            ttl,
+            sent: Instant::from_nanos(0),
+            left: None,
+            answer: (answer != b'.').then_some(Answer {
+                from: IpAddr::from([10, 0, 0, answer]),
+                round_trip: Span::ZERO,
+                ends: answer == b'D',
+            }),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn only_silent_hops_right_before_the_end_are_asked_again() {
+        for sure in ["", "D", "rD", "r.rD", "rr", "r.r"] {
+            assert!(in_doubt(&probes(sure), &[]).is_none(), "{sure}");
+        }
+        assert_eq!(in_doubt(&probes("r.r..."), &[]), Some(4), "no end");
+        assert_eq!(in_doubt(&probes("r.......D"), &[]), Some(2));
+        assert_eq!(in_doubt(&probes(".DD"), &[]), Some(1));
+    }
+
+    #[test]
+    fn silent_hops_are_asked_in_turn_and_no_hop_for_ever() {
+        let (all, mut again) = (probes("r..D"), Vec::new());
+        let mut asked = Vec::new();
+        while let Some(ttl) = in_doubt(&all, &again) {
+            asked.push(ttl);
+            again.push(Probe { ttl, ..all[1] });
+        }
+        assert_eq!(asked, [2, 3, 2, 3]);
     }
 }

@@ -351,3 +351,38 @@ fn an_empty_plan_is_told_everything_that_it_lacks_with_what_to_write() {
         assert!(found.iter().any(|one| one.contains(remedy)), "{found:#?}");
     }
 }
+
+#[test]
+fn an_address_is_asked_for_in_the_version_that_it_is() {
+    let plan = |top: &str, url: &str, own: &str| {
+        format!(
+            "version = 1\nname = \"n\"\nmessages = 1\ninterval = \"1s\"\n{top}\
+             [[endpoint]]\nname = \"a\"\nurl = \"{url}\"\n{own}"
+        )
+    };
+    let wrong = problems_of(&plan("ip_version = 6\n", "udp://127.0.0.1:1", ""));
+    assert_eq!(
+        wrong,
+        [
+            "p.toml:5:14: udp://127.0.0.1:1 is an IPv4 address: IPv6 does not reach it; remove \
+          ip_version, or write a name or an IPv6 address in the url"
+        ]
+    );
+    let wrong = problems_of(&plan("", "udp://[::1]:1", "ip_version = [4, 6]\n"));
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+    assert!(
+        wrong[0].starts_with("p.toml:8:15: udp://[::1]:1 is an IPv6"),
+        "{wrong:?}"
+    );
+    for (url, version) in [
+        ("udp://[::1]:1", 6),
+        ("udp://h:1", 6),
+        ("icmp://10.0.0.1", 4),
+    ] {
+        let own = format!("ip_version = {version}\n");
+        assert!(
+            parse(&Source::new("p.toml", plan("", url, &own))).is_ok(),
+            "{url}"
+        );
+    }
+}

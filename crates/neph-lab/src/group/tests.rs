@@ -67,3 +67,13 @@ fn a_machine_without_the_controller_says_so_and_who_asks_for_nothing_gets_it() {
         []
     );
 }
+
+#[test]
+fn a_cpu_that_is_not_here_is_told_with_those_that_are() {
+    assert!(has_cpus("s", "0,1", "0-1").is_ok());
+    assert!(has_cpus("s", "4,6", "0-1,4,6-7").is_ok());
+    assert!(has_cpus("s", "99", "").is_ok(), "the kernel tells");
+    let told = has_cpus("s", "1,99", "0-1").expect_err("99").to_string();
+    let words = "cpus of site 's': there is no CPU 99 here; write CPUs of 0-1, or leave cpus out";
+    assert_eq!(told, words);
+}

@@ -86,7 +86,10 @@ pub enum LabError {
         source: io::Error,
     },
     /// A setting was refused.
-    #[error("set {setting} to '{value}' in namespace {namespace}: {source}")]
+    #[error(
+        "set {setting} to '{value}' in namespace {namespace}: {source}; {}",
+        super::refusal::of_setting(source)
+    )]
     Setting {
         /// Its dotted name.
         setting: String,
@@ -195,6 +198,14 @@ pub enum LabError {
     /// A namespace could not be made or used.
     #[error(transparent)]
     NetNs(#[from] NetNsError),
+    /// This kernel has not what a topology asks for.
+    #[error("{what}; {remedy}")]
+    Lacking {
+        /// What, and where it was asked for.
+        what: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// A program refused.
     #[error(transparent)]
     Program(#[from] ProgramError),

@@ -13,6 +13,7 @@ use neph_sys::ring::BLOCK_BYTES;
 
 use super::carrier::Carrier;
 use super::inside::Word;
+use super::refusal::explained;
 use super::rerouting::Rerouting;
 use super::service::Running;
 use super::status::Teller;
@@ -307,9 +308,9 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
         let (namespace, line) = (&first.namespace, &first.line);
         let lines = || -> Vec<String> { batch.iter().map(|one| one.line.clone()).collect() };
         match &first.program {
-            Program::Ip => program::ip_batch(namespace, &lines())?,
+            Program::Ip => program::ip_batch(namespace, &lines()).map_err(explained)?,
             Program::Bridge => program::bridge_batch(namespace, &lines())?,
-            Program::Tc => program::tc(namespace, line)?,
+            Program::Tc => program::tc(namespace, line).map_err(explained)?,
             Program::OpenSsl => program::openssl(namespace, line)?,
             Program::Nft => program::nft(&NetNs::open(namespace)?, line)?,
             Program::Sysctl(setting) => {

@@ -125,14 +125,25 @@ impl Machine for Emulated {
 impl Emulated {
     /// The shell's commands that set `$kernel`, or say that there is none.
     fn found(&self) -> String {
-        let kernel = match &self.kernel {
-            Some(kernel) => format!("kernel={kernel}"),
-            None => "kernel=$(ls /boot/vmlinuz-* 2>/dev/null | sort -V | tail -n 1)".to_owned(),
+        let (kernel, remedy) = match &self.kernel {
+            Some(kernel) => (
+                format!("kernel={kernel}"),
+                "write the file of a kernel as kernel of [[guest]], or leave it out: then it is the \
+                 newest in /boot",
+            ),
+            None => (
+                "kernel=$(ls /boot/vmlinuz-* 2>/dev/null | sort -V | tail -n 1)".to_owned(),
+                "install the package linux-image-cloud-amd64, or write kernel = \\\"FILE\\\" at \
+                 [[guest]]",
+            ),
         };
+        // A kernel for x86 has its mark at byte 514 (Documentation/arch/x86/boot.rst); ELF has one too.
         format!(
-            "{kernel}; [ -r \"$kernel\" ] || {{ \
-             echo \"no kernel ${{kernel:-in /boot}}: install the package linux-image-cloud-amd64, \
-             or write kernel = \\\"FILE\\\" at [[guest]]\"; exit 1; }}"
+            "{kernel}; [ -f \"$kernel\" ] && [ -r \"$kernel\" ] || {{ \
+             echo \"there is no kernel ${{kernel:-in /boot}} to read: {remedy}\"; exit 1; }}; \
+             [ \"$(tail -c +515 $kernel | head -c 4 | tr -d '\\0')\" = HdrS ] || \
+             [ \"$(head -c 4 $kernel | tail -c 3 | tr -d '\\0')\" = ELF ] || {{ \
+             echo \"$kernel is no kernel: {remedy}\"; exit 1; }}"
         )
     }
 }
@@ -150,4 +161,41 @@ fn modules(name: &str) -> String {
          base=${{file##*/}}; \
          $unpack $from/$file > {name}.files/modules/$number-${{base%%.ko*}}.ko || exit 1; done"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program;
+
+    #[test]
+    fn what_is_no_kernel_is_told_by_its_name_with_what_to_write() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let why = |kernel: &str| {
+            let emulated = Emulated {
+                processor: Processor::Emulation,
+                kernel: Some(kernel.to_owned()),
+            };
+            program::complaint(&emulated.found(), folder.path()).expect("a shell")
+        };
+        let file = |name: &str, content: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).expect("a file");
+            path.display().to_string()
+        };
+        let told = why("/boot/none").expect("there is none");
+        assert!(
+            told.starts_with("there is no kernel /boot/none to read: write the file of"),
+            "{told}"
+        );
+        assert!(!told.contains("FILE"), "it was written: {told}");
+        let told = why("/boot").expect("a folder");
+        assert!(told.starts_with("there is no kernel /boot"), "{told}");
+        let told = why(&file("text", b"root:x:0")).expect("a text");
+        assert!(told.contains("text is no kernel: "), "{told}");
+        let mut image = vec![0; 514];
+        image.extend(b"HdrS and more");
+        assert_eq!(why(&file("image", &image)), None);
+        assert_eq!(why(&file("vmlinux", b"\x7fELF\x02\x01")), None);
+    }
 }

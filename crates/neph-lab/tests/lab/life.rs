@@ -147,7 +147,9 @@ fn an_up_that_fails_half_way_leaves_nothing_and_says_why() {
     topology.sites[0].congestion_control = Some("nonesuch".into());
     let error = Lab::up(&topology, &UpOptions::named(&name)).expect_err("no such algorithm");
     assert!(
-        error.to_string().contains("congctl lock nonesuch"),
+        error
+            .to_string()
+            .contains("no congestion control 'nonesuch'"),
         "{error}"
     );
     assert_eq!(leftovers(&name), [].into());
@@ -269,7 +271,7 @@ fn netem_carries_a_link_or_is_named_as_missing() {
         lab.down().expect("down");
     } else {
         let told = up.expect_err("there is no netem").to_string();
-        assert!(told.contains("root handle 1: netem"), "{told}");
+        assert!(told.contains("no queue discipline 'netem'"), "{told}");
     }
     assert_eq!(leftovers(&name), [].into());
 }

@@ -217,6 +217,16 @@ fn what_cannot_be_joined_is_placed() {
             "in more than one overlay",
         ),
         (
+            "guest = [{name = \"m\", kind = \"uml\", sites = [\"p\"]}, \
+             {name = \"n\", kind = \"namespace\", sites = [\"p\"]}]",
+            "in more than one [[guest]]",
+        ),
+        (
+            "overlay = [{name = \"o\", kind = \"vxlan\", pods = [\"p\"]}]\n\
+             guest = [{name = \"m\", kind = \"uml\", sites = [\"p\"]}]",
+            "in an overlay and a [[guest]]",
+        ),
+        (
             "overlay = [{name = \"o\", kind = \"vxlan\", pods = [\"p\", \"b\"]}]",
             "'b' is not inside another site",
         ),

@@ -11,8 +11,8 @@ use crate::support::{End, Net, has, is_root, skip};
 const PLACES: [&str; 4] = ["here", "r1", "r2", "there"];
 
 /// Four namespaces in a row; link `at` has 10.99.at.1 in one and 10.99.at.2 in the next.
-fn chain() -> Net {
-    let net = Net::new("route", &PLACES);
+fn chain(name: &str) -> Net {
+    let net = Net::new(name, &PLACES);
     for (at, pair) in PLACES.windows(2).enumerate() {
         let of = |host| [format!("10.99.{at}.{host}/24")];
         let end = |place, device, addresses| End {
@@ -58,7 +58,7 @@ fn the_routers_of_a_chain_answer_in_order() {
     if !is_root() || !has("ip", "-V") {
         return skip(NAME, "network namespaces need root and the ip program");
     }
-    let chain = chain();
+    let chain = chain("route");
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
     let began = Instant::now();
     let spec = TracerouteSpec::default();
@@ -89,4 +89,50 @@ fn the_routers_of_a_chain_answer_in_order() {
     let no_route = traceroute(nowhere, &spec, Some(&r1), &Stop::new());
     let told = no_route.expect_err("r1 has no default route").to_string();
     assert!(told.contains("trace the route to 10.97.0.1"), "{told}");
+}
+
+#[test]
+fn a_destination_that_was_just_asked_is_not_told_as_farther_away() {
+    const NAME: &str = "a_destination_that_was_just_asked_is_not_told_as_farther_away";
+    if !is_root() || !has("ip", "-V") {
+        return skip(NAME, "network namespaces need root and the ip program");
+    }
+    let chain = chain("again");
+    let destination: IpAddr = "10.99.2.2".parse().expect("an address");
+    let here = chain.place("here");
+    for round in 0..5 {
+        // The last looks no farther than where the destination is.
+        let max_hops = if round < 4 { 30 } else { 3 };
+        let spec = TracerouteSpec {
+            max_hops,
+            ..TracerouteSpec::default()
+        };
+        let began = Instant::now();
+        let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
+        let route = route.into_traceroute(0, "there", destination);
+        let length = route.length().expect("reached");
+        assert_eq!((length.least, length.most), (3, 3), "{round}: {route:?}");
+        assert!(began.elapsed() < Duration::from_secs(14), "{round}");
+    }
+}
+
+#[test]
+fn behind_a_router_that_never_answers_a_destination_may_be_nearer() {
+    const NAME: &str = "behind_a_router_that_never_answers_a_destination_may_be_nearer";
+    if !is_root() || !has("ip", "-V") {
+        return skip(NAME, "network namespaces need root and the ip program");
+    }
+    let chain = chain("silent");
+    // What it says itself goes nowhere; what it passes on does.
+    let silent = "rule add iif lo to 10.99.0.0/24 blackhole";
+    chain.ip("r2", silent);
+    let destination: IpAddr = "10.99.2.2".parse().expect("an address");
+    let spec = TracerouteSpec::default();
+    let here = chain.place("here");
+    let began = Instant::now();
+    let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
+    assert!(began.elapsed() < Duration::from_secs(14));
+    let route = route.into_traceroute(0, "there", destination);
+    let length = route.length().expect("reached");
+    assert_eq!((length.least, length.most), (2, 3), "{route:?}");
 }

@@ -27,17 +27,20 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         columns: columns.map(Column).to_vec(),
         rows: shown.flat_map(rows).collect(),
         notes: vec![
-            "Routers answer late: their times are upper bounds. An empty hop did not answer."
+            "Routers answer late: their times are upper bounds. An empty hop did not answer; \
+             where it is the last but one, the destination may be nearer."
                 .to_owned(),
         ],
     }
 }
 
 fn rows(route: &Traceroute) -> Vec<Vec<Cell>> {
-    let outcome = match &route.failure {
-        Some(reason) => reason.clone(),
-        None if route.reached => "reached".to_owned(),
-        None => "not reached".to_owned(),
+    let unsure = route.length().filter(|length| !length.is_sure());
+    let outcome = match (&route.failure, unsure) {
+        (Some(reason), _) => reason.clone(),
+        (None, Some(length)) => format!("reached in at most {} hops", length.most),
+        (None, None) if route.reached => "reached".to_owned(),
+        (None, None) => "not reached".to_owned(),
     };
     let start = || {
         vec![

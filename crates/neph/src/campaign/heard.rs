@@ -1,4 +1,4 @@
-//! Whether somebody listens where a plan's endpoints are, as far as its lab tells: a site must have the
+//! Whether somebody listens where a plan's endpoints and loads are, as far as its lab tells: a site must have the
 //! address, and one that has reflectors must have one that listens there. A site without them may be
 //! silent on purpose, but not where the lab has none at all.
 //!
@@ -7,6 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::plan::{Endpoint, LabPlan, LabReflector};
+use neph_campaign::{Load, parse_stress};
 use neph_lab::{Role, Site, Topology};
 use neph_model::ProbeKind;
 use neph_text::{Fault, Problems};
@@ -17,7 +18,7 @@ use super::{Read, Scene};
 /// So many sites are named as examples.
 const NAMED: usize = 3;
 
-/// Notes every endpoint in the lab that nobody would answer. Only of a plan without other mistakes: who
+/// Notes every endpoint and load in the lab that nobody would answer. Only of a plan without other mistakes: who
 /// listens where is not known while a reflector's site or flags are wrong.
 pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
@@ -28,24 +29,49 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     }
     for endpoint in &read.plan.endpoints {
         let mut scenes = read.scenes.iter();
-        if let Some(fault) = scenes.find_map(|scene| unheard(endpoint, lab, scene)) {
+        let asked = asked(endpoint);
+        if let Some(fault) = scenes.find_map(|scene| unheard(asked?, lab, scene)) {
             problems.add(endpoint.written_at.clone(), fault);
+        }
+    }
+    for stress in &read.plan.stresses {
+        let loads = parse_stress(&stress.value).unwrap_or_default();
+        let targets = loads.iter().filter_map(|load| loaded(&load.load));
+        let mut pairs = targets.flat_map(|to| read.scenes.iter().map(move |scene| (to, scene)));
+        let fault = pairs.find_map(|(to, scene)| unheard((to.ip(), Some(to.port())), lab, scene));
+        if let Some(fault) = fault {
+            problems.add(stress.span.clone(), fault);
         }
     }
 }
 
-fn unheard(endpoint: &Endpoint, lab: &LabPlan, scene: &Scene) -> Option<Fault> {
-    let ip: IpAddr = endpoint.target.host.parse().ok()?;
+/// Which address is asked, and at which port somebody must listen; none where it has a name.
+fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
+    let ip = endpoint.target.host.parse().ok()?;
+    // The kernel answers echoes, and SYNs to a port without a listener too.
+    let by_kernel = matches!(endpoint.target.probe, ProbeKind::Icmp | ProbeKind::Syn);
+    Some((ip, endpoint.target.port.filter(|_| !by_kernel)))
+}
+
+/// The reflector that a load sends to; none where it has a name.
+fn loaded(load: &Load) -> Option<SocketAddr> {
+    match load {
+        Load::Cpu(_) => None,
+        Load::Flow(target, _) | Load::Stream(target, _) => target.parse().ok(),
+    }
+}
+
+fn unheard((ip, port): (IpAddr, Option<u16>), lab: &LabPlan, scene: &Scene) -> Option<Fault> {
     let topology = &scene.topology;
+    let Some((index, site)) = site_at(topology, ip) else {
+        // What overlays, balancers and guests add has IPv4 addresses.
+        let is_known = topology.fixtures.is_empty() || ip.is_ipv6();
+        return nobodys(ip, topology).filter(|_| is_known);
+    };
     if !topology.fixtures.is_empty() {
         return None;
     }
-    let Some((index, site)) = site_at(topology, ip) else {
-        return nobodys(ip, topology);
-    };
-    // The kernel answers echoes, and SYNs to a port without a listener too.
-    let by_kernel = matches!(endpoint.target.probe, ProbeKind::Icmp | ProbeKind::Syn);
-    let port = endpoint.target.port.filter(|_| !by_kernel)?;
+    let port = port?;
     let address = SocketAddr::new(ip, port);
     let mut services = topology.services.iter();
     if services.any(|service| service.site == index) {
@@ -82,14 +108,23 @@ fn nobodys(ip: IpAddr, topology: &Topology) -> Option<Fault> {
     if ip.is_loopback() || !topology.services.is_empty() {
         return None;
     }
-    let sites = topology.sites.iter().filter(|site| site.role == Role::Site);
-    let known: Vec<String> = sites
-        .filter_map(|site| {
-            let mut own = site.addresses().filter(|own| own.is_ipv4() == ip.is_ipv4());
-            Some(format!("{} ({})", own.next()?, site.name))
-        })
-        .take(NAMED)
-        .collect();
+    let known = |is_like: &dyn Fn(&IpAddr) -> bool| -> Vec<String> {
+        let sites = topology.sites.iter().filter(|site| site.role == Role::Site);
+        let own = sites.filter_map(|site| {
+            Some(format!(
+                "{} ({})",
+                site.addresses().find(is_like)?,
+                site.name
+            ))
+        });
+        own.take(NAMED).collect()
+    };
+    let alike = known(&|own| own.is_ipv4() == ip.is_ipv4());
+    let known = if alike.is_empty() {
+        known(&|_| true)
+    } else {
+        alike
+    };
     let what = format!("no site of the lab has the address {ip}");
     Some(Fault::new(
         what,
@@ -138,10 +173,15 @@ mod tests {
             env!("CARGO_MANIFEST_DIR"),
             "/../neph-lab/topologies/regions-4-pairs.toml"
         );
+        told_in((topology, "oregon"), url, reflectors)
+    }
+
+    /// What is wrong with a plan that measures from a site of a topology.
+    fn told_in((topology, prober): (&str, &str), url: &str, reflectors: &str) -> String {
         let plan = format!(
             "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
              [[endpoint]]\nname = \"virginia\"\nurl = \"{url}\"\n\
-             [lab]\ntopology = \"{topology}\"\nprober = \"oregon\"\n{reflectors}"
+             [lab]\ntopology = \"{topology}\"\nprober = \"{prober}\"\n{reflectors}"
         );
         match understand(Source::new("p.toml", plan)) {
             Ok(_) => String::new(),
@@ -199,5 +239,44 @@ mod tests {
             assert!(wrong.starts_with(part), "{url}: {wrong}");
             assert!(wrong.contains("(virginia)"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_load_that_no_site_of_the_lab_would_take_is_a_mistake_of_the_plan() {
+        let stress = |to: &str| {
+            let reflector = "[[lab.reflector]]\nsite = \"virginia\"\n";
+            let load = format!("udp://10.88.0.2:8080\"\nstress = \"oregon flow {to} 5Mbit/s");
+            told(&load, reflector)
+        };
+        assert_eq!(stress("10.88.0.2:8080"), "");
+        assert_eq!(stress("elsewhere.example:8080"), "");
+        let wrong = stress("10.88.0.99:8080");
+        let part = "p.toml:8:10: no site of the lab has the address 10.88.0.99; write for example";
+        assert!(wrong.starts_with(part), "{wrong}");
+        let wrong = stress("10.88.0.2:8081");
+        let part = "p.toml:8:10: nobody listens at 10.88.0.2:8081";
+        assert!(wrong.starts_with(part), "{wrong}");
+        let wrong = stress("[fd00::1]:8080");
+        assert!(
+            wrong.contains("fd00::1; write for example 10.88."),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn a_guest_is_not_reached_by_ipv6() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("lab.toml");
+        let text = "version = 1\nnetwork = \"10.9.0.0/24\"\nnetwork_v6 = \"fd00:9::/64\"\n\
+                    site = [{name = \"h\"}, {name = \"vm\", inside = \"h\"}]\n\
+                    guest = [{name = \"m\", kind = \"uml\", sites = [\"vm\"]}]\n";
+        std::fs::write(&file, text).expect("written");
+        let file = file.display().to_string();
+        let told = |url: &str| told_in((&file, "h"), url, "");
+        assert_eq!(told("udp://10.9.0.2:8080"), "");
+        assert_eq!(
+            told("udp://[fd00:9::2]:8080"),
+            "p.toml:7:7: no site of the lab has the address fd00:9::2; write for example fd00:9::1 (h)"
+        );
     }
 }

@@ -201,11 +201,12 @@ fn pair(site: Option<&str>, endpoint: &str) -> String {
 
 fn traced(route: &Traceroute) -> String {
     let pair = pair(route.site.as_deref(), &route.endpoint);
+    let hops = counted(route.hops.len() as u64, "hop");
+    let least = route.length().filter(|length| !length.is_sure());
     match &route.failure {
-        None => format!(
-            "traceroute {pair}: {}",
-            counted(route.hops.len() as u64, "hop")
-        ),
+        None if least.is_some() => format!("traceroute {pair}: at most {hops}"),
+        None if !route.reached => format!("traceroute {pair}: {hops}, not reached"),
+        None => format!("traceroute {pair}: {hops}"),
         Some(why) => format!("traceroute {pair}: none: {why}"),
     }
 }
@@ -284,6 +285,32 @@ mod tests {
         let told = told_of_all(&[figures(120, 2), figures(35, 1)]);
         assert_eq!(told, "medians 35.00 ms to 120.00 ms, 3 without reply");
         assert_eq!(told_of_all(&[Figures::default(); 2]), "no reply");
+    }
+
+    #[test]
+    fn a_route_whose_last_hops_are_silent_has_at_most_so_many() {
+        let hop = |ttl, answers| neph_model::Hop {
+            ttl,
+            addresses: vec![[10, 0, 0, 1].into(); answers],
+            round_trips: Vec::new(),
+        };
+        let mut route = Traceroute {
+            block: 0,
+            endpoint: "udp".to_owned(),
+            site: Some("client".to_owned()),
+            destination: [10, 0, 0, 1].into(),
+            started: neph_model::Wall::from_unix_nanos(0),
+            hops: vec![hop(1, 1), hop(2, 0), hop(3, 1)],
+            reached: true,
+            failure: None,
+        };
+        let unsure = "traceroute from client to udp: at most 3 hops";
+        assert_eq!(traced(&route), unsure);
+        route.hops[1] = hop(2, 1);
+        assert_eq!(traced(&route), "traceroute from client to udp: 3 hops");
+        route.reached = false;
+        let short = "traceroute from client to udp: 3 hops, not reached";
+        assert_eq!(traced(&route), short);
     }
 
     #[test]

@@ -55,15 +55,22 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     let record = args.record.as_ref();
+    let made = record.filter(|folder| !folder.exists());
     let truth = record
         .map(|to| recording(to, &topology, args.every))
         .transpose()?;
-    if args.detach {
-        return keeper::detach(args, &name);
+    let outcome = if args.detach {
+        keeper::detach(args, &name)
+    } else {
+        let mut options = UpOptions::named(name);
+        options.truth = truth;
+        here(args, &topology, options)
+    };
+    if let (Err(_), Some(folder)) = (&outcome, made) {
+        // One that something was recorded in is not empty, and stays.
+        let _ = fs::remove_dir(folder);
     }
-    let mut options = UpOptions::named(name);
-    options.truth = truth;
-    here(args, &topology, options)
+    outcome
 }
 
 /// Whether a lab of this name is up from the same topology. What is left of one that is not is

@@ -46,8 +46,51 @@ pub(super) fn text(route: &Traceroute) -> String {
         let times: Vec<String> = hop.round_trips.iter().map(ToString::to_string).collect();
         text.push_str(&format!("\n{:>3}  {who}  {}", hop.ttl, times.join("  ")));
     }
+    if let Some(length) = route.length().filter(|length| !length.is_sure()) {
+        text.push_str(&format!(
+            "\n     at most {} hops: the hop before the last was silent, the destination may be nearer",
+            length.most
+        ));
+    }
     if !route.reached {
         text.push_str("\n     the destination did not answer");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Hop, Wall};
+
+    use super::*;
+
+    #[test]
+    fn behind_silent_hops_a_destination_is_told_as_perhaps_nearer() {
+        let destination = IpAddr::from([10, 0, 0, 9]);
+        let hop = |ttl, addresses: &[IpAddr]| Hop {
+            ttl,
+            addresses: addresses.to_vec(),
+            round_trips: vec![neph_model::Span::from_millis(1); addresses.len()],
+        };
+        let router = IpAddr::from([10, 0, 0, 1]);
+        let mut route = Traceroute {
+            block: 0,
+            endpoint: "e".to_owned(),
+            site: None,
+            destination,
+            started: Wall::from_unix_nanos(0),
+            hops: vec![hop(1, &[router]), hop(2, &[]), hop(3, &[destination])],
+            reached: true,
+            failure: None,
+        };
+        let told = text(&route);
+        assert!(
+            told.ends_with(
+                "at most 3 hops: the hop before the last was silent, the destination may be nearer"
+            ),
+            "{told}"
+        );
+        route.hops[1] = hop(2, &[router]);
+        assert!(!text(&route).contains("at most"), "{route:?}");
+    }
 }

@@ -85,7 +85,7 @@ impl<'a> Show<'a> {
             writeln!(
                 self.out,
                 "{}",
-                json!({ "type": "traceroute", "route": route })
+                json!({ "type": "traceroute", "route": route, "length": route.length() })
             )?;
             self.out.flush()?;
         } else {

@@ -171,6 +171,7 @@ fn traceroutes(routes: &[Traceroute]) -> Sheet {
         Column::left("FROM", "site"),
         Column::left("DESTINATION", "destination"),
         Column::left("REACHED", "reached"),
+        Column::left("LENGTH", "length"),
         Column::left("HOPS", "hops"),
         Column::left("FAILURE", "failure"),
     ]);
@@ -183,6 +184,7 @@ fn traceroutes(routes: &[Traceroute]) -> Sheet {
             route.site.as_ref().map_or_else(Cell::absent, Cell::text),
             Cell::text(route.destination.to_string()),
             Cell::new(reached, route.reached),
+            length(route),
             Cell::new(hops.join(", "), json!(route.hops)),
             Cell::new(
                 route.failure.clone().unwrap_or_default(),
@@ -191,6 +193,19 @@ fn traceroutes(routes: &[Traceroute]) -> Sheet {
         ]);
     }
     sheet
+}
+
+/// `3`, `at most 9`
+fn length(route: &Traceroute) -> Cell {
+    let Some(length) = route.length() else {
+        return Cell::absent();
+    };
+    let shown = if length.is_sure() {
+        length.most.to_string()
+    } else {
+        format!("at most {}", length.most)
+    };
+    Cell::new(shown, json!(length))
 }
 
 /// `3 10.0.0.1 4.02 ms`, `4 *`

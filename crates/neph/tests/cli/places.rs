@@ -85,6 +85,50 @@ fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
 }
 
 #[test]
+fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder() {
+    let test = "what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder";
+    if !privileged(test) {
+        return;
+    }
+    let place = Place::empty();
+    let name = format!("lacks{}", std::process::id());
+    for (asked, told) in [
+        (
+            "congestion_control = \"nope\"",
+            "write another as congestion_control",
+        ),
+        (
+            "sysctls = { \"net.ipv4.nope\" = 1 }",
+            "leave it out, or load the module",
+        ),
+        ("cpus = [1023]", "leave cpus out"),
+    ] {
+        let topology = TWO.replace("name = \"b\"\n", &format!("name = \"b\"\n{asked}\n"));
+        fs::write(place.path("two.toml"), topology).expect("a file");
+        for more in [None, Some("--detach")] {
+            let words = [
+                "lab", "up", "two.toml", "--name", &name, "--record", "truth",
+            ];
+            let ran = place.neph(words.into_iter().chain(more));
+            assert_eq!(
+                (ran.status, ran.out.as_str()),
+                (1, ""),
+                "{asked}: {}",
+                ran.err
+            );
+            assert!(ran.err.contains(told), "{asked}: {}", ran.err);
+            assert!(!place.path("truth").exists(), "{asked}, {more:?}");
+        }
+    }
+    fs::create_dir(place.path("truth")).expect("a folder");
+    let words = [
+        "lab", "up", "two.toml", "--name", &name, "--record", "truth",
+    ];
+    assert_eq!(place.neph(words).status, 1);
+    assert!(place.path("truth").exists(), "one that was there stays");
+}
+
+#[test]
 fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
     let place = Place::measured();
     for _ in 0..2 {

@@ -2,6 +2,7 @@
 //! scheme can carry.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use neph_model::{ByteSize, Span};
@@ -63,6 +64,7 @@ impl Scope<'_> {
             parameters,
         };
         self.check_connections(&axes);
+        self.check_ip_version(&axes);
         // Whether there are flows is not known, so nothing can be said of what they contradict.
         if self.own.axes.unread.contains("flows") || self.top.unread.contains("flows") {
             return None;
@@ -250,6 +252,26 @@ impl Scope<'_> {
             self.fault(&values[0].span, what, "remove it");
         }
         parameters
+    }
+
+    /// A host that is written as an address has the one version that it is.
+    fn check_ip_version(&self, axes: &Axes) {
+        let host = &self.target.host;
+        let (own, other) = match (host.contains(':'), host.parse::<Ipv4Addr>()) {
+            (true, _) => ("6", "4"),
+            (false, Ok(_)) => ("4", "6"),
+            (false, Err(_)) => return,
+        };
+        let asked = axes.parameters.get("ip_version");
+        if asked.is_some_and(|values| values.iter().any(|value| value == other)) {
+            let what = format!(
+                "{} is an IPv{own} address: IPv{other} does not reach it",
+                self.target
+            );
+            let remedy =
+                format!("remove ip_version, or write a name or an IPv{other} address in the url");
+            self.fault(&self.place_of("ip_version"), what, remedy);
+        }
     }
 
     /// A closed connection holds its 5-tuple for a minute (`TIME_WAIT`), so the next message could

@@ -26,16 +26,24 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
     }
     for (index, site) in topology.sites.iter().enumerate() {
         let fixtures = topology.fixtures.iter();
-        let joined = fixtures
-            .filter(|fixture| fixture.build.pods().contains(&index))
-            .count();
-        let (what, remedy) = match (site.inside, joined) {
-            (Some(_), 0) => (
+        let joined = fixtures.filter(|fixture| fixture.build.pods().contains(&index));
+        // Whether each is a guest's.
+        let joined: Vec<bool> = joined
+            .map(|fixture| !fixture.build.guests().is_empty())
+            .collect();
+        let (what, remedy) = match (site.inside, &joined[..]) {
+            (Some(_), []) => (
                 "no overlay and no guest",
                 "list it in the pods of an [[overlay]] or the sites of a [[guest]]",
             ),
-            (Some(_), 2..) => ("more than one overlay", "leave it in one"),
-            _ => continue,
+            (None, _) | (_, [_]) => continue,
+            (_, all) if all.iter().all(|is_guest| *is_guest) => {
+                ("more than one [[guest]]", "leave it in one")
+            }
+            (_, all) if all.contains(&true) => {
+                ("an overlay and a [[guest]]", "leave it in one of them")
+            }
+            _ => ("more than one overlay", "leave it in one"),
         };
         let what = format!("'{}' is inside another site and in {what}", site.name);
         problems.add(span.clone(), Fault::new(what, remedy));

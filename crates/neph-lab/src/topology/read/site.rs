@@ -100,9 +100,9 @@ fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
     let mut used_v6: BTreeSet<Ipv6Addr> = v6.collect();
     for Draft {
         site,
+        inside,
         wants_v4,
         span,
-        ..
     } in drafts
     {
         if *wants_v4 {
@@ -118,7 +118,9 @@ fn allot(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
             site.v4 = v4;
         }
         if site.v6.is_none() && !site.is_switch() {
-            site.v6 = networks.next_v6(&mut used_v6);
+            // Overlays and guests carry IPv4; those behind keep the addresses that they always had.
+            let next = networks.next_v6(&mut used_v6);
+            site.v6 = next.filter(|_| inside.is_none());
         }
     }
 }
@@ -155,6 +157,10 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
         is_whole = has_address == v4.is_some();
         site.v4 = v4.map_or(site.v4, |v4| v4.value);
         let v6 = table.optional_with("address_v6", address::v6);
+        if let (Some(v6), Some(_)) = (&v6, &inside) {
+            let what = "a site inside another has no IPv6: overlays and guests carry IPv4";
+            table.fault(v6.span.clone(), what, "remove address_v6");
+        }
         site.v6 = v6.map(|v6| v6.value);
         site.sysctls = pairs(&mut table, "sysctls", sysctl_name);
         let congestion = table.optional_with("congestion_control", congestion);

@@ -153,3 +153,28 @@ fn the_shipped_topologies_are_right() {
     }
     assert!(names.len() >= 8, "{names:?}");
 }
+
+#[test]
+fn what_is_inside_another_site_has_no_ipv6() {
+    let text = |more: &str| {
+        format!(
+            "version = 1\nnetwork_v6 = \"fd00::/64\"\n\
+             site = [{{name = \"h\"}}, {{name = \"vm\", inside = \"h\"{more}}}, {{name = \"b\"}}]\n\
+             link = [{{a = \"h\", b = \"b\"}}]\n\
+             guest = [{{name = \"m\", kind = \"uml\", sites = [\"vm\"]}}]\n"
+        )
+    };
+    let topology = Topology::parse(&Source::new("lab", text(""))).expect("fine");
+    let v6 = |site: usize| topology.sites[site].v6.map(|v6| v6.address.to_string());
+    assert_eq!(v6(0).as_deref(), Some("fd00::1"));
+    assert_eq!(v6(1), None);
+    assert_eq!(v6(2).as_deref(), Some("fd00::3"), "as it always was");
+    let asked = text(", address_v6 = \"fd00::9\"");
+    let mistakes = Topology::parse(&Source::new("lab", asked)).expect_err("no IPv6");
+    let told = mistakes[0].to_string();
+    assert!(told.starts_with("lab:3:"), "{told}");
+    assert!(
+        told.contains("has no IPv6") && told.contains("remove address_v6"),
+        "{told}"
+    );
+}

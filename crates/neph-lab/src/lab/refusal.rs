@@ -1,0 +1,133 @@
+//! What this machine's kernel lacks, in words: programs that set a lab up complain in their own.
+//!
+//! Owns which complaints are known, and what helps. A topology can be right and meet another machine
+//! than it was written for, so this is told when it comes up, not when it is checked.
+
+use std::fs;
+use std::io;
+
+use super::LabError;
+use crate::program::ProgramError;
+
+/// The congestion controls that are loaded.
+const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// What helps where a setting was refused.
+pub(super) fn of_setting(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            "this kernel has no such setting in a namespace: leave it out, or load the module that \
+             has it"
+        }
+        io::ErrorKind::InvalidInput => "write a value that it takes",
+        _ => "leave it out, or run where it may be set",
+    }
+}
+
+/// The complaint in words that name a remedy, where it is a known one.
+pub(super) fn explained(error: ProgramError) -> LabError {
+    let ProgramError::Refused {
+        command,
+        namespace,
+        complaint,
+    } = &error
+    else {
+        return error.into();
+    };
+    let after = |word: &str| {
+        let mut words = command.split_whitespace();
+        words.find(|one| *one == word).and_then(|_| words.next())
+    };
+    if complaint.contains("Unknown tcp congestion algorithm") {
+        // `congctl lock NAME`
+        let name = after("lock").unwrap_or("unknown");
+        let known = fs::read_to_string(CONGESTIONS).unwrap_or_default();
+        let known: Vec<&str> = known.split_whitespace().collect();
+        return LabError::Lacking {
+            what: format!(
+                "this kernel has no congestion control '{name}', which namespace {namespace} shall \
+                 have"
+            ),
+            remedy: format!(
+                "write another as congestion_control (loaded are {}), or load the module tcp_{name}",
+                known.join(", ")
+            ),
+        };
+    }
+    if complaint.contains("qdisc kind is unknown") {
+        // `qdisc add dev NAME parent 1: handle 2: KIND`
+        let at = after("dev").unwrap_or("unknown");
+        let last = after("handle").and_then(&after);
+        let kind = last.or_else(|| after("root")).unwrap_or("unknown");
+        let instead = match kind {
+            "netem" => "leave kind = \"netem\" out, so that neph carries the link itself",
+            _ => "leave out what needs it",
+        };
+        return LabError::Lacking {
+            what: format!(
+                "this kernel has no queue discipline '{kind}', which interface '{at}' in namespace \
+                 {namespace} shall have"
+            ),
+            remedy: format!("load its module (modprobe sch_{kind}), or {instead}"),
+        };
+    }
+    error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(command: &str, complaint: &str) -> String {
+        let refused = ProgramError::Refused {
+            command: command.to_owned(),
+            namespace: "neph-x-a".to_owned(),
+            complaint: complaint.to_owned(),
+        };
+        explained(refused).to_string()
+    }
+
+    #[test]
+    fn what_a_kernel_lacks_is_told_with_what_helps() {
+        let congestion = told(
+            "ip route add 10.0.0.1/32 dev a-b src 10.0.0.2 congctl lock nope",
+            "Error: Unknown tcp congestion algorithm. Command failed -:5",
+        );
+        let part =
+            "no congestion control 'nope', which namespace neph-x-a shall have; write another";
+        assert!(congestion.contains(part), "{congestion}");
+        assert!(
+            congestion.ends_with("load the module tcp_nope"),
+            "{congestion}"
+        );
+        let netem = told(
+            "tc qdisc add dev a-b root handle 1: netem limit 100000 delay 1us",
+            "Error: Specified qdisc kind is unknown. Command failed -:1",
+        );
+        assert_eq!(
+            netem,
+            "this kernel has no queue discipline 'netem', which interface 'a-b' in namespace \
+             neph-x-a shall have; load its module (modprobe sch_netem), or leave kind = \"netem\" \
+             out, so that neph carries the link itself"
+        );
+        let ceiling = told(
+            "tc qdisc add dev vm1 root tbf rate 1bit burst 15140 latency 50ms",
+            "Error: Specified qdisc kind is unknown.",
+        );
+        assert!(ceiling.contains("no queue discipline 'tbf'"), "{ceiling}");
+        let inner = told(
+            "tc qdisc add dev a-b parent 1: handle 2: tbf rate 1bit",
+            "Error: Specified qdisc kind is unknown.",
+        );
+        assert!(inner.contains("no queue discipline 'tbf'"), "{inner}");
+        let other = told("ip link add x", "RTNETLINK answers: File exists");
+        assert!(other.contains("File exists"), "{other}");
+    }
+
+    #[test]
+    fn a_setting_that_is_not_there_is_left_out() {
+        let of = |kind: io::ErrorKind| of_setting(&kind.into());
+        assert!(of(io::ErrorKind::NotFound).contains("leave it out, or load the module"));
+        assert!(of(io::ErrorKind::InvalidInput).contains("a value that it takes"));
+    }
+}
