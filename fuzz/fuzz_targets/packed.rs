@@ -6,6 +6,7 @@ use std::io::{self, Read};
 
 use libfuzzer_sys::fuzz_target;
 
+#[expect(dead_code, reason = "what stands behind is told where captures are read")]
 #[path = "../../crates/neph/src/read/gzip.rs"]
 mod gzip;
 #[path = "../../crates/neph/src/read/packed.rs"]
