@@ -185,6 +185,24 @@ impl FlowData {
         })
     }
 
+    /// Each message, and whether its connection sent segments again while it was under way. The
+    /// counter is read when a message is acknowledged: those that were under way then as well may
+    /// have been sent again with it.
+    pub(crate) fn resent_meanwhile(&self) -> impl Iterator<Item = (&Exchange, bool)> {
+        let mut until: BTreeMap<u32, Instant<Own>> = BTreeMap::new();
+        self.resent().map(move |(exchange, resent)| {
+            let begun = exchange.begun.unwrap_or(exchange.intended);
+            let is_behind = until
+                .get(&exchange.connection)
+                .is_some_and(|at| begun < *at);
+            if resent.segments > 0 {
+                let took = exchange.ack.or(exchange.service).unwrap_or(Span::ZERO);
+                until.insert(exchange.connection, begun + took);
+            }
+            (exchange, is_behind || resent.segments > 0)
+        })
+    }
+
     /// When segments were retransmitted, and how many: the moments at which a connection's counter
     /// had grown from one message to the next.
     pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
