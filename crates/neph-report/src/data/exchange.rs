@@ -1,5 +1,7 @@
 //! One message, reduced to what figures and tables need.
 
+use std::collections::BTreeMap;
+
 use neph_model::{
     Entry, Flow, Instant, Ledger, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet,
 };
@@ -163,31 +165,119 @@ impl FlowData {
         self.exchanges.iter().filter(ended).count()
     }
 
+    /// Each message with what its connection's counter of retransmissions tells.
+    pub(crate) fn resent(&self) -> impl Iterator<Item = (&Exchange, Resent)> {
+        let mut counters: BTreeMap<u32, u32> = BTreeMap::new();
+        self.exchanges.iter().map(move |exchange| {
+            let before = counters.get(&exchange.connection).copied();
+            let base = before.unwrap_or(0);
+            let count = exchange.retransmissions.unwrap_or(base).max(base);
+            // What could not be sent was mostly on none.
+            let is_sent = exchange.outcome != Outcome::Failed || exchange.retransmissions.is_some();
+            if is_sent {
+                counters.insert(exchange.connection, count);
+            }
+            let resent = Resent {
+                segments: count - base,
+                is_first: is_sent && before.is_none(),
+            };
+            (exchange, resent)
+        })
+    }
+
+    /// Each message, and whether its connection sent segments again while it was under way. The
+    /// counter is read when a message is acknowledged: those that were under way then as well may
+    /// have been sent again with it.
+    pub(crate) fn resent_meanwhile(&self) -> impl Iterator<Item = (&Exchange, bool)> {
+        let mut until: BTreeMap<u32, Instant<Own>> = BTreeMap::new();
+        self.resent().map(move |(exchange, resent)| {
+            let begun = exchange.begun.unwrap_or(exchange.intended);
+            let is_behind = until
+                .get(&exchange.connection)
+                .is_some_and(|at| begun < *at);
+            if resent.segments > 0 {
+                let took = exchange.ack.or(exchange.service).unwrap_or(Span::ZERO);
+                until.insert(exchange.connection, begun + took);
+            }
+            (exchange, is_behind || resent.segments > 0)
+        })
+    }
+
     /// When segments were retransmitted, and how many: the moments at which a connection's counter
     /// had grown from one message to the next.
     pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
-        let mut found = Vec::new();
-        let mut before: Option<(u32, u32)> = None;
-        for exchange in &self.exchanges {
-            let Some(count) = exchange.retransmissions else {
-                continue;
-            };
-            let base = match before {
-                Some((connection, seen)) if connection == exchange.connection => seen,
-                _ => 0,
-            };
-            if count > base {
-                found.push((exchange.intended, count - base));
-            }
-            before = Some((exchange.connection, count.max(base)));
-        }
-        found
+        self.resent()
+            .filter(|(_, resent)| resent.segments > 0)
+            .map(|(exchange, resent)| (exchange.intended, resent.segments))
+            .collect()
     }
+}
+
+/// What a connection's counter of retransmissions tells of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resent {
+    /// The segments that were sent again since the message before it on the same connection.
+    pub(crate) segments: u32,
+    /// It is the connection's first: the opening is counted with it.
+    pub(crate) is_first: bool,
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use neph_model::{FlowIndex, FlowRole, Marks, ProbeKind, TcpState};
+
     use super::*;
+
+    /// HTTP takes whichever connection is idle.
+    #[test]
+    fn connections_in_turn_have_a_counter_each() {
+        let mut flow = FlowData::new(Flow {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            probe: ProbeKind::Http,
+            name: "metro".into(),
+            source: None,
+            target: SocketAddr::new([192, 0, 2, 7].into(), 8080),
+            reflector: true,
+            same_clock: true,
+        });
+        let messages = [(0, 1), (1, 0), (0, 1), (1, 2), (0, 1), (1, 2)];
+        let messages = messages
+            .into_iter()
+            .zip(0..)
+            .map(|((connection, count), seq)| {
+                let marks = Marks::intended_at(Instant::from_nanos(0));
+                let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+                message.connection = connection;
+                message.outcome = Outcome::Lost;
+                message.tcp_at_ack = Some(TcpState {
+                    cwnd: 10,
+                    ssthresh: 80,
+                    srtt_us: 100,
+                    min_rtt_us: 100,
+                    retransmissions: count,
+                    delivery_rate: 0,
+                });
+                message
+            });
+        flow.add(&messages.collect::<Vec<_>>());
+        let told: Vec<(u32, bool)> = flow
+            .resent()
+            .map(|(_, resent)| (resent.segments, resent.is_first))
+            .collect();
+        let (first, not) = (true, false);
+        let expected = [
+            (1, first),
+            (0, first),
+            (0, not),
+            (2, not),
+            (0, not),
+            (0, not),
+        ];
+        assert_eq!(told, expected);
+    }
 
     /// A million messages have to fit into the memory of a small machine.
     #[test]

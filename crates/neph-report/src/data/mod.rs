@@ -16,6 +16,7 @@ use neph_model::{
     Instant, Message, Own, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
 };
 
+pub(crate) use exchange::Resent;
 pub use exchange::{Exchange, FlowData};
 pub(crate) use factor::{Factor, factors};
 pub(crate) use fleet::digest_fleet;

@@ -60,7 +60,7 @@ impl Found {
             is_note: false,
         }
     }
-    /// No cause, because it changes no figure.
+    /// No cause, because it changes no figure, or none so far or so surely that it counts.
     pub(crate) const fn into_note(mut self) -> Self {
         self.is_note = true;
         self

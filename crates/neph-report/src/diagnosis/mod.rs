@@ -103,7 +103,8 @@ impl Diagnosis {
     }
 }
 
-/// What a rule has seen that is no cause, because it changes no figure.
+/// What a rule has seen that is no cause, because it changes no figure, or none so far or so surely
+/// that it counts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Note {
     /// The rule's name.

@@ -38,6 +38,8 @@ pub(crate) struct Crossing {
     pub(crate) network: f64,
     /// The waits before it, for TCP's window and in our own queue, in milliseconds.
     pub(crate) waited: f64,
+    /// Its connection sent segments again while it was under way: it may have been among them.
+    pub(crate) is_resent: bool,
 }
 
 /// How long a message waited in our own host once it was written, in milliseconds.
@@ -225,7 +227,7 @@ fn is_network(set: StageSet) -> bool {
 fn crossings(flow: &FlowData) -> Vec<Crossing> {
     // An echo or a SYN is answered by the peer's kernel, which adds next to nothing.
     let is_echo = matches!(flow.flow.probe, ProbeKind::Icmp | ProbeKind::Syn);
-    let one = |exchange: &Exchange| {
+    let one = |(exchange, is_resent): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);
         let wanted = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));
         let (_, time) = entries.find(|(set, _)| wanted(*set))?;
@@ -234,9 +236,10 @@ fn crossings(flow: &FlowData) -> Vec<Crossing> {
             at: Span::from_nanos(exchange.intended.nanos()).secs_f64(),
             network: time.millis_f64(),
             waited: Leaving::of(flow, exchange).map_or(0.0, |leaving| leaving.waited),
+            is_resent,
         })
     };
-    flow.exchanges.iter().filter_map(one).collect()
+    flow.resent_meanwhile().filter_map(one).collect()
 }
 
 /// Numbers in ascending order, of which quantiles are asked to compare them with a threshold.

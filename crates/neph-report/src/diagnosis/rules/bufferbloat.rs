@@ -1,6 +1,8 @@
 //! Bufferbloat: a queue on the way that fills for seconds and drains again, many times the path's
 //! own delay.
 
+mod raised;
+
 use neph_model::{Seq, Stage};
 
 use crate::axis::millis;
@@ -9,6 +11,7 @@ use crate::diagnosis::{
 };
 use crate::findings::capacity::{Capacity, Traffic};
 use crate::findings::real;
+use raised::longest;
 
 pub(super) const RULE: Rule = Rule {
     name: "bufferbloat",
@@ -27,13 +30,7 @@ const LEAST_SHARE: f64 = 0.5;
 const LEAST_SECONDS: f64 = 0.8;
 /// ... and holds at least so many messages.
 const MESSAGES: usize = 6;
-/// Within it, so many of the messages are raised; a queue that is served by turns lets some pass.
-const RAISED: f64 = 0.8;
-/// It ends before so many messages in a row that met an empty queue: a single slow one later is
-/// something else.
-const GAP: usize = 5;
-/// The slowest twentieth aside: a full queue drops messages, which are sent again and take longer
-/// than the queue is.
+/// The slowest twentieth aside: of replies that are sent again nobody tells us.
 const GREATEST: f64 = 0.95;
 /// The level of an empty queue: what the quickest tenth of the messages met.
 const EMPTY: f64 = 0.1;
@@ -105,7 +102,9 @@ fn threshold(base: f64) -> f64 {
 
 /// The longest stretch of an experiment in which its messages met a queue.
 fn stretch(run: &Run<'_>) -> Option<Stretch> {
-    let all = &run.crossings;
+    // What was sent again took as long as that took: it shows no queue, neither full nor breathing.
+    let once = run.crossings.iter().filter(|one| !one.is_resent);
+    let all: Vec<Crossing> = once.copied().collect();
     let base = run.networks().at(EMPTY)?;
     let raised = |one: &Crossing| one.network > base + threshold(base);
     let (from, to) = longest(&all.iter().map(raised).collect::<Vec<bool>>())?;
@@ -126,7 +125,7 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     };
     let jitter = resting.spread()?;
     let spread = times.spread()? - BY_CHANCE * jitter;
-    let edges = [edge(all, from), edge(all, to)];
+    let edges = [edge(&all, from), edge(&all, to)];
     let on_its_way = (base + 2.0 * jitter).max(base + RAMP.start * found.added())
         ..base + RAMP.end * found.added();
     let mut edges = edges.into_iter().flatten();
@@ -142,23 +141,6 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
 fn edge(all: &[Crossing], place: usize) -> &[Crossing] {
     const AROUND: usize = 2;
     &all[place.saturating_sub(AROUND)..(place + AROUND + 1).min(all.len())]
-}
-
-/// The longest run of raised messages with few others in between, by first and last place.
-fn longest(raised: &[bool]) -> Option<(usize, usize)> {
-    let mut best: Option<(usize, usize)> = None;
-    let (mut from, mut to, mut hits) = (0, 0, 0);
-    for (place, _) in raised.iter().enumerate().filter(|(_, raised)| **raised) {
-        let is_far = place - to > GAP || real(hits + 1) < RAISED * real(place - from + 1);
-        if hits == 0 || is_far {
-            (from, hits) = (place, 0);
-        }
-        (to, hits) = (place, hits + 1);
-        if best.is_none_or(|(start, end)| place - from > end - start) {
-            best = Some((from, place));
-        }
-    }
-    best
 }
 
 /// Whether our own host was not what was slow: its stages in the stretch are nothing beside.
@@ -383,18 +365,5 @@ impl<'s> Filler<'s> {
             | Self::Uncertain
             | Self::Unknown => managed.to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stretch_bridges_single_messages_and_ends_before_several() {
-        let raised = |text: &str| -> Vec<bool> { text.chars().map(|one| one == '#').collect() };
-        assert_eq!(longest(&raised("..####.####.........#")), Some((2, 10)));
-        assert_eq!(longest(&raised("#......########")), Some((7, 14)));
-        assert_eq!(longest(&raised("......")), None);
     }
 }

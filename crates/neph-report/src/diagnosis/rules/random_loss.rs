@@ -4,7 +4,7 @@
 use neph_model::{Outcome, ProbeKind, Seq, Span};
 
 use crate::axis::{millis, percent};
-use crate::data::Exchange;
+use crate::data::{Exchange, Resent};
 use crate::diagnosis::{
     Agreement, Crossing, Doing, Found, Need, Ordered, Rule, Run, Sight, is_by_load,
 };
@@ -49,6 +49,10 @@ const EMPTY: f64 = 0.1;
 /// An experiment in which even the quicker of the messages met a queue is left out. Half of them and
 /// more may have been hit.
 const MOSTLY: f64 = 0.25;
+/// What our side sends to open a connection ...
+const SYN: u64 = 1;
+/// ... and TLS on it, of version 1.2 as of 1.3: its hello, and that it is done.
+const TLS: u64 = 2;
 /// Replies that overtake others: from this share of the datagrams on.
 const REORDERED: f64 = 0.005;
 
@@ -80,26 +84,19 @@ impl Losses {
         if run.networks().at(MOSTLY)? - path > queue {
             return None;
         }
-        let per_message = run.scenario.request_size.segments();
         let mut hit = Vec::new();
         let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
-        let mut counted: Option<(u32, u32)> = None;
         let mut was_hit = false;
-        for one in &run.flow.exchanges {
+        for (one, resent) in run.flow.resent() {
             let before = just_before(&run.crossings, one);
             let is_behind = before.map(|before| usize::from(before - base > queue));
             let is_behind_any = before.is_some_and(|before| before - base > QUEUE_MS);
             self.known += usize::from(is_behind.is_some());
             self.behind_any += usize::from(is_behind_any);
             self.behind += is_behind.unwrap_or(0);
-            self.segments += usize::try_from(per_message).unwrap_or(usize::MAX);
-            let again = one.retransmissions.map_or(0, |count| {
-                let before = counted.filter(|(connection, _)| *connection == one.connection);
-                counted = Some((one.connection, count));
-                count.saturating_sub(before.map_or(0, |(_, count)| count))
-            });
+            self.segments += sent(run, one, resent);
             let lost = usize::from(is_datagram && one.outcome == Outcome::Lost);
-            let lost = lost + usize::try_from(again).unwrap_or(usize::MAX);
+            let lost = lost + usize::try_from(resent.segments).unwrap_or(usize::MAX);
             let response = one.response.map(Span::millis_f64);
             let is_first = !std::mem::replace(&mut was_hit, lost > 0);
             if lost == 0 {
@@ -158,6 +155,30 @@ impl Losses {
         hurt.zip(unhurt)
             .map_or(0.0, |(hurt, unhurt)| (hurt - unhurt).max(0.0))
     }
+}
+
+/// The segments of a message that are sent again if they get lost; with those that open its
+/// connection, whose losses the connection's counter tells too. Of what could not be sent nobody
+/// knows any.
+fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
+    let scenario = run.scenario;
+    let schemes = ["wss:", "https:"];
+    let is_secure = schemes.iter().any(|one| scenario.target.starts_with(one));
+    let tls = if is_secure { TLS } else { 0 };
+    let opening = match run.flow.flow.probe {
+        // At another's port the attempt is the message: a SYN.
+        ProbeKind::Tcp if !run.flow.flow.reflector => 0,
+        // A hello, or the upgrade.
+        ProbeKind::Tcp | ProbeKind::Ws => SYN + tls + 1,
+        ProbeKind::Http => SYN + tls,
+        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => 0,
+    };
+    let segments = match one.outcome {
+        Outcome::Failed if one.retransmissions.is_none() => 0,
+        _ if resent.is_first => scenario.request_size.segments() + opening,
+        _ => scenario.request_size.segments(),
+    };
+    usize::try_from(segments).unwrap_or(usize::MAX)
 }
 
 /// What the quickest of the messages just before took in the network, in milliseconds.

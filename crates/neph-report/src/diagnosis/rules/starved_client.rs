@@ -1,6 +1,9 @@
 //! A starved client: our own host was late to send or to read, and the figures show it. This is us,
 //! not the network.
 
+mod held;
+mod moved;
+
 use std::collections::BTreeMap;
 
 use neph_model::{Seq, Span, Stage, Warning};
@@ -10,24 +13,20 @@ use crate::axis::{millis, percent};
 use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 use crate::table::QUANTILES;
+use moved::Moved;
 
 pub(super) const RULE: Rule = Rule {
     name: "starved-client",
     title: "starved client",
-    limits: "It sees our host's own stages. Whoever took its CPU it cannot tell, beyond the hypervisor's steal and the share that was busy; and where kernel stamps are missing, the wait to be read is told with the network. Of a reply of several segments the kernel holds back what came behind a lost one, so there the wait to be read counts only beside late sending or a busy CPU.",
+    limits: "It sees our host's own stages. Whoever took its CPU it cannot tell, beyond the hypervisor's steal and the share that was busy; and where kernel stamps are missing, the wait to be read is told with the network. Replies that TCP held back behind a lost one do not count, where what else the program did then tells; and of a reply of several segments the wait to be read counts only beside late sending or a busy CPU.",
     covers: &[],
     needs: &[Need::Replies(MESSAGES)],
     look,
 };
 
 /// A woken thread takes tens of microseconds on an idle machine; from a millisecond on somebody else
-/// had the CPU. A quantile that our host moves by less is none of its doing ...
+/// had the CPU.
 const LEAST_MS: f64 = 1.0;
-/// ... nor one that it moves by less than this share.
-const LEAST_SHARE: f64 = 0.05;
-/// A quantile that fewer of the messages than this multiple of those beyond it were delayed, chance
-/// may have moved: where others are lost, the last percent of the replies is soon a handful.
-const ROBUST: f64 = 2.0;
 /// What one message in twenty pays, to tell a cause's cost.
 const TAIL: f64 = 0.95;
 /// Where our host delays fewer of the messages than this and no experiment is flagged for it, there
@@ -44,6 +43,7 @@ struct Own<'r> {
     /// Each reply's response time, and what of it was our host's.
     replies: Vec<(f64, f64)>,
     late: Vec<f64>,
+    /// Without what TCP held back.
     unread: Vec<f64>,
     worst: Vec<Seq>,
     is_flagged: bool,
@@ -54,21 +54,26 @@ impl<'r> Own<'r> {
         let warnings = run.experiment.experiment.warnings.iter();
         let is_flagged = warnings.clone().any(Warning::is_of_a_busy_host);
         let told: Vec<_> = run.replies().collect();
-        let of = |stage: Stage| -> Vec<f64> { told.iter().map(|(_, one)| one.at(stage)).collect() };
-        let (late, unread) = (of(Stage::Lateness), of(Stage::OwnKernel));
+        let late: Vec<f64> = told
+            .iter()
+            .map(|(_, one)| one.at(Stage::Lateness))
+            .collect();
         let is_late = at(&late, TAIL).is_some_and(|late| late >= LEAST_MS);
         // Of a reply of more segments the kernel gives out what came behind a lost one only when that
         // has come too. A host that is slow to read is slow to send as well.
         let is_one_segment = run.scenario.response_size.is_one_segment();
         let reads_slowly = is_one_segment || is_flagged || is_late;
+        let held = held::held(run.flow);
         let mut own: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
+        let mut all_unread = Vec::new();
         for (one, times) in &told {
-            let unread = if reads_slowly {
+            let unread = if reads_slowly && !held.contains(&one.seq) {
                 times.at(Stage::OwnKernel)
             } else {
                 0.0
             };
+            all_unread.push(unread);
             let paid = times.at(Stage::Lateness) + unread;
             replies.extend(one.response.map(|whole| (Span::millis_f64(whole), paid)));
             own.push((paid, one.seq));
@@ -78,7 +83,7 @@ impl<'r> Own<'r> {
             run,
             replies,
             late,
-            unread,
+            unread: all_unread,
             worst: own.into_iter().map(|(_, seq)| seq).collect(),
             is_flagged,
         }
@@ -92,44 +97,6 @@ impl<'r> Own<'r> {
 
 fn at(values: &[f64], p: f64) -> Option<f64> {
     values.iter().copied().collect::<Ordered>().at(p)
-}
-
-/// A quantile of a scenario's response times that is told, and what it is without our host.
-#[derive(Clone, Copy)]
-struct Moved {
-    p: f64,
-    with: f64,
-    without: f64,
-    /// Where its 95 % interval begins.
-    low: f64,
-    /// The share of the messages that our host delayed.
-    delayed: f64,
-}
-
-impl Moved {
-    fn by(self) -> f64 {
-        self.with - self.without
-    }
-
-    /// Beside the least effect.
-    fn size(self) -> f64 {
-        self.by() / LEAST_MS.max(LEAST_SHARE * self.without)
-    }
-
-    /// The same; 0 where the quantile's own uncertainty is larger, or chance may have moved it.
-    fn ratio(self) -> f64 {
-        let is_robust = self.delayed >= (ROBUST * (1.0 - self.p)).min(0.5);
-        if self.without < self.low && is_robust {
-            self.size()
-        } else {
-            0.0
-        }
-    }
-
-    fn in_words(self) -> String {
-        let (p, without, with) = (self.p * 100.0, millis(self.without), millis(self.with));
-        format!("p{p:.0} from {without} to {with}")
-    }
 }
 
 /// A scenario's experiments from one site.
@@ -337,7 +304,7 @@ fn confidence(starved: &[&Scenario<'_>], ratio: f64) -> Confidence {
     Confidence::new(level, why)
 }
 
-/// Delays of our host that changed no figure beyond its own uncertainty.
+/// Delays of our host that moved no quantile so far, or so surely, that they are a cause.
 fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let messages: usize = all.iter().map(|one| one.messages).sum();
     let delayed: usize = all.iter().map(|one| one.delayed).sum();
@@ -353,11 +320,12 @@ fn noted(who: &str, all: &[Scenario<'_>]) -> Option<Found> {
     let (scenario, most) = moved.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
     let share = real(delayed) / real(messages.max(1));
     let text = format!(
-        "{who} itself delayed {delayed} of {} ({}) by a millisecond or more; at the most this moved {} ({}). They are too few, or it is too little, to change what is told.",
+        "{who} itself delayed {delayed} of {} ({}) by a millisecond or more; at the most this moved {} ({}). {}",
         plural(messages, "message"),
         percent(share),
         most.in_words(),
         scenario.label(),
+        most.why_no_cause(),
     );
     let confidence = Confidence::new(Level::Sure, "");
     let mut found = Found::new(text, String::new(), confidence)

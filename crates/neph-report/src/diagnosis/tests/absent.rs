@@ -95,6 +95,30 @@ fn a_longer_way_for_a_while_is_no_queue() {
 }
 
 #[test]
+fn what_is_sent_again_on_a_longer_way_does_not_make_it_breathe() {
+    for dials in [None, Some(1.0)] {
+        for seed in 0..6 {
+            let world = World {
+                seed,
+                dials,
+                probe: ProbeKind::Tcp,
+                scheme: "tcp",
+                loss: 0.13,
+                intervals_ms: vec![50],
+                detour: Some(Queue {
+                    from: 4.0,
+                    to: 8.0,
+                    peak_ms: 30.0,
+                }),
+                ..World::default()
+            };
+            let named = names(&world);
+            assert!(!named.contains(&"bufferbloat"), "{named:?} {world:?}");
+        }
+    }
+}
+
+#[test]
 fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
     for seed in 0..12 {
         for (jitter_ms, peak_ms) in [(0.5, 8.0), (0.7, 8.0), (1.0, 10.0), (1.0, 20.0)] {

@@ -1,4 +1,4 @@
-//! What is told beside causes: what changes no figure, and which rules could not look.
+//! What is told beside causes: what counts for none, and which rules could not look.
 
 use neph_model::{BitRate, Outcome, ProbeKind, Span, Throughput, ThroughputSecond, Wall};
 
@@ -33,6 +33,8 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
             note.text
         );
         assert!(note.text.contains("p90 from "), "{}", note.text);
+        let is_said = note.text.contains("called a cause");
+        assert!(is_said && !note.text.contains("change"), "{}", note.text);
         let many = World {
             starved: 0.3,
             ..few
@@ -46,6 +48,21 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
 #[test]
 fn a_quiet_machine_is_not_even_noted() {
     assert!(all(&World::default()).notes.is_empty());
+}
+
+#[test]
+fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
+    for interval in [5, 20] {
+        let world = World {
+            round_trip_ms: 30.0,
+            intervals_ms: vec![interval],
+            replies_lost: 0.06,
+            ..World::default()
+        };
+        let told = all(&world);
+        assert!(told.notes.is_empty(), "{:#?}", told.notes);
+        assert!(!names(&world).contains(&"starved-client"));
+    }
 }
 
 #[test]

@@ -287,6 +287,33 @@ fn loss_without_a_queue_is_told_with_its_share() {
 }
 
 #[test]
+fn what_opens_a_connection_counts_among_the_segments_that_may_be_sent_again() {
+    for (probe, scheme, segments) in [
+        (ProbeKind::Http, "http", 2.0),
+        (ProbeKind::Tcp, "tcp", 3.0),
+        (ProbeKind::Http, "https", 4.0),
+    ] {
+        let world = World {
+            dials: Some(1.0),
+            probe,
+            scheme,
+            intervals_ms: vec![20],
+            ..World::default()
+        };
+        let mut data = world.campaign();
+        for one in &mut data.experiments {
+            for hit in one.flows[0].exchanges.iter_mut().step_by(10) {
+                hit.retransmissions = Some(1);
+            }
+        }
+        let told = diagnose(&data, &PlotSettings::default()).causes;
+        let loss = told.iter().find(|one| one.rule == "random-loss").unwrap();
+        let share = number(loss, "lost or sent again");
+        assert!((share * segments - 0.1).abs() < 1e-6, "{loss:#?}");
+    }
+}
+
+#[test]
 fn a_server_that_thinks_is_told_with_its_time() {
     let world = World {
         think_ms: 30.0,

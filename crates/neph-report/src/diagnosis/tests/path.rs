@@ -217,10 +217,9 @@ impl<'w> Line<'w> {
         let answered = arrived + hole + 0.02 + work;
         (marks.peer.app_tx, marks.peer.nic_tx) =
             (Some(peer(answered)), Some(peer(answered + 0.01)));
-        let received = answered + 0.01 + base / 2.0;
+        let received = answered + 0.01 + base / 2.0 + self.again(random);
         marks.nic_rx = Some(own(received));
-        let held = self.reply_hole(random);
-        let read = received + held + 0.012 + exponential(random, 0.01) + starved;
+        let read = self.read(received, starved, random);
         marks.app_recv = Some(own(read));
         self.replied = read;
         if !is_udp {
@@ -252,6 +251,23 @@ impl<'w> Line<'w> {
         let starved = exponential(random, self.world.starved_ms);
         let is_hit = self.world.starved >= 1.0 || random.unit() < self.world.starved;
         if is_hit { starved } else { 0.0 }
+    }
+
+    /// When a reply is read that was received at a time.
+    fn read(&self, received: f64, starved: f64, random: &mut Random) -> f64 {
+        let held = self.reply_hole(random);
+        let read = received + held + 0.012 + exponential(random, 0.01) + starved;
+        // TCP gives out what comes on one connection in order.
+        if self.world.replies_lost > 0.0 && self.world.dials.is_none() {
+            return read.max(self.replied + 0.001);
+        }
+        read
+    }
+
+    /// How much later a reply comes of which the first copy is lost.
+    fn again(&self, random: &mut Random) -> f64 {
+        let is_lost = self.world.replies_lost > 0.0 && random.unit() < self.world.replies_lost;
+        if is_lost { self.base + 20.0 } else { 0.0 }
     }
 
     /// How long our kernel holds the reply's last byte back for a segment that is sent again.

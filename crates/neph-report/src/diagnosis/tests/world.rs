@@ -65,6 +65,8 @@ pub(super) struct World {
     pub(super) stalled: Option<u32>,
     /// Share of the replies' segments.
     pub(super) reply_loss: f64,
+    /// Share of the replies of one segment that come late, and hold back those behind them.
+    pub(super) replies_lost: f64,
     /// Share of segments that a full queue drops.
     pub(super) congested_loss: f64,
     pub(super) proxy_ms: f64,
@@ -134,6 +136,7 @@ impl Default for World {
             outage: 0.0..0.0,
             stalled: None,
             reply_loss: 0.0,
+            replies_lost: 0.0,
             congested_loss: 0.0,
             proxy_ms: 0.0,
             quick_acks: 0.15,
