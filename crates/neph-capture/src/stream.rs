@@ -18,6 +18,8 @@ pub struct Account {
     pub packets: u64,
     /// Bytes of the capture that were understood.
     pub bytes: u64,
+    /// Bytes behind them that are a part of a record.
+    pub rest: u64,
     /// Packets that the capturing program said it had lost.
     pub dropped: Option<u64>,
     /// Why no more came.
@@ -83,6 +85,7 @@ pub fn read_capture(
     Account {
         packets,
         bytes: window.left,
+        rest: window.bytes().len() as u64,
         dropped: reader.dropped(),
         ending,
     }

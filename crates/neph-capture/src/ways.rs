@@ -140,9 +140,14 @@ impl Ways {
     /// clocks alone. One direction says that their offset is no more, the other that it is no less,
     /// whichever goes there: this is for clocks, and no answer to which way.
     pub(crate) fn either(&self, pair: u32, is_upward: bool) -> Option<Way> {
-        let of = self.pairs.get(pair as usize)?;
-        let is_still = of.is_compared && !of.is_moved && of.votes.most() == 0;
-        is_still.then_some(if is_upward { Way::There } else { Way::Back })
+        let way = if is_upward { Way::There } else { Way::Back };
+        self.is_still(pair).then_some(way)
+    }
+
+    /// Whether packets of both directions differ by the clocks alone.
+    pub(crate) fn is_still(&self, pair: u32) -> bool {
+        let pair = self.pairs.get(pair as usize);
+        pair.is_some_and(|pair| pair.is_compared && !pair.is_moved && pair.votes.most() == 0)
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) const ENOUGH: u32 = 256;
 /// What helps those whose capture kept too little.
 pub(crate) fn advice() -> String {
     format!(
-        "keep at least {ENOUGH} bytes of each (tcpdump -s {ENOUGH}, neph watch --snaplen {ENOUGH})"
+        "keep at least {ENOUGH} bytes of each (tcpdump -s {ENOUGH}, or --snaplen {ENOUGH} of neph watch and neph hops)"
     )
 }
 

@@ -242,6 +242,12 @@ impl Followed {
         self.ways.is_compared(pair)
     }
 
+    /// Whether these differ between all points by their clocks alone.
+    pub fn is_still(&self, passage: &Passage) -> bool {
+        let (_, pair) = self.flow(passage.number);
+        self.ways.is_still(pair)
+    }
+
     /// Whether any of its protocol, between its hosts and in its direction, passed both points of a
     /// segment.
     pub fn crosses_by_kind(&self, passage: &Passage, segment: usize) -> bool {

@@ -66,6 +66,28 @@ fn packets_that_are_alike_are_paired_in_their_order_where_each_point_saw_as_many
     assert_eq!((marks(&followed).len(), followed.alike()), (0, 3));
 }
 
+/// As many say the one way as the other where each direction is once slower than it ever was.
+#[test]
+fn hosts_whose_packets_tell_no_way_differ_by_their_clocks_alone_only_where_nothing_moves() {
+    let here: Vec<(i64, Vec<u8>)> = (0..12)
+        .map(|nth| {
+            let (from, to) = if nth % 2 == 0 { (1, 2) } else { (2, 1) };
+            (i64::from(nth) * 1_000, datagram(nth, from, to))
+        })
+        .collect();
+    let (mut still, mut moved_both) = ([7; 12], [7; 12]);
+    (moved_both[4], moved_both[9]) = (8, 8);
+    for (by, is_still) in [(&still, true), (&moved_both, false)] {
+        let followed = read(&[&here, &moved(&here, by)]).end(&[false]);
+        let first = followed.passages().next().unwrap();
+        assert!(first.way.is_none() && followed.is_compared(&first));
+        assert_eq!(followed.is_still(&first), is_still);
+    }
+    still[4] = 8;
+    let followed = read(&[&here, &moved(&here, &still)]).end(&[false]);
+    assert!(followed.passages().all(|passage| passage.way.is_some()));
+}
+
 /// Of those that the later point saw the first had passed the earlier one before the window, and of those
 /// that the earlier one saw the last comes behind it.
 #[test]

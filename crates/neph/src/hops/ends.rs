@@ -169,6 +169,8 @@ pub(super) struct NoWay {
     one_direction: u64,
     /// Of hosts of which both did, with nothing between but the clocks' difference.
     either: u64,
+    /// Of hosts of which both did, and as many packets say the one way as the other.
+    even: u64,
     /// Of hosts of which none passed two points, one behind the other.
     alone: u64,
     /// By one clock they took no time.
@@ -198,7 +200,8 @@ impl NoWay {
         let mut all = Self::default();
         for passage in without() {
             *match passed.get(&between(&passage)) {
-                Some(true) if passages.followed.is_compared(&passage) => &mut all.either,
+                Some(true) if passages.followed.is_still(&passage) => &mut all.either,
+                Some(true) if passages.followed.is_compared(&passage) => &mut all.even,
                 Some(true) => &mut all.one_direction,
                 Some(false) => &mut all.timeless,
                 None => &mut all.alone,
@@ -209,7 +212,7 @@ impl NoWay {
 
     /// How many there are.
     pub(super) const fn many(&self) -> u64 {
-        self.one_direction + self.either + self.alone + self.timeless
+        self.one_direction + self.either + self.even + self.alone + self.timeless
     }
 
     /// How many, why, and what helps.
@@ -225,6 +228,11 @@ impl NoWay {
                 self.either,
                 "left out, of hosts whose packets of both directions show nothing between two points but the \
                  difference of their clocks: which point comes first, and so which way, is not known",
+            ),
+            (
+                self.even,
+                "left out, of hosts of which as many packets say the one way as the other: what the clocks \
+                 differ by moves more than the path takes",
             ),
             (
                 self.alone,

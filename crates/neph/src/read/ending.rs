@@ -5,9 +5,18 @@
 
 use neph_capture::{Account, Ending};
 
-use super::gzip::is_trailing;
+use super::gzip;
 use crate::counted::counted;
 use crate::exit::Failure;
+
+/// Whether it ended behind a whole record, whatever stands behind what was packed.
+pub(crate) fn is_whole(account: &Account) -> bool {
+    match &account.ending {
+        Ending::Whole => true,
+        Ending::BrokenPacked(error) => gzip::is_trailing(error) && account.rest == 0,
+        _ => false,
+    }
+}
 
 /// What people should know of the ending; one that was cut off is used up to there and is not wrong.
 ///
@@ -16,7 +25,8 @@ use crate::exit::Failure;
 pub(crate) fn said(name: &str, account: &Account) -> Result<Option<String>, Failure> {
     let bytes = account.bytes;
     let packets = counted(account.packets, "packet");
-    let kept = format!("the {packets} before it were read");
+    let were = if account.packets == 1 { "was" } else { "were" };
+    let kept = format!("the {packets} before it {were} read");
     match &account.ending {
         Ending::Whole if bytes == 0 => Err(Failure::usage(format!(
             "{name} is empty; give a capture as tcpdump -w writes it"
@@ -36,11 +46,18 @@ pub(crate) fn said(name: &str, account: &Account) -> Result<Option<String>, Fail
             "{name} is broken at byte {bytes}: {error}; {kept}, and can be used alone: head -c {bytes} of \
              it, unpacked"
         ))),
-        Ending::BrokenPacked(error) if is_trailing(error) => Ok(Some(format!(
-            "{name} has something behind what gzip packed, which is left out; {kept}"
-        ))),
+        Ending::BrokenPacked(error) if gzip::is_trailing(error) => {
+            let cut = if account.rest > 0 {
+                format!("is cut off within the record at byte {bytes}, and ")
+            } else {
+                String::new()
+            };
+            Ok(Some(format!(
+                "{name} {cut}has something behind what gzip packed, which is left out; {kept}"
+            )))
+        }
         Ending::BrokenPacked(error) => Err(Failure::usage(format!(
-            "{name} can be unpacked up to byte {bytes} of what it holds ({packets} there were read): {error}"
+            "{name} can be unpacked up to byte {bytes} of what it holds ({packets} there {were} read): {error}"
         ))),
         Ending::Failed(error) => Err(Failure::refused(format!(
             "read {name} behind byte {bytes}: {error}; {kept}; see that its disk is well"

@@ -26,6 +26,10 @@ impl fmt::Display for Trailing {
 
 impl Error for Trailing {}
 
+fn trailing() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, Trailing)
+}
+
 /// Whether reading ended there, with all that was packed.
 pub(super) fn is_trailing(error: &io::Error) -> bool {
     let cause = error.get_ref();
@@ -34,33 +38,49 @@ pub(super) fn is_trailing(error: &io::Error) -> bool {
         .is_some()
 }
 
-/// Members of gzip, one behind the other; none once they are over.
-pub(super) struct Gzip<R: BufRead>(Option<GzDecoder<R>>);
+/// Members of gzip, one behind the other.
+pub(super) struct Gzip<R: BufRead> {
+    /// None once they are over.
+    member: Option<GzDecoder<R>>,
+    is_first: bool,
+}
 
 impl<R: BufRead> Gzip<R> {
     pub(super) fn new(source: R) -> Self {
-        Self(Some(GzDecoder::new(source)))
+        Self {
+            member: Some(GzDecoder::new(source)),
+            is_first: true,
+        }
     }
 }
 
 impl<R: BufRead> Read for Gzip<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(GZIP_AT_ONCE);
-        while let Some(mut member) = self.0.take() {
+        while let Some(mut member) = self.member.take() {
+            // What only begins as a member does is none.
+            let is_none = !self.is_first && member.header().is_none();
             let read = member
                 .read(&mut buffer[..most])
                 .map_err(|error| match error.kind() {
                     ErrorKind::InvalidInput | ErrorKind::InvalidData
                         if error.raw_os_error().is_none() =>
                     {
-                        damaged("gzip")
+                        if is_none {
+                            trailing()
+                        } else {
+                            damaged("gzip")
+                        }
                     }
                     _ => error,
                 });
             match read {
-                Ok(0) if most > 0 => self.0 = next_member(member.into_inner())?,
+                Ok(0) if most > 0 => {
+                    self.member = next_member(member.into_inner())?;
+                    self.is_first = false;
+                }
                 read => {
-                    self.0 = Some(member);
+                    self.member = Some(member);
                     return read;
                 }
             }
@@ -84,7 +104,7 @@ fn next_member<R: BufRead>(mut source: R) -> io::Result<Option<GzDecoder<R>>> {
             Some(first) if *first == BEGINS[0] && !is_padded => {
                 return Ok(Some(GzDecoder::new(source)));
             }
-            Some(_) => return Err(io::Error::new(ErrorKind::InvalidData, Trailing)),
+            Some(_) => return Err(trailing()),
         }
         source.consume(zeros);
     }
@@ -124,7 +144,8 @@ mod tests {
             let (out, read) = ungzipped(&[&two[..], &vec![0; zeros]].concat());
             assert_eq!((&out[..], read.ok()), (&b"one two"[..], Some(7)), "{zeros}");
         }
-        for behind in [&b"a line\n"[..], b"\0\0\x1f\x8b"] {
+        // The third is what compress packs.
+        for behind in [&b"a line\n"[..], b"\0\0\x1f\x8b", b"\x1f\x9d\x90 and more"] {
             let (out, read) = ungzipped(&[&two[..], behind].concat());
             assert_eq!(out, b"one two");
             assert!(is_trailing(&read.expect_err("something stands there")));

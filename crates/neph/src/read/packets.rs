@@ -55,18 +55,21 @@ pub(crate) fn packets(
     if let Some(said) = ending::said(&name.to_string(), &account)? {
         output::say(&format!("neph {command}: {said}"));
     }
-    match account.ending {
-        Ending::Whole if account.packets == 0 => Err(Failure::usage(format!(
+    if !ending::is_whole(&account) {
+        return Ok(());
+    }
+    match account.packets {
+        0 => Err(Failure::usage(format!(
             "{name} holds no packet; capture while the traffic passes"
         ))),
-        Ending::Whole if is_any_cut && !is_any => Err(Failure::usage(format!(
+        packets if is_any_cut && !is_any => Err(Failure::usage(format!(
             "{name} holds {}, none of them of IP with a time and all of its header; {}",
-            counted(account.packets, "packet"),
+            counted(packets, "packet"),
             advice()
         ))),
-        Ending::Whole if !is_any => Err(Failure::usage(format!(
+        packets if !is_any => Err(Failure::usage(format!(
             "{name} holds {}, none of them of IP with a time; capture where IP passes",
-            counted(account.packets, "packet")
+            counted(packets, "packet")
         ))),
         _ => Ok(()),
     }

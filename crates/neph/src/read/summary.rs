@@ -9,8 +9,8 @@ use neph_model::{Span, Wall};
 use serde_json::{Value, json};
 
 use super::conversations::{Conversations, ONCE};
-use super::gzip::is_trailing;
 use super::json;
+use super::{ending, gzip};
 use crate::counted::counted;
 use crate::enough::advice;
 use crate::when;
@@ -344,9 +344,9 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
 
 fn file(file: &File) -> Value {
     let ending = match &file.account.ending {
-        Ending::Whole => "whole",
-        Ending::BrokenPacked(error) if is_trailing(error) => "whole",
-        Ending::CutOff | Ending::CutPacked => "cut off",
+        _ if ending::is_whole(&file.account) => "whole",
+        Ending::BrokenPacked(error) if gzip::is_trailing(error) => "cut off",
+        Ending::Whole | Ending::CutOff | Ending::CutPacked => "cut off",
         Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
         Ending::Failed(_) => "failed",
         Ending::Stopped => "stopped",

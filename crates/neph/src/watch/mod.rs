@@ -74,7 +74,7 @@ pub(crate) struct Args {
     /// Lines of the table, at most
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Which round trips the table shows; JSON has both
+    /// Which round trips table and sentences show; JSON has both
     #[arg(long, value_enum, default_value = "acknowledgement")]
     by: By,
     /// Each round trip and each event too, a line each, as they are found (ndjson)

@@ -209,6 +209,7 @@ impl Watching {
         let file = File {
             name: self.interface,
             account: Account {
+                rest: 0,
                 packets: seen.packets,
                 bytes: all.counts().bytes,
                 dropped: Some(seen.lost),

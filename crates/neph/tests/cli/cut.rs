@@ -1,7 +1,10 @@
 //! Captures that are not whole, or that were joined of others: what is told of them.
 
 use std::fs;
+use std::io::Read;
 
+use flate2::Compression;
+use flate2::read::GzEncoder;
 use serde_json::Value;
 
 use crate::neph::Place;
@@ -101,6 +104,35 @@ fn a_packed_capture_that_is_broken_is_told_in_one_sentence_after_what_was_read_o
     fs::write(place.path("a.pcap.gz"), broken_gzip(&[])).expect("a file");
     let ran = place.neph(["read", "a.pcap.gz"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
+}
+
+/// A line behind a copy, or the padding of a tape.
+#[test]
+fn what_stands_behind_what_gzip_packed_is_left_out_and_a_capture_that_was_cut_before_is_told_so() {
+    let place = Place::empty();
+    let whole = Capture::thinking().0;
+    for (kept, behind, ending, told) in [
+        (whole.len(), &[0; 512][..], "whole", ""),
+        (whole.len(), b"a line", "whole", "has something behind"),
+        (
+            whole.len() - 1,
+            b"a line",
+            "cut off",
+            "is cut off within the record",
+        ),
+    ] {
+        let mut packed = Vec::new();
+        GzEncoder::new(&whole[..kept], Compression::fast())
+            .read_to_end(&mut packed)
+            .expect("packed");
+        packed.extend(behind);
+        fs::write(place.path("a.pcap.gz"), packed).expect("a file");
+        let ran = place.neph(["read", "a.pcap.gz", "--format", "json"]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        assert_eq!(summary(&ran.out)["files"][0]["ending"], ending);
+        assert!(ran.err.contains(told), "{}", ran.err);
+        assert_eq!(ran.err.is_empty(), told.is_empty(), "{}", ran.err);
+    }
 }
 
 #[test]

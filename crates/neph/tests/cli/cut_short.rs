@@ -12,7 +12,7 @@ use crate::watches::{Watch, lines, with_loopback};
 /// Bytes from the outer IPv6 header to the end of the inner one's, with UDP, VXLAN and Ethernet between.
 const TO_INNER: usize = 40 + 8 + 8 + 14 + 40;
 /// What helps.
-const ADVICE: &str = "keep at least 256 bytes of each (tcpdump -s 256, neph watch --snaplen 256)";
+const ADVICE: &str = "keep at least 256 bytes of each (tcpdump -s 256, or --snaplen 256 of neph watch and neph hops)";
 
 /// What a datagram to the port of VXLAN carries: a segment with stamps over IPv6.
 fn tunnelled(number: u8) -> Vec<u8> {
@@ -137,9 +137,13 @@ fn where_nothing_is_ip_no_longer_capture_is_advised() {
             .extend(fields.into_iter().flat_map(u32::to_le_bytes));
         capture.0.extend([0; 28]);
     }
-    written(&place, "arp.pcap", &capture);
-    let ran = place.neph(["hops", "arp.pcap", "arp.pcap"]);
+    for name in ["a.pcap", "b.pcap"] {
+        written(&place, name, &capture);
+    }
+    let ran = place.neph(["hops", "a.pcap", "b.pcap"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
+    let told = "none of them of IP with a time; capture where IP passes";
+    assert!(ran.err.contains(told), "{}", ran.err);
     assert!(!ran.err.contains("-s 256"), "{}", ran.err);
 }
 

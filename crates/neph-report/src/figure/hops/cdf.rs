@@ -86,8 +86,12 @@ fn caption(drawing: &HopsDrawing<'_>, panels: &[Panel<'_>], scale: Scale) -> Str
     let below = || panels.iter().map(|panel| panel.outside(scale));
     if below().any(|outside| outside.below > outside.short) {
         text.push_str(
-            " What is below is left of the axis: no more than nothing, as far as the bound tells.",
+            " What is below is left of the axis: no more than nothing, as far as the bound tells",
         );
+        if below().any(|outside| outside.short > 0) {
+            text.push_str(", or above that and shorter than where the axis begins");
+        }
+        text.push('.');
     } else if below().any(|outside| outside.below > 0) {
         text.push_str(" What is below is left of the axis, which begins above such short times.");
     }

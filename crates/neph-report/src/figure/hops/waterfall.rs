@@ -133,11 +133,14 @@ fn caption((drawing, rows): (&HopsDrawing<'_>, &Rows), shown: &[Row], scale: Sca
         text.push_str(" A lost packet ends at the last point that saw it.");
     }
     let is_beyond = |row: &Row| millis(row.reach()) > scale.high;
-    if shown.iter().any(is_beyond) {
-        text.push_str(" A triangle: the row goes on beyond the axis.");
-    } else if shown.iter().any(|row| millis(row.extent()) > scale.high) {
-        text.push_str(" A triangle: the row's thin line goes on beyond the axis.");
-    }
+    let is_line_alone = |row: &Row| !is_beyond(row) && millis(row.extent()) > scale.high;
+    let beyond = (shown.iter().any(is_beyond), shown.iter().any(is_line_alone));
+    text.push_str(match beyond {
+        (false, false) => "",
+        (true, false) => " A triangle: the row goes on beyond the axis.",
+        (false, true) => " A triangle: the row's thin line goes on beyond the axis.",
+        (true, true) => " A triangle: the row, or its thin line, goes on beyond the axis.",
+    });
     if shown
         .iter()
         .any(|row| row.parts.iter().any(|(_, delay)| *delay < 0))
