@@ -8,7 +8,7 @@ const ETHERNET: usize = 14;
 const HASHED: usize = 96;
 
 /// Fields and a hash that stay the same along a path of routers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// IP protocol: 6 TCP, 17 UDP, 1 ICMP, 58 `ICMPv6`; 0 when it is not IP.
     pub protocol: u8,

@@ -10,6 +10,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use neph_model::Span;
 use serde_json::Value;
@@ -134,7 +136,7 @@ fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
     );
 }
 
-/// tcpdump at a site, writing until it is told to end.
+/// tcpdump at a site's end of the link, writing until it is told to end.
 pub(crate) struct Capture {
     child: Running,
     file: PathBuf,
@@ -152,7 +154,7 @@ impl Capture {
                 "-Z",
                 "root",
                 "-i",
-                "any",
+                "path",
                 "-s",
                 "128",
                 "--immediate-mode",
@@ -180,8 +182,22 @@ impl Capture {
         Some([here, there])
     }
 
+    /// Ends both when all is quiet. Gives the files' bytes and a moment, nanoseconds since 1970: both
+    /// hold everything that passed before it.
+    ///
+    /// tcpdump forgets what it has not read when it is told to end, and of an exchange that TCP repeats,
+    /// 200 ms after the link lost the first, one may see what the other does not.
+    pub(crate) fn end_both([here, there]: [Self; 2]) -> ([Vec<u8>; 2], i64) {
+        thread::sleep(Duration::from_millis(50));
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = since_1970.expect("after 1970").as_nanos();
+        thread::sleep(Duration::from_millis(400));
+        let until = i64::try_from(now).expect("before 2262");
+        ([here.end(), there.end()], until)
+    }
+
     /// Ends it and gives the file's bytes.
-    pub(crate) fn end(mut self) -> Vec<u8> {
+    fn end(mut self) -> Vec<u8> {
         let pid = self.child.0.id().to_string();
         let sent = Command::new("kill").args(["-INT", &pid]).status();
         assert!(sent.expect("kill runs").success());
@@ -225,14 +241,15 @@ fn captures_at_both_ends_tell_a_clock_three_seconds_and_forty_ppm_off() {
     }
     let lab = TwoSites::up("clock_captures", SHORT);
     let reflector = lab.reflector(Span::ZERO);
-    let Some([here, there]) = Capture::both(&lab, "captures_at_both_ends") else {
+    let Some(captures) = Capture::both(&lab, "captures_at_both_ends") else {
         return;
     };
     for scheme in ["icmp", "udp", "tcp"] {
         measure(lab.flow(scheme, Span::from_millis(20), 100));
     }
     drop(reflector);
-    let (here, there) = (here.end(), shifted(there.end(), 3 * SECOND, 40));
+    let ([here, there], _) = Capture::end_both(captures);
+    let there = shifted(there, 3 * SECOND, 40);
     let files = Files::of("clock-files", [("here", &here), ("there", &there)]);
     let document = told(&["--captures", &files.paths[0], &files.paths[1]]);
     drop(files);

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use neph_lab::Identity;
 use serde_json::Value;
 
 use crate::stage::{neph, ran};
@@ -30,6 +31,12 @@ impl Frame {
     /// Protocol, addresses and the four bytes behind the IP header: the ports, where there are any.
     pub(crate) fn flow(&self) -> (u8, Vec<u8>) {
         (self.ip[9], self.ip[12..24].to_vec())
+    }
+
+    /// As a link's record names it.
+    pub(crate) fn identity(&self) -> Identity {
+        let ethernet = [&[0; ETHERNET - 2][..], &[8, 0]];
+        Identity::of(&[&ethernet.concat(), &self.ip[..]].concat())
     }
 
     /// The last octet of whom it comes from.
