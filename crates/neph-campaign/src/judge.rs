@@ -43,7 +43,8 @@ impl Judge {
         }
     }
 
-    /// Takes note of a message of the main flow. One that was not sent says nothing of the path.
+    /// Takes note of a message of the main flow. One that was not sent, or not answered as expected,
+    /// has no response time and says nothing of the network.
     pub(crate) fn message(&mut self, message: &Message) {
         if message.flow != FlowIndex(0) {
             return;
@@ -55,8 +56,10 @@ impl Judge {
                 Judged::RoundTrip => message.ledger().map(|ledger| ledger.response_time()),
                 Judged::Network => marks.network_round_trip(),
             }),
-            Outcome::Lost => self.lose(sent),
-            Outcome::Failed => {}
+            Outcome::Lost => self.lose(sent, |_| true),
+            Outcome::Error | Outcome::Failed => {
+                self.lose(sent, |judged| judged == Judged::RoundTrip);
+            }
         }
     }
 
@@ -70,7 +73,7 @@ impl Judge {
                     let network = reply.network();
                     self.count(message.sent, |_| Some(network));
                 }
-                FleetOutcome::Lost => self.lose(message.sent),
+                FleetOutcome::Lost => self.lose(message.sent, |_| true),
                 FleetOutcome::Failed => {}
             }
         }
@@ -85,8 +88,9 @@ impl Judge {
     }
 
     /// That it is lost is known later; as of when it was sent it cannot be ahead of what comes then.
-    fn lose(&mut self, sent: Instant<Own>) {
-        for alarm in &mut self.alarms {
+    fn lose(&mut self, sent: Instant<Own>, concerns: impl Fn(Judged) -> bool) {
+        let alarms = self.alarms.iter_mut();
+        for alarm in alarms.filter(|alarm| concerns(alarm.alarm().rule().subject)) {
             self.found.extend(alarm.count(since(sent), None));
         }
     }
@@ -167,13 +171,24 @@ mod tests {
     }
 
     #[test]
-    fn other_flows_what_was_not_sent_and_what_has_no_stamps_do_not_count() {
+    fn what_was_not_sent_or_not_as_expected_has_no_response_time_and_says_nothing_of_the_network() {
+        for outcome in [Outcome::Failed, Outcome::Error] {
+            let mut judge = Judge::by(&rules(&["network > 1us p50", "round_trip > 1s p50"]));
+            for mut message in messages(Some(30)) {
+                message.outcome = outcome;
+                judge.message(&message);
+            }
+            judge.finish();
+            let rules = judge.unrecorded().into_iter().map(|one| one.rule);
+            assert_eq!(rules.collect::<Vec<_>>(), ["round_trip > 1s p50"]);
+        }
+    }
+
+    #[test]
+    fn other_flows_and_what_has_no_stamps_do_not_count() {
         let mut judge = Judge::by(&rules(&["network > 1us p50", "round_trip > 1us p50"]));
         for mut message in messages(Some(30)) {
             message.flow = FlowIndex(1);
-            judge.message(&message);
-            message.flow = FlowIndex(0);
-            message.outcome = Outcome::Failed;
             judge.message(&message);
         }
         judge.finish();

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use neph_model::{
-    Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Message,
-    Outcome, ReadBy, Sample, Span, Tally,
+    Answers, Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex,
+    Message, Outcome, ReadBy, Sample, Span, Tally,
 };
 use neph_store::{Recorder, SentWithin, Store, StoreError};
 
@@ -30,6 +30,8 @@ const DIGITS: u8 = 3;
 #[derive(Debug)]
 pub(crate) struct Meter {
     tally: Tally,
+    /// Answers of messages without a valid reply.
+    answers: Answers,
     /// Sender lateness, nanoseconds.
     lateness: Vec<i64>,
     /// Of a fleet, whose messages are too many to keep a number of each.
@@ -67,6 +69,7 @@ impl Meter {
     pub(crate) fn new(reflector: bool) -> Self {
         Self {
             tally: Tally::default(),
+            answers: Answers::default(),
             lateness: Vec::new(),
             fleet_lateness: None,
             stays: Stays::default(),
@@ -94,13 +97,14 @@ impl Meter {
             return;
         }
         self.judge.message(message);
-        self.tally.messages += 1;
+        self.tally.count(message.outcome);
+        if message.outcome != Outcome::Reply {
+            self.answers.count(message.answer);
+        }
         self.tally.duplicates += u64::from(message.duplicates);
         self.tally.reordered += u64::from(message.reordered);
-        match message.outcome {
-            Outcome::Reply => self.reply(message),
-            Outcome::Lost => self.tally.lost += 1,
-            Outcome::Failed => self.tally.failed += 1,
+        if message.outcome == Outcome::Reply {
+            self.reply(message);
         }
         if let Some(begun) = message.marks.begun() {
             self.lateness.push((begun - message.marks.intended).nanos());
@@ -108,7 +112,6 @@ impl Meter {
     }
 
     fn reply(&mut self, message: &Message) {
-        self.tally.replies += 1;
         self.unstamped += u64::from(lacks_stamps(message, self.reflector));
         if let Some(ledger) = message.ledger() {
             self.response.record(ledger.response_time());
@@ -158,6 +161,10 @@ impl Meter {
     pub(crate) const fn tally(&self) -> Tally {
         self.tally
     }
+    /// How often each answer came to messages without a valid reply.
+    pub(crate) const fn answers(&self) -> &Answers {
+        &self.answers
+    }
     pub(crate) const fn connections_lost(&self) -> u32 {
         self.connections_lost
     }
@@ -197,7 +204,7 @@ impl Meter {
     /// Between two messages as their distance from its place says (type 7), as a report has it; messages
     /// without a reply counted as slower than all others. `None` where one of those decides.
     fn quantile(&self, percent: u64) -> Option<Span> {
-        let all = self.response.len() + self.tally.lost + self.unsent();
+        let all = self.response.len() + self.above();
         // Of a hundred parts of the way from one message to the next.
         let place = all.checked_sub(1)? * percent;
         let (rank, share) = (place / 100 + 1, place % 100);
@@ -210,11 +217,12 @@ impl Meter {
         Some(low + Span::from_nanos(way.nanos() / 100 * share + way.nanos() % 100 * share / 100))
     }
 
-    /// Messages that were never sent: response time begins with the schedule. A fleet's is the network's.
-    const fn unsent(&self) -> u64 {
+    /// Messages without a time, which rank above every reply. A fleet's time is the network's, so what
+    /// was not sent does not belong to its population.
+    const fn above(&self) -> u64 {
         match self.fleet_lateness {
-            None => self.tally.failed,
-            Some(_) => 0,
+            None => self.tally.without_response_time(),
+            Some(_) => self.tally.without_service_time(),
         }
     }
 
@@ -228,7 +236,7 @@ impl Meter {
     }
 
     pub(crate) fn figures(&self) -> Figures {
-        let enough = self.response.len() + self.tally.lost + self.unsent() >= P99_NEEDS;
+        let enough = self.response.len() + self.above() >= P99_NEEDS;
         Figures {
             tally: self.tally,
             min: self.response.shortest(),

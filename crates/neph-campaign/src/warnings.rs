@@ -2,7 +2,7 @@
 //!
 //! The thresholds and where they come from are with [`Limits`].
 
-use neph_model::{Load, Warning};
+use neph_model::{Answer, Load, Warning};
 
 use crate::meter::Meter;
 use crate::plan::Limits;
@@ -30,10 +30,43 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     if times > 0 {
         warnings.push(Warning::Reconnected { times });
     }
+    warnings.extend(unexpected_answers(meter));
+    warnings.extend(not_sent_here(meter));
     warnings.extend(meter.stays().warning());
     let replies = meter.tally().replies;
     if replies < limits.fewest_replies {
         warnings.push(Warning::FewMessages { replies });
     }
     warnings
+}
+
+fn unexpected_answers(meter: &Meter) -> Option<Warning> {
+    let tally = meter.tally();
+    let most = meter.answers().most(|answer| {
+        matches!(
+            answer,
+            Answer::HttpStatus(_) | Answer::WebSocketClose(_) | Answer::Icmp(_) | Answer::Truncated
+        )
+        .then_some(answer)
+    });
+    (tally.errors > 0).then_some(Warning::UnexpectedAnswers {
+        messages: tally.errors,
+        of: tally.messages,
+        most: most.map(|(answer, _)| answer),
+    })
+}
+
+fn not_sent_here(meter: &Meter) -> Option<Warning> {
+    let here = |answer| match answer {
+        Answer::Local(fault) => Some(fault),
+        _ => None,
+    };
+    let (fault, _) = meter.answers().most(here)?;
+    let counts = meter.answers().iter();
+    let messages = counts.filter(|(answer, _)| here(*answer).is_some());
+    Some(Warning::NotSentHere {
+        messages: messages.map(|(_, count)| count).sum(),
+        of: meter.tally().messages,
+        fault,
+    })
 }

@@ -20,6 +20,9 @@ pub enum EventKind {
     FlowFailed,
     /// A reply came after its message was counted lost.
     LateReply,
+    /// The peer closed an idle connection as a request was on its way: the request was sent again
+    /// on a new connection.
+    Repeated,
     /// The peer refused a message or a connection.
     Refused,
     /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
@@ -41,6 +44,7 @@ impl EventKind {
             Self::ClockStepped => "clock_stepped",
             Self::FlowFailed => "flow_failed",
             Self::LateReply => "late_reply",
+            Self::Repeated => "repeated",
             Self::Refused => "refused",
             Self::Retransmitted => "retransmitted",
             Self::AlarmRaised => "alarm_raised",
@@ -56,6 +60,7 @@ impl EventKind {
             Self::ClockStepped,
             Self::FlowFailed,
             Self::LateReply,
+            Self::Repeated,
             Self::Refused,
             Self::Retransmitted,
             Self::AlarmRaised,

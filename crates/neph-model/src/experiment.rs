@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Anchor, CampaignId, ExperimentId, Fleet, Flow, Own, ScenarioId, Span, Wall, Warning};
+use crate::{
+    Anchor, CampaignId, ExperimentId, Fleet, Flow, Outcome, Own, ScenarioId, Span, Wall, Warning,
+};
 
 /// How an experiment stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,11 +46,13 @@ impl ExperimentStatus {
 /// How the messages of an experiment ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Messages with a row: replies + lost + failed.
+    /// Messages with a row: replies + errors + lost + failed.
     pub messages: u64,
-    /// Replied to in time.
+    /// Replied to in time, as expected.
     pub replies: u64,
-    /// Sent and not replied to in time.
+    /// Answered in time, but not as expected: an HTTP status that was not wanted, a reply cut off.
+    pub errors: u64,
+    /// Sent and not answered in time.
     pub lost: u64,
     /// Not sent.
     pub failed: u64,
@@ -58,6 +62,35 @@ pub struct Tally {
     pub reordered: u64,
     /// Replies that came after their message was counted lost.
     pub late: u64,
+}
+
+impl Tally {
+    /// Counts one message that ended so.
+    pub const fn count(&mut self, outcome: Outcome) {
+        self.messages += 1;
+        match outcome {
+            Outcome::Reply => self.replies += 1,
+            Outcome::Error => self.errors += 1,
+            Outcome::Lost => self.lost += 1,
+            Outcome::Failed => self.failed += 1,
+        }
+    }
+
+    /// Messages of the population of response time that have none: they rank above every reply.
+    ///
+    /// This and [`Self::without_service_time`] are the one definition of what quantiles of messages
+    /// are over, in every command, figure, file and alarm. Response time counts from the moment when
+    /// a message was due, so every message that was due belongs to its population: one that was
+    /// lost, was not answered as expected or could not be sent counts as slower than every reply.
+    pub const fn without_response_time(&self) -> u64 {
+        self.without_service_time() + self.failed
+    }
+
+    /// Messages of the population of service time that have none. Service time counts from sending,
+    /// so messages that could not be sent do not belong to its population.
+    pub const fn without_service_time(&self) -> u64 {
+        self.errors + self.lost
+    }
 }
 
 /// One execution of one scenario.

@@ -3,9 +3,11 @@
 //! Owns what a word means (units, identities, marks, the ledger, outcomes, warnings). Does no
 //! input or output, reads no clock and knows no format but the ones serde derives.
 
+mod answer;
 mod campaign;
 mod clock_offset;
 mod event;
+mod expected_status;
 mod experiment;
 mod fleet;
 mod flow;
@@ -30,9 +32,11 @@ mod units;
 mod wall_course;
 mod warning;
 
+pub use answer::{Answer, Answers, IcmpKind, LocalFault};
 pub use campaign::{Campaign, CampaignStatus, Order};
 pub use clock_offset::{ClockOffset, OneWay};
 pub use event::{Event, EventKind};
+pub use expected_status::{ExpectedStatus, NoStatus};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fleet::{
     AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy,

@@ -2,25 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FlowIndex, Ledger, Marks, Seq, SynAnswer, TcpState};
+use crate::{Answer, FlowIndex, Ledger, Marks, Seq, TcpState};
 
 /// How a message ended. Loss is an outcome, never a zero or a missing row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The reply came within the timeout.
+    /// The expected reply came within the timeout.
     Reply,
-    /// The request left, and no reply came within the timeout or before the connection was lost.
+    /// Something else came instead: an HTTP status that is not expected, a reply that was cut off, a
+    /// WebSocket close, an ICMP error.
+    Error,
+    /// The request left, and nothing came within the timeout or before the connection was lost.
     Lost,
     /// The request could not be sent: no connection, or the kernel refused it.
     Failed,
 }
 
 impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 4] = [Self::Reply, Self::Error, Self::Lost, Self::Failed];
+
+    /// The outcome of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
     /// The word for it in files and output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reply => "reply",
+            Self::Error => "error",
             Self::Lost => "lost",
             Self::Failed => "failed",
         }
@@ -47,8 +59,8 @@ pub struct Message {
     pub duplicates: u16,
     /// The reply came after the reply of a later message (RFC 4737).
     pub reordered: bool,
-    /// What was said to a TCP SYN; other requests have no such answer.
-    pub answer: Option<SynAnswer>,
+    /// The answer in its protocol's words, or why there is none, where that is known.
+    pub answer: Option<Answer>,
     /// The connection's state when the request's last byte left.
     pub tcp_at_send: Option<TcpState>,
     /// The connection's state when the request's last byte was acknowledged.
@@ -73,11 +85,11 @@ impl Message {
         }
     }
 
-    /// Where its time went; `None` unless replied to.
+    /// Where its time went; `None` unless the expected reply came.
     pub fn ledger(&self) -> Option<Ledger> {
         match self.outcome {
             Outcome::Reply => Ledger::of(&self.marks),
-            Outcome::Lost | Outcome::Failed => None,
+            Outcome::Error | Outcome::Lost | Outcome::Failed => None,
         }
     }
 }

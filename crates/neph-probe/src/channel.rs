@@ -17,6 +17,8 @@ pub(crate) struct Tls {
     records: Records,
     /// See [`Channel::ends_whole`].
     ends_whole: bool,
+    /// See [`Channel::has_ended`].
+    has_ended: bool,
 }
 
 impl std::fmt::Debug for Channel {
@@ -26,6 +28,15 @@ impl std::fmt::Debug for Channel {
             Self::Tls(_) => "Tls",
         })
     }
+}
+
+/// How the peer's bytes ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// On every layer: what was received is all that was sent.
+    Closed,
+    /// TCP ended and TLS did not: bytes may be missing (RFC 8446, 6.1).
+    Cut,
 }
 
 /// Why a channel is of no use any more.
@@ -65,6 +76,7 @@ impl Channel {
             connection,
             records: Records::default(),
             ends_whole: false,
+            has_ended: false,
         }))
     }
 
@@ -129,6 +141,25 @@ impl Channel {
         self.speak(out)
     }
 
+    /// Whether the peer said that nothing more follows (TLS `close_notify`, RFC 8446, 6.1). A plain
+    /// stream ends with TCP alone.
+    pub(crate) const fn has_ended(&self) -> bool {
+        match self {
+            Self::Plain => false,
+            Self::Tls(tls) => tls.has_ended,
+        }
+    }
+
+    /// What the end of the TCP stream means: the end of what the peer had to say, or a cut where TLS
+    /// should have ended before.
+    pub(crate) const fn end_of_tcp(&self) -> StreamEnd {
+        match self {
+            Self::Plain => StreamEnd::Closed,
+            Self::Tls(tls) if tls.has_ended => StreamEnd::Closed,
+            Self::Tls(_) => StreamEnd::Cut,
+        }
+    }
+
     /// Whether the last byte that was received carried, or sealed, the last byte that the protocol
     /// got. Only then can the kernel's stamp of a read be a message's own: behind the record that
     /// ends the message may come a part of the next one, or a record of TLS's own.
@@ -153,6 +184,7 @@ impl Tls {
                 // The alert that tells the peer why; if it cannot be built, the error still can.
                 let _ = connection.write_tls(out);
             })?;
+            self.has_ended |= state.peer_has_closed();
             let at = plain.len();
             plain.resize(at + state.plaintext_bytes_to_read(), 0);
             connection.reader().read_exact(&mut plain[at..])?;

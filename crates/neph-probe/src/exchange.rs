@@ -4,43 +4,19 @@
 //! reflector's late marks where they belong, and hands out finished messages in order. Knows no
 //! socket, no protocol and no clock.
 
+mod terms;
+
 use std::collections::VecDeque;
 
 use neph_model::{
-    FlowIndex, Instant, Marks, Message, Outcome, Own, Peer, Seq, Span, SynAnswer, Tally, TcpState,
+    Answer, FlowIndex, Instant, Marks, Message, Outcome, Own, Peer, Seq, Span, Tally, TcpState,
 };
 use neph_wire::marks::PeerMarks as WireMarks;
 
+pub(crate) use terms::{Asks, Expect, Reply, SendPoint};
+
 /// Of how many finished messages the outcome is remembered, to tell late from duplicate replies.
 const MEMORY: usize = 1 << 16;
-
-/// Which marks may still come after the reply, so that a message waits for them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Expect {
-    /// The kernel tells when a request left.
-    pub(crate) sent: bool,
-    /// The reflector tells its send stamp with its next reply.
-    pub(crate) peer_send: bool,
-    /// The kernel tells acknowledgements.
-    pub(crate) ack: bool,
-}
-
-/// What a flow's messages are: decides whether one that was only dialled has left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
-    /// Requests, which need a connection first.
-    Messages,
-    /// Nothing but connections: the dialling itself is the request.
-    Connections,
-}
-
-/// At which point of its way out a message was stamped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SendPoint {
-    Queued,
-    NicTx,
-    Acked,
-}
 
 #[derive(Debug)]
 struct Entry {
@@ -112,28 +88,64 @@ impl Exchange {
         }
     }
 
-    /// The message could not be sent.
-    pub(crate) fn failed(&mut self, seq: Seq, at: Instant<Own>) {
+    /// The message could not be sent; `answer` says why, as far as it is known.
+    pub(crate) fn failed(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
+        self.explain(seq, answer);
         self.decide(seq, Outcome::Failed, at);
     }
 
     /// The message was entered as sent, and then not a byte of it left.
-    pub(crate) fn never_left(&mut self, seq: Seq, at: Instant<Own>) {
+    pub(crate) fn never_left(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
         if self.is_undecided(seq) {
             self.with_marks(seq, |marks| marks.app_send = None);
-            self.decide(seq, Outcome::Failed, at);
+            self.failed(seq, answer, at);
+        }
+    }
+
+    /// The message will be sent again: as if it had not been sent. Whether it is still undecided.
+    pub(crate) fn take_back(&mut self, seq: Seq) -> bool {
+        let is_undecided = self.is_undecided(seq);
+        if let Some(entry) = self.entry_mut(seq)
+            && is_undecided
+        {
+            let intended = entry.message.marks.intended;
+            entry.message = Message::new(entry.message.flow, seq, Marks::intended_at(intended));
+        }
+        is_undecided
+    }
+
+    fn explain(&mut self, seq: Seq, answer: Option<Answer>) {
+        if self.is_undecided(seq)
+            && let Some(entry) = self.entry_mut(seq)
+        {
+            entry.message.answer = answer;
         }
     }
 
     /// The message cannot be replied to any more: its time is over or its connection is gone. One
-    /// that never left counts as failed.
-    pub(crate) fn lost(&mut self, seq: Seq, at: Instant<Own>) {
+    /// that never left counts as failed; one to which something else came than a reply (`answer`)
+    /// as an error.
+    pub(crate) fn lost(&mut self, seq: Seq, answer: Option<Answer>, at: Instant<Own>) {
+        self.explain(seq, answer);
         let asks = self.asks;
         let left = self.entry(seq).is_some_and(|entry| match asks {
             Asks::Messages => entry.message.marks.app_send.is_some(),
             Asks::Connections => entry.message.marks.dialled.is_some(),
         });
-        self.decide(seq, if left { Outcome::Lost } else { Outcome::Failed }, at);
+        let outcome = match answer {
+            _ if !left => Outcome::Failed,
+            Some(
+                Answer::HttpStatus(_)
+                | Answer::WebSocketClose(_)
+                | Answer::Icmp(_)
+                | Answer::Truncated,
+            ) => Outcome::Error,
+            _ => Outcome::Lost,
+        };
+        if outcome == Outcome::Error {
+            self.with_marks(seq, |marks| _ = marks.app_recv.get_or_insert(at));
+        }
+        self.decide(seq, outcome, at);
     }
 
     /// The kernel stamped the message's last byte on its way out. A retransmission stamps again:
@@ -176,7 +188,7 @@ impl Exchange {
         let entry = &mut self.open[at];
         if entry.decided.is_some() {
             match entry.message.outcome {
-                Outcome::Reply => {
+                Outcome::Reply | Outcome::Error => {
                     entry.message.duplicates = entry.message.duplicates.saturating_add(1);
                     self.tally.duplicates += 1;
                 }
@@ -201,7 +213,7 @@ impl Exchange {
             self.highest_reply
                 .map_or(seq.0, |highest| highest.max(seq.0)),
         );
-        self.decide(seq, Outcome::Reply, reply.app_recv);
+        self.decide(seq, reply.outcome, reply.app_recv);
         self.open.get(at).map(|entry| &entry.message)
     }
 
@@ -229,7 +241,7 @@ impl Exchange {
             return;
         };
         match self.remembered.iter().rev().nth(back) {
-            Some(Outcome::Reply) => self.tally.duplicates += 1,
+            Some(Outcome::Reply | Outcome::Error) => self.tally.duplicates += 1,
             Some(Outcome::Lost | Outcome::Failed) => self.tally.late += 1,
             None => {}
         }
@@ -240,7 +252,7 @@ impl Exchange {
         while let Some((seq, deadline)) = self.next_expiry()
             && deadline <= now
         {
-            self.lost(seq, now);
+            self.lost(seq, None, now);
         }
     }
 
@@ -303,7 +315,7 @@ impl Exchange {
                     && (!self.expect.peer_send || message.marks.peer.nic_tx.is_some())
                     && (!self.expect.ack || message.marks.acked.is_some())
             }
-            Outcome::Lost | Outcome::Failed => true,
+            Outcome::Error | Outcome::Lost | Outcome::Failed => true,
         }
     }
 
@@ -317,12 +329,7 @@ impl Exchange {
         }
         entry.decided = Some(at);
         entry.message.outcome = outcome;
-        self.tally.messages += 1;
-        match outcome {
-            Outcome::Reply => self.tally.replies += 1,
-            Outcome::Lost => self.tally.lost += 1,
-            Outcome::Failed => self.tally.failed += 1,
-        }
+        self.tally.count(outcome);
         while self
             .entry(Seq(self.settled))
             .is_some_and(|entry| entry.decided.is_some())
@@ -378,19 +385,6 @@ impl Exchange {
         let at = self.position(seq)?;
         self.open.get_mut(at)
     }
-}
-
-/// What came back for one message.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reply {
-    /// When our kernel received its last byte, if it is known for this very message.
-    pub(crate) nic_rx: Option<Instant<Own>>,
-    /// When the program had read it.
-    pub(crate) app_recv: Instant<Own>,
-    /// The reflector's marks, if the peer is one.
-    pub(crate) marks: Option<WireMarks>,
-    /// Of a SYN.
-    pub(crate) answer: Option<SynAnswer>,
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use neph_sys::place::Place;
 use socket2::{SockAddr, Socket};
 
 use crate::ProbeError;
-use crate::codec::{self, Arrival, Codec, Opening, Step};
+use crate::channel::StreamEnd;
+use crate::codec::{self, Arrival, Codec, Opening, Step, Under};
 use crate::discover::{Asking, discover};
 use crate::pace::Pace;
 use crate::spec::{ConnectionUse, FlowSpec, TlsVersion, Trust};
@@ -207,8 +208,8 @@ impl Exchange<'_> {
             let count = self.hear(buffer)?;
             let at = now();
             if count == 0 {
-                return match self.codec.end() {
-                    Some(Arrival::Reply { .. }) => Ok(at),
+                return match self.codec.end(StreamEnd::Closed) {
+                    Under::Whole(_) => Ok(at),
                     _ => Err("the peer closed before its reply was whole".to_owned()),
                 };
             }
@@ -228,10 +229,10 @@ impl Exchange<'_> {
             };
             inbox.drain(..taken);
             match arrival {
-                Arrival::Reply { .. } => return Ok(true),
+                Arrival::Reply(_) => return Ok(true),
                 Arrival::Opened => self.codec.request(0, out),
                 Arrival::Nothing => {}
-                Arrival::Closed(why) | Arrival::Refused(why) => return Err(why),
+                Arrival::Closed(parting) | Arrival::Refused(parting) => return Err(parting.why),
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use neph_model::{FlowIndex, FlowRole, Instant, Own, Span};
+use neph_model::{ExpectedStatus, FlowIndex, FlowRole, Instant, Own, Span};
 use neph_sys::place::Place;
 
 use crate::target::Target;
@@ -15,6 +15,9 @@ pub struct Schedule {
     pub interval: Span,
     /// How many; `None` until stopped.
     pub count: Option<u64>,
+    /// For how long from the first on; `None` until `count` is reached. What was due by then and
+    /// could not be sent in time is not sent.
+    pub duration: Option<Span>,
 }
 
 impl Schedule {
@@ -24,7 +27,25 @@ impl Schedule {
             return None;
         }
         let nth = i64::try_from(seq).unwrap_or(i64::MAX);
-        Some(start + self.interval.times(nth))
+        let after = self.interval.times(nth);
+        if self.duration.is_some_and(|duration| after >= duration) {
+            return None;
+        }
+        Some(start + after)
+    }
+
+    /// When nothing is sent any more, whatever is still due.
+    pub fn end(&self, start: Instant<Own>) -> Option<Instant<Own>> {
+        self.duration.map(|duration| start + duration)
+    }
+
+    /// How many messages it has; `None` until stopped.
+    pub fn messages(&self) -> Option<u64> {
+        let in_time = self.duration.map(|duration| {
+            let nanos = |span: Span| u64::try_from(span.nanos()).unwrap_or(0);
+            nanos(duration).div_ceil(nanos(self.interval).max(1))
+        });
+        [self.count, in_time].into_iter().flatten().min()
     }
 }
 
@@ -73,6 +94,23 @@ pub enum Priority {
     Normal,
 }
 
+/// What becomes of messages that are overdue by more than [`Overdue::PATIENCE`], because this host
+/// was stopped, starved or too slow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overdue {
+    /// They are not sent, and count as such.
+    #[default]
+    Skip,
+    /// They are sent at once, all of them.
+    Send,
+}
+
+impl Overdue {
+    /// Messages later than this are not sent. Less is made up for, so that a short stall costs no
+    /// message and shows as response time.
+    pub const PATIENCE: Span = Span::from_secs(1);
+}
+
 /// One flow's whole task.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
@@ -112,6 +150,12 @@ pub struct FlowSpec {
     pub priority: Priority,
     /// The place (a lab's site) to send from; `None` is where we are.
     pub site: Option<Place>,
+    /// Which HTTP statuses are the expected reply.
+    pub expected_status: ExpectedStatus,
+    /// Messages a second that may leave at most; SYNs have a cap where none is given.
+    pub rate_cap: Option<u32>,
+    /// What becomes of messages that were due while this host did not run.
+    pub overdue: Overdue,
     /// Whether the peer is our reflector, as [`crate::discover()`] found.
     pub reflector: bool,
 }
@@ -134,6 +178,7 @@ impl FlowSpec {
             schedule: Schedule {
                 interval: Span::from_secs(1),
                 count: None,
+                duration: None,
             },
             request_size: 0,
             response_size: 0,
@@ -147,6 +192,9 @@ impl FlowSpec {
             spin: Span::ZERO,
             priority: Priority::Auto,
             site: None,
+            expected_status: ExpectedStatus::default(),
+            rate_cap: None,
+            overdue: Overdue::Skip,
             reflector: false,
         }
     }

@@ -16,6 +16,8 @@ use crate::{CampaignData, Diagnoses, PlotSettings};
 const NUMBERS: usize = 11 + 11 + 9 + 9;
 /// And, where there are any, messages that could not be sent.
 const NOT_SENT: usize = 10;
+/// The column of messages that were not answered as expected.
+const ERRORS: usize = 9;
 /// Labels are cut down to this; in narrower terminals they stand above their numbers.
 const SHORTEST: usize = 20;
 /// The narrowest box that tells anything.
@@ -125,16 +127,18 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
         .max()
         .unwrap_or(0)
         .max(8);
+    let errors = lines.iter().map(|line| line.latencies.errors).max();
+    let errors = errors.filter(|most| *most > 0).map_or(0, |_| ERRORS);
     let not_sent = lines.iter().map(|line| line.latencies.failed).max();
     let not_sent = not_sent.filter(|most| *most > 0).map_or(0, |_| NOT_SENT);
-    let beside = width.saturating_sub(NUMBERS + not_sent);
+    let beside = width.saturating_sub(NUMBERS + errors + not_sent);
     // A label that would be cut to nothing stands on a line of its own.
     let labels = if beside < longest.min(SHORTEST) {
         0
     } else {
         longest.min(beside)
     };
-    let room = width.saturating_sub(labels + NUMBERS + not_sent + 2);
+    let room = width.saturating_sub(labels + NUMBERS + errors + not_sent + 2);
     let spreads: Vec<Spread> = lines
         .iter()
         .filter_map(|line| line.latencies.spread())
@@ -142,6 +146,7 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let scale = choose(&spreads, Limits::from(settings)).filter(|_| room >= NARROWEST);
     let columns = Columns {
         labels,
+        errors,
         not_sent,
         room,
     };
@@ -158,6 +163,8 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
 struct Columns {
     /// The labels; without them they stand on lines of their own.
     labels: usize,
+    /// The number of messages that were not answered as expected.
+    errors: usize,
     /// The number of messages that could not be sent.
     not_sent: usize,
     /// The box plots.
@@ -174,6 +181,9 @@ fn header(columns: Columns, scale: Option<&Scale>, settings: &PlotSettings) -> S
         "{:>11}{:>11}{:>9}{:>9}",
         "p50", "p99", "n", "lost"
     ));
+    if columns.errors > 0 {
+        out.push_str(&format!("{:>1$}", "errors", columns.errors));
+    }
     if columns.not_sent > 0 {
         out.push_str(&format!("{:>1$}", "not sent", columns.not_sent));
     }
@@ -212,6 +222,10 @@ fn row(
         count(latencies.count()),
         line.loss.map_or_else(|| "-".to_owned(), percent)
     ));
+    if columns.errors > 0 {
+        let errors = count(latencies.errors);
+        out.push_str(&format!("{errors:>0$}", columns.errors));
+    }
     if columns.not_sent > 0 {
         let not_sent = count(latencies.failed);
         out.push_str(&format!("{not_sent:>0$}", columns.not_sent));

@@ -40,13 +40,29 @@ impl Histogram {
     /// rank), to one part in 512; none where there was none.
     pub fn quantile(&self, permille: u64) -> Option<u64> {
         let rank = u128::from(self.n) * u128::from(permille.min(1_000));
-        let rank = rank.div_ceil(1_000).max(1);
+        self.of_rank(rank.div_ceil(1_000).max(1))
+    }
+
+    /// The number of this rank, from 1, in ascending order, to one part in 512; none beyond the last.
+    pub(crate) fn of_rank(&self, rank: u128) -> Option<u64> {
         let mut up_to = 0;
         let found = self.counts.iter().position(|count| {
             up_to += u128::from(*count);
             up_to >= rank
         });
         found.map(|bucket| middle(bucket).min(self.most))
+    }
+
+    /// Counts all that `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.n += other.n;
+        self.most = self.most.max(other.most);
     }
 }
 

@@ -53,6 +53,7 @@ mod ranks;
 mod real;
 mod recent;
 mod regularity;
+mod running_summary;
 mod shift;
 mod sketches;
 mod sorted;
@@ -106,6 +107,7 @@ pub use quantile::{
 pub use random::Random;
 pub use ranks::{Ranks, ranks};
 pub use regularity::{Regularity, Skew, Stamp, regularity, skews};
+pub use running_summary::RunningSummary;
 pub use shift::{Basis, Shift, ShiftTest};
 pub use sketches::{Layout, Selection, Sketches};
 pub use sorted::Sorted;

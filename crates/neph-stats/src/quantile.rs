@@ -16,6 +16,24 @@ use crate::interval::ALPHA;
 use crate::real::{real, whole};
 use crate::sorted::{Sorted, refuse_fewer};
 
+/// Values in ascending order, each known by its place.
+pub(crate) trait Ranked {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// The value at this place, from 0.
+    fn at(&self, place: usize) -> Option<f64>;
+}
+
+impl Ranked for Sorted<'_> {
+    fn len(&self) -> usize {
+        self.values().len()
+    }
+
+    fn at(&self, place: usize) -> Option<f64> {
+        self.values().get(place).copied()
+    }
+}
+
 /// A value that may lie among the lost messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Level {
@@ -94,6 +112,15 @@ impl Quantile {
 /// # Ok::<(), neph_stats::StatsError>(())
 /// ```
 pub fn quantile(replies: Sorted<'_>, lost: usize, p: f64) -> Result<Quantile, StatsError> {
+    quantile_of(&replies, lost, p)
+}
+
+/// As [`quantile()`], of values that are known by their ranks.
+pub(crate) fn quantile_of<R: Ranked>(
+    replies: &R,
+    lost: usize,
+    p: f64,
+) -> Result<Quantile, StatsError> {
     let need = quantile_needs(p)?;
     let n = replies.len() + lost;
     refuse_fewer("quantile", need, n)?;
@@ -116,7 +143,7 @@ pub fn quantile(replies: Sorted<'_>, lost: usize, p: f64) -> Result<Quantile, St
 pub fn median(replies: Sorted<'_>, lost: usize) -> Result<Level, StatsError> {
     let n = replies.len() + lost;
     refuse_fewer("median", 1, n)?;
-    Ok(type_seven(replies, n, 0.5))
+    Ok(type_seven(&replies, n, 0.5))
 }
 
 /// The type 7 estimate of the quantile `p` of `replies` and of `lost` further messages, however few
@@ -128,7 +155,7 @@ pub fn rough_level(replies: Sorted<'_>, lost: usize, p: f64) -> Result<Level, St
     quantile_needs(p)?;
     let n = replies.len() + lost;
     refuse_fewer("quantile", 1, n)?;
-    Ok(type_seven(replies, n, p))
+    Ok(type_seven(&replies, n, p))
 }
 
 /// The type 7 estimate of the quantile `p` of a sample without loss, however few its values: to hold
@@ -166,12 +193,12 @@ pub fn quantile_needs(p: f64) -> Result<usize, StatsError> {
 
 /// The type 7 estimate of an ascending sample without loss; `replies` must not be empty.
 pub(crate) fn plain_quantile(replies: Sorted<'_>, p: f64) -> f64 {
-    type_seven(replies, replies.len(), p)
+    type_seven(&replies, replies.len(), p)
         .number()
         .expect("without loss every rank has a value")
 }
 
-fn type_seven(replies: Sorted<'_>, n: usize, p: f64) -> Level {
+fn type_seven<R: Ranked>(replies: &R, n: usize, p: f64) -> Level {
     let (index, share) = type_seven_place(n, p);
     match (at_rank(replies, index + 1), at_rank(replies, index + 2)) {
         (at, _) if share <= 0.0 => at,
@@ -199,11 +226,8 @@ pub(crate) fn between(low: f64, high: f64, share: f64) -> f64 {
 }
 
 /// The value of a rank that counts from 1.
-fn at_rank(replies: Sorted<'_>, rank: usize) -> Level {
-    replies
-        .values()
-        .get(rank - 1)
-        .map_or(Level::Censored, |&v| Level::At(v))
+fn at_rank<R: Ranked>(replies: &R, rank: usize) -> Level {
+    replies.at(rank - 1).map_or(Level::Censored, Level::At)
 }
 
 /// The ranks, from 1, between which the quantile lies with 95 %; as near to equal tails as n allows.

@@ -1,7 +1,7 @@
 //! Values for this crate's tests.
 
 use neph_model::{
-    AtPeer, CampaignId, CpuUse, Event, EventKind, Experiment, ExperimentId, FleetMessage,
+    Answer, AtPeer, CampaignId, CpuUse, Event, EventKind, Experiment, ExperimentId, FleetMessage,
     FleetOutcome, FleetReply, Flow, FlowIndex, FlowRole, HostFacts, Instant, Lane, Load, Marks,
     Message, Outcome, ProbeKind, Provenance, ReadBy, Sample, ScenarioId, Seq, SeriesName, Span,
     SynAnswer, TcpState, Wall,
@@ -75,7 +75,7 @@ pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
 
 /// Any message at all.
 pub(crate) fn any_message() -> impl Strategy<Value = Message> {
-    let identity = (any::<u32>(), any::<u64>(), 0..3_u8, any::<u32>());
+    let identity = (any::<u32>(), any::<u64>(), 0..4_u8, any::<u32>());
     let counts = (any::<u16>(), any::<bool>(), any_answer());
     let times = prop::collection::vec(option::of(any::<i64>()), 14);
     let tcp = (option::of(any_tcp_state()), option::of(any_tcp_state()));
@@ -88,7 +88,7 @@ pub(crate) fn any_message() -> impl Strategy<Value = Message> {
             tcp,
         )| {
             let mut message = Message::new(FlowIndex(flow), Seq(seq), marks_of(intended, &times));
-            message.outcome = [Outcome::Reply, Outcome::Lost, Outcome::Failed][outcome as usize];
+            message.outcome = Outcome::ALL[outcome as usize];
             message.connection = connection;
             message.duplicates = duplicates;
             message.reordered = reordered;
@@ -171,8 +171,13 @@ pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
     )
 }
 
+/// Any answer, and none.
+fn any_answer() -> impl Strategy<Value = Option<Answer>> {
+    (0_u16..5000).prop_map(Answer::from_code)
+}
+
 /// Any answer to a SYN, and none.
-fn any_answer() -> impl Strategy<Value = Option<SynAnswer>> {
+fn any_syn_answer() -> impl Strategy<Value = Option<SynAnswer>> {
     option::of(prop_oneof![Just(SynAnswer::SynAck), Just(SynAnswer::Rst)])
 }
 
@@ -189,7 +194,7 @@ fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
         count,
         ttl,
     });
-    let reply = (any::<i64>(), option::of(at_peer), told, any_answer()).prop_map(
+    let reply = (any::<i64>(), option::of(at_peer), told, any_syn_answer()).prop_map(
         |(round_trip, at_peer, (copies, ttl, by_kernel), answer)| {
             FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_nanos(round_trip),

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use neph_model::{
-    Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Wall,
+    Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Tally, Wall,
 };
 use neph_stats::{Sorted, quantile};
 use neph_store::Store;
@@ -198,7 +198,7 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
 struct Seen {
     messages: u64,
     lost: u64,
-    /// The median response time; `None` without replies, or where more than half were lost.
+    /// The median response time; `None` where messages without one decide it.
     p50: Option<Span>,
 }
 
@@ -212,13 +212,12 @@ impl Seen {
         if experiment.fleet.is_some() {
             return Self::of_fleet(store, experiment, unread);
         }
-        let (mut messages, mut lost) = (0, 0);
+        let mut tally = Tally::default();
         let mut times: Vec<f64> = Vec::new();
         store
             .visit_messages(experiment.id, &mut |batch| {
                 for message in batch.iter().filter(|message| message.flow.0 == 0) {
-                    messages += 1;
-                    lost += u64::from(message.outcome == neph_model::Outcome::Lost);
+                    tally.count(message.outcome);
                     let time = message.ledger().map(|ledger| ledger.response_time());
                     times.extend(time.map(|time| time.nanos() as f64));
                 }
@@ -226,12 +225,12 @@ impl Seen {
             })
             .map_err(Failure::refused)?;
         if experiment.status != ExperimentStatus::Running {
-            (messages, lost) = (experiment.tally.messages, experiment.tally.lost);
+            tally = experiment.tally;
         }
         Ok(Self {
-            messages,
-            lost,
-            p50: p50(&mut times, lost),
+            messages: tally.messages,
+            lost: tally.lost,
+            p50: p50(&mut times, tally.without_response_time()),
         })
     }
 
@@ -268,15 +267,15 @@ impl Seen {
     }
 }
 
-/// Of response times in nanoseconds, as they came, and of so many lost messages.
+/// Of response times in nanoseconds, as they came, and of so many messages that have none.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "nanoseconds of a response time, exact to 104 days"
 )]
-fn p50(times: &mut [f64], lost: u64) -> Option<Span> {
-    let lost = usize::try_from(lost).unwrap_or(usize::MAX);
+fn p50(times: &mut [f64], above: u64) -> Option<Span> {
+    let above = usize::try_from(above).unwrap_or(usize::MAX);
     let p50 = Sorted::sort(times)
-        .and_then(|sorted| quantile(sorted, lost, 0.5))
+        .and_then(|sorted| quantile(sorted, above, 0.5))
         .ok()
         .and_then(|quantile| quantile.value().number());
     p50.map(|nanos| Span::from_nanos(nanos.round() as i64))

@@ -4,10 +4,11 @@ use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
 use neph_model::{
-    Anchor, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span, Traceroute,
+    Anchor, ExpectedStatus, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span,
+    Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Place, Priority,
+    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Overdue, Place, Priority,
     SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
     TracerouteSpec, Trust, discover,
 };
@@ -103,6 +104,7 @@ pub(super) fn main_flow(
     if target.kind() == ProbeKind::Syn && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
     }
+    let messages = i64::try_from(scenario.messages).unwrap_or(i64::MAX);
     Ok(FlowSpec {
         index: FlowIndex(0),
         role: FlowRole::Main,
@@ -112,6 +114,7 @@ pub(super) fn main_flow(
         schedule: Schedule {
             interval: scenario.interval,
             count: Some(scenario.messages),
+            duration: Some(scenario.interval.times(messages)),
         },
         request_size: fit(scenario.request_size.bytes()),
         response_size: fit(scenario.response_size.bytes()),
@@ -134,6 +137,9 @@ pub(super) fn main_flow(
         key: parameter("key_file").map(read_key).transpose()?,
         spin: spin(scenario),
         priority: Priority::Auto,
+        expected_status: expected_status(scenario)?,
+        rate_cap: None,
+        overdue: Overdue::Skip,
         site,
         reflector: false,
     })
@@ -152,6 +158,15 @@ fn place(scenario: &Scenario) -> Result<(Target, SocketAddr), CarryError> {
         .resolve(version)
         .map_err(|error| failed(format!("find endpoint '{}'", scenario.endpoint), error))?;
     Ok((target, address))
+}
+
+/// Which HTTP statuses the plan expects.
+fn expected_status(scenario: &Scenario) -> Result<ExpectedStatus, CarryError> {
+    let written = scenario.parameters.get("expect_status");
+    written.map_or(Ok(ExpectedStatus::default()), |text| {
+        text.parse()
+            .map_err(|error| failed("read expect_status", error))
+    })
 }
 
 fn fit(size: u64) -> usize {
@@ -214,6 +229,7 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
             schedule: Schedule {
                 interval,
                 count: Some(count),
+                duration: None,
             },
             request_size: ECHO,
             response_size: ECHO,

@@ -2,7 +2,7 @@
 //!
 //! Intervals, sizes and lengths are not here: they have types of their own in a scenario.
 
-use neph_model::{ProbeKind, Span};
+use neph_model::{ExpectedStatus, ProbeKind, Span};
 use neph_text::{Fault, Nanos, Node, Port, Take, Value};
 
 use super::{Target, fleet};
@@ -37,6 +37,13 @@ pub const PARAMETERS: &[Parameter] = &[
         fits: |_| true,
         unfit: "",
         read: distance,
+    },
+    Parameter {
+        name: "expect_status",
+        about: "the HTTP statuses that count as a reply, as \"2xx,304\"; others count as errors (2xx if absent)",
+        fits: |target| matches!(target.probe, ProbeKind::Http),
+        unfit: "only http:// and https:// have a status",
+        read: expect_status,
     },
     Parameter {
         name: "flows",
@@ -150,6 +157,21 @@ fn spin(node: &Node) -> Result<String, Fault> {
         Nanos(nanos @ 0..=1_000_000) => Ok(Span::from_nanos(nanos).to_string()),
         _ => Err(Fault::new("this spin is too long", "write at most \"1ms\"")),
     }
+}
+
+/// `200`, `"2xx"`, `"200-204,304"` or `"any"`.
+fn expect_status(node: &Node) -> Result<String, Fault> {
+    let text = match node.value {
+        Value::Integer(status) => status.to_string(),
+        _ => String::take(node)?,
+    };
+    let expected: Result<ExpectedStatus, _> = text.parse();
+    expected.map(|expected| expected.to_string()).map_err(|_| {
+        Fault::new(
+            format!("\"{text}\" is no HTTP status"),
+            "write 200, \"2xx\", \"200-204\", several with commas, or \"any\"",
+        )
+    })
 }
 
 /// Kilometres up to the other end of the Earth, as the plan writes them.

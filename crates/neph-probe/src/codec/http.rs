@@ -1,16 +1,22 @@
 //! HTTP/1.1, the asking side: POST with a payload to a reflector of ours, GET to anybody else.
 //!
-//! A reply is whole when its body is. Any status is a reply: the server did answer.
+//! A reply is whole when its body is. Its status decides whether it is the expected one. A status
+//! 408 that nobody waits for, or that comes on a connection that served before, is the server's way
+//! to end an idle connection (RFC 9110, 15.5.9).
 
+use neph_model::{Answer, ExpectedStatus, Outcome};
 use neph_wire::echo::{REQUEST_MIN, Request};
 use neph_wire::http::{BodyReader, BodyStep, Connection, FlowToken, RequestLine, parse_response};
 use neph_wire::marks::{HEADER, PeerMarks};
 
-use super::{Arrival, Codec, Opening, Step, path_asking};
+use super::{Arrival, Codec, Opening, Parting, Replied, Step, Under, path_asking};
+use crate::channel::StreamEnd;
 use crate::spec::{ConnectionUse, FlowSpec};
 
 /// The longest reply body that is read.
 const MAX_BODY: u64 = 1 << 30;
+/// "408 Request Timeout".
+const REQUEST_TIMEOUT: u16 = 408;
 
 #[derive(Debug)]
 pub(super) struct Http {
@@ -21,12 +27,18 @@ pub(super) struct Http {
     connection: Connection,
     body: Option<Body>,
     can_go_on: bool,
+    /// Which statuses are expected.
+    expected: ExpectedStatus,
+    /// Requests that were written, and replies that were read.
+    asked: u64,
+    served: u64,
 }
 
 #[derive(Debug)]
 struct Body {
     reader: BodyReader,
     marks: Option<PeerMarks>,
+    status: u16,
 }
 
 impl Http {
@@ -46,6 +58,9 @@ impl Http {
             },
             body: None,
             can_go_on: true,
+            expected: spec.expected_status,
+            asked: 0,
+            served: 0,
         }
     }
 
@@ -61,11 +76,27 @@ impl Http {
         if head.status() < 200 {
             return Ok(Step::Took(taken, Arrival::Nothing));
         }
-        if self.reflector && head.status() != 200 {
+        let status = head.status();
+        let answer = Some(Answer::HttpStatus(status));
+        if self.reflector && status != 200 {
+            let why = format!("the reflector answered with HTTP status {status}");
             return Ok(Step::Took(
                 taken,
-                Arrival::Refused(format!("status {}", head.status())),
+                Arrival::Refused(Parting::new(why, answer)),
             ));
+        }
+        if status == REQUEST_TIMEOUT && (self.served > 0 || self.asked == self.served) {
+            let why = "the server ended the idle connection (HTTP status 408)";
+            return Ok(Step::Took(
+                taken,
+                Arrival::Closed(Parting::new(why, Some(Answer::Closed))),
+            ));
+        }
+        if self.asked == self.served {
+            let why = format!(
+                "the server sent a response that no request asked for (HTTP status {status})"
+            );
+            return Ok(Step::Took(taken, Arrival::Closed(Parting::new(why, None))));
         }
         self.can_go_on = head.keep_alive(self.method());
         let reader = BodyReader::new(head.body(self.method()), MAX_BODY)
@@ -74,15 +105,27 @@ impl Http {
             .headers()
             .only(HEADER)
             .and_then(|text| PeerMarks::decode_hex(text).ok());
-        self.body = Some(Body { reader, marks });
+        self.body = Some(Body {
+            reader,
+            marks,
+            status,
+        });
         Ok(Step::Took(taken, Arrival::Nothing))
     }
 
     /// A reply without a number: on one connection replies come in the order of the requests.
-    fn whole(&mut self) -> Option<Arrival> {
-        self.body.take().map(|body| Arrival::Reply {
+    fn whole(&mut self) -> Option<Replied> {
+        let body = self.body.take()?;
+        self.served += 1;
+        Some(Replied {
             seq: None,
             marks: body.marks,
+            answer: Some(Answer::HttpStatus(body.status)),
+            outcome: if self.expected.contains(body.status) {
+                Outcome::Reply
+            } else {
+                Outcome::Error
+            },
         })
     }
 }
@@ -93,6 +136,7 @@ impl Codec for Http {
     }
 
     fn request(&mut self, seq: u64, out: &mut Vec<u8>) {
+        self.asked += 1;
         let line = RequestLine {
             method: self.method(),
             target: &self.path,
@@ -120,16 +164,19 @@ impl Codec for Http {
             }
             BodyStep::Piece { consumed, .. } | BodyStep::Done { consumed } => Ok(Step::Took(
                 consumed,
-                self.whole().unwrap_or(Arrival::Nothing),
+                self.whole().map_or(Arrival::Nothing, Arrival::Reply),
             )),
         }
     }
 
-    fn end(&mut self) -> Option<Arrival> {
-        let body = self.body.as_mut()?;
-        body.reader.at_end_of_stream().ok()?;
+    fn end(&mut self, end: StreamEnd) -> Under {
+        let Some(body) = self.body.as_mut() else {
+            return Under::Nothing;
+        };
         self.can_go_on = false;
-        self.whole()
+        let is_whole = end == StreamEnd::Closed && body.reader.at_end_of_stream().is_ok();
+        let whole = if is_whole { self.whole() } else { None };
+        whole.map_or(Under::Part, Under::Whole)
     }
 
     fn can_go_on(&self) -> bool {

@@ -9,10 +9,11 @@ mod ws;
 
 use std::hash::{BuildHasher, RandomState};
 
-use neph_model::ProbeKind;
+use neph_model::{Answer, Outcome, ProbeKind};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PeerMarks;
 
+use crate::channel::StreamEnd;
 use crate::spec::{ConnectionUse, FlowSpec};
 
 /// What one step of reading brought.
@@ -29,17 +30,67 @@ pub(crate) enum Step {
 pub(crate) enum Arrival {
     /// Requests may be written now.
     Opened,
-    /// A reply; without a number it answers the oldest request on this connection.
-    Reply {
-        seq: Option<u64>,
-        marks: Option<PeerMarks>,
-    },
+    /// A reply.
+    Reply(Replied),
     /// Nothing that concerns messages.
     Nothing,
-    /// The peer ends the connection, and says why.
-    Closed(String),
-    /// The peer refuses to serve, and says why.
-    Refused(String),
+    /// The peer ends the connection.
+    Closed(Parting),
+    /// The peer refuses to serve.
+    Refused(Parting),
+}
+
+/// A reply to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replied {
+    /// The request's number; without one it answers the oldest request on this connection.
+    pub(crate) seq: Option<u64>,
+    pub(crate) marks: Option<PeerMarks>,
+    /// In the protocol's words, where it has any.
+    pub(crate) answer: Option<Answer>,
+    /// [`Outcome::Reply`], or [`Outcome::Error`] where the answer is not an expected one.
+    pub(crate) outcome: Outcome,
+}
+
+impl Replied {
+    /// The reply of a reflector of ours, or of a protocol whose replies say nothing.
+    pub(crate) const fn plain(seq: Option<u64>, marks: Option<PeerMarks>) -> Self {
+        Self {
+            seq,
+            marks,
+            answer: None,
+            outcome: Outcome::Reply,
+        }
+    }
+}
+
+/// Why a connection is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parting {
+    /// In a sentence.
+    pub(crate) why: String,
+    /// What the messages that waited for a reply got instead; `None` where it is not known.
+    pub(crate) answer: Option<Answer>,
+}
+
+impl Parting {
+    pub(crate) fn new(why: impl Into<String>, answer: Option<Answer>) -> Self {
+        Self {
+            why: why.into(),
+            answer,
+        }
+    }
+}
+
+/// What was under way when the peer's bytes ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Under {
+    /// No reply that had begun.
+    Nothing,
+    /// A reply that only this could end: it is whole.
+    Whole(Replied),
+    /// A reply that had begun, and is not whole.
+    Part,
 }
 
 /// One connection's protocol.
@@ -51,9 +102,9 @@ pub(crate) trait Codec: std::fmt::Debug + Send {
     fn request(&mut self, seq: u64, out: &mut Vec<u8>);
     /// Reads from the start of `input`; appends to `out` what the protocol answers by itself.
     fn step(&mut self, input: &mut [u8], out: &mut Vec<u8>) -> Result<Step, String>;
-    /// The peer closed its side: a reply that only this could end.
-    fn end(&mut self) -> Option<Arrival> {
-        None
+    /// The peer's bytes are over: what that makes of the reply under way. Called once at most.
+    fn end(&mut self, _end: StreamEnd) -> Under {
+        Under::Nothing
     }
     /// Appends what the protocol says before a connection is left.
     fn farewell(&mut self, _out: &mut Vec<u8>) {}

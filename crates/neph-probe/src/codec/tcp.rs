@@ -3,7 +3,7 @@
 use neph_wire::echo::{REQUEST_MIN, Reply, Request};
 use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame};
 
-use super::{Arrival, Codec, Opening, Step};
+use super::{Arrival, Codec, Opening, Parting, Replied, Step};
 use crate::spec::FlowSpec;
 
 /// The longest reply that is read; a reflector never sends more than it granted.
@@ -32,16 +32,17 @@ impl Framed {
         let reply = HelloReply::decode(bytes).map_err(|error| error.to_string())?;
         let arrival = match reply.status {
             Status::Granted if self.request_size > reply.max_request as usize => {
-                Arrival::Refused(format!(
+                let why = format!(
                     "requests of {} bytes exceed the reflector's cap of {}",
                     self.request_size, reply.max_request
-                ))
+                );
+                Arrival::Refused(Parting::new(why, None))
             }
             Status::Granted => {
                 self.open = true;
                 Arrival::Opened
             }
-            Status::Refused(refusal) => Arrival::Refused(refusal.to_string()),
+            Status::Refused(refusal) => Arrival::Refused(Parting::new(refusal.to_string(), None)),
         };
         Ok(Step::Took(HELLO_LEN, arrival))
     }
@@ -72,10 +73,7 @@ impl Codec for Framed {
             None => Ok(Step::More),
             Some((consumed, payload)) => {
                 let reply = Reply::decode(payload).map_err(|error| error.to_string())?;
-                let arrival = Arrival::Reply {
-                    seq: Some(reply.seq),
-                    marks: Some(reply.marks),
-                };
+                let arrival = Arrival::Reply(Replied::plain(Some(reply.seq), Some(reply.marks)));
                 Ok(Step::Took(consumed, arrival))
             }
         }

@@ -5,6 +5,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use neph_model::Answer;
 use neph_wire::echo::{Reply, Request};
 use neph_wire::http::{self, FlowToken};
 use neph_wire::ws::{
@@ -12,12 +13,14 @@ use neph_wire::ws::{
     check_response, client_key, encode_close, encode_frame, encode_header, mask_in_place,
 };
 
-use super::{Arrival, Codec, Opening, Step, path_asking};
+use super::{Arrival, Codec, Opening, Parting, Replied, Step, path_asking};
 use crate::kinds::LONGEST_WS_PING;
 use crate::spec::FlowSpec;
 
 /// The longest reply that is read; a reflector never sends more than it was asked for.
 const MAX_REPLY: usize = 64 << 20;
+/// The code of a close frame that has none (RFC 6455, 7.4.1).
+const NO_CODE: u16 = 1005;
 
 #[derive(Debug)]
 pub(super) struct Ws {
@@ -65,7 +68,9 @@ impl Ws {
             return Ok(Step::More);
         };
         if let Err(error) = check_response(&head, &self.key) {
-            return Ok(Step::Took(head.len(), Arrival::Refused(error.to_string())));
+            let answer = (head.status() != 101).then_some(Answer::HttpStatus(head.status()));
+            let parting = Parting::new(error.to_string(), answer);
+            return Ok(Step::Took(head.len(), Arrival::Refused(parting)));
         }
         self.open = true;
         Ok(Step::Took(head.len(), Arrival::Opened))
@@ -112,17 +117,11 @@ impl Codec for Ws {
         };
         let arrival = match event {
             Event::Message(_, payload) if self.reflector => match Reply::decode(payload) {
-                Ok(reply) => Arrival::Reply {
-                    seq: Some(reply.seq),
-                    marks: Some(reply.marks),
-                },
+                Ok(reply) => Arrival::Reply(Replied::plain(Some(reply.seq), Some(reply.marks))),
                 Err(error) => return Err(error.to_string()),
             },
             Event::Pong(payload) if !self.reflector => match Request::decode(payload) {
-                Ok(request) => Arrival::Reply {
-                    seq: Some(request.seq),
-                    marks: None,
-                },
+                Ok(request) => Arrival::Reply(Replied::plain(Some(request.seq), None)),
                 Err(_) => Arrival::Nothing,
             },
             Event::Ping(payload) => {
@@ -130,16 +129,7 @@ impl Codec for Ws {
                 encode_frame(out, Opcode::Pong, Fin::Last, mask, &[payload]);
                 Arrival::Nothing
             }
-            Event::Close(close) => Arrival::Closed(match close {
-                Some(close) => {
-                    format!(
-                        "server closed with code {} {}",
-                        close.code.get(),
-                        close.reason
-                    )
-                }
-                None => "server closed without a reason".to_owned(),
-            }),
+            Event::Close(close) => Arrival::Closed(parting(close)),
             Event::Message(..) | Event::Pong(_) | Event::Fragment => Arrival::Nothing,
         };
         Ok(Step::Took(consumed, arrival))
@@ -156,6 +146,18 @@ impl Codec for Ws {
             encode_close(out, Some(self.masks.next()), close);
         }
     }
+}
+
+/// A close frame as the end of a connection; one without a code counts as 1005 (RFC 6455, 7.1.5).
+fn parting(close: Option<Close<'_>>) -> Parting {
+    let Some(close) = close else {
+        let why = "the server closed the WebSocket without a code";
+        return Parting::new(why, Some(Answer::WebSocketClose(NO_CODE)));
+    };
+    let code = close.code.get();
+    let reason: String = close.reason.chars().filter(|c| !c.is_control()).collect();
+    let why = format!("the server closed the WebSocket with code {code} {reason}");
+    Parting::new(why.trim_end(), Some(Answer::WebSocketClose(code)))
 }
 
 /// Masking keys. They guard proxies against chosen bytes on the wire (RFC 6455, 10.3), so they

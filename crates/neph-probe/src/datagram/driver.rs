@@ -1,18 +1,22 @@
 //! Carries a datagram session out on a real socket: one thread, ppoll, absolute sleeps.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use neph_model::{Instant, Own, Span, Wall};
+use neph_sys::icmp_error::{self, IcmpError, Queued};
 use neph_sys::ppoll::Awaited;
-use neph_sys::stamp::{self, Carrier, Notice};
+use neph_sys::stamp::{self, Carrier, Family, Notice};
 use socket2::Socket;
 
 use super::session::Session;
-use super::{Beside, Codec, Opened, open, send};
+use super::{Beside, Codec, Opened, icmp_answer, open, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
+use crate::fault::{self, Known};
 use crate::finish::Finish;
+use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
 use crate::spec::FlowSpec;
@@ -30,6 +34,8 @@ const BATCH: usize = 64;
 const ROOM: i32 = 4 << 20;
 /// How long to wait for the reflector's last stamp.
 const TAIL: Span = Span::from_millis(500);
+/// How much of a datagram that met an ICMP error is looked at: STAMP's and ICMP's numbers are in it.
+const QUOTED: usize = 64;
 
 /// Carries out the flow until its schedule is over or `stop` is set.
 pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
@@ -43,6 +49,8 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         address: spec.address,
         source,
     })?;
+    // Without it ICMP errors are no message's: all that is lost then is why one was not answered.
+    let _ = icmp_error::enable(socket.as_fd(), family_of(spec.address));
     // A thread that is kept from running must not lose what comes meanwhile; less room is no fault.
     let _ = stamp::make_room(socket.as_fd(), ROOM);
     let mut driver = Driver {
@@ -53,7 +61,9 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         outlet,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
+        gate: Gate::for_flow(spec),
         vigil: Vigil::for_flow(spec, now()),
+        target: spec.address,
         request: Vec::with_capacity(1 << 16),
         built: None,
         buffer: vec![0; 1 << 16],
@@ -77,7 +87,9 @@ struct Driver {
     outlet: Outlet,
     clock: StampClock,
     pace: Pace,
+    gate: Gate,
     vigil: Vigil,
+    target: SocketAddr,
     request: Vec<u8>,
     /// The number of the request that is built already.
     built: Option<u64>,
@@ -155,22 +167,10 @@ impl Driver {
     }
 
     fn send(&mut self, due: Instant<Own>) {
-        self.build(due);
-        let at = self.pace.reach(due);
-        let Some(seq) = self.session.sending(at) else {
-            return;
-        };
-        self.vigil.sent(at);
-        if let Err(error) = send(self.socket.as_fd(), &self.request) {
-            // A refusal that an earlier datagram met is told here: once more, and it goes.
-            if error.kind() != io::ErrorKind::ConnectionRefused
-                || send(self.socket.as_fd(), &self.request).is_err()
-            {
-                self.session.not_sent(seq, &error, now());
-                self.restart_count();
-            } else {
-                self.session.refused_by(&error);
-            }
+        if let Some(why) = self.gate.refusal(due, self.session.end(), now()) {
+            self.session.skip(why, now());
+        } else {
+            self.send_now(due);
         }
         // A schedule that has fallen behind, or is so dense that its next message is near already,
         // still lets replies be read and told.
@@ -180,6 +180,29 @@ impl Driver {
         if now() - self.turned >= TURN {
             self.take_in(now(), Notices::Now);
             self.turn();
+        }
+    }
+
+    fn send_now(&mut self, due: Instant<Own>) {
+        self.build(due);
+        let at = self.pace.reach(due);
+        let Some(seq) = self.session.sending(at) else {
+            return;
+        };
+        self.vigil.sent(at);
+        if let Err(earlier) = send(self.socket.as_fd(), &self.request) {
+            // An ICMP error that an earlier datagram met is reported here: sent once more, it goes.
+            match send(self.socket.as_fd(), &self.request) {
+                Ok(()) => self.session.refused_by(&fault::sentence(
+                    "an earlier message",
+                    &earlier,
+                    fault::answer_of(&earlier, Known::Later),
+                )),
+                Err(error) => {
+                    self.session.not_sent(seq, &error, now());
+                    self.restart_count();
+                }
+            }
         }
     }
 
@@ -257,7 +280,9 @@ impl Driver {
             }
             Err(error) => {
                 if error.kind() != io::ErrorKind::WouldBlock {
-                    self.session.refused_by(&error);
+                    let answer = fault::answer_of(&error, Known::Later);
+                    let why = fault::sentence("receive", &error, answer);
+                    self.session.refused_by(&why);
                 }
                 false
             }
@@ -283,17 +308,33 @@ impl Driver {
     /// Reads what the kernel has to tell of what was sent; how much there was.
     fn read_notices(&mut self) -> usize {
         let mut read = 0;
-        while let Ok(Some(notice)) = stamp::take_notice(self.socket.as_fd()) {
+        let mut quoted = [0; QUOTED];
+        while let Ok(Some((queued, len))) =
+            icmp_error::take_quoted(self.socket.as_fd(), &mut quoted)
+        {
             read += 1;
-            let Notice::Stamp(stamp) = notice else {
-                continue;
-            };
-            if let Some(at) = self.clock.own(stamp.at) {
-                self.session
-                    .stamped(SendPoint::from(stamp.point), stamp.id, at);
+            match queued {
+                Queued::Notice(Notice::Stamp(stamp)) => {
+                    if let Some(at) = self.clock.own(stamp.at) {
+                        self.session
+                            .stamped(SendPoint::from(stamp.point), stamp.id, at);
+                    }
+                }
+                Queued::Notice(_) => {}
+                Queued::Icmp(error) => self.icmp_error(&error, &quoted[..len]),
             }
         }
         read
+    }
+
+    /// An ICMP error that one of our datagrams met.
+    fn icmp_error(&mut self, error: &IcmpError, quoted: &[u8]) {
+        let latest = self.session.next_seq();
+        if let Some(kind) = icmp_answer::kind_of(self.target, error)
+            && let Some(seq) = self.codec.quoted(quoted, latest)
+        {
+            self.session.icmp_error(seq, kind, now());
+        }
     }
 
     fn finish(mut self) {
@@ -304,5 +345,12 @@ impl Driver {
             self.outlet.message(&message);
         }
         self.outlet.end(*self.session.tally());
+    }
+}
+
+const fn family_of(address: SocketAddr) -> Family {
+    match address {
+        SocketAddr::V4(_) => Family::V4,
+        SocketAddr::V6(_) => Family::V6,
     }
 }

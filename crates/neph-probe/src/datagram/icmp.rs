@@ -7,7 +7,7 @@ use neph_model::Wall;
 use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, parse};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Answer, Codec};
+use super::{Answered, Codec};
 use crate::ProbeError;
 use crate::spec::FlowSpec;
 
@@ -80,7 +80,7 @@ impl Codec for Icmp {
         .encode(self.family, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<Answer> {
+    fn answer(&mut self, datagram: &[u8], _latest: u64) -> Option<Answered> {
         let message = match (self.raw_ident, self.family) {
             (Some(_), Family::V4) => datagram.get(header_len(datagram)..)?,
             _ => datagram,
@@ -91,11 +91,22 @@ impl Codec for Icmp {
         if self.raw_ident.is_some_and(|ident| ident != echo.ident) {
             return None;
         }
-        Some(Answer {
+        Some(Answered {
             seq: echo.seq()?,
             marks: None,
             said: None,
         })
+    }
+
+    /// By the header's number alone: the quote may end behind it.
+    fn quoted(&self, quoted: &[u8], latest: u64) -> Option<u64> {
+        let low = u16::from_be_bytes(quoted.get(6..8)?.try_into().ok()?);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "numbers of the header wrap"
+        )]
+        let before = (latest as u16).wrapping_sub(low);
+        latest.checked_sub(before.into())
     }
 }
 

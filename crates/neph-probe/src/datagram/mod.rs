@@ -2,6 +2,7 @@
 
 mod driver;
 mod icmp;
+mod icmp_answer;
 pub(crate) mod session;
 pub(crate) mod syn;
 pub(crate) mod udp;
@@ -20,7 +21,7 @@ use crate::spec::FlowSpec;
 
 /// What one datagram answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct Answered {
     pub(crate) seq: u64,
     pub(crate) marks: Option<PeerMarks>,
     /// Of a SYN.
@@ -33,7 +34,11 @@ pub(crate) trait Codec: std::fmt::Debug {
     fn request(&mut self, seq: u64, now: Wall, out: &mut Vec<u8>);
     /// What a received datagram answers; `None` if it is none of ours. `latest` is the number of
     /// the latest request, for kinds whose own numbers wrap.
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer>;
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered>;
+    /// Which request an ICMP error is about, by the bytes that it quotes of the datagram's payload.
+    fn quoted(&self, _quoted: &[u8], _latest: u64) -> Option<u64> {
+        None
+    }
     /// Replaces `out` by what takes the latest request back, where the peer may still keep
     /// something for it; nothing with most kinds. Said before the next request, and at the end.
     fn take_back(&mut self, out: &mut Vec<u8>) {

@@ -1,9 +1,12 @@
 //! A flow's session over datagrams: its schedule and its book, without input or output.
 
-use neph_model::{EventKind, Instant, Message, Own, Seq, Span, Tally};
+use neph_model::{
+    Answer, EventKind, IcmpKind, Instant, LocalFault, Message, Outcome, Own, Seq, Span, Tally,
+};
 
-use super::Answer;
+use super::Answered;
 use crate::exchange::{Exchange, Expect, Reply, SendPoint};
+use crate::fault::{self, Known};
 use crate::numbered::Numbered;
 use crate::report::Note;
 use crate::spec::FlowSpec;
@@ -71,8 +74,30 @@ impl Session {
 
     /// The kernel would not take it.
     pub(crate) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
-        self.book.failed(seq, at);
-        self.refused_by(why);
+        let answer = fault::answer_of(why, Known::AtOnce);
+        self.book.failed(seq, answer, at);
+        self.refused_by(&fault::sentence("send", why, answer));
+    }
+
+    /// The next message is too late, or beyond a cap: it is not sent.
+    pub(crate) fn skip(&mut self, why: LocalFault, at: Instant<Own>) {
+        if let Some(due) = self.next_due() {
+            let seq = self.book.enter(due);
+            self.entered += 1;
+            self.book.failed(seq, Some(Answer::Local(why)), at);
+        }
+    }
+
+    /// When nothing is sent any more.
+    pub(crate) fn end(&self) -> Option<Instant<Own>> {
+        self.spec.schedule.end(self.start?)
+    }
+
+    /// An ICMP error came for a message.
+    pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<Own>) {
+        let answer = Answer::Icmp(kind);
+        self.book.lost(Seq(seq), Some(answer), at);
+        self.refused_by(&answer.words());
     }
 
     /// The kernel counts this socket's datagrams from 0 again.
@@ -97,7 +122,7 @@ impl Session {
 
     pub(crate) fn answered(
         &mut self,
-        answer: &Answer,
+        answer: &Answered,
         stamp: Option<Instant<Own>>,
         at: Instant<Own>,
     ) {
@@ -113,19 +138,20 @@ impl Session {
             nic_rx: stamp,
             app_recv: at,
             marks: answer.marks,
-            answer: answer.said,
+            answer: answer.said.map(Answer::Syn),
+            outcome: Outcome::Reply,
         };
         if let Some(message) = self.book.replied(Seq(answer.seq), &reply) {
             self.notes.push(Note::Reply(*message));
         }
     }
 
-    /// The network said that nobody is there. Said once; the messages count as lost.
-    pub(crate) fn refused_by(&mut self, why: &std::io::Error) {
+    /// The network or this host refused a message. Noted once a flow.
+    pub(crate) fn refused_by(&mut self, why: &str) {
         if !self.refused {
             self.refused = true;
             self.notes
-                .push(Note::Event(EventKind::Refused, why.to_string()));
+                .push(Note::Event(EventKind::Refused, why.to_owned()));
         }
     }
 

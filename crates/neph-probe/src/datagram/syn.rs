@@ -11,7 +11,7 @@ use neph_model::Wall;
 use neph_sys::port_filter;
 use neph_wire::syn::{self, Ends, Numbers};
 
-use super::{Answer, Beside, Codec, Opened, widen};
+use super::{Answered, Beside, Codec, Opened, widen};
 use crate::ProbeError;
 use crate::codec::new_token;
 use crate::raw_tcp;
@@ -92,10 +92,10 @@ impl Codec for Syn {
         syn::syn(&self.ends, seq, out);
     }
 
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer> {
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered> {
         let answer = self.read(datagram)?;
         self.unanswered.take_if(|seq| *seq == answer.seq);
-        Some(Answer {
+        Some(Answered {
             seq: widen(self.numbers.number(answer.seq), latest),
             marks: None,
             said: Some(raw_tcp::answer(answer.verdict)),

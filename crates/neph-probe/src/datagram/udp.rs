@@ -13,7 +13,7 @@ use neph_wire::stamp::{
 };
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Answer, Codec, widen};
+use super::{Answered, Codec, widen};
 use crate::ProbeError;
 use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
@@ -112,15 +112,25 @@ impl Codec for Udp {
             .expect("the size was held within one datagram when the flow was opened");
     }
 
-    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answer> {
+    fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         let seq = widen(reply.packet.sender_seq, latest);
-        Some(Answer {
+        Some(Answered {
             seq,
             marks: marks_of(&reply, latest),
             said: None,
         })
     }
+
+    fn quoted(&self, quoted: &[u8], latest: u64) -> Option<u64> {
+        seq_of(quoted, latest)
+    }
+}
+
+/// The number of a STAMP packet, whatever else it has: its first four bytes.
+fn seq_of(packet: &[u8], latest: u64) -> Option<u64> {
+    let low = u32::from_be_bytes(packet.get(..4)?.try_into().ok()?);
+    Some(widen(low, latest))
 }
 
 fn marks_of(reply: &Reply, latest: u64) -> Option<PeerMarks> {

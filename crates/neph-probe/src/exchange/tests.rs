@@ -13,6 +13,7 @@ fn reply(now: i64) -> Reply {
         app_recv: at(now),
         marks: None,
         answer: None,
+        outcome: Outcome::Reply,
     }
 }
 
@@ -165,7 +166,7 @@ fn an_unanswered_connection_attempt_is_lost_and_a_refused_one_failed() {
         let seq = book.enter(at(0));
         book.with_marks(seq, |marks| marks.dialled = Some(at(1)));
     }
-    book.failed(Seq(1), at(2));
+    book.failed(Seq(1), None, at(2));
     book.expire(at(101));
     let expected = [(0, Outcome::Lost), (1, Outcome::Failed)];
     assert_eq!(finished(&mut book, 101), expected);
@@ -208,7 +209,7 @@ fn what_is_still_out_at_the_end_is_neither_answered_nor_lost() {
 fn what_never_left_is_failed_not_lost() {
     let mut book = book(Expect::default());
     let seq = book.enter(at(0));
-    book.lost(seq, at(3));
+    book.lost(seq, None, at(3));
     assert_eq!(finished(&mut book, 3), [(0, Outcome::Failed)]);
 }
 

@@ -4,7 +4,7 @@
 //! messages: the kernel stamps departures and arrivals, so that nothing is gained by being woken
 //! for each reply.
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Answer, Instant, Lane, LocalFault, Own, Span};
 use neph_sys::clock;
 use neph_sys::stamp::KeepAwake;
 
@@ -16,6 +16,7 @@ use super::spec::{FleetReport, FleetSpec};
 use super::transport::{Request, Transport};
 use crate::ProbeError;
 use crate::finish::Finish;
+use crate::spec::Overdue;
 use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
 
@@ -150,7 +151,23 @@ impl Driver {
         self.due().is_some_and(|due| due <= now)
     }
 
+    /// Counts messages that are overdue for too long as not sent: this host was stopped or too slow.
+    fn skip_overdue(&mut self, at: Instant<Own>) {
+        let overdue = |due: Instant<Own>| at - due > Overdue::PATIENCE;
+        let mut skipped = false;
+        while self.session.next_due().is_some_and(overdue) {
+            self.session.sending(at);
+            self.session.not_sent();
+            skipped = true;
+        }
+        if skipped {
+            let late = Answer::Local(LocalFault::Late);
+            self.refused(&format!("{}; {}", late.words(), LocalFault::Late.remedy()));
+        }
+    }
+
     fn send(&mut self, at: Instant<Own>) {
+        self.skip_overdue(at);
         let Some(departure) = self.session.departure() else {
             return;
         };

@@ -166,10 +166,8 @@ impl Link {
             self.inbox.drain(..taken);
             match arrival {
                 Arrival::Opened => self.stands()?,
-                Arrival::Reply {
-                    seq: Some(seq),
-                    marks,
-                } => {
+                Arrival::Reply(reply) => {
+                    let Some(seq) = reply.seq else { continue };
                     let stamp = self.stamp(&received).and_then(|stamp| clock.own(stamp));
                     events.push(Event::Replied(Replied {
                         answer: None,
@@ -177,10 +175,10 @@ impl Link {
                         stamp,
                         read: at,
                         ttl: None,
-                        at_peer: marks.as_ref().and_then(at_peer),
+                        at_peer: reply.marks.as_ref().and_then(at_peer),
                     }));
                 }
-                Arrival::Reply { seq: None, .. } | Arrival::Nothing => {}
+                Arrival::Nothing => {}
                 Arrival::Closed(_) => return Err(Over::Closed),
                 Arrival::Refused(_) => return Err(Over::Refused),
             }

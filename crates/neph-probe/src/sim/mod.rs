@@ -94,6 +94,7 @@ pub(super) fn spec(url: &str, count: u64, interval: Span) -> FlowSpec {
         schedule: Schedule {
             interval,
             count: Some(count),
+            duration: None,
         },
         request_size: 200,
         response_size: 100,

@@ -5,10 +5,11 @@ mod peer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use neph_model::{Instant, Message, Span, Tally};
+use neph_model::{Answer, Instant, Message, Span, Tally};
 use neph_sys::stamp::Ending;
 
 use super::{Net, PEER_AHEAD, Random, at};
+use crate::codec::Parting;
 use crate::exchange::SendPoint;
 use crate::reflect::Caps;
 use crate::reflect::answerer::{Answerer, Shares};
@@ -215,7 +216,8 @@ impl World {
             Event::Reset => {
                 self.links.remove(&number);
                 self.outcomes.resets += 1;
-                self.session.broke(number, "reset".to_owned(), at(self.now));
+                let parting = Parting::new("reset", Some(Answer::Reset));
+                self.session.broke(number, parting, at(self.now));
             }
         }
     }

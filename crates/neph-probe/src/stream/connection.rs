@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Instant, Own, Seq, SynAnswer};
+use neph_model::{Answer, Instant, Own, Seq, SynAnswer};
 
-use crate::channel::Channel;
-use crate::codec::{Arrival, Codec, Opening, Step};
+use crate::channel::{Channel, ChannelError, StreamEnd};
+use crate::codec::{Arrival, Codec, Opening, Parting, Replied, Step, Under};
 use crate::outbox::Outbox;
 
 /// How far a connection has come.
@@ -39,6 +39,8 @@ pub(super) struct Connection {
     channel: Channel,
     /// `None` where the connection attempt is all there is to measure.
     codec: Option<Box<dyn Codec>>,
+    /// A reply was read from it.
+    has_replied: bool,
     /// Protocol bytes that were received and not yet read.
     inbox: Vec<u8>,
     /// A request before it is sealed; kept so that nothing is allocated for it.
@@ -55,12 +57,11 @@ pub(super) enum Happening {
     /// A reply, and whether its last byte was the last one received: only then is the kernel's
     /// receive stamp its own.
     Reply {
-        seq: Option<u64>,
-        marks: Option<neph_wire::marks::PeerMarks>,
+        replied: Replied,
         ends_the_batch: bool,
     },
-    Closed(String),
-    Refused(String),
+    Closed(Parting),
+    Refused(Parting),
 }
 
 impl Connection {
@@ -74,6 +75,7 @@ impl Connection {
             outbox: Outbox::default(),
             channel,
             codec,
+            has_replied: false,
             inbox: Vec::new(),
             plain: Vec::new(),
         }
@@ -85,7 +87,7 @@ impl Connection {
         self.phase = Phase::Securing;
         let channel = &mut self.channel;
         if let Err(error) = self.outbox.put(|out| channel.speak(out)) {
-            return tell(Happening::Closed(error.to_string()));
+            return tell(Happening::Closed(broken(&error)));
         }
         self.advance(tell);
     }
@@ -105,7 +107,7 @@ impl Connection {
             let opening = codec.open(&mut hello);
             let channel = &mut self.channel;
             if let Err(error) = self.outbox.put(|out| channel.seal(&hello, out)) {
-                return tell(Happening::Closed(error.to_string()));
+                return tell(Happening::Closed(broken(&error)));
             }
             if opening == Opening::Ready {
                 self.phase = Phase::Ready;
@@ -115,7 +117,7 @@ impl Connection {
     }
 
     /// Puts request `seq` into the outbox, held back until released.
-    pub(super) fn hold(&mut self, seq: Seq) -> Result<(), String> {
+    pub(super) fn hold(&mut self, seq: Seq) -> Result<(), Parting> {
         let Some(codec) = &mut self.codec else {
             return Ok(());
         };
@@ -131,7 +133,7 @@ impl Connection {
                 channel.seal(plain, out)
             }
         });
-        written.map_err(|error| error.to_string())
+        written.map_err(|error| broken(&error))
     }
 
     /// Lets message `seq` go, which was held.
@@ -158,10 +160,13 @@ impl Connection {
     pub(super) fn received(&mut self, bytes: &[u8], tell: &mut dyn FnMut(Happening)) {
         let (channel, inbox) = (&mut self.channel, &mut self.inbox);
         if let Err(error) = self.outbox.put(|out| channel.open(bytes, inbox, out)) {
-            return tell(Happening::Closed(error.to_string()));
+            return tell(Happening::Closed(broken(&error)));
         }
         self.advance(tell);
         self.read(tell);
+        if self.channel.has_ended() {
+            self.over(StreamEnd::Closed, tell);
+        }
     }
 
     fn read(&mut self, tell: &mut dyn FnMut(Happening)) {
@@ -170,7 +175,7 @@ impl Connection {
         let mut taken = 0;
         let fault = loop {
             match codec.step(&mut self.inbox[taken..], &mut answer) {
-                Err(error) => break Some(Happening::Closed(error)),
+                Err(error) => break Some(Happening::Closed(Parting::new(error, None))),
                 Ok(Step::More) => break None,
                 Ok(Step::Took(count, arrival)) => {
                     taken += count;
@@ -182,17 +187,17 @@ impl Connection {
                             tell(Happening::Opened);
                             tell(Happening::Ready);
                         }
-                        Arrival::Reply { seq, marks } => {
+                        Arrival::Reply(replied) => {
+                            self.has_replied = true;
                             let ends_the_batch =
                                 taken == self.inbox.len() && self.channel.ends_whole();
                             tell(Happening::Reply {
-                                seq,
-                                marks,
+                                replied,
                                 ends_the_batch,
                             });
                         }
-                        Arrival::Closed(why) => break Some(Happening::Closed(why)),
-                        Arrival::Refused(why) => break Some(Happening::Refused(why)),
+                        Arrival::Closed(parting) => break Some(Happening::Closed(parting)),
+                        Arrival::Refused(parting) => break Some(Happening::Refused(parting)),
                     }
                 }
             }
@@ -206,23 +211,62 @@ impl Connection {
         };
         match (fault, sealed) {
             (Some(fault), _) => tell(fault),
-            (None, Err(error)) => tell(Happening::Closed(error.to_string())),
+            (None, Err(error)) => tell(Happening::Closed(broken(&error))),
             (None, Ok(())) => {}
         }
     }
 
-    /// The peer closed its side.
+    /// The peer closed its side of TCP.
     pub(super) fn ended(&mut self, tell: &mut dyn FnMut(Happening)) {
-        if let Some(Arrival::Reply { seq, marks }) = self.codec.as_mut().and_then(|c| c.end()) {
-            tell(Happening::Reply {
-                seq,
-                marks,
-                ends_the_batch: true,
-            });
+        self.over(self.channel.end_of_tcp(), tell);
+    }
+
+    /// Nothing more comes from the peer: completes, or cuts off, the reply under way.
+    fn over(&mut self, end: StreamEnd, tell: &mut dyn FnMut(Happening)) {
+        let under = self.codec.as_mut().map(|codec| codec.end(end));
+        let begun = !self.inbox.is_empty();
+        let parting = match (under, end) {
+            (Some(Under::Whole(replied)), _) => {
+                tell(Happening::Reply {
+                    replied,
+                    ends_the_batch: true,
+                });
+                Parting::new("the peer closed the connection", Some(Answer::Closed))
+            }
+            (Some(Under::Part), StreamEnd::Cut) => Parting::new(
+                "the peer cut the connection in the middle of a reply, without ending TLS (no close_notify)",
+                Some(Answer::Truncated),
+            ),
+            (Some(Under::Part), StreamEnd::Closed) => Parting::new(
+                "the peer closed the connection in the middle of a reply",
+                Some(Answer::Truncated),
+            ),
+            _ if begun => Parting::new(
+                "the peer closed the connection in the middle of a reply",
+                Some(Answer::Truncated),
+            ),
+            _ => Parting::new(self.closed_in_phase(), Some(Answer::Closed)),
+        };
+        tell(Happening::Closed(parting));
+    }
+
+    const fn closed_in_phase(&self) -> &'static str {
+        match self.phase {
+            Phase::Dialling | Phase::Securing => {
+                "the peer closed the connection during the TLS handshake"
+            }
+            Phase::Opening => {
+                "the peer closed the connection before the protocol's opening was done"
+            }
+            Phase::Ready | Phase::Leaving => "the peer closed the connection",
         }
-        tell(Happening::Closed(
-            "the peer closed the connection".to_owned(),
-        ));
+    }
+
+    /// Whether a message that waits for its reply may be sent again on another connection: an
+    /// earlier reply came on this one, none has begun since, and the peer is gone. Then the peer
+    /// closed an idle connection while the request was on its way (RFC 9110, 9.2.2; RFC 9112, 9.3.1).
+    pub(super) fn was_idle_when_closed(&self, parting: &Parting) -> bool {
+        self.has_replied && matches!(parting.answer, Some(Answer::Closed | Answer::Reset))
     }
 
     /// What is to be written before the socket is closed; nothing where that would land in the
@@ -255,4 +299,9 @@ impl Connection {
             && self.pending.is_none()
             && self.outbox.len() == 0
     }
+}
+
+/// A channel that is of no use any more.
+fn broken(error: &ChannelError) -> Parting {
+    Parting::new(error.to_string(), Some(Answer::TlsFailed))
 }

@@ -14,8 +14,11 @@ use socket2::{SockAddr, Socket};
 use super::session::{Closing, Session, Stamped};
 use super::socket::{in_progress, is_answer, set_up, socket_for};
 use crate::ProbeError;
+use crate::codec::Parting;
 use crate::exchange::SendPoint;
+use crate::fault::{self, Known};
 use crate::finish::Finish;
+use crate::gate::Gate;
 use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
 use crate::spec::FlowSpec;
@@ -48,6 +51,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         spare: first_socket(spec)?,
         clock: StampClock::new(),
         pace: Pace::new(spec.spin, spec.schedule.interval),
+        gate: Gate::for_flow(spec),
         vigil: Vigil::for_flow(spec, now()),
         buffer: vec![0; 256 << 10],
         turned: now(),
@@ -82,6 +86,7 @@ struct Driver<'a> {
     spare: Option<Socket>,
     clock: StampClock,
     pace: Pace,
+    gate: Gate,
     vigil: Vigil,
     buffer: Vec<u8>,
     /// When deadlines and reports had their last turn.
@@ -160,11 +165,10 @@ impl Driver<'_> {
     }
 
     fn send(&mut self, due: Instant<Own>) {
-        let at = self.pace.reach(due);
-        self.vigil.sent(at);
-        match self.session.send(at, &mut now) {
-            Some(number) => self.write(number),
-            None => self.dial_and_close(),
+        match self.gate.refusal(due, self.session.end(), now()) {
+            // What is built already goes: it is one message.
+            Some(why) if !self.session.has_prepared() => self.session.skip(why, now()),
+            _ => self.send_now(due),
         }
         // A schedule that has fallen behind, or is so dense that its next message is near already,
         // still lets replies be read and told.
@@ -173,6 +177,15 @@ impl Driver<'_> {
         }
         if now() - self.turned >= TURN {
             self.turn();
+        }
+    }
+
+    fn send_now(&mut self, due: Instant<Own>) {
+        let at = self.pace.reach(due);
+        self.vigil.sent(at);
+        match self.session.send(at, &mut now) {
+            Some(number) => self.write(number),
+            None => self.dial_and_close(),
         }
     }
 
@@ -207,7 +220,10 @@ impl Driver<'_> {
         let spare = self.spare.take();
         let socket = match spare.map_or_else(|| socket_for(self.spec), Ok) {
             Ok(socket) => socket,
-            Err(error) => return self.session.broke(number, error.to_string(), now()),
+            Err(error) => {
+                let parting = fault::parting("open a socket", &error, Known::AtOnce);
+                return self.session.broke(number, parting, now());
+            }
         };
         self.session.dialling(number, now());
         match socket.connect(&SockAddr::from(self.spec.address)) {
@@ -217,8 +233,8 @@ impl Driver<'_> {
                 self.refused(number);
             }
             Err(error) if !in_progress(&error) => {
-                let why = format!("connect to {}: {error}", self.spec.address);
-                self.session.broke(number, why, now());
+                self.session
+                    .broke(number, self.no_connection(&error, Known::AtOnce), now());
             }
             _ => {
                 self.sockets.insert(
@@ -284,12 +300,12 @@ impl Driver<'_> {
             if !open.connected && is_answer(self.spec, &error) {
                 return self.refused(number);
             }
-            let why = if open.connected {
-                error.to_string()
+            let parting = if open.connected {
+                fault::parting("use the connection", &error, Known::Later)
             } else {
-                format!("connect to {}: {error}", self.spec.address)
+                self.no_connection(&error, Known::Later)
             };
-            return self.session.broke(number, why, now());
+            return self.session.broke(number, parting, now());
         }
         if !open.connected {
             if open.socket.peer_addr().is_err() {
@@ -297,8 +313,8 @@ impl Driver<'_> {
             }
             open.connected = true;
             let at = now();
-            if let Err(error) = set_up(&open.socket, self.spec) {
-                return self.session.broke(number, error, at);
+            if let Err(why) = set_up(&open.socket, self.spec) {
+                return self.session.broke(number, Parting::new(why, None), at);
             }
             self.outlet.opened(&open.socket);
             self.session.connected(number, at, &mut now);
@@ -314,7 +330,10 @@ impl Driver<'_> {
             match stamp::send(open.socket.as_fd(), bytes, ending) {
                 Ok(count) => self.session.wrote(number, count),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(error) => return self.session.broke(number, error.to_string(), now()),
+                Err(error) => {
+                    let parting = fault::parting("send", &error, Known::AtOnce);
+                    return self.session.broke(number, parting, now());
+                }
             }
         }
     }
@@ -341,9 +360,14 @@ impl Driver<'_> {
             Err(error) if !open.connected && is_answer(self.spec, &error) => self.refused(number),
             Err(error) => {
                 self.read_notices(number);
-                self.session.broke(number, error.to_string(), now());
+                let parting = fault::parting("receive", &error, Known::Later);
+                self.session.broke(number, parting, now());
             }
         }
+    }
+
+    fn no_connection(&self, error: &io::Error, known: Known) -> Parting {
+        fault::parting(&format!("connect to {}", self.spec.address), error, known)
     }
 
     /// Takes in the stamps of what was sent; returns how many there were.

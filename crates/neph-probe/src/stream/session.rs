@@ -10,7 +10,7 @@ mod time;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use neph_model::{EventKind, Instant, Message, Own, Seq, Span};
+use neph_model::{Answer, EventKind, Instant, LocalFault, Message, Own, Seq, Span};
 use neph_sys::stamp::Ending;
 use neph_wire::http::FlowToken;
 use rustls::ClientConfig;
@@ -69,6 +69,8 @@ pub(crate) struct Session {
     to_close: Vec<Closing>,
     pause: Span,
     dial_again: Option<Instant<Own>>,
+    /// What ended the latest connection, until a reply comes: why a message finds none.
+    last_fault: Option<Answer>,
     tail_sent: bool,
     notes: Vec<Note>,
     /// Kept between calls so that nothing is allocated while a reply is read.
@@ -109,6 +111,7 @@ impl Session {
             to_close: Vec::new(),
             pause: FIRST_PAUSE,
             dial_again: None,
+            last_fault: None,
             tail_sent: false,
             notes: Vec::with_capacity(64),
             happenings: Vec::with_capacity(16),
@@ -184,8 +187,28 @@ impl Session {
             }
             Some(_) | None => {}
         }
-        self.book.failed(seq, now);
+        let answer = self.last_fault;
+        self.book.failed(seq, answer, now);
         None
+    }
+
+    /// The next message is too late, or beyond a cap: it is not sent.
+    pub(crate) fn skip(&mut self, why: LocalFault, at: Instant<Own>) {
+        if let Some(due) = self.next_due() {
+            let seq = self.book.enter(due);
+            self.entered += 1;
+            self.book.failed(seq, Some(Answer::Local(why)), at);
+        }
+    }
+
+    /// Whether the next message waits in an outbox already.
+    pub(crate) const fn has_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
+    /// When nothing is sent any more.
+    pub(crate) fn end(&self) -> Option<Instant<Own>> {
+        self.spec.schedule.end(self.start?)
     }
 
     fn connection_for_next(&self) -> Option<u32> {
@@ -208,8 +231,8 @@ impl Session {
         };
         match connection.hold(seq) {
             Ok(()) => true,
-            Err(why) => {
-                self.drop_connection(number, EventKind::ConnectionLost, why, now);
+            Err(parting) => {
+                self.drop_connection(number, EventKind::ConnectionLost, parting, now);
                 false
             }
         }
@@ -323,3 +346,6 @@ impl Session {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod ends_tests;

@@ -32,6 +32,7 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
         schedule: Schedule {
             interval: Span::from_millis(5),
             count: Some(count),
+            duration: None,
         },
         request_size: 200,
         response_size: 100,
@@ -146,6 +147,7 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
         spec.schedule = Schedule {
             interval: Span::from_micros(1),
             count: None,
+            duration: None,
         };
         let stop = Stop::new();
         let flow = Flow::start(spec, stop.clone()).expect("a thread");

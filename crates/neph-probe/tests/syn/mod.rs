@@ -23,6 +23,7 @@ fn syn(pair: &Pair, host: &str, (interval, count): (Span, u64)) -> FlowSpec {
         schedule: Schedule {
             interval,
             count: Some(count),
+            duration: None,
         },
         timeout: Span::from_secs(2),
         spin: FlowSpec::SPIN,

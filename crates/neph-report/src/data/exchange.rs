@@ -155,6 +155,11 @@ impl FlowData {
         self.ended(Outcome::Lost)
     }
 
+    /// How many messages were answered, but not as expected.
+    pub fn errors(&self) -> usize {
+        self.ended(Outcome::Error)
+    }
+
     /// How many messages could not be sent at all.
     pub fn failed(&self) -> usize {
         self.ended(Outcome::Failed)

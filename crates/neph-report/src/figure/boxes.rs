@@ -249,6 +249,9 @@ fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
     let median = latencies.quantile(0.5);
     let median = median.map_or_else(|| "–".to_owned(), level);
     let mut beyond = Vec::new();
+    if latencies.errors > 0 {
+        beyond.push(format!("{} errors", count(latencies.errors)));
+    }
     if latencies.lost > 0 {
         beyond.push(format!("{} lost", percent(latencies.loss())));
     }

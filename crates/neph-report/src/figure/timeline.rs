@@ -193,6 +193,12 @@ fn legend(
             "lost message (at the top)".to_owned(),
         ));
     }
+    if experiments().any(|e| e.main().is_some_and(|flow| flow.errors() > 0)) {
+        entries.push((
+            Swatch::Tick(ERROR),
+            "error: not answered as expected (at the top)".to_owned(),
+        ));
+    }
     if experiments().any(|e| e.main().is_some_and(|flow| flow.failed() > 0)) {
         entries.push((
             Swatch::Tick(NOT_SENT),
@@ -208,6 +214,8 @@ fn legend(
 
 /// The mark of a message that could not be sent.
 const NOT_SENT: Colour = Colour::FAINT_INK;
+/// The mark of a message that was answered, but not as expected.
+const ERROR: Colour = Colour::INK;
 const RECONNECT: Stroke = Stroke::solid(Colour::ALARM, 1.0).dashed(4.0, 2.0);
 
 fn drawn(
@@ -342,7 +350,11 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
     let Some(main) = segment.experiment.main() else {
         return marks;
     };
-    for (outcome, colour) in [(Outcome::Failed, NOT_SENT), (Outcome::Lost, Colour::ALARM)] {
+    for (outcome, colour) in [
+        (Outcome::Failed, NOT_SENT),
+        (Outcome::Error, ERROR),
+        (Outcome::Lost, Colour::ALARM),
+    ] {
         let ended = main.exchanges.iter().filter(|e| e.outcome == outcome);
         let ended = ended.map(|exchange| (exchange.intended, 1)).collect();
         for (at, _) in thinned(ended, segment) {

@@ -11,6 +11,8 @@ use crate::{Basis, CampaignData, Layer, PlotSettings};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Latencies {
     values: Vec<f64>,
+    /// Messages that were answered, but not as expected.
+    pub(crate) errors: usize,
     /// Messages without a reply in time.
     pub(crate) lost: usize,
     /// Messages that could not be sent. The schedule wanted them: they have no response time. What
@@ -23,6 +25,7 @@ impl Latencies {
     pub(crate) fn of<'a>(flows: impl IntoIterator<Item = &'a FlowData>, basis: Basis) -> Self {
         let mut found = Self::default();
         for flow in flows {
+            found.errors += flow.errors();
             found.lost += flow.lost();
             if basis == Basis::Response {
                 found.failed += flow.failed();
@@ -43,6 +46,7 @@ impl Latencies {
         values.sort_unstable_by(f64::total_cmp);
         Self {
             values,
+            errors: flow.errors(),
             lost: flow.lost(),
             failed: 0,
         }
@@ -55,7 +59,7 @@ impl Latencies {
     }
 
     /// Without so many percentiles at each end. What was never answered lies above every reply, so
-    /// it is the first to go: lost messages, then those that were not sent.
+    /// it is the first to go: errors, lost messages, then those that were not sent.
     pub(crate) fn trimmed(mut self, percentiles: f64) -> Self {
         let share = (percentiles / 100.0).clamp(0.0, 0.499);
         #[expect(
@@ -66,7 +70,7 @@ impl Latencies {
         )]
         let each = (self.count() as f64 * share).floor() as usize;
         let mut above = each;
-        for unanswered in [&mut self.lost, &mut self.failed] {
+        for unanswered in [&mut self.errors, &mut self.lost, &mut self.failed] {
             let gone = above.min(*unanswered);
             *unanswered -= gone;
             above -= gone;
@@ -84,13 +88,13 @@ impl Latencies {
 
     /// How many messages were never answered: they count as slower than every reply.
     pub(crate) const fn unanswered(&self) -> usize {
-        self.lost + self.failed
+        self.errors + self.lost + self.failed
     }
 
     /// The share of the messages sent that were lost.
     #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
     pub(crate) fn loss(&self) -> f64 {
-        self.lost as f64 / (self.values.len() + self.lost).max(1) as f64
+        self.lost as f64 / (self.values.len() + self.errors + self.lost).max(1) as f64
     }
 
     /// How many messages, answered or not.
@@ -133,6 +137,7 @@ impl Latencies {
     pub(crate) fn answered(millis: impl Iterator<Item = i32>, lost: usize) -> Self {
         Self {
             values: millis.map(f64::from).collect(),
+            errors: 0,
             lost,
             failed: 0,
         }

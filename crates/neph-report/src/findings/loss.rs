@@ -1,4 +1,5 @@
-//! Messages without an answer: how many were lost, and where most; how many could not be sent.
+//! Messages without a valid reply: how many were lost, and where most; how many were errors, or
+//! could not be sent.
 
 use neph_stats::{Proportion, proportion};
 
@@ -11,21 +12,24 @@ struct Ends {
     scenario: usize,
     /// Lost ones of those that were sent; nothing if none was.
     lost: Option<Proportion>,
+    errors: usize,
     failed: usize,
     messages: usize,
 }
 
 impl Ends {
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
-        let (mut lost, mut failed, mut messages) = (0, 0, 0);
+        let (mut lost, mut errors, mut failed, mut messages) = (0, 0, 0, 0);
         for flow in data.main_flows(scenario, settings) {
             lost += flow.lost();
+            errors += flow.errors();
             failed += flow.failed();
             messages += flow.exchanges.len();
         }
         Self {
             scenario,
             lost: proportion(lost, messages - failed).ok(),
+            errors,
             failed,
             messages,
         }
@@ -51,7 +55,9 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .filter(|ends| ends.messages > 0)
         .collect();
     let not_sent = not_sent(data, &all);
-    let text = [lost(data, &all), not_sent].into_iter().flatten();
+    let text = [errors(data, &all), lost(data, &all), not_sent]
+        .into_iter()
+        .flatten();
     let text: Vec<String> = text.collect();
     if text.is_empty() {
         return Vec::new();
@@ -62,6 +68,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let finding = Finding::new(FindingKind::StandsOut, "loss", text.join(" "))
         .with("scenarios_with_loss", real(affected))
         .with("worst_share", worst)
+        .with("errors", real(all.iter().map(|ends| ends.errors).sum()))
         .with("not_sent", real(failed));
     vec![finding]
 }
@@ -102,6 +109,26 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
         percent(worst.interval().low),
         percent(worst.interval().high),
     ))
+}
+
+/// The sentence about messages that were answered, but not as expected; none if there are none.
+fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
+    let errors: usize = all.iter().map(|ends| ends.errors).sum();
+    let affected = all.iter().filter(|ends| ends.errors > 0).count();
+    let most = all.iter().rev().max_by_key(|ends| ends.errors)?;
+    (errors > 0).then(|| {
+        format!(
+            "{} not answered as expected (an HTTP status, a reply cut off), in {affected} of {}, most in {}: {} of {}. They count as slower than every reply.",
+            match errors {
+                1 => "1 message was".to_owned(),
+                more => format!("{} messages were", count(more)),
+            },
+            plural(all.len(), "scenario"),
+            data.scenarios[most.scenario].label(),
+            count(most.errors),
+            count(most.messages),
+        )
+    })
 }
 
 /// The sentence about messages that could not be sent; none if all were.

@@ -18,6 +18,7 @@ struct Count {
     blocks: BTreeSet<u32>,
     messages: usize,
     replies: usize,
+    errors: usize,
     lost: usize,
     failed: usize,
 }
@@ -38,6 +39,7 @@ impl Count {
                 let replied = main.exchanges.iter().filter(|e| e.response.is_some());
                 found.messages += main.exchanges.len();
                 found.replies += replied.count();
+                found.errors += main.errors();
                 found.lost += main.lost();
                 found.failed += main.failed();
             }
@@ -54,6 +56,14 @@ impl Count {
         self.failed += count(tally.failed);
     }
 
+    /// `, 12 not answered as expected`; nothing where all were.
+    fn errors(&self) -> String {
+        match self.errors {
+            0 => String::new(),
+            errors => format!(", {} not answered as expected", count(errors)),
+        }
+    }
+
     /// `, 3 not sent`; nothing where all were.
     fn not_sent(&self) -> String {
         match self.failed {
@@ -64,7 +74,7 @@ impl Count {
 
     /// `, 17 lost (0.07 %, 95 % interval 0.05 % to 0.12 %)`.
     fn loss(&self) -> String {
-        proportion(self.lost, self.lost + self.replies).map_or_else(
+        proportion(self.lost, self.lost + self.errors + self.replies).map_or_else(
             |_| String::new(),
             |share| {
                 format!(
@@ -87,7 +97,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     let unanswered = if data.is_imported() {
         String::new()
     } else {
-        count.loss() + &count.not_sent()
+        count.errors() + &count.loss() + &count.not_sent()
     };
     let text = if scenarios.is_empty() {
         format!("Nothing was measured.{}", missing(data, settings, 0))
@@ -114,6 +124,7 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
     }
     vec![
         finding
+            .with("errors", real(count.errors))
             .with("lost", real(count.lost))
             .with("not_sent", real(count.failed)),
     ]

@@ -136,7 +136,7 @@ fn experiments(data: &CampaignData, shown: &[&ExperimentData]) -> Markup {
                 thead {
                     tr {
                         th { "scenario" } th { "block" } th { "started" } th { "messages" }
-                        th { "lost" } th { "not sent" } th { "CPU busy" } th { "stolen" } th { "lateness p99" }
+                        th { "lost" } th { "errors" } th { "not sent" } th { "CPU busy" } th { "stolen" } th { "lateness p99" }
                         th.words { "warnings" }
                     }
                 }
@@ -162,9 +162,10 @@ fn row(data: &CampaignData, one: &ExperimentData) -> Markup {
             td { (moment(experiment.started)) }
             td { (experiment.tally.messages) }
             @if data.is_imported() {
-                td { (UNKNOWN) } td { (UNKNOWN) }
+                td { (UNKNOWN) } td { (UNKNOWN) } td { (UNKNOWN) }
             } @else {
                 td { (experiment.tally.lost) }
+                td { (experiment.tally.errors) }
                 td { (experiment.tally.failed) }
             }
             td { (share(load.map(|load| load.busy_percent), 0)) }

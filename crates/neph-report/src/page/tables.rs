@@ -35,14 +35,14 @@ fn grouped(rows: &[&SummaryRow]) -> Markup {
             table {
                 thead {
                     tr {
-                        th { "layer" } th { "n" } th { "loss" } th { "not sent" } th { "mean" } th { "sd" }
+                        th { "layer" } th { "n" } th { "loss" } th { "errors" } th { "not sent" } th { "mean" } th { "sd" }
                         th { "p50" } th { "p90" } th { "p99" }
                     }
                 }
                 @for group in rows.chunk_by(|a, b| a.scenario == b.scenario) {
                     tbody.group {
                         tr {
-                            th colspan="9" scope="rowgroup" {
+                            th colspan="10" scope="rowgroup" {
                                 (group[0].label)
                                 @if group[0].flagged { " " span.flag { "flagged" } }
                             }
@@ -70,6 +70,7 @@ fn line(row: &SummaryRow) -> Markup {
                     None => { "" }
                 }
             }
+            td { @if let Some(errors) = row.errors { (count(errors)) } }
             td { @if let Some(not_sent) = row.not_sent { (count(not_sent)) } }
             td { (real(row.mean)) }
             td { (real(row.sd)) }

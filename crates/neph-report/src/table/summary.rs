@@ -54,6 +54,8 @@ pub struct SummaryRow {
     pub n: usize,
     /// How many of these were lost; absent for layers that do not count loss.
     pub lost: Option<usize>,
+    /// How many of these were answered, but not as expected; absent for layers that do not count loss.
+    pub errors: Option<usize>,
     /// How many of these could not be sent; absent for layers that do not begin with the schedule.
     pub not_sent: Option<usize>,
     /// The share of messages sent that were lost; absent for layers that do not count loss.
@@ -97,11 +99,15 @@ fn measured(
     let lost: Option<usize> = layer
         .counts_loss(data)
         .then(|| flows.iter().map(|flow| flow.lost()).sum());
+    let errors: Option<usize> = layer
+        .counts_loss(data)
+        .then(|| flows.iter().map(|flow| flow.errors()).sum());
     let not_sent = layer
         .counts_failures(data)
         .then(|| flows.iter().map(|flow| flow.failed()).sum());
-    let sent = values.len() + lost.unwrap_or(0);
-    let unanswered = lost.unwrap_or(0) + not_sent.unwrap_or(0);
+    let answered = values.len() + errors.unwrap_or(0);
+    let sent = answered + lost.unwrap_or(0);
+    let unanswered = sent - values.len() + not_sent.unwrap_or(0);
     let n = values.len() + unanswered;
     if n == 0 {
         return None;
@@ -116,6 +122,7 @@ fn measured(
         experiments: flows.len(),
         n,
         lost,
+        errors,
         not_sent,
         loss: share.map(|share| LossCell {
             share: share.share(),
@@ -153,6 +160,7 @@ pub(super) fn table(rows: &[SummaryRow]) -> Table {
         "loss_low",
         "loss_high",
         "not_sent",
+        "errors",
         "mean_ms",
         "sd_ms",
         "p50_ms",
@@ -187,6 +195,7 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         Cell::real(row.loss.map(|loss| loss.low)),
         Cell::real(row.loss.map(|loss| loss.high)),
         row.not_sent.map_or(Cell::Absent, count),
+        row.errors.map_or(Cell::Absent, count),
         Cell::real(row.mean),
         Cell::real(row.sd),
     ];
@@ -213,7 +222,7 @@ const fn level(level: Level) -> Cell {
 pub(crate) fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
         "All times in milliseconds; intervals are for a confidence of 95 %, of quantiles from order statistics, of loss by Wilson. They take messages as independent; between experiments expect more.".to_owned(),
-        "Lost messages count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
+        "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {
         notes.push("Messages that could not be sent count as slower than every reply in response time, which begins with the schedule; loss is the share of those that were sent.".to_owned());

@@ -92,7 +92,7 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
     let tally = &experiment.tally;
     let changed = connection.execute(
         "UPDATE experiments SET status = :status, reason = :reason, started_unix_ns = :started,
-            ended_unix_ns = :ended, messages = :messages, replies = :replies, lost = :lost,
+            ended_unix_ns = :ended, messages = :messages, replies = :replies, errors = :errors, lost = :lost,
             failed = :failed, duplicates = :duplicates, reordered = :reordered, late = :late,
             response_p50_ns = :response_p50, warnings_json = :warnings, anchors_json = :anchors, fleet_json = :fleet
          WHERE id = :id",
@@ -104,6 +104,7 @@ fn update(connection: &Connection, experiment: &Experiment) -> Result<()> {
             ":ended": experiment.ended.map(Wall::unix_nanos),
             ":messages": wide(tally.messages),
             ":replies": wide(tally.replies),
+            ":errors": wide(tally.errors),
             ":lost": wide(tally.lost),
             ":failed": wide(tally.failed),
             ":duplicates": wide(tally.duplicates),
@@ -174,6 +175,7 @@ fn tally(row: &Row<'_>) -> Result<Tally> {
     Ok(Tally {
         messages: get_wide(row, "messages")?,
         replies: get_wide(row, "replies")?,
+        errors: get_wide(row, "errors")?,
         lost: get_wide(row, "lost")?,
         failed: get_wide(row, "failed")?,
         duplicates: get_wide(row, "duplicates")?,

@@ -1,6 +1,8 @@
 //! The table of columns: name, whether it can be absent, and how a message gives and takes it.
 
-use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq, SynAnswer, TcpState};
+use std::borrow::Cow;
+
+use neph_model::{Answer, FlowIndex, Instant, Marks, Message, Outcome, Seq, TcpState};
 
 /// Something that is kept as rows of a table.
 pub(crate) trait Row: Copy + 'static {
@@ -33,17 +35,20 @@ pub(crate) enum Cells<R: 'static = Message> {
     /// Yes or no.
     Flag(fn(&R) -> bool, fn(&mut R, bool)),
     /// One of a few words.
-    Word(fn(&R) -> Option<&'static str>, fn(&mut R, &str) -> bool),
+    Word(
+        fn(&R) -> Option<Cow<'static, str>>,
+        fn(&mut R, &str) -> bool,
+    ),
 }
 
 /// A value of any column, for the exports that write text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     Absent,
     Signed(i64),
     Unsigned(u64),
     Flag(bool),
-    Word(&'static str),
+    Word(Cow<'static, str>),
 }
 
 impl<R> Column<R> {
@@ -63,9 +68,7 @@ impl<R> Column<R> {
 
 /// The outcome of that name.
 fn outcome_named(name: &str) -> Option<Outcome> {
-    [Outcome::Reply, Outcome::Lost, Outcome::Failed]
-        .into_iter()
-        .find(|outcome| outcome.name() == name)
+    Outcome::named(name)
 }
 
 fn put_outcome(message: &mut Message, name: &str) -> bool {
@@ -75,7 +78,7 @@ fn put_outcome(message: &mut Message, name: &str) -> bool {
 }
 
 fn put_answer(message: &mut Message, name: &str) -> bool {
-    message.answer = SynAnswer::named(name);
+    message.answer = Answer::named(name);
     message.answer.is_some()
 }
 
@@ -162,7 +165,7 @@ const COLUMNS: &[Column] = &[
     ),
     required(
         "outcome",
-        Cells::Word(|m| Some(m.outcome.name()), put_outcome),
+        Cells::Word(|m| Some(m.outcome.name().into()), put_outcome),
     ),
     required(
         "intended_ns",

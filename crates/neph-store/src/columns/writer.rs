@@ -205,7 +205,9 @@ fn write_column<R: Row>(
             write_values::<BoolType>(group, &values, None)
         }
         Cells::Word(get, _) => {
-            let values = rows.iter().map(|row| get(row).map(ByteArray::from));
+            let values = rows
+                .iter()
+                .map(|row| get(row).map(|word| ByteArray::from(&*word)));
             write_optional::<ByteArrayType, R>(group, column, values)
         }
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use neph_model::{
-    EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Outcome, Tally, Wall,
+    EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Tally, Wall,
 };
 
 use super::Embedded;
@@ -158,12 +158,7 @@ impl Seen {
             return;
         }
         let tally = &mut self.tally;
-        tally.messages += 1;
-        match message.outcome {
-            Outcome::Reply => tally.replies += 1,
-            Outcome::Lost => tally.lost += 1,
-            Outcome::Failed => tally.failed += 1,
-        }
+        tally.count(message.outcome);
         tally.duplicates += u64::from(message.duplicates);
         tally.reordered += u64::from(message.reordered);
     }

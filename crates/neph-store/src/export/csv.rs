@@ -101,7 +101,7 @@ fn cells<R: Row>(row: &R, line: &mut String) {
             Cell::Signed(value) => line.push_str(&value.to_string()),
             Cell::Unsigned(value) => line.push_str(&value.to_string()),
             Cell::Flag(value) => line.push_str(if value { "true" } else { "false" }),
-            Cell::Word(value) => line.push_str(value),
+            Cell::Word(value) => line.push_str(&value),
         }
     }
 }

@@ -65,7 +65,7 @@ fn value(cell: Cell) -> Value {
         Cell::Signed(value) => value.into(),
         Cell::Unsigned(value) => value.into(),
         Cell::Flag(value) => value.into(),
-        Cell::Word(value) => value.into(),
+        Cell::Word(value) => value.into_owned().into(),
     }
 }
 

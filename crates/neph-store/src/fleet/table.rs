@@ -128,7 +128,10 @@ const COLUMNS: &[Column<FleetMessage>] = &[
             |m, nanos| m.late = Span::from_nanos(nanos),
         ),
     ),
-    required("outcome", Cells::Word(|m| Some(outcome(m)), put_outcome)),
+    required(
+        "outcome",
+        Cells::Word(|m| Some(outcome(m).into()), put_outcome),
+    ),
     optional(
         "round_trip_ns",
         Cells::Nanos(
@@ -138,7 +141,7 @@ const COLUMNS: &[Column<FleetMessage>] = &[
     ),
     optional(
         "read_by",
-        Cells::Word(|m| Some(read_by(m.reply()?.read_by)), put_read_by),
+        Cells::Word(|m| Some(read_by(m.reply()?.read_by).into()), put_read_by),
     ),
     optional(
         "peer_rx_ns",
@@ -184,6 +187,6 @@ const COLUMNS: &[Column<FleetMessage>] = &[
     ),
     optional(
         "answer",
-        Cells::Word(|m| Some(m.reply()?.answer?.name()), put_answer),
+        Cells::Word(|m| Some(m.reply()?.answer?.name().into()), put_answer),
     ),
 ];

@@ -1,13 +1,13 @@
 //! Bytes to records. `None` for bytes that no record has; never a panic, whatever the bytes.
 
 use neph_model::{
-    Event, EventKind, FlowIndex, Instant, Marks, Message, Outcome, Sample, Seq, SeriesName,
-    TcpState,
+    Answer, Event, EventKind, FlowIndex, Instant, Marks, Message, Outcome, Sample, Seq, SeriesName,
+    SynAnswer, TcpState,
 };
 
 use super::Record;
 use super::encode::{
-    EVENT, MESSAGE, OPTIONAL_TIMES, REORDERED, SAMPLE, TCP_AT_ACK, TCP_AT_SEND, answer_of,
+    ANSWERED, EVENT, MESSAGE, OPTIONAL_TIMES, REORDERED, SAMPLE, TCP_AT_ACK, TCP_AT_SEND,
 };
 use crate::bytes::Bytes;
 
@@ -30,6 +30,7 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     let seq = Seq(bytes.u64()?);
     let outcome = outcome(bytes.u8()?)?;
     let how = bytes.u8()?;
+    let answer = answer(how, bytes)?;
     let duplicates = bytes.u16()?;
     let connection = bytes.u32()?;
     let intended = bytes.i64()?;
@@ -43,7 +44,7 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     message.peer_wall_offset = times[13];
     message.outcome = outcome;
     message.reordered = how & REORDERED != 0;
-    message.answer = answer_of(how);
+    message.answer = answer;
     message.duplicates = duplicates;
     message.connection = connection;
     if mask & TCP_AT_SEND != 0 {
@@ -53,6 +54,21 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
         message.tcp_at_ack = Some(tcp_state(bytes)?);
     }
     Some(message)
+}
+
+/// What follows the flags: an answer's code, unless the flags are of a journal that held answers to
+/// SYNs in two bits.
+fn answer(how: u8, bytes: &mut Bytes<'_>) -> Option<Option<Answer>> {
+    const OLD_SYN_ACK: u8 = 1 << 1;
+    const OLD_RST: u8 = 1 << 2;
+    if how & ANSWERED != 0 {
+        return Answer::from_code(bytes.u16()?).map(Some);
+    }
+    Some(match how & (OLD_SYN_ACK | OLD_RST) {
+        OLD_SYN_ACK => Some(Answer::Syn(SynAnswer::SynAck)),
+        OLD_RST => Some(Answer::Syn(SynAnswer::Rst)),
+        _ => None,
+    })
 }
 
 /// The order is that of `encode::message`.
@@ -81,6 +97,7 @@ const fn outcome(code: u8) -> Option<Outcome> {
         0 => Some(Outcome::Reply),
         1 => Some(Outcome::Lost),
         2 => Some(Outcome::Failed),
+        3 => Some(Outcome::Error),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Records to bytes. Little-endian; an absent value takes no room, a mask tells which are there.
 
-use neph_model::{Event, Message, Outcome, Sample, SynAnswer, TcpState};
+use neph_model::{Event, Message, Outcome, Sample, TcpState};
 
 pub(super) const MESSAGE: u8 = 1;
 pub(super) const EVENT: u8 = 2;
@@ -16,30 +16,14 @@ pub(super) const fn outcome_code(outcome: Outcome) -> u8 {
         Outcome::Reply => 0,
         Outcome::Lost => 1,
         Outcome::Failed => 2,
+        Outcome::Error => 3,
     }
 }
 
-/// Beside whether the reply was overtaken.
+/// The reply was reordered.
 pub(super) const REORDERED: u8 = 1;
-const SYN_ACK: u8 = 1 << 1;
-const RST: u8 = 1 << 2;
-
-const fn answer_bits(answer: Option<SynAnswer>) -> u8 {
-    match answer {
-        None => 0,
-        Some(SynAnswer::SynAck) => SYN_ACK,
-        Some(SynAnswer::Rst) => RST,
-    }
-}
-
-/// What [`answer_bits`] says.
-pub(super) const fn answer_of(bits: u8) -> Option<SynAnswer> {
-    match bits & (SYN_ACK | RST) {
-        SYN_ACK => Some(SynAnswer::SynAck),
-        RST => Some(SynAnswer::Rst),
-        _ => None,
-    }
-}
+/// The code of an answer follows. Bits 1 and 2 held it before there were other answers than to SYNs.
+pub(super) const ANSWERED: u8 = 1 << 3;
 
 pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     let marks = &message.marks;
@@ -68,7 +52,15 @@ pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     out.extend(message.flow.0.to_le_bytes());
     out.extend(message.seq.0.to_le_bytes());
     out.push(outcome_code(message.outcome));
-    out.push(u8::from(message.reordered) | answer_bits(message.answer));
+    let answered = if message.answer.is_some() {
+        ANSWERED
+    } else {
+        0
+    };
+    out.push(u8::from(message.reordered) | answered);
+    if let Some(answer) = message.answer {
+        out.extend(answer.code().to_le_bytes());
+    }
     out.extend(message.duplicates.to_le_bytes());
     out.extend(message.connection.to_le_bytes());
     out.extend(marks.intended.nanos().to_le_bytes());

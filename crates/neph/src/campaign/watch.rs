@@ -239,15 +239,17 @@ fn told_of_all(all: &[Figures]) -> String {
     let medians = || all.iter().filter_map(|figures| figures.median);
     let middle = match (medians().min(), medians().max()) {
         (Some(least), Some(greatest)) => format!("medians {least} to {greatest}"),
-        _ if all.iter().any(|figures| figures.tally.replies > 0) => "medians lost".to_owned(),
+        _ if all.iter().any(|figures| figures.tally.replies > 0) => {
+            "medians: no valid reply".to_owned()
+        }
         _ => "no reply".to_owned(),
     };
     let missing = all
         .iter()
-        .map(|figures| figures.tally.lost + figures.tally.failed);
+        .map(|figures| figures.tally.without_response_time());
     match missing.sum::<u64>() {
         0 => middle,
-        missing => format!("{middle}, {missing} without reply"),
+        missing => format!("{middle}, {missing} without a valid reply"),
     }
 }
 
@@ -255,15 +257,15 @@ fn told(figures: &Figures) -> String {
     let tally = &figures.tally;
     let middle = match figures.median {
         Some(median) => format!("median {median}"),
-        None if tally.replies > 0 => "median lost".to_owned(),
+        None if tally.replies > 0 => "median: no valid reply".to_owned(),
         None => "no reply".to_owned(),
     };
     let high = figures
         .p99
         .map_or_else(String::new, |p99| format!(", p99 {p99}"));
-    let lost = match tally.lost + tally.failed {
+    let lost = match tally.without_response_time() {
         0 => String::new(),
-        missing => format!(", {missing} without reply"),
+        missing => format!(", {missing} without a valid reply"),
     };
     format!("{middle}{high}{lost}")
 }
@@ -283,7 +285,10 @@ mod tests {
             ..Figures::default()
         };
         let told = told_of_all(&[figures(120, 2), figures(35, 1)]);
-        assert_eq!(told, "medians 35.00 ms to 120.00 ms, 3 without reply");
+        assert_eq!(
+            told,
+            "medians 35.00 ms to 120.00 ms, 3 without a valid reply"
+        );
         assert_eq!(told_of_all(&[Figures::default(); 2]), "no reply");
     }
 

@@ -93,14 +93,11 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
             TargetError::Unresolved { .. } => Failure::refused(error),
             other => Failure::usage(other),
         })?;
-    let in_time = |duration: Span| {
-        let count = duration.nanos() / args.interval.nanos();
-        u64::try_from(count).unwrap_or(0).max(1)
-    };
     let mut spec = FlowSpec {
         schedule: Schedule {
             interval: args.interval,
-            count: args.count.or_else(|| args.duration.map(in_time)),
+            count: args.count,
+            duration: args.duration,
         },
         key: args.stamp_key.as_ref().map(Secret::bytes),
         site: args.site.as_ref().map(Place::named),
@@ -130,7 +127,7 @@ struct Live<'a> {
 
 impl Live<'_> {
     fn run(&mut self, spec: FlowSpec, stop: &Stop) -> Result<(), Failure> {
-        let is_endless = spec.schedule.count.is_none();
+        let is_endless = spec.schedule.messages().is_none();
         let own_stop = Stop::new();
         let flow = Flow::start(spec, own_stop.clone())?;
         while self.take(&flow)? {

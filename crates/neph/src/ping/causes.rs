@@ -68,7 +68,7 @@ fn scenario(planned: &Planned, index: usize) -> Scenario {
         interval: spec.schedule.interval,
         request_size: bytes(spec.request_size),
         response_size: bytes(spec.response_size),
-        messages: spec.schedule.count.unwrap_or(0),
+        messages: spec.schedule.messages().unwrap_or(0),
         parameters: site.collect::<BTreeMap<String, String>>(),
         varied: Vec::new(),
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
-    Asking, Discovery, FlowSpec, IpVersion, KINDS, Place, Schedule, SynSchedule, Target,
+    Asking, Discovery, FlowSpec, IpVersion, KINDS, Overdue, Place, Schedule, SynSchedule, Target,
     TargetError, can_build_syns, discover, most_payload,
 };
 
@@ -54,7 +54,7 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
         check_sizes(target.kind(), args)?;
         found.remarks.extend(check_syns(target.kind(), args)?);
         let (address, discovery) = ask(&target, args)?;
-        if discovery.untrusted && args.messages().is_none() {
+        if discovery.untrusted && args.is_endless() {
             let why = discovery.silence.unwrap_or_default();
             return Err(Failure::Refused(format!("{target}: {why}")));
         }
@@ -208,7 +208,8 @@ impl Found {
             address,
             schedule: Schedule {
                 interval: args.interval,
-                count: args.messages(),
+                count: args.count,
+                duration: args.duration,
             },
             request_size: fit(args.request_size.bytes()),
             response_size: fit(args.response_size.bytes()),
@@ -222,6 +223,13 @@ impl Found {
             spin: args.spin,
             priority: args.priority(),
             site: args.place(),
+            expected_status: args.expect_status,
+            rate_cap: args.rate_cap,
+            overdue: if args.catch_up {
+                Overdue::Send
+            } else {
+                Overdue::Skip
+            },
             reflector: discovery.reflector,
             target,
         };
@@ -285,6 +293,7 @@ fn add_icmp(args: &Args, found: &mut Found) -> Result<(), Failure> {
         let spec = &mut icmp.spec;
         spec.role = FlowRole::Companion;
         spec.request_size = 56;
+        spec.rate_cap = None;
         let schedule = &mut spec.schedule;
         if schedule.interval < ICMP_INTERVAL {
             let ratio = ICMP_INTERVAL.nanos() / schedule.interval.nanos();

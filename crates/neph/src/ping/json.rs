@@ -131,7 +131,7 @@ pub(super) fn csv(planned: &Planned, message: &Message) -> String {
     cells.push(
         message
             .answer
-            .map_or_else(String::new, |answer| answer.name().to_owned()),
+            .map_or_else(String::new, |answer| answer.name().into_owned()),
     );
     cells.join(",")
 }

@@ -1,6 +1,6 @@
 //! One line per message for people, in columns that do not move.
 
-use neph_model::{FlowRole, Message, Outcome, ProbeKind, Span, Stage};
+use neph_model::{Answer, FlowRole, Message, Outcome, ProbeKind, Span, Stage};
 
 use super::flows::Planned;
 use crate::syn_answers;
@@ -66,12 +66,20 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
     let Some(ledger) = message.ledger() else {
         let what = match message.outcome {
             Outcome::Lost => "no reply",
-            Outcome::Failed | Outcome::Reply => match planned.spec.target.kind() {
-                ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => "not sent",
-                ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => "not sent: no connection",
-            },
+            Outcome::Error => "error",
+            Outcome::Failed | Outcome::Reply => {
+                match (planned.spec.target.kind(), message.answer) {
+                    (ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp, None) => {
+                        "not sent: no connection"
+                    }
+                    _ => "not sent",
+                }
+            }
         };
-        return format!("{seq:>6}  {what}");
+        let why = message
+            .answer
+            .map_or_else(String::new, |answer| format!(": {}", answer.words()));
+        return format!("{seq:>6}  {what}{why}");
     };
     let mut line = format!(
         "{seq:>6}  {:>10}  {}  {}",
@@ -96,9 +104,10 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
         line.push_str("  ");
         line.push_str(&cell(time, 11));
     }
-    if let Some(answer) = message.answer {
-        line.push_str("  ");
-        line.push_str(syn_answers::word(answer));
+    match message.answer {
+        Some(Answer::Syn(answer)) => line.push_str(&format!("  {}", syn_answers::word(answer))),
+        Some(Answer::HttpStatus(200)) | None => {}
+        Some(other) => line.push_str(&format!("  {}", other.words())),
     }
     if message.duplicates > 0 {
         line.push_str(&format!("  duplicate x{}", message.duplicates));

@@ -16,7 +16,7 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_model::{ByteSize, Span};
+use neph_model::{ByteSize, ExpectedStatus, Span};
 use neph_probe::{ConnectionUse, Priority, TlsVersion, Trust};
 
 use crate::awake::AwakeChoice;
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     /// Time between two messages; a bare number is seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     pub(crate) interval: Span,
-    /// Stop after this long
+    /// Run for this duration
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
     /// Request payload
@@ -89,7 +89,7 @@ pub(crate) struct Args {
     /// Reply payload to ask a neph reflector for
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
     pub(crate) response_size: ByteSize,
-    /// Our port
+    /// Local source port
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) source_port: Option<u16>,
     #[command(flatten)]
@@ -118,9 +118,17 @@ pub(crate) struct Args {
     /// No ICMP echo beside the probe
     #[arg(long)]
     pub(crate) no_icmp: bool,
-    /// SYNs a second that are allowed (syn:// only); 200 unless more are asked for here
+    /// Maximum rate of SYNs per second (syn:// only); 200 by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
+    /// HTTP statuses that count as a reply: 200, 2xx, 200-204, several with commas, or any. Others
+    /// count as errors; redirects are not followed
+    #[arg(long, value_name = "STATUS", default_value_t = ExpectedStatus::default())]
+    pub(crate) expect_status: ExpectedStatus,
+    /// After a stall of more than 1 s, send all overdue messages at once instead of counting them as
+    /// not sent
+    #[arg(long)]
+    pub(crate) catch_up: bool,
     /// Spin this long before each send, and wait awake around the expected reply; 0 saves CPU and
     /// costs 10 to 20 us of lateness and of waking
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "60us")]
@@ -169,14 +177,9 @@ impl Args {
             Priority::Auto
         }
     }
-    /// How many messages; `None` until interrupted.
-    fn messages(&self) -> Option<u64> {
-        let in_time = |duration: Span| {
-            u64::try_from(duration.nanos() / self.interval.nanos())
-                .unwrap_or(0)
-                .max(1)
-        };
-        self.count.or_else(|| self.duration.map(in_time))
+    /// Whether it goes on until it is interrupted.
+    const fn is_endless(&self) -> bool {
+        self.count.is_none() && self.duration.is_none()
     }
 }
 

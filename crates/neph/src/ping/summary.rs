@@ -1,7 +1,7 @@
 //! The summary: each layer's distribution side by side, where the time went, and what is missing.
 
-use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, Stage};
-use neph_stats::{Sorted, describe, quantile};
+use neph_model::{Answer, ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, Stage, Tally};
+use neph_stats::{Quantile, RunningSummary, StatsError};
 use serde_json::{Value, json};
 
 use super::causes::causes;
@@ -57,10 +57,12 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
     for (planned, watched) in found.flows.iter().zip(&watched.flows) {
         text.push_str(&format!("\n--- {} ---\n", planned.spec.target));
         text.push_str(&counts(watched));
+        text.push_str(&answers(planned, watched));
         if watched.tally.replies > 0 {
             if planned.spec.target.kind() == ProbeKind::Syn {
-                let accepted = watched.replied - watched.refused;
-                let said = syn_answers::sentence(accepted, watched.refused);
+                let refused = watched.refused();
+                let accepted = watched.tally.replies.saturating_sub(refused);
+                let said = syn_answers::sentence(accepted, refused);
                 text.push_str(&(said + "\n"));
             }
             text.push_str(&layers(planned, watched));
@@ -85,6 +87,10 @@ fn counts(watched: &Watched) -> String {
         let percent = part as f64 * 100.0 / tally.messages.max(1) as f64;
         format!("{percent:.2} %")
     };
+    if tally.errors > 0 {
+        let errors = counted(tally.errors, "error");
+        line.push_str(&format!(", {errors} ({})", share(tally.errors)));
+    }
     line.push_str(&format!(", {} lost ({})", tally.lost, share(tally.lost)));
     for (count, told) in [
         (tally.failed, format!("{} not sent", tally.failed)),
@@ -103,6 +109,51 @@ fn counts(watched: &Watched) -> String {
     line + "\n"
 }
 
+/// Messages of the populations of response time and service time that have none.
+const fn above(tally: &Tally) -> (u64, u64) {
+    (tally.without_response_time(), tally.without_service_time())
+}
+
+/// What was answered, where the protocol has words for it, and why messages were not sent.
+fn answers(planned: &Planned, watched: &Watched) -> String {
+    let is_told = |answer: &Answer| match answer {
+        // SYN answers have a sentence of their own.
+        Answer::Syn(_) => planned.spec.target.kind() != ProbeKind::Syn,
+        _ => true,
+    };
+    let told = watched.answers.iter().filter(|(answer, _)| is_told(answer));
+    let lines = told.map(|(answer, count)| match answer {
+        Answer::Local(fault) => {
+            format!(
+                "  {count} not sent: {}; {}\n",
+                answer.words(),
+                fault.remedy()
+            )
+        }
+        _ => format!("  {count} x {}\n", answer.words()),
+    });
+    let lines: Vec<String> = lines.collect();
+    let expected = planned.spec.expected_status;
+    // Where all is as expected there is nothing to report.
+    let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
+        Answer::HttpStatus(status) => expected.contains(status),
+        _ => false,
+    });
+    if all_expected && watched.answers.iter().count() <= 1 {
+        return String::new();
+    }
+    lines.concat()
+}
+
+fn answer_counts(watched: &Watched) -> Value {
+    let counts = watched.answers.iter();
+    Value::Object(
+        counts
+            .map(|(answer, count)| (answer.name().into_owned(), count.into()))
+            .collect(),
+    )
+}
+
 /// One row of the table.
 struct Row {
     name: String,
@@ -111,15 +162,13 @@ struct Row {
     mean: f64,
 }
 
-fn row(name: &str, values: &[f64], lost: u64) -> Option<Row> {
-    let mut values = values.to_vec();
-    let n = values.len();
-    let sorted = Sorted::sort(&mut values).ok()?;
-    let described = describe(sorted).ok()?;
-    let lost = usize::try_from(lost).unwrap_or(usize::MAX);
-    let mut cells = vec![span(described.five.min), span(described.mean)];
-    for p in [0.5, 0.9, 0.99] {
-        cells.push(match quantile(sorted, lost, p) {
+/// `above`: messages of its population that have no value, and rank above all values.
+fn row(name: &str, values: &RunningSummary, above: u64) -> Option<Row> {
+    let mean = values.mean()?;
+    let above = usize::try_from(above).unwrap_or(usize::MAX);
+    let mut cells = vec![span(values.least()?), span(mean)];
+    for quantile in values.quantiles(above, [0.5, 0.9, 0.99]) {
+        cells.push(match quantile {
             Ok(quantile) => quantile
                 .value()
                 .number()
@@ -127,13 +176,13 @@ fn row(name: &str, values: &[f64], lost: u64) -> Option<Row> {
             Err(_) => "-".to_owned(),
         });
     }
-    cells.push(span(described.five.max));
-    cells.push(described.sd.map_or_else(|| "-".to_owned(), span));
+    cells.push(span(values.greatest()?));
+    cells.push(values.sd().map_or_else(|| "-".to_owned(), span));
     Some(Row {
         name: name.to_owned(),
-        n,
+        n: values.n(),
         cells,
-        mean: described.mean,
+        mean,
     })
 }
 
@@ -163,10 +212,10 @@ fn render(row: &Row) -> String {
     line
 }
 
-fn values(watched: &Watched, column: Column) -> &[f64] {
+fn values(watched: &Watched, column: Column) -> &RunningSummary {
+    static NONE: RunningSummary = RunningSummary::new();
     let at = Column::ALL.iter().position(|known| *known == column);
-    at.and_then(|at| watched.values.get(at))
-        .map_or(&[], Vec::as_slice)
+    at.and_then(|at| watched.values.get(at)).unwrap_or(&NONE)
 }
 
 fn layers(planned: &Planned, watched: &Watched) -> String {
@@ -175,10 +224,10 @@ fn layers(planned: &Planned, watched: &Watched) -> String {
     } else {
         "network and peer (kernel stamps)"
     };
-    let lost = watched.tally.lost;
+    let (response, service) = above(&watched.tally);
     let rows = [
-        ("response time (from intended)", Column::Response, lost),
-        ("service time (from sending)", Column::Service, lost),
+        ("response time (from intended)", Column::Response, response),
+        ("service time (from sending)", Column::Service, service),
         ("TCP (acknowledged - sent)", Column::Tcp, 0),
         (network, Column::Network, 0),
     ];
@@ -187,6 +236,9 @@ fn layers(planned: &Planned, watched: &Watched) -> String {
         if let Some(row) = row(name, values(watched, column), lost) {
             text.push_str(&(render(&row) + "\n"));
         }
+    }
+    if !values(watched, Column::Response).is_exact() {
+        text.push_str("  quantiles are within 0.2 %: there are too many messages to keep each\n");
     }
     let few = watched.tally.replies < 299;
     if few {
@@ -220,7 +272,7 @@ fn short(name: &str) -> String {
         .replace(" + peer ", " + ")
 }
 
-fn stage_line(name: &str, values: &[f64], all: f64) -> String {
+fn stage_line(name: &str, values: &RunningSummary, all: f64) -> String {
     let Some(row) = row(name, values, 0) else {
         return String::new();
     };
@@ -318,13 +370,13 @@ pub(super) fn json(found: &Found, watched: &Everything) -> Value {
 }
 
 fn flow_json(planned: &Planned, watched: &Watched) -> Value {
-    let numbers = |column: Column, lost: u64| numbers(values(watched, column), lost);
-    let lost = watched.tally.lost;
+    let numbers = |column: Column, above: u64| numbers(values(watched, column), above);
+    let (response, service) = above(&watched.tally);
     let stages: Vec<Value> = Stage::ALL
         .into_iter()
         .map(|stage| (stage.name().to_owned(), Column::Stage(stage)))
         .chain([(watched.merged.to_string(), Column::Merged)])
-        .filter(|(_, column)| !values(watched, *column).is_empty())
+        .filter(|(_, column)| values(watched, *column).n() > 0)
         .map(|(name, column)| json!({ "stage": name, "ns": numbers(column, 0) }))
         .collect();
     json!({
@@ -336,26 +388,24 @@ fn flow_json(planned: &Planned, watched: &Watched) -> Value {
         "request_bytes": planned.spec.request_size,
         "response_bytes": planned.spec.response_size,
         "tally": watched.tally,
-        "refused": (planned.spec.target.kind() == ProbeKind::Syn).then_some(watched.refused),
-        "response_ns": numbers(Column::Response, lost),
-        "service_ns": numbers(Column::Service, lost),
+        "answers": answer_counts(watched),
+        "refused": (planned.spec.target.kind() == ProbeKind::Syn).then(|| watched.refused()),
+        "response_ns": numbers(Column::Response, response),
+        "service_ns": numbers(Column::Service, service),
         "tcp_ns": numbers(Column::Tcp, 0),
         "network_ns": numbers(Column::Network, 0),
         "stages": stages,
     })
 }
 
-fn numbers(values: &[f64], lost: u64) -> Value {
-    let mut values = values.to_vec();
-    let Ok(sorted) = Sorted::sort(&mut values) else {
+fn numbers(values: &RunningSummary, above: u64) -> Value {
+    if values.n() == 0 {
         return Value::Null;
-    };
-    let Ok(described) = describe(sorted) else {
-        return Value::Null;
-    };
-    let lost = usize::try_from(lost).unwrap_or(usize::MAX);
-    let at = |p: f64| {
-        quantile(sorted, lost, p).ok().map(|quantile| {
+    }
+    let above = usize::try_from(above).unwrap_or(usize::MAX);
+    let [p50, p90, p99, p999] = values.quantiles(above, [0.5, 0.9, 0.99, 0.999]);
+    let at = |quantile: Result<Quantile, StatsError>| {
+        quantile.ok().map(|quantile| {
             json!({
                 "value": quantile.value().number(),
                 "low": quantile.low().number(),
@@ -364,8 +414,8 @@ fn numbers(values: &[f64], lost: u64) -> Value {
         })
     };
     json!({
-        "n": described.n, "mean": described.mean, "sd": described.sd,
-        "min": described.five.min, "max": described.five.max,
-        "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999),
+        "n": values.n(), "without_value": above, "quantiles_exact": values.is_exact(),
+        "mean": values.mean(), "sd": values.sd(), "min": values.least(), "max": values.greatest(),
+        "p50": at(p50), "p90": at(p90), "p99": at(p99), "p999": at(p999),
     })
 }

@@ -6,9 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{
-    ClockOffset, EventKind, FlowRole, Instant, Message, Own, Seq, StageSet, SynAnswer, Tally,
+    Answer, Answers, ClockOffset, EventKind, FlowRole, Instant, Message, Own, StageSet, SynAnswer,
+    Tally,
 };
 use neph_probe::{Flow, Report, Stop, now};
+use neph_stats::RunningSummary;
 
 use super::columns::Column;
 use super::flows::{Found, Planned};
@@ -20,8 +22,6 @@ use crate::peer_clock::PeerClock;
 
 /// How often what the flows told is taken in.
 const TICK: Duration = Duration::from_millis(10);
-/// Messages whose values are kept for the summary; beyond, a uniform sample of them.
-const KEPT: usize = 1_000_000;
 
 /// The latest messages of a flow, which diagnosis looks at: some 10 MB.
 const RECENT: usize = 20_000;
@@ -30,21 +30,18 @@ const RECENT: usize = 20_000;
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     pub(super) tally: Tally,
-    /// One list per column, in nanoseconds.
-    pub(super) values: Vec<Vec<f64>>,
-    /// How many replied messages the lists stand for.
-    pub(super) replied: u64,
+    /// One summary for each column, in nanoseconds.
+    pub(super) values: Vec<RunningSummary>,
+    /// Answers in their protocol's words, and why there was none.
+    pub(super) answers: Answers,
     /// The merged entry's stages, as the latest message had them.
     pub(super) merged: StageSet,
     pub(super) last: Option<Message>,
     /// The latest messages, replied to or not.
     pub(super) recent: VecDeque<Message>,
     pub(super) connections: u32,
-    /// Replies that were a RST to our SYN.
-    pub(super) refused: u64,
     /// What the messages prove of the peer's clock.
     clock: PeerClock,
-    chooser: u64,
     hope: Hope,
 }
 
@@ -159,7 +156,7 @@ impl Everything {
                 .filter(|(_, planned)| planned.is_asked_for())
                 .map(|(watched, planned)| {
                     let why = watched.hope.lost(now)?;
-                    let is_endless = planned.spec.schedule.count.is_none();
+                    let is_endless = planned.spec.schedule.messages().is_none();
                     is_endless.then(|| format!("{}: {why}", planned.spec.target))
                 });
         let first = whys.next()??;
@@ -169,7 +166,9 @@ impl Everything {
 
 impl Watched {
     fn add(&mut self, message: &Message) {
-        self.values.resize_with(Column::ALL.len(), Vec::new);
+        self.values
+            .resize_with(Column::ALL.len(), RunningSummary::default);
+        self.answers.count(message.answer);
         self.last = Some(*message);
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -186,18 +185,18 @@ impl Watched {
             self.merged = entry.stages;
         }
         self.clock.message(&message.marks);
-        self.replied += 1;
-        self.refused += u64::from(message.answer == Some(SynAnswer::Rst));
-        let place = self.place(message.seq);
         for (column, values) in Column::ALL.iter().zip(&mut self.values) {
             #[expect(clippy::cast_precision_loss, reason = "statistics")]
             let value = column.of(message).map(|span| span.nanos() as f64);
-            match (place, value) {
-                (Place::Append, Some(value)) => values.push(value),
-                (Place::Replace(at), Some(value)) if at < values.len() => values[at] = value,
-                _ => {}
+            if let Some(value) = value {
+                values.add(value).expect("a span is finite");
             }
         }
+    }
+
+    /// Replies that were a RST to our SYN.
+    pub(super) fn refused(&self) -> u64 {
+        self.answers.of(Answer::Syn(SynAnswer::Rst))
     }
 
     /// The peer's clock minus ours when the latest message left, as far as the messages prove it.
@@ -205,28 +204,4 @@ impl Watched {
         let left = self.last.as_ref()?.marks.nic_tx?;
         self.clock.offset(left.nanos())
     }
-
-    /// Reservoir sampling: message k replaces a kept one with probability `KEPT / k`.
-    fn place(&mut self, seq: Seq) -> Place {
-        let kept = KEPT as u64;
-        if self.replied <= kept {
-            return Place::Append;
-        }
-        self.chooser = self
-            .chooser
-            .wrapping_mul(0x5851_f42d_4c95_7f2d)
-            .wrapping_add(seq.0 | 1);
-        match usize::try_from((self.chooser >> 20) % self.replied) {
-            Ok(at) if at < KEPT => Place::Replace(at),
-            _ => Place::Drop,
-        }
-    }
-}
-
-/// Where a message's values go.
-#[derive(Clone, Copy)]
-enum Place {
-    Append,
-    Replace(usize),
-    Drop,
 }

@@ -118,6 +118,7 @@ fn tally(tally: &Tally) -> Vec<Pair> {
     vec![
         Pair::new("messages", "messages", Cell::count(tally.messages)),
         of("replies", "replies", tally.replies),
+        of("errors", "errors", tally.errors),
         of("lost", "lost", tally.lost),
         of("not sent", "failed", tally.failed),
         of("duplicates", "duplicates", tally.duplicates),

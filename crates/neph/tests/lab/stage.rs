@@ -119,6 +119,7 @@ impl TwoSites {
             schedule: Schedule {
                 interval,
                 count: Some(count),
+                duration: None,
             },
             request_size: 64,
             response_size: 68,

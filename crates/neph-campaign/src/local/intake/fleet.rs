@@ -80,6 +80,7 @@ impl Intake {
                 self.main = Tally {
                     messages: tally.replies + tally.lost + tally.failed,
                     replies: tally.replies,
+                    errors: 0,
                     lost: tally.lost,
                     failed: tally.failed,
                     duplicates: tally.copies,

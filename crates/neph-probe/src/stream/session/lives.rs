@@ -1,13 +1,22 @@
 //! The lives of a session's connections: dialled, ready, replied on, lost.
 
-use neph_model::{EventKind, Instant, Own, ProbeKind, Seq, SynAnswer};
+use neph_model::{Answer, EventKind, Instant, Outcome, Own, ProbeKind, Seq, SynAnswer};
 
 use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
-use crate::codec::{self, Use};
+use crate::codec::{self, Parting, Use};
 use crate::exchange::{Asks, Reply};
 use crate::stream::connection::{Connection, Happening, Phase};
 use crate::tls;
+
+/// What a connection's end is to the message that waits at this place: only the oldest one's reply
+/// had begun.
+fn waiting_at(place: usize, answer: Option<Answer>) -> Option<Answer> {
+    match answer {
+        Some(Answer::Truncated) if place > 0 => Some(Answer::Closed),
+        answer => answer,
+    }
+}
 
 impl Session {
     pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<Own>) {
@@ -19,7 +28,7 @@ impl Session {
             Err(error) => {
                 self.note(EventKind::ConnectFailed, error.to_string());
                 if let Some(seq) = pending {
-                    self.book.failed(seq, now);
+                    self.book.failed(seq, Some(Answer::TlsFailed), now);
                 }
                 return;
             }
@@ -122,8 +131,8 @@ impl Session {
     }
 
     /// The socket broke, or could not be had.
-    pub(crate) fn broke(&mut self, number: u32, why: String, now: Instant<Own>) {
-        self.drop_connection(number, EventKind::ConnectionLost, why, now);
+    pub(crate) fn broke(&mut self, number: u32, parting: Parting, now: Instant<Own>) {
+        self.drop_connection(number, EventKind::ConnectionLost, parting, now);
     }
 
     fn happen(
@@ -170,12 +179,11 @@ impl Session {
             }
             Happening::Ready => self.ready(number, at, clock),
             Happening::Reply {
-                seq,
-                marks,
+                replied,
                 ends_the_batch,
             } => {
-                let awaited = connection.take_awaited(seq);
-                let Some(seq) = awaited.or_else(|| seq.map(Seq)) else {
+                let awaited = connection.take_awaited(replied.seq);
+                let Some(seq) = awaited.or_else(|| replied.seq.map(Seq)) else {
                     return;
                 };
                 if awaited.is_none() && self.book.is_undecided(seq) {
@@ -185,20 +193,22 @@ impl Session {
                 let reply = Reply {
                     nic_rx: stamp.filter(|_| ends_the_batch),
                     app_recv: at,
-                    marks,
-                    answer: None,
+                    marks: replied.marks,
+                    answer: replied.answer,
+                    outcome: replied.outcome,
                 };
                 self.reply(number, seq, &reply);
             }
-            Happening::Closed(why) => {
-                self.drop_connection(number, EventKind::ConnectionLost, why, at);
+            Happening::Closed(parting) => {
+                self.drop_connection(number, EventKind::ConnectionLost, parting, at);
             }
-            Happening::Refused(why) => self.drop_connection(number, EventKind::Refused, why, at),
+            Happening::Refused(parting) => {
+                self.drop_connection(number, EventKind::Refused, parting, at);
+            }
         }
     }
 
     fn ready(&mut self, number: u32, at: Instant<Own>, clock: &mut dyn FnMut() -> Instant<Own>) {
-        self.pause = FIRST_PAUSE;
         if self.way == Use::One {
             self.note(EventKind::Connected, format!("connection {number}"));
         }
@@ -215,7 +225,8 @@ impl Session {
                 nic_rx: None,
                 app_recv: at,
                 marks: None,
-                answer: (self.spec.target.kind() == ProbeKind::Syn).then_some(said),
+                answer: (self.spec.target.kind() == ProbeKind::Syn).then_some(Answer::Syn(said)),
+                outcome: Outcome::Reply,
             };
             return self.reply(number, seq, &reply);
         }
@@ -228,11 +239,14 @@ impl Session {
             // Building and sealing it took time, which is the compose stage.
             self.hand_over(number, seq, clock());
         } else {
-            self.book.failed(seq, at);
+            self.book.failed(seq, None, at);
         }
     }
 
     fn reply(&mut self, number: u32, seq: Seq, reply: &Reply) {
+        // Only now is the peer known to serve: one that accepts and closes is not dialled ever faster.
+        self.pause = FIRST_PAUSE;
+        self.last_fault = None;
         if let Some(message) = self.book.replied(seq, reply) {
             self.notes.push(crate::report::Note::Reply(*message));
         }
@@ -272,7 +286,7 @@ impl Session {
         &mut self,
         number: u32,
         kind: EventKind,
-        why: String,
+        parting: Parting,
         at: Instant<Own>,
     ) {
         let Some(mut connection) = self.connections.remove(&number) else {
@@ -283,7 +297,15 @@ impl Session {
         if self.prepared == Some(number) {
             self.prepared = None;
         }
-        let took_along = self.settle(&connection, at);
+        let repeated = self.repeat_on_another(&mut connection, &parting);
+        let took_along = self.settle(&connection, &parting, at);
+        if let Some(seq) = repeated {
+            self.note(
+                EventKind::Repeated,
+                format!("message {seq}: {}", parting.why),
+            );
+            self.dial(Some(seq), at);
+        }
         if connection.phase == Phase::Leaving {
             return;
         }
@@ -296,7 +318,8 @@ impl Session {
                 EventKind::ConnectionLost if !was_up => EventKind::ConnectFailed,
                 kind => kind,
             };
-            self.note(kind, why);
+            self.note(kind, parting.why);
+            self.last_fault = parting.answer;
         }
         if lasting {
             self.dial_again = Some(at + self.pause);
@@ -304,17 +327,32 @@ impl Session {
         }
     }
 
+    /// The message that met the end of an idle connection and is to be sent again on another one;
+    /// it waits on this one no more.
+    fn repeat_on_another(&mut self, connection: &mut Connection, parting: &Parting) -> Option<Seq> {
+        let repeats = self.way == Use::Idle
+            && connection.phase == Phase::Ready
+            && connection.was_idle_when_closed(parting);
+        let seq = if repeats {
+            connection.awaiting.pop_front()?
+        } else {
+            return None;
+        };
+        connection.outbox.give_up();
+        self.book.take_back(seq).then_some(seq)
+    }
+
     /// Decides every message that a connection took along; returns how many those were.
-    fn settle(&mut self, connection: &Connection, at: Instant<Own>) -> u64 {
+    fn settle(&mut self, connection: &Connection, parting: &Parting, at: Instant<Own>) -> u64 {
         let before = self.book.tally().messages;
         for seq in connection.outbox.untouched() {
-            self.book.never_left(seq, at);
+            self.book.never_left(seq, parting.answer, at);
         }
         if let Some(seq) = connection.pending {
-            self.book.failed(seq, at);
+            self.book.failed(seq, parting.answer, at);
         }
-        for seq in &connection.awaiting {
-            self.book.lost(*seq, at);
+        for (place, seq) in connection.awaiting.iter().enumerate() {
+            self.book.lost(*seq, waiting_at(place, parting.answer), at);
         }
         self.book.tally().messages - before
     }

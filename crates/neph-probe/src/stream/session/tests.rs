@@ -1,6 +1,7 @@
-use neph_model::{Outcome, Span, Stage};
+use neph_model::{Answer, Outcome, Span, Stage, SynAnswer};
 
 use super::*;
+use crate::codec::Parting;
 use crate::sim::{at, spec};
 
 const MS: i64 = 1_000_000;
@@ -15,6 +16,14 @@ fn idle() -> Session {
     assert!(session.is_warm());
     session.begin(at(10 * MS));
     session
+}
+
+fn reset() -> Parting {
+    Parting::new("reset", Some(Answer::Reset))
+}
+
+fn refused() -> Parting {
+    Parting::new("refused", Some(Answer::Syn(SynAnswer::Rst)))
 }
 
 /// Writes everything, as a socket that takes it.
@@ -61,7 +70,7 @@ fn a_message_built_ahead_survives_the_death_of_its_connection() {
     let mut session = idle();
     session.prepare(at(9 * MS));
     assert_eq!(session.to_write(0), None, "it is held back");
-    session.broke(0, "reset".to_owned(), at(9 * MS));
+    session.broke(0, reset(), at(9 * MS));
     assert_eq!(session.send(at(10 * MS), &mut || at(10 * MS)), None);
     let number = session.take_dial().expect("a new connection");
     session.dialling(number, at(10 * MS));
@@ -95,7 +104,7 @@ fn a_connection_that_said_close_carries_no_further_message() {
         (Some(0), Some(1))
     );
     session.closed(0);
-    session.broke(1, "refused".to_owned(), at(21 * MS));
+    session.broke(1, refused(), at(21 * MS));
     assert_eq!(outcomes(&mut session), [Outcome::Reply, Outcome::Failed]);
 }
 
@@ -125,7 +134,7 @@ fn what_the_socket_never_took_is_failed_and_what_it_took_in_part_is_lost() {
         }
     }
     session.wrote(0, 1);
-    session.broke(0, "reset".to_owned(), at(40 * MS));
+    session.broke(0, reset(), at(40 * MS));
     let tally = *session.tally();
     assert_eq!((tally.lost, tally.failed, tally.messages), (2, 1, 3));
     let ends = outcomes(&mut session);

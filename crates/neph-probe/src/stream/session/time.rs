@@ -3,7 +3,7 @@
 use neph_model::{EventKind, Instant, Own, Span};
 
 use super::Session;
-use crate::codec::Use;
+use crate::codec::{Parting, Use};
 use crate::stream::connection::{Connection, Phase};
 
 impl Session {
@@ -24,7 +24,8 @@ impl Session {
             .collect();
         for number in overdue {
             let why = format!("no connection within {timeout}");
-            self.drop_connection(number, EventKind::ConnectFailed, why, now);
+            let parting = Parting::new(why, None);
+            self.drop_connection(number, EventKind::ConnectFailed, parting, now);
         }
     }
 

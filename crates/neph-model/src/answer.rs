@@ -1,0 +1,326 @@
+//! What was answered to a message, or what kept an answer away.
+//!
+//! Owns the answers' names and codes. Does not own when they came (marks) nor whether the message
+//! counts as replied to ([`crate::Outcome`]).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::SynAnswer;
+
+/// The answer to a message in the words of its protocol, or the reason why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Answer {
+    /// To a TCP SYN.
+    Syn(SynAnswer),
+    /// The status code of an HTTP response (RFC 9110, 15): 100 to 999.
+    HttpStatus(u16),
+    /// The code of a WebSocket close frame (RFC 6455, 7.4) that came instead of a reply: 1000 to 4999.
+    WebSocketClose(u16),
+    /// An ICMP error that the request met.
+    Icmp(IcmpKind),
+    /// The stream ended or broke in the middle of the reply.
+    Truncated,
+    /// The peer closed the connection before it replied.
+    Closed,
+    /// The peer reset the connection before it replied.
+    Reset,
+    /// TLS failed before the request could be sent.
+    TlsFailed,
+    /// This host could not send the request.
+    Local(LocalFault),
+}
+
+/// The kind of an ICMP error, the same words for IPv4 (RFC 792) and IPv6 (RFC 4443).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IcmpKind {
+    /// No route to the network.
+    NetUnreachable,
+    /// The network is reached, the host is not.
+    HostUnreachable,
+    /// The host does not speak the protocol.
+    ProtocolUnreachable,
+    /// Nothing listens at the port.
+    PortUnreachable,
+    /// A filter forbids it.
+    Prohibited,
+    /// The packet is too big for a link and may not be fragmented.
+    TooBig,
+    /// The hop limit ran out.
+    TimeExceeded,
+}
+
+/// Why this host could not send a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LocalFault {
+    /// No local port is free towards the target (`EADDRNOTAVAIL`, `EADDRINUSE`).
+    NoPort,
+    /// The process or the system has no file descriptor left (`EMFILE`, `ENFILE`).
+    NoDescriptor,
+    /// A queue or buffer of the kernel is full (`ENOBUFS`).
+    NoBuffer,
+    /// The kernel has no memory left (`ENOMEM`).
+    NoMemory,
+    /// This host's own firewall or policy refuses it (`EPERM`, `EACCES`).
+    Forbidden,
+    /// This host has no route to the target (`ENETUNREACH`, `ENETDOWN`).
+    NoRoute,
+    /// The datagram is larger than this host's interface or the path MTU it knows (`EMSGSIZE`).
+    TooLarge,
+    /// This host was too late to send the request: it was stopped, starved or too slow.
+    Late,
+    /// The request would have exceeded a cap on the rate.
+    RateCap,
+}
+
+/// Every answer whose name holds no number, with that name and the code that journals store:
+/// below 100, where no HTTP status is.
+const NAMED: [(Answer, u16, &str); 22] = [
+    (Answer::Syn(SynAnswer::SynAck), 1, "syn-ack"),
+    (Answer::Syn(SynAnswer::Rst), 2, "rst"),
+    (Answer::Truncated, 3, "truncated"),
+    (Answer::Closed, 4, "closed"),
+    (Answer::Reset, 5, "reset"),
+    (Answer::TlsFailed, 6, "tls-failed"),
+    (
+        Answer::Icmp(IcmpKind::NetUnreachable),
+        10,
+        "icmp-net-unreachable",
+    ),
+    (
+        Answer::Icmp(IcmpKind::HostUnreachable),
+        11,
+        "icmp-host-unreachable",
+    ),
+    (
+        Answer::Icmp(IcmpKind::ProtocolUnreachable),
+        12,
+        "icmp-protocol-unreachable",
+    ),
+    (
+        Answer::Icmp(IcmpKind::PortUnreachable),
+        13,
+        "icmp-port-unreachable",
+    ),
+    (Answer::Icmp(IcmpKind::Prohibited), 14, "icmp-prohibited"),
+    (Answer::Icmp(IcmpKind::TooBig), 15, "icmp-packet-too-big"),
+    (
+        Answer::Icmp(IcmpKind::TimeExceeded),
+        16,
+        "icmp-time-exceeded",
+    ),
+    (Answer::Local(LocalFault::NoPort), 20, "local-no-port"),
+    (
+        Answer::Local(LocalFault::NoDescriptor),
+        21,
+        "local-no-file-descriptor",
+    ),
+    (Answer::Local(LocalFault::NoBuffer), 22, "local-no-buffer"),
+    (Answer::Local(LocalFault::NoMemory), 23, "local-no-memory"),
+    (Answer::Local(LocalFault::Forbidden), 24, "local-forbidden"),
+    (Answer::Local(LocalFault::NoRoute), 25, "local-no-route"),
+    (Answer::Local(LocalFault::TooLarge), 26, "local-too-large"),
+    (Answer::Local(LocalFault::Late), 27, "local-late"),
+    (Answer::Local(LocalFault::RateCap), 28, "local-rate-cap"),
+];
+const HTTP: &str = "http-";
+const WEBSOCKET: &str = "ws-close-";
+
+impl Answer {
+    /// The word for it in files and output: `syn-ack`, `http-503`, `ws-close-1011`, `truncated`.
+    pub fn name(self) -> Cow<'static, str> {
+        match self {
+            Self::HttpStatus(status) => format!("{HTTP}{status}").into(),
+            Self::WebSocketClose(code) => format!("{WEBSOCKET}{code}").into(),
+            other => NAMED
+                .iter()
+                .find(|(answer, ..)| *answer == other)
+                .map_or("", |(_, _, name)| name)
+                .into(),
+        }
+    }
+
+    /// The answer of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let number = |text: &str| text.parse().ok().and_then(Self::from_code);
+        if let Some(status) = name.strip_prefix(HTTP) {
+            return number(status).filter(|answer| matches!(answer, Self::HttpStatus(_)));
+        }
+        if let Some(code) = name.strip_prefix(WEBSOCKET) {
+            return number(code).filter(|answer| matches!(answer, Self::WebSocketClose(_)));
+        }
+        let mut all = NAMED.iter();
+        all.find(|(_, _, known)| *known == name)
+            .map(|(answer, ..)| *answer)
+    }
+
+    /// The number for it in journals: a status or close code is its own number.
+    pub fn code(self) -> u16 {
+        match self {
+            Self::HttpStatus(number) | Self::WebSocketClose(number) => number,
+            other => NAMED
+                .iter()
+                .find(|(answer, ..)| *answer == other)
+                .map_or(0, |(_, code, _)| *code),
+        }
+    }
+
+    /// The answer of that number.
+    pub fn from_code(code: u16) -> Option<Self> {
+        match code {
+            100..=999 => Some(Self::HttpStatus(code)),
+            1000..=4999 => Some(Self::WebSocketClose(code)),
+            _ => NAMED
+                .iter()
+                .find(|(_, known, _)| *known == code)
+                .map(|(answer, ..)| *answer),
+        }
+    }
+
+    /// What happened, in a few words that complete a sentence ("12 not sent: ...").
+    pub fn words(self) -> Cow<'static, str> {
+        match self {
+            Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
+            Self::Syn(SynAnswer::Rst) => "RST".into(),
+            Self::HttpStatus(status) => format!("HTTP status {status}").into(),
+            Self::WebSocketClose(code) => format!("WebSocket close {code}").into(),
+            Self::Icmp(kind) => kind.words().into(),
+            Self::Truncated => "reply cut off".into(),
+            Self::Closed => "connection closed by the peer before a reply".into(),
+            Self::Reset => "connection reset by the peer before a reply".into(),
+            Self::TlsFailed => "TLS failed".into(),
+            Self::Local(fault) => fault.words().into(),
+        }
+    }
+}
+
+impl IcmpKind {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::NetUnreachable => "ICMP: network unreachable",
+            Self::HostUnreachable => "ICMP: host unreachable",
+            Self::ProtocolUnreachable => "ICMP: protocol unreachable",
+            Self::PortUnreachable => "ICMP: port unreachable",
+            Self::Prohibited => "ICMP: prohibited by a filter",
+            Self::TooBig => "ICMP: packet too big",
+            Self::TimeExceeded => "ICMP: hop limit exceeded",
+        }
+    }
+}
+
+impl LocalFault {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::NoPort => "this host has no free local port",
+            Self::NoDescriptor => "this host has no file descriptor left",
+            Self::NoBuffer => "this host's send buffer is full",
+            Self::NoMemory => "this host's kernel has no memory left",
+            Self::Forbidden => "this host's firewall or policy refuses it",
+            Self::NoRoute => "this host has no route to the target",
+            Self::TooLarge => "the datagram exceeds the MTU that this host knows",
+            Self::Late => "this host was stopped or too slow when they were due",
+            Self::RateCap => "the cap on the rate was reached",
+        }
+    }
+
+    /// What the user can do about it.
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::NoPort => {
+                "widen net.ipv4.ip_local_port_range, send less often, or keep connections open"
+            }
+            Self::NoDescriptor => "raise the limit with ulimit -n, or use fewer connections",
+            Self::NoBuffer => "send less often, or raise net.core.wmem_max and the queue's length",
+            Self::NoMemory => "free memory, or raise net.ipv4.tcp_mem",
+            Self::Forbidden => {
+                "look at this host's output rules (nft list ruleset, iptables -L OUTPUT)"
+            }
+            Self::NoRoute => "look at this host's routes (ip route get ADDRESS)",
+            Self::TooLarge => "send smaller datagrams, or raise the interface's MTU",
+            Self::Late => "leave the process running, free a CPU core, or send less often",
+            Self::RateCap => "send less often, or raise the cap with --rate-cap",
+        }
+    }
+}
+
+impl From<Answer> for String {
+    fn from(answer: Answer) -> Self {
+        answer.name().into_owned()
+    }
+}
+
+impl TryFrom<String> for Answer {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        Self::named(&name).ok_or_else(|| format!("'{name}' is no answer"))
+    }
+}
+
+/// How often each answer came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers(BTreeMap<Answer, u64>);
+
+impl Answers {
+    /// Counts one.
+    pub fn count(&mut self, answer: Option<Answer>) {
+        if let Some(answer) = answer {
+            *self.0.entry(answer).or_default() += 1;
+        }
+    }
+
+    /// Each answer with its number, in the order of the enum.
+    pub fn iter(&self) -> impl Iterator<Item = (Answer, u64)> {
+        self.0.iter().map(|(answer, count)| (*answer, *count))
+    }
+
+    /// The most frequent answer of those that `choose` picks, with what it makes of it.
+    pub fn most<T>(&self, choose: impl Fn(Answer) -> Option<T>) -> Option<(T, u64)> {
+        let chosen = self
+            .iter()
+            .filter_map(|(answer, count)| Some((choose(answer)?, count)));
+        chosen.max_by_key(|(_, count)| *count)
+    }
+
+    /// How often this answer came.
+    pub fn of(&self, answer: Answer) -> u64 {
+        self.0.get(&answer).copied().unwrap_or(0)
+    }
+
+    /// Whether none came.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_answer_is_found_again_by_its_name_and_by_its_code() {
+        let numbered = [100, 200, 404, 999].map(Answer::HttpStatus);
+        let closed = [1000, 1011, 4999].map(Answer::WebSocketClose);
+        let named = NAMED.map(|(answer, ..)| answer);
+        for answer in numbered.into_iter().chain(closed).chain(named) {
+            assert_eq!(Answer::named(&answer.name()), Some(answer), "{answer:?}");
+            assert_eq!(Answer::from_code(answer.code()), Some(answer), "{answer:?}");
+            assert!(!answer.words().is_empty());
+        }
+        for wrong in [
+            "",
+            "http-",
+            "http-99",
+            "http-1000",
+            "ws-close-999",
+            "ws-close-x",
+            "lost",
+        ] {
+            assert_eq!(Answer::named(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a failed system call means for a message: a fault of this host, or an answer of the network.
+//!
+//! Owns the reading of errno. Does not own the wording ([`neph_model::Answer`]).
+
+use std::io;
+
+use neph_model::{Answer, IcmpKind, LocalFault, SynAnswer};
+
+use crate::codec::Parting;
+
+/// errno values of Linux that `io::ErrorKind` does not name, or not on stable Rust.
+mod errno {
+    pub(super) const EPERM: i32 = 1;
+    pub(super) const ENOMEM: i32 = 12;
+    pub(super) const EACCES: i32 = 13;
+    pub(super) const ENFILE: i32 = 23;
+    pub(super) const EMFILE: i32 = 24;
+    pub(super) const EMSGSIZE: i32 = 90;
+    pub(super) const EADDRINUSE: i32 = 98;
+    pub(super) const EADDRNOTAVAIL: i32 = 99;
+    pub(super) const ENETDOWN: i32 = 100;
+    pub(super) const ENETUNREACH: i32 = 101;
+    pub(super) const ECONNRESET: i32 = 104;
+    pub(super) const ENOBUFS: i32 = 105;
+    pub(super) const ECONNREFUSED: i32 = 111;
+    pub(super) const EHOSTUNREACH: i32 = 113;
+    pub(super) const EPIPE: i32 = 32;
+}
+
+/// The fault of this host that the error names; `None` if the network or the peer caused it.
+pub(crate) fn local_fault(error: &io::Error) -> Option<LocalFault> {
+    Some(match error.raw_os_error()? {
+        errno::EADDRNOTAVAIL | errno::EADDRINUSE => LocalFault::NoPort,
+        errno::EMFILE | errno::ENFILE => LocalFault::NoDescriptor,
+        errno::ENOBUFS => LocalFault::NoBuffer,
+        errno::ENOMEM => LocalFault::NoMemory,
+        errno::EPERM | errno::EACCES => LocalFault::Forbidden,
+        errno::ENETUNREACH | errno::ENETDOWN => LocalFault::NoRoute,
+        errno::EMSGSIZE => LocalFault::TooLarge,
+        _ => return None,
+    })
+}
+
+/// When the error became known, which decides whom it is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// As the result of the call itself.
+    AtOnce,
+    /// Later, as the socket's pending error: a packet must have come back.
+    Later,
+}
+
+/// What the error says about the messages that it met.
+pub(crate) fn answer_of(error: &io::Error, known: Known) -> Option<Answer> {
+    let icmp = |kind| Some(Answer::Icmp(kind));
+    match (error.raw_os_error()?, known) {
+        (errno::ECONNREFUSED, _) => Some(Answer::Syn(SynAnswer::Rst)),
+        (errno::ECONNRESET | errno::EPIPE, _) => Some(Answer::Reset),
+        (errno::EHOSTUNREACH, _) => icmp(IcmpKind::HostUnreachable),
+        (errno::ENETUNREACH, Known::Later) => icmp(IcmpKind::NetUnreachable),
+        (errno::EACCES, Known::Later) => icmp(IcmpKind::Prohibited),
+        (errno::EMSGSIZE, Known::Later) => icmp(IcmpKind::TooBig),
+        _ => local_fault(error).map(Answer::Local),
+    }
+}
+
+/// The error in a sentence: a fault of this host is named as such, with a remedy.
+pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -> String {
+    let text = error.to_string();
+    let what = text.split(" (os error").next().unwrap_or(&text);
+    match answer {
+        Some(Answer::Local(fault)) => format!(
+            "{doing}: {} ({what}); {}",
+            Answer::Local(fault).words(),
+            fault.remedy()
+        ),
+        _ => format!("{doing}: {what}"),
+    }
+}
+
+/// The end of a connection whose socket failed while `doing` something.
+pub(crate) fn parting(doing: &str, error: &io::Error, known: Known) -> Parting {
+    let answer = answer_of(error, known);
+    Parting::new(sentence(doing, error, answer), answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
+        let told = |errno| {
+            let error = io::Error::from_raw_os_error(errno);
+            let parting = parting("connect to 192.0.2.1:80", &error, Known::AtOnce);
+            (parting.answer, parting.why)
+        };
+        for (errno, fault, word) in [
+            (
+                errno::EADDRNOTAVAIL,
+                LocalFault::NoPort,
+                "ip_local_port_range",
+            ),
+            (errno::EMFILE, LocalFault::NoDescriptor, "ulimit -n"),
+            (errno::ENOBUFS, LocalFault::NoBuffer, "wmem_max"),
+            (errno::ENOMEM, LocalFault::NoMemory, "tcp_mem"),
+            (errno::EPERM, LocalFault::Forbidden, "nft list ruleset"),
+            (errno::ENETUNREACH, LocalFault::NoRoute, "ip route get"),
+            (errno::EMSGSIZE, LocalFault::TooLarge, "MTU"),
+        ] {
+            let (answer, why) = told(errno);
+            assert_eq!(answer, Some(Answer::Local(fault)));
+            assert!(why.contains("this host") && why.contains(word), "{why}");
+        }
+        let (answer, why) = told(errno::ECONNREFUSED);
+        assert_eq!(answer, Some(Answer::Syn(SynAnswer::Rst)));
+        assert_eq!(why, "connect to 192.0.2.1:80: Connection refused");
+    }
+
+    #[test]
+    fn what_a_packet_brought_back_is_no_fault_of_this_host() {
+        let error = io::Error::from_raw_os_error(errno::ENETUNREACH);
+        let at = |known| answer_of(&error, known);
+        assert_eq!(at(Known::AtOnce), Some(Answer::Local(LocalFault::NoRoute)));
+        assert_eq!(
+            at(Known::Later),
+            Some(Answer::Icmp(IcmpKind::NetUnreachable))
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! Whether a message that is due may still be sent: not when it is overdue, beyond the flow's end or
+//! beyond a cap on the rate.
+//!
+//! Stands right before the socket, so that a cap holds for what is sent and not only for what was
+//! planned. Time is an argument. When a message is due is the schedule's.
+
+use neph_model::{Instant, LocalFault, Own, ProbeKind, Span};
+
+use crate::spec::{FlowSpec, Overdue};
+use crate::syn_rate::SYNS_A_SECOND_EACH;
+
+/// One flow's gate.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    overdue: Overdue,
+    cap: Option<Bucket>,
+}
+
+impl Gate {
+    /// The gate of this flow: SYNs have a cap even where none was asked for.
+    pub(crate) fn for_flow(spec: &FlowSpec) -> Self {
+        let default = (spec.target.kind() == ProbeKind::Syn).then_some(SYNS_A_SECOND_EACH);
+        Self {
+            overdue: spec.overdue,
+            cap: spec.rate_cap.or(default).map(Bucket::new),
+        }
+    }
+
+    /// Why the message that was due at `due` is not sent at `now`, in a flow that ends at `end`;
+    /// `None` lets it go, and counts it.
+    pub(crate) fn refusal(
+        &mut self,
+        due: Instant<Own>,
+        end: Option<Instant<Own>>,
+        now: Instant<Own>,
+    ) -> Option<LocalFault> {
+        let is_late = match self.overdue {
+            Overdue::Skip => now - due > Overdue::PATIENCE,
+            Overdue::Send => false,
+        };
+        if is_late || end.is_some_and(|end| now >= end) {
+            return Some(LocalFault::Late);
+        }
+        let cap = self.cap.as_mut()?;
+        (!cap.take(due.max(now))).then_some(LocalFault::RateCap)
+    }
+}
+
+/// A token bucket: a rate that holds over any time, but for a burst of a tenth of a second's worth.
+#[derive(Debug)]
+struct Bucket {
+    /// From one token to the next.
+    each: Span,
+    /// How far ahead of the rate a burst may be.
+    burst: Span,
+    /// When the tokens taken so far would have come one by one.
+    taken_until: Option<Instant<Own>>,
+}
+
+impl Bucket {
+    fn new(a_second: u32) -> Self {
+        let each = Span::from_nanos(1_000_000_000 / i64::from(a_second.max(1)));
+        Self {
+            each,
+            burst: Span::from_millis(100).max(each),
+            taken_until: None,
+        }
+    }
+
+    fn take(&mut self, now: Instant<Own>) -> bool {
+        let from = self.taken_until.map_or(now, |until| until.max(now));
+        let is_there = from - now <= self.burst - self.each;
+        if is_there {
+            self.taken_until = Some(from + self.each);
+        }
+        is_there
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::target::Target;
+
+    fn at(millis: i64) -> Instant<Own> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn gate(target: &str, change: impl FnOnce(&mut FlowSpec)) -> Gate {
+        let address: SocketAddr = "192.0.2.1:80".parse().expect("an address");
+        let mut spec = FlowSpec::plain(Target::parse(target).expect("a target"), address);
+        change(&mut spec);
+        Gate::for_flow(&spec)
+    }
+
+    /// How many of the SYNs due each 10 ms go, if the process stands still for 12 s and then sends
+    /// what is due without a pause.
+    fn after_a_stop(gate: &mut Gate) -> usize {
+        let due = (0..1_200).map(|n| at(10 * n));
+        due.filter(|due| gate.refusal(*due, None, at(12_000)).is_none())
+            .count()
+    }
+
+    #[test]
+    fn after_a_stop_of_12_s_no_burst_of_syns_goes() {
+        let mut capped = gate("syn://192.0.2.1:80", |_| {});
+        assert_eq!(
+            after_a_stop(&mut capped),
+            20,
+            "a tenth of a second at 200 a second"
+        );
+        let mut all = gate("syn://192.0.2.1:80", |spec| {
+            spec.overdue = Overdue::Send;
+            spec.rate_cap = Some(10_000);
+        });
+        assert_eq!(
+            after_a_stop(&mut all),
+            1_000,
+            "asked for, and still below its cap"
+        );
+    }
+
+    #[test]
+    fn without_a_cap_the_last_second_is_made_up_for_and_the_end_is_the_clocks() {
+        let mut gate = gate("icmp://192.0.2.1", |_| {});
+        assert_eq!(after_a_stop(&mut gate), 100);
+        let refused = gate.refusal(at(1_999), Some(at(2_000)), at(2_000));
+        assert_eq!(refused, Some(LocalFault::Late));
+        assert_eq!(gate.refusal(at(1_999), Some(at(2_000)), at(1_999)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_sees_more_than_the_rate_and_one_burst(
+            rate in 1_u32..5_000,
+            steps in prop::collection::vec(0_i64..3_000_000, 1..600),
+        ) {
+            let mut bucket = Bucket::new(rate);
+            let mut now = at(0);
+            let mut went = Vec::new();
+            for step in steps {
+                now = now + Span::from_nanos(step);
+                if bucket.take(now) {
+                    went.push(now);
+                }
+            }
+            let burst = (i64::from(rate) / 10).max(1);
+            for (first, from) in went.iter().enumerate() {
+                for (last, to) in went.iter().enumerate().skip(first) {
+                    let allowed = (*to - *from).nanos() * i64::from(rate) / 1_000_000_000 + burst + 1;
+                    prop_assert!(i64::try_from(last - first + 1).expect("few") <= allowed);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! How a peer's end of the stream decides messages, in every state of a connection.
+
+use neph_model::{Answer, EventKind, Message, Outcome, Span, Stage};
+
+use super::*;
+use crate::codec::Parting;
+use crate::sim::{at, spec};
+
+const MS: i64 = 1_000_000;
+
+/// A session with one connection that stands, its first message due at 10 ms.
+fn standing(target: &str) -> Session {
+    let mut spec = spec(target, 5, Span::from_millis(10));
+    spec.reflector = false;
+    let mut session = Session::new(&spec, None);
+    session.warm_up(at(0));
+    let number = session.take_dial().expect("the first connection");
+    session.dialling(number, at(0));
+    session.connected(number, at(MS), &mut || at(MS));
+    session.begin(at(10 * MS));
+    session
+}
+
+fn write_all(session: &mut Session, number: u32) -> Vec<u8> {
+    let mut all = Vec::new();
+    while let Some((bytes, _)) = session.to_write(number) {
+        let count = bytes.len();
+        all.extend_from_slice(bytes);
+        session.wrote(number, count);
+    }
+    all
+}
+
+fn receive(session: &mut Session, number: u32, text: &str, millis: i64) {
+    let now = at(millis * MS);
+    session.received(number, text.as_bytes(), None, &mut || now);
+}
+
+/// Sends the message that is due at this moment; over which connection, if one stands.
+fn send(session: &mut Session, millis: i64) -> Option<u32> {
+    let now = at(millis * MS);
+    let number = session.send(now, &mut || now);
+    if let Some(number) = number {
+        write_all(session, number);
+    }
+    number
+}
+
+/// Brings up the connection that the session wants.
+fn dialled(session: &mut Session, millis: i64) -> u32 {
+    let number = session.take_dial().expect("a new connection");
+    let now = at(millis * MS);
+    session.dialling(number, now);
+    session.connected(number, now, &mut || now);
+    write_all(session, number);
+    number
+}
+
+fn ends(session: &mut Session) -> Vec<(Outcome, Option<Answer>)> {
+    rest(session)
+        .iter()
+        .map(|m| (m.outcome, m.answer))
+        .collect()
+}
+
+fn rest(session: &mut Session) -> Vec<Message> {
+    std::iter::from_fn(|| session.take_rest()).collect()
+}
+
+fn kinds(session: &mut Session) -> Vec<EventKind> {
+    let events = session.take_notes().filter_map(|note| match note {
+        Note::Event(kind, _) => Some(kind),
+        Note::Reply(_) => None,
+    });
+    events.collect()
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
+    for reset in [false, true] {
+        let mut session = standing("http://h:9");
+        assert_eq!(send(&mut session, 10), Some(0));
+        receive(&mut session, 0, OK, 12);
+        assert_eq!(send(&mut session, 20), Some(0));
+        if reset {
+            session.broke(0, Parting::new("reset", Some(Answer::Reset)), at(21 * MS));
+        } else {
+            session.ended(0, at(21 * MS));
+        }
+        let number = dialled(&mut session, 23);
+        receive(&mut session, number, OK, 25);
+        assert_eq!(kinds(&mut session), [EventKind::Repeated]);
+        let messages = rest(&mut session);
+        assert!(messages.iter().all(|m| m.outcome == Outcome::Reply));
+        let ledger = messages[1].ledger().expect("a reply");
+        assert_eq!(messages[1].connection, 1);
+        assert!(
+            ledger.stage(Stage::Connect).is_some(),
+            "its ledger has the new connection"
+        );
+        assert_eq!(
+            ledger.response_time(),
+            Span::from_millis(5),
+            "from when it was due"
+        );
+    }
+}
+
+#[test]
+fn a_request_on_a_fresh_connection_that_the_server_closes_is_lost_and_not_repeated() {
+    let mut session = standing("http://h:9");
+    assert_eq!(send(&mut session, 10), Some(0));
+    session.ended(0, at(11 * MS));
+    assert_eq!(session.take_dial(), None);
+    assert_eq!(ends(&mut session), [(Outcome::Lost, Some(Answer::Closed))]);
+}
+
+#[test]
+fn a_reply_cut_off_is_an_error_of_its_own_and_one_that_lasts_until_the_close_is_whole() {
+    let cut = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+    ];
+    for part in cut {
+        let mut session = standing("http://h:9");
+        send(&mut session, 10);
+        receive(&mut session, 0, part, 11);
+        session.ended(0, at(12 * MS));
+        assert_eq!(
+            ends(&mut session),
+            [(Outcome::Error, Some(Answer::Truncated))],
+            "{part}"
+        );
+    }
+    let mut session = standing("http://h:9");
+    send(&mut session, 10);
+    receive(&mut session, 0, "HTTP/1.0 200 OK\r\n\r\nwhole", 11);
+    session.ended(0, at(12 * MS));
+    assert_eq!(
+        ends(&mut session),
+        [(Outcome::Reply, Some(Answer::HttpStatus(200)))]
+    );
+}
+
+#[test]
+fn a_status_408_ends_an_idle_connection_and_answers_only_the_first_request() {
+    let timeout = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let mut idle = standing("http://h:9");
+    send(&mut idle, 10);
+    receive(&mut idle, 0, OK, 12);
+    receive(&mut idle, 0, timeout, 15);
+    assert_eq!(send(&mut idle, 20), None, "a new connection is dialled");
+    let number = dialled(&mut idle, 21);
+    receive(&mut idle, number, OK, 22);
+    assert_eq!(idle.tally().replies, 2);
+
+    let mut crossed = standing("http://h:9");
+    send(&mut crossed, 10);
+    receive(&mut crossed, 0, OK, 12);
+    send(&mut crossed, 20);
+    receive(&mut crossed, 0, timeout, 21);
+    let number = dialled(&mut crossed, 22);
+    receive(&mut crossed, number, OK, 23);
+    assert_eq!(crossed.tally().replies, 2, "it crossed the request");
+
+    let mut first = standing("http://h:9");
+    send(&mut first, 10);
+    receive(&mut first, 0, timeout, 11);
+    assert_eq!(
+        ends(&mut first),
+        [(Outcome::Error, Some(Answer::HttpStatus(408)))]
+    );
+}
+
+#[test]
+fn a_status_that_is_not_expected_is_an_error_and_its_answer_is_kept() {
+    let mut session = standing("http://h:9");
+    for (millis, status) in [(10, 200), (20, 503), (30, 302), (40, 204)] {
+        assert_eq!(send(&mut session, millis), Some(0));
+        let text = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+        receive(&mut session, 0, &text, millis + 2);
+    }
+    let told = ends(&mut session);
+    let expected = [
+        (Outcome::Reply, 200),
+        (Outcome::Error, 503),
+        (Outcome::Error, 302),
+        (Outcome::Reply, 204),
+    ];
+    assert_eq!(
+        told,
+        expected.map(|(end, status)| (end, Some(Answer::HttpStatus(status))))
+    );
+    let tally = *session.tally();
+    assert_eq!((tally.replies, tally.errors, tally.messages), (2, 2, 4));
+    assert_eq!(tally.without_response_time(), 2);
+}
+
+#[test]
+fn a_websocket_that_the_server_closes_tells_its_code_and_is_dialled_ever_more_rarely() {
+    let mut session = standing("ws://h:9");
+    let request = String::from_utf8(write_all(&mut session, 0)).expect("a head");
+    let upgraded = |request: &str| {
+        let head = neph_wire::http::parse_request(request.as_bytes());
+        let head = head.expect("a request").expect("whole");
+        let key = neph_wire::ws::check_request(&head).expect("an upgrade");
+        let mut response = Vec::new();
+        neph_wire::ws::server_response(key, &mut response);
+        String::from_utf8(response).expect("a head")
+    };
+    receive(&mut session, 0, &upgraded(&request), 5);
+    assert_eq!(send(&mut session, 10), Some(0));
+    let going_away = [0x88_u8, 2, 0x03, 0xe9];
+    session.received(0, &going_away, None, &mut || at(11 * MS));
+    let (end, answer) = (Outcome::Error, Some(Answer::WebSocketClose(1001)));
+    assert_eq!(ends(&mut session), [(end, answer)]);
+    // It upgrades and closes: half a success does not shorten the pause.
+    let mut pauses = Vec::new();
+    let mut now = at(11 * MS);
+    for number in 1..=8 {
+        let again = std::iter::repeat_with(|| session.next_deadline())
+            .flatten()
+            .next()
+            .expect("it dials again");
+        pauses.push((again - now).nanos() / MS);
+        now = again;
+        session.at_time(now);
+        assert_eq!(session.take_dial(), Some(number));
+        session.connected(number, now, &mut || now);
+        let request = String::from_utf8(write_all(&mut session, number)).expect("a head");
+        session.received(number, upgraded(&request).as_bytes(), None, &mut || now);
+        session.received(number, &going_away, None, &mut || now);
+    }
+    assert_eq!(pauses, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
+}
