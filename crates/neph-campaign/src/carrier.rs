@@ -5,6 +5,7 @@
 //! recorder and hands over what it measures.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -55,6 +56,9 @@ pub struct ExperimentOrder {
     /// A reflector answered at this endpoint earlier in the campaign: a stranger would be measured
     /// differently, so nobody else will do.
     pub reflector: bool,
+    /// The address at which this endpoint was measured last in the campaign: it stays, as long as the
+    /// host has it and it answers.
+    pub last_address: Option<IpAddr>,
     /// After how long a message counts as lost.
     pub timeout: Span,
     /// Interval of the ICMP echo beside the main flow, if there is to be one.

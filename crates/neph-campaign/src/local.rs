@@ -17,7 +17,8 @@ use std::net::SocketAddr;
 
 use neph_model::{BitRate, ExperimentId, HostFacts, Throughput, Traceroute, Warning};
 use neph_probe::{
-    IpVersion, Iperf3Spec, Place, ProbeError, Stop, Target, Transfer, UploadSpec, allot_files,
+    IpVersion, Iperf3Spec, Place, ProbeError, Resolving, Stop, Target, Transfer, UploadSpec,
+    allot_files,
 };
 
 use crate::carrier::{
@@ -261,9 +262,12 @@ impl LocalCarrier {
             ThroughputTool::Neph => {
                 let target = Target::tcp(host, port)
                     .map_err(|error| failed(format!("find {host}"), error))?;
-                let address = target
-                    .resolve(IpVersion::Any)
-                    .map_err(|error| failed(operation(), error))?;
+                let how = Resolving {
+                    site: site.clone(),
+                    ..Resolving::here(IpVersion::Any)
+                };
+                let found = target.find(&how);
+                let address = found.map_err(|error| failed(operation(), error))?.address;
                 let duration = order.duration;
                 let spec = UploadSpec {
                     target,

@@ -10,8 +10,11 @@ mod seasons;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::IpAddr;
 
-use neph_model::{Campaign, CampaignId, CampaignStatus, Experiment, Order, Scenario, Span, Wall};
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Experiment, FlowRole, Order, Scenario, Span, Wall,
+};
 use neph_store::{Store, StoreError};
 
 use crate::agenda::{Agenda, Slot, Standing};
@@ -179,6 +182,28 @@ fn seed_from(id: CampaignId) -> u64 {
     last.fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
+/// The endpoint of an experiment and the address at which it was measured; of a fleet the first one.
+fn address_of(experiment: &Experiment, scenario: &Scenario) -> Option<(String, IpAddr)> {
+    let main = experiment
+        .flows
+        .iter()
+        .find(|flow| flow.role == FlowRole::Main);
+    let of_fleet = || Some(experiment.fleet.as_ref()?.endpoints.first()?.address);
+    let address = main.map(|flow| flow.target).or_else(of_fleet)?;
+    Some((scenario.endpoint.clone(), address.ip()))
+}
+
+/// The latest address of each endpoint.
+fn addresses_of(past: &[Experiment], matrix: &[Scenario]) -> BTreeMap<String, IpAddr> {
+    let of = |one: &Experiment| {
+        let scenario = matrix.iter().find(|scenario| scenario.id == one.scenario)?;
+        Some((one.started, address_of(one, scenario)?))
+    };
+    let mut all: Vec<_> = past.iter().filter_map(of).collect();
+    all.sort_by_key(|(started, _)| *started);
+    all.into_iter().map(|(_, at)| at).collect()
+}
+
 /// The endpoint of an experiment, if a reflector answered there.
 fn reflector_of(experiment: &Experiment) -> Option<String> {
     let main = experiment.flows.first().filter(|flow| flow.reflector)?;
@@ -202,6 +227,8 @@ struct Run<'r, 'c> {
     begun: BTreeMap<u32, Wall>,
     /// When each (block, scenario) failed last, in this process.
     failed: BTreeMap<(u32, u32), Wall>,
+    /// The address at which each endpoint was measured last.
+    addresses: BTreeMap<String, IpAddr>,
     /// Endpoints at which a reflector has answered.
     reflectors: BTreeSet<String>,
 }
@@ -230,6 +257,7 @@ impl<'r, 'c> Run<'r, 'c> {
         Ok(Self {
             plan,
             campaign,
+            addresses: addresses_of(&past, &matrix),
             matrix,
             build,
             crew,

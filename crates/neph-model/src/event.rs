@@ -23,6 +23,8 @@ pub enum EventKind {
     /// The peer closed an idle connection as a request was on its way: the request was sent again
     /// on a new connection.
     Repeated,
+    /// The endpoint's name led to another address than before.
+    AddressChanged,
     /// The peer refused a message or a connection.
     Refused,
     /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
@@ -45,6 +47,7 @@ impl EventKind {
             Self::FlowFailed => "flow_failed",
             Self::LateReply => "late_reply",
             Self::Repeated => "repeated",
+            Self::AddressChanged => "address_changed",
             Self::Refused => "refused",
             Self::Retransmitted => "retransmitted",
             Self::AlarmRaised => "alarm_raised",
@@ -61,6 +64,7 @@ impl EventKind {
             Self::FlowFailed,
             Self::LateReply,
             Self::Repeated,
+            Self::AddressChanged,
             Self::Refused,
             Self::Retransmitted,
             Self::AlarmRaised,

@@ -1,6 +1,7 @@
 //! Quality warnings: a closed list, each with its advice.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +62,14 @@ pub enum Warning {
         of: u64,
         /// The most frequent fault.
         fault: LocalFault,
+    },
+    /// The endpoint's name led to another address than in the experiment before: maybe another
+    /// machine.
+    AddressChanged {
+        /// The address before.
+        before: IpAddr,
+        /// The address of this experiment.
+        now: IpAddr,
     },
     /// Fewer messages than the quantiles of the report need.
     FewMessages {
@@ -178,7 +187,7 @@ impl Warning {
             Self::LoadNotHeld { had_percent, .. } => {
                 had_percent.map_or(0.0, |had| (100.0 - had).abs())
             }
-            Self::SizesNotApplied { .. } => 0.0,
+            Self::SizesNotApplied { .. } | Self::AddressChanged { .. } => 0.0,
         }
     }
 }
@@ -198,23 +207,9 @@ impl fmt::Display for Warning {
                 write!(f, "{percent:.0} % of the messages lack kernel stamps")
             }
             Self::Reconnected { times } => write!(f, "the connection was lost {}", often(*times)),
-            Self::UnexpectedAnswers { messages, of, most } => {
-                let most =
-                    most.map_or_else(String::new, |most| format!(": mostly {}", most.words()));
-                write!(
-                    f,
-                    "{messages} of {of} messages were not answered as expected{most}"
-                )
-            }
-            Self::NotSentHere {
-                messages,
-                of,
-                fault,
-            } => write!(
-                f,
-                "{messages} of {of} messages were not sent: {}",
-                Answer::Local(*fault).words()
-            ),
+            Self::UnexpectedAnswers { .. }
+            | Self::NotSentHere { .. }
+            | Self::AddressChanged { .. } => self.of_the_answers(f),
             Self::FewMessages { replies: 1 } => f.write_str("only 1 reply"),
             Self::FewMessages { replies } => write!(f, "only {replies} replies"),
             Self::SizesNotApplied { request, response } => write!(
@@ -280,6 +275,33 @@ impl Warning {
             Self::LoadNotHeld { why, .. } => why.as_deref(),
             Self::EchoMissing { why, .. } | Self::GuestsStoodIn { why, .. } => Some(why),
             _ => None,
+        }
+    }
+
+    /// In words, if it is about what was answered, by whom, or not asked at all.
+    fn of_the_answers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnexpectedAnswers { messages, of, most } => {
+                let most =
+                    most.map_or_else(String::new, |most| format!(": mostly {}", most.words()));
+                write!(
+                    f,
+                    "{messages} of {of} messages were not answered as expected{most}"
+                )
+            }
+            Self::NotSentHere {
+                messages,
+                of,
+                fault,
+            } => write!(
+                f,
+                "{messages} of {of} messages were not sent: {}",
+                Answer::Local(*fault).words()
+            ),
+            Self::AddressChanged { before, now } => {
+                write!(f, "the endpoint's address changed from {before} to {now}")
+            }
+            _ => Ok(()),
         }
     }
 

@@ -126,7 +126,7 @@ fn converse(
 ) -> io::Result<Discovery> {
     let mut channel = match config {
         Some(config) => {
-            let client = tls::client(config, target.host());
+            let client = tls::client(config, target.certificate_name());
             Channel::tls(client.map_err(io::Error::other)?)
         }
         None => Channel::Plain,
@@ -171,6 +171,9 @@ fn exchange(
         stream.write_all(&out)?;
         out.clear();
         if matches!(parse_response(&reply), Ok(Some(_)) | Err(_)) {
+            return Ok(reply);
+        }
+        if channel.has_ended() {
             return Ok(reply);
         }
         let count = stream.read(&mut buffer)?;

@@ -47,9 +47,11 @@ pub const fn most_payload(kind: ProbeKind) -> ByteSize {
     }
 }
 
-/// The scheme of that name.
-pub(crate) fn scheme_named(name: &str) -> Option<&'static Scheme> {
-    KINDS.iter().find(|scheme| scheme.name == name)
+/// The scheme of that name, in any case (RFC 3986, 3.1).
+pub fn scheme_named(name: &str) -> Option<&'static Scheme> {
+    KINDS
+        .iter()
+        .find(|scheme| scheme.name.eq_ignore_ascii_case(name))
 }
 
 /// `ws, wss, http ...`, for sentences.

@@ -7,6 +7,7 @@
 mod bulk;
 mod channel;
 mod codec;
+mod credentials;
 mod datagram;
 mod discover;
 mod error;
@@ -18,6 +19,7 @@ mod flow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gate;
+mod host;
 mod iperf3;
 mod kinds;
 mod knock;
@@ -31,6 +33,7 @@ mod raw_tcp;
 mod reflect;
 mod refusals;
 mod report;
+mod resolver;
 mod running;
 #[cfg(test)]
 mod sim;
@@ -41,6 +44,7 @@ mod stream;
 mod syn_rate;
 mod synchrony;
 mod target;
+mod target_error;
 mod tls;
 mod trace;
 mod traceroute;
@@ -48,12 +52,14 @@ mod transfer;
 mod vigil;
 
 pub use bulk::{UploadSpec, upload};
+pub use credentials::{mask_credentials, without_credentials};
 pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
+pub use host::{ascii_host, bracketed};
 pub use iperf3::{Iperf3Spec, iperf3};
-pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload};
+pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload, scheme_named};
 pub use knock::{Knocked, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
@@ -61,11 +67,13 @@ pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
 pub use reflect::{Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec};
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
+pub use resolver::{Resolved, Resolving, Silent};
 pub use running::Running;
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
-pub use target::{IpVersion, Target, TargetError, bracketed, of_many_hosts};
+pub use target::{Target, of_many_hosts};
+pub use target_error::{IpVersion, TargetError};
 pub use tls::{Identity, TlsError};
 pub use trace::{
     FlowSet, PortUse, Sockets, TraceSpec, Traced, TracedFlow, Tracing, trace, trace_flow,

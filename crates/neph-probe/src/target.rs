@@ -1,13 +1,17 @@
 //! What a probe is aimed at: `scheme://host:port/path`.
 //!
-//! Owns the text and its meaning, and finding the address. Opens nothing.
+//! Owns the text and its meaning. Its host is [`crate::host`]'s, its addresses are
+//! [`crate::resolver`]'s. Opens nothing.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::IpAddr;
 
 use neph_model::ProbeKind;
 
+use crate::credentials::{Credentials, without_credentials};
+use crate::host::{ascii_host, bare, bracketed};
 use crate::kinds::{self, Scheme};
+use crate::target_error::TargetError;
 
 /// What an address is that stands for many hosts, in words; `None` of any other.
 pub fn of_many_hosts(address: IpAddr) -> Option<&'static str> {
@@ -18,92 +22,6 @@ pub fn of_many_hosts(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Which version of the internet protocol to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IpVersion {
-    /// Whichever the resolver names first.
-    #[default]
-    Any,
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-}
-
-/// A target that cannot be meant.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TargetError {
-    /// No such scheme.
-    #[error(
-        "target '{text}': scheme '{scheme}' is not known; use one of {}",
-        kinds::scheme_list()
-    )]
-    Scheme {
-        /// The whole target.
-        text: String,
-        /// Its scheme.
-        scheme: String,
-    },
-    /// There is no host.
-    #[error("target '{text}' has no host; write it as scheme://host:port/path")]
-    Host {
-        /// The whole target.
-        text: String,
-    },
-    /// The port is missing or no number from 1 to 65535.
-    #[error("target '{text}': {what}; write it as {scheme}://host:port")]
-    Port {
-        /// The whole target.
-        text: String,
-        /// What is wrong with the port.
-        what: String,
-        /// Its scheme.
-        scheme: &'static str,
-    },
-    /// The path has characters that a request line cannot carry.
-    #[error("target '{text}': the path has a space or control character; percent-encode it")]
-    Path {
-        /// The whole target.
-        text: String,
-    },
-    /// It has a part that its scheme knows nothing of.
-    #[error("target '{text}': {scheme} has no {what}; drop '{part}'")]
-    Superfluous {
-        /// The whole target.
-        text: String,
-        /// Its scheme.
-        scheme: &'static str,
-        /// What the part would be.
-        what: &'static str,
-        /// The part.
-        part: String,
-    },
-    /// The name has no address.
-    #[error(
-        "target '{host}' cannot be resolved{version}: {reason}; check the name, or give an address"
-    )]
-    Unresolved {
-        /// The name.
-        host: String,
-        /// ` to IPv4` or ` to IPv6` where one was demanded.
-        version: &'static str,
-        /// What the resolver said.
-        reason: String,
-    },
-    /// An address of the version that was not asked for.
-    #[error("target '{host}' is an {is} address: drop {option}, or give an {asked} address")]
-    OtherVersion {
-        /// The address.
-        host: String,
-        /// Its version, in words.
-        is: &'static str,
-        /// The version that was asked for, in words.
-        asked: &'static str,
-        /// The option that asks for it.
-        option: &'static str,
-    },
-}
-
 /// A target whose text made sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -111,6 +29,7 @@ pub struct Target {
     host: String,
     port: u16,
     path: String,
+    credentials: Option<Credentials>,
 }
 
 impl Target {
@@ -135,7 +54,7 @@ impl Target {
     /// # Errors
     /// One sentence that quotes the target and says what to write instead.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
-        let whole = || text.to_owned();
+        let whole = || without_credentials(text);
         let (name, rest) = text.split_once("://").unwrap_or(("", text));
         let scheme = kinds::scheme_named(name).ok_or_else(|| TargetError::Scheme {
             text: whole(),
@@ -145,10 +64,12 @@ impl Target {
             Some(at) => rest.split_at(at),
             None => (rest, ""),
         };
+        let (user, authority) = match authority.rsplit_once('@') {
+            Some((user, authority)) => (Some(user), authority),
+            None => (None, authority),
+        };
         let (host, port) = split_authority(authority);
-        if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(TargetError::Host { text: whole() });
-        }
+        let host = ascii_host(host).ok_or_else(|| TargetError::Host { text: whole() })?;
         let bad_port = |what: String| TargetError::Port {
             text: whole(),
             what,
@@ -162,6 +83,9 @@ impl Target {
         };
         if let (Some(digits), ProbeKind::Icmp) = (port, scheme.kind) {
             return Err(superfluous("ports", format!(":{digits}")));
+        }
+        if user.is_some() && scheme.kind != ProbeKind::Http {
+            return Err(superfluous("user names", "the part before @".to_owned()));
         }
         let has_paths = matches!(scheme.kind, ProbeKind::Ws | ProbeKind::Http);
         if !has_paths && !path.trim_start_matches('/').is_empty() {
@@ -185,53 +109,11 @@ impl Target {
         };
         Ok(Self {
             scheme,
-            host: host.to_owned(),
+            host,
             port,
             path,
+            credentials: user.map(Credentials::read),
         })
-    }
-
-    /// Finds the address.
-    ///
-    /// # Errors
-    /// [`TargetError::Unresolved`] with what the resolver said, [`TargetError::OtherVersion`] where
-    /// the host is an address already.
-    pub fn resolve(&self, version: IpVersion) -> Result<SocketAddr, TargetError> {
-        self.check_version(version)?;
-        let unresolved = |reason: String| TargetError::Unresolved {
-            host: self.host.clone(),
-            version: match version {
-                IpVersion::Any => "",
-                IpVersion::V4 => " to IPv4",
-                IpVersion::V6 => " to IPv6",
-            },
-            reason,
-        };
-        let found = (self.host.as_str(), self.port)
-            .to_socket_addrs()
-            .map_err(|error| unresolved(error.to_string()))?;
-        found
-            .into_iter()
-            .find(|address| match version {
-                IpVersion::Any => true,
-                IpVersion::V4 => address.is_ipv4(),
-                IpVersion::V6 => address.is_ipv6(),
-            })
-            .ok_or_else(|| unresolved("no address of that version".to_owned()))
-    }
-
-    fn check_version(&self, version: IpVersion) -> Result<(), TargetError> {
-        let other = |is, asked, option| TargetError::OtherVersion {
-            host: self.host.clone(),
-            is,
-            asked,
-            option,
-        };
-        match (self.host.parse(), version) {
-            (Ok(IpAddr::V6(_)), IpVersion::V4) => Err(other("IPv6", "IPv4", "-4")),
-            (Ok(IpAddr::V4(_)), IpVersion::V6) => Err(other("IPv4", "IPv6", "-6")),
-            _ => Ok(()),
-        }
     }
 
     /// The kind of exchange its scheme stands for.
@@ -254,9 +136,19 @@ impl Target {
     pub fn path(&self) -> &str {
         &self.path
     }
-    /// What a Host header says: the port only where it is not the scheme's own.
+    /// The host as certificates name it: without the zone of a link-local address.
+    pub fn certificate_name(&self) -> &str {
+        bare(&self.host)
+    }
+    /// The value of the Authorization header, if the URL had credentials.
+    pub(crate) fn authorization(&self) -> Option<String> {
+        let credentials = self.credentials.as_ref()?;
+        Some(credentials.header())
+    }
+    /// What a Host header says: the port only where it is not the scheme's own, and no zone, which
+    /// means nothing to another host (RFC 6874, section 3).
     pub fn host_header(&self) -> String {
-        let host = bracketed(&self.host);
+        let host = bracketed(bare(&self.host));
         match self.scheme.default_port {
             Some(port) if port == self.port => host,
             _ => format!("{host}:{}", self.port),
@@ -278,15 +170,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// A host as targets write it: an IPv6 address in brackets.
-pub fn bracketed(host: &str) -> String {
-    if host.parse::<IpAddr>().is_ok_and(|ip| ip.is_ipv6()) {
-        format!("[{host}]")
-    } else {
-        host.to_owned()
-    }
-}
-
 /// `host`, `host:port`, `[v6]`, `[v6]:port`; a bare IPv6 address has more than one colon.
 fn split_authority(authority: &str) -> (&str, Option<&str>) {
     if let Some(rest) = authority.strip_prefix('[') {
@@ -302,7 +185,10 @@ fn split_authority(authority: &str) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::Strategy;
+
     use super::*;
+    use crate::KINDS;
 
     #[test]
     fn a_target_reads_back_as_it_was_meant() {
@@ -312,6 +198,14 @@ mod tests {
             ("tcp://[::1]:9", "tcp://[::1]:9"),
             ("icmp://10.0.0.1", "icmp://10.0.0.1"),
             ("udp://h", "udp://h:862"),
+            ("HTTP://h", "http://h:80"),
+            (
+                "https://b\u{fc}cher.example",
+                "https://xn--bcher-kva.example:443",
+            ),
+            ("icmp://[fe80::1%eth0]", "icmp://[fe80::1%eth0]"),
+            ("udp://[fe80::1%25eth0]:9", "udp://[fe80::1%eth0]:9"),
+            ("https://me:secret@h/", "https://h:443"),
         ] {
             assert_eq!(Target::parse(text).expect(text).to_string(), shown);
         }
@@ -339,10 +233,40 @@ mod tests {
             ("ws://h:99999", "'99999' is no port"),
             ("http://h/a b", "percent-encode"),
             ("http://h/\u{fc}", "percent-encode"),
-            ("ws://\u{fc}.example", "'ws://\u{fc}.example'"),
+            ("ws://a\u{7f}b.example", "has no host"),
+            ("udp://me:secret@h", "udp has no user names"),
         ] {
             let told = Target::parse(text).expect_err(text).to_string();
-            assert!(told.contains(part) && told.contains(text), "{told}");
+            let quoted = without_credentials(text);
+            assert!(told.contains(part) && told.contains(&quoted), "{told}");
+            assert!(!told.contains("secret"), "{told}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_form_of_a_target_reads_back_as_itself(
+            scheme in 0..KINDS.len(),
+            host in proptest::prop_oneof![
+                "[a-z][a-z0-9-]{0,20}(\\.[a-z]{1,5}){0,2}",
+                proptest::prelude::any::<std::net::Ipv4Addr>().prop_map(|ip| ip.to_string()),
+                proptest::prelude::any::<std::net::Ipv6Addr>().prop_map(|ip| format!("[{ip}]")),
+                (proptest::prelude::any::<u64>(), "[a-z][a-z0-9.]{0,9}")
+                    .prop_map(|(low, zone)| format!("[fe80::{:x}%{zone}]", low & 0xffff)),
+            ],
+            port in 1_u16..,
+            path in "(/[a-z0-9]{0,5}){0,3}(\\?[a-z]=[0-9])?",
+        ) {
+            let scheme = &KINDS[scheme];
+            let port = if scheme.kind == ProbeKind::Icmp { String::new() } else { format!(":{port}") };
+            let has_path = matches!(scheme.kind, ProbeKind::Ws | ProbeKind::Http);
+            let path = if has_path { path } else { String::new() };
+            let text = format!("{}://{host}{port}{path}", scheme.name);
+            let target = Target::parse(&text).expect(&text);
+            let shown = target.to_string();
+            proptest::prop_assert_eq!(Target::parse(&shown).expect(&shown), target.clone());
+            let again = Target::icmp(target.host()).expect("its host is one");
+            proptest::prop_assert_eq!(again.host(), target.host());
         }
     }
 }

@@ -172,6 +172,9 @@ impl RunningSummary {
     ///
     /// # Errors
     /// Of each as [`crate::quantile()`].
+    ///
+    /// # Panics
+    /// Never: every value was finite when it was added.
     pub fn quantiles<const N: usize>(
         &self,
         above: usize,
@@ -207,9 +210,9 @@ impl Kept {
 
 fn counted(values: &[f64]) -> Histogram {
     let mut histogram = Histogram::default();
-    values
-        .iter()
-        .for_each(|value| histogram.add(to_whole(*value)));
+    for value in values {
+        histogram.add(to_whole(*value));
+    }
     histogram
 }
 

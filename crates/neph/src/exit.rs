@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
 use neph_probe::ProbeError;
+use neph_probe::mask_credentials;
 use neph_text::{Problem, Source};
 
 use crate::output;
@@ -234,7 +235,7 @@ fn show(source: &Source, problem: &Problem) {
     .with_severity(Severity::Error)
     .with_help(problem.remedy.clone())
     .with_label(LabeledSpan::new_with_span(None, start..start + length));
-    let named = NamedSource::new(source.name(), source.text().to_owned());
+    let named = NamedSource::new(source.name(), mask_credentials(source.text()));
     output::say(&format!(
         "{:?}",
         Report::new(diagnostic).with_source_code(named)

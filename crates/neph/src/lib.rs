@@ -33,6 +33,7 @@ mod read;
 mod recording;
 mod reflect;
 mod report;
+mod resolving;
 mod sheet;
 mod shell;
 mod shipped;

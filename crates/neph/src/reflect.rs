@@ -23,8 +23,8 @@ const TELL: Duration = Duration::from_secs(10);
 /// Options of `neph reflect`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Address and port to listen on, TCP and UDP
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8080",
+    /// Address and port to listen on, TCP and UDP; [::] is all addresses of IPv6 and IPv4
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080",
           value_parser = value::listening)]
     pub(crate) listen: SocketAddr,
     /// Offer TLS beside plain text on the same port; makes a certificate unless one is given

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use neph_model::{BitRate, ByteSize, Span};
 use neph_text::{parse_duration, parse_percent, parse_rate, parse_size};
@@ -65,9 +65,18 @@ pub(crate) fn flows(text: &str) -> Result<usize, String> {
 
 /// Where to listen: an address of this host, and a port.
 pub(crate) fn listening(text: &str) -> Result<SocketAddr, String> {
-    let remedy = "write an address of this host and a port: 127.0.0.1:8080, [::1]:8080, or \
-                  0.0.0.0:8080 for all of IPv4";
-    text.parse().map_err(|_| remedy.to_owned())
+    let remedy = "write an address of this host and a port: 127.0.0.1:8080, [::1]:8080, [::]:8080 \
+                  for all of its addresses, or 0.0.0.0:8080 for all of IPv4";
+    let zoned = || {
+        // The resolver knows interfaces by their names.
+        let (host, port) = text.strip_prefix('[')?.split_once("]:")?;
+        let is_zoned = host.contains('%');
+        let host = neph_probe::ascii_host(host).filter(|_| is_zoned)?;
+        let found = (host.as_str(), port.parse::<u16>().ok()?).to_socket_addrs();
+        found.ok()?.next()
+    };
+    let parsed: Option<SocketAddr> = text.parse().ok().or_else(zoned);
+    parsed.ok_or_else(|| remedy.to_owned())
 }
 
 /// The address of one host, as packets have it: of IPv4 where IPv6 writes one of IPv4 (`::ffff:10.0.0.1`).

@@ -9,7 +9,7 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Overdue, Place, Priority,
-    SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
+    Resolving, SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
     TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
@@ -99,7 +99,7 @@ pub(super) fn main_flow(
 ) -> Result<FlowSpec, CarryError> {
     let scenario = &order.scenario;
     let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
-    let (target, address) = place(scenario)?;
+    let (target, address) = place(order, site.as_ref())?;
     // A fleet's rate is the plan's to allow.
     if target.kind() == ProbeKind::Syn && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
@@ -145,8 +145,13 @@ pub(super) fn main_flow(
     })
 }
 
-/// The scenario's target and where it is.
-fn place(scenario: &Scenario) -> Result<(Target, SocketAddr), CarryError> {
+/// The scenario's target and where it is: at the address that was measured before, if it still is one
+/// of the host's and answers.
+fn place(
+    order: &ExperimentOrder,
+    site: Option<&Place>,
+) -> Result<(Target, SocketAddr), CarryError> {
+    let scenario = &order.scenario;
     let target = Target::parse(&scenario.target)
         .map_err(|error| failed(format!("read the target of '{}'", scenario.endpoint), error))?;
     let version = match scenario.parameters.get("ip_version").map(String::as_str) {
@@ -154,10 +159,20 @@ fn place(scenario: &Scenario) -> Result<(Target, SocketAddr), CarryError> {
         Some("6") => IpVersion::V6,
         _ => IpVersion::Any,
     };
-    let address = target
-        .resolve(version)
-        .map_err(|error| failed(format!("find endpoint '{}'", scenario.endpoint), error))?;
-    Ok((target, address))
+    let how = Resolving {
+        site: site.cloned(),
+        keep: order.last_address,
+        ..Resolving::here(version)
+    };
+    let operation = || format!("find endpoint '{}'", scenario.endpoint);
+    let found = target
+        .find(&how)
+        .map_err(|error| failed(operation(), error))?;
+    if found.answered == Some(false) {
+        let silent = found.remark(&target).unwrap_or_default();
+        return Err(failed(operation(), silent));
+    }
+    Ok((target, found.address))
 }
 
 /// Which HTTP statuses the plan expects.
@@ -209,7 +224,8 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
     let template = main.clone();
     let mut missing = Vec::new();
     for (role, name, host, interval) in wanted {
-        let (target, address) = match echo_to(&host) {
+        let whole = (role == FlowRole::Companion).then_some(template.address);
+        let (target, address) = match echo_to(&host, whole, template.site.as_ref()) {
             Ok(place) => place,
             Err(error) => {
                 let why = error.to_string();
@@ -243,9 +259,22 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
 }
 
 /// Where an echo to `host` goes.
-fn echo_to(host: &str) -> Result<(Target, SocketAddr), TargetError> {
+fn echo_to(
+    host: &str,
+    known: Option<SocketAddr>,
+    site: Option<&Place>,
+) -> Result<(Target, SocketAddr), TargetError> {
     let target = Target::icmp(host)?;
-    let address = target.resolve(IpVersion::Any)?;
+    if let Some(mut address) = known {
+        // The whole address: a link-local one is none without its zone.
+        address.set_port(0);
+        return Ok((target, address));
+    }
+    let how = Resolving {
+        site: site.cloned(),
+        ..Resolving::here(IpVersion::Any)
+    };
+    let address = target.find(&how)?.address;
     Ok((target, address))
 }
 
@@ -302,13 +331,13 @@ pub(super) fn trace(
         failure: Some(why),
     };
     let nowhere = IpAddr::from([0, 0, 0, 0]);
-    let destination = match echo_to(&order.host) {
-        Ok((_, address)) => address.ip(),
-        Err(error) => return failure(nowhere, error.to_string()),
-    };
     let site = match site {
         Ok(site) => site,
-        Err(error) => return failure(destination, error.to_string()),
+        Err(error) => return failure(nowhere, error.to_string()),
+    };
+    let destination = match echo_to(&order.host, None, site.as_ref()) {
+        Ok((_, address)) => address.ip(),
+        Err(error) => return failure(nowhere, error.to_string()),
     };
     let spec = TracerouteSpec {
         max_hops: order.settings.max_hops,

@@ -29,6 +29,7 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
         scenario,
         site: None,
         reflector: false,
+        last_address: None,
         timeout: Span::from_millis(10),
         companion: None,
         pings: Vec::new(),

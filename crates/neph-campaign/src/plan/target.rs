@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use neph_model::ProbeKind;
-use neph_probe::{KINDS, Scheme};
+use neph_probe::{KINDS, Scheme, ascii_host, scheme_named};
 use neph_text::{Fault, did_you_mean};
 
 /// A parsed address of an endpoint.
@@ -38,7 +38,7 @@ impl Target {
             let remedy = format!("write for example \"ws://{text}\" or \"icmp://{text}\"");
             return Err(Fault::new(what, remedy));
         };
-        let Some(scheme) = KINDS.iter().find(|scheme| scheme.name == name) else {
+        let Some(scheme) = scheme_named(name) else {
             let names: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
             let what = format!("'{name}' is no scheme of ours");
             return Err(Fault::new(what, did_you_mean(name, &names)));
@@ -50,7 +50,7 @@ impl Target {
             text: text.to_owned(),
             probe: scheme.kind,
             secure: scheme.secure,
-            host: host.to_owned(),
+            host: ascii_host(host).unwrap_or_else(|| host.to_owned()),
             port: port_of(scheme, port)?,
             path: path_of(scheme, path)?,
         })
@@ -85,7 +85,7 @@ impl fmt::Display for Target {
 /// Host and port text of `host`, `host:port`, `[v6]` or `[v6]:port`.
 pub(crate) fn authority_of(text: &str) -> Result<(&str, Option<&str>), Fault> {
     if text.contains('@') {
-        let what = "user names in an address are not taken";
+        let what = "a plan takes no user names and passwords, since it is stored with the results";
         return Err(Fault::new(what, "write only host and port"));
     }
     if let Some(rest) = text.strip_prefix('[') {
@@ -118,15 +118,9 @@ pub(crate) fn authority_of(text: &str) -> Result<(&str, Option<&str>), Fault> {
     Ok((host, port))
 }
 
-/// Letters, digits, hyphens, points and underscores, at most 253 (RFC 1035, section 2.3.4).
+/// An address, or a name of letters, digits, hyphens, points and underscores in its ASCII form.
 fn check_host(host: &str) -> Result<(), Fault> {
-    let fine = !host.is_empty()
-        && host.len() <= 253
-        && !host.starts_with(['-', '.'])
-        && host
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '.' | '_'));
-    if fine {
+    if ascii_host(host).is_some() && !host.starts_with(['-', '.']) {
         return Ok(());
     }
     let what = format!("\"{host}\" is no host name or address");

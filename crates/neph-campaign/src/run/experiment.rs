@@ -3,9 +3,14 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use neph_model::{Experiment, ExperimentStatus, HostFacts, Load, ProbeKind, Provenance};
+use neph_model::{
+    Event, EventKind, Experiment, ExperimentStatus, FlowIndex, HostFacts, Load, ProbeKind,
+    Provenance, Warning,
+};
 
-use super::{Build, Run, RunError, reflector_of, storing};
+use neph_store::Recorder;
+
+use super::{Build, Run, RunError, address_of, reflector_of, storing};
 use crate::agenda::{Past, Slot};
 use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Prepared};
 use crate::judge::Judge;
@@ -40,6 +45,8 @@ struct Begun {
     order: ExperimentOrder,
     recorder: MeteredRecorder,
     meter: Arc<Mutex<Meter>>,
+    /// The endpoint was at another address in an earlier experiment.
+    moved: Option<Warning>,
     /// How it ended, if it did before it could run.
     end: Option<End>,
 }
@@ -67,10 +74,12 @@ impl Run<'_, '_> {
         mut order: ExperimentOrder,
         prepared: Result<Prepared, CarryError>,
     ) -> Result<Begun, RunError> {
+        let mut moved = None;
         let end = match prepared {
             Ok(prepared) => {
                 begun_as(prepared, &mut order.experiment);
                 self.reflectors.extend(reflector_of(&order.experiment));
+                moved = self.address(&order);
                 None
             }
             Err(CarryError::Store(source)) => {
@@ -92,13 +101,31 @@ impl Run<'_, '_> {
         let reflector = main.is_some_and(|flow| flow.reflector);
         let judge = Judge::by(self.plan.alarms_of(&order.scenario));
         let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(judge)));
+        let mut recorder = MeteredRecorder::new(recorder, Arc::clone(&meter));
+        if let Some(moved) = &moved {
+            let event = Event {
+                flow: FlowIndex(0),
+                at: 0,
+                kind: EventKind::AddressChanged,
+                text: moved.to_string(),
+            };
+            storing("record a changed address", recorder.event(&event))?;
+        }
         Ok(Begun {
             slot,
             order,
-            recorder: MeteredRecorder::new(recorder, Arc::clone(&meter)),
+            recorder,
             meter,
+            moved,
             end,
         })
+    }
+
+    /// Takes note of the endpoint's address; a warning if it was another one before.
+    fn address(&mut self, order: &ExperimentOrder) -> Option<Warning> {
+        let (endpoint, now) = address_of(&order.experiment, &order.scenario)?;
+        let before = self.addresses.insert(endpoint, now)?;
+        (before != now).then_some(Warning::AddressChanged { before, now })
     }
 
     fn finish(&mut self, begun: Begun) -> Result<(), RunError> {
@@ -107,6 +134,7 @@ impl Run<'_, '_> {
             mut order,
             mut recorder,
             meter,
+            moved,
             end,
         } = begun;
         storing("record its alarms", recorder.finish())?;
@@ -114,6 +142,7 @@ impl Run<'_, '_> {
         let end = end.unwrap_or_else(|| End::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
         settle(&mut order.experiment, &end, &meter, &self.plan.limits);
+        order.experiment.warnings.extend(moved);
         let ended = &mut order.experiment.ended;
         ended.get_or_insert_with(|| self.crew.clock.now());
         let provenance = self.provenance(&order, end, &meter);
@@ -149,6 +178,7 @@ impl Run<'_, '_> {
             scenario: scenario.clone(),
             site: site_of(self.plan, scenario),
             reflector: self.reflectors.contains(&scenario.endpoint),
+            last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
             companion: self
                 .plan

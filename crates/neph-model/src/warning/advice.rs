@@ -26,6 +26,9 @@ impl Warning {
                 "look at what answers there; where these answers are the expected ones, say so (HTTP: expect_status in the plan, --expect-status)"
             }
             Self::NotSentHere { fault, .. } => fault.remedy(),
+            Self::AddressChanged { .. } => {
+                "write the address instead of the name to measure one machine; experiments at different addresses are kept apart in the report"
+            }
             Self::FewMessages { .. } => "measure longer: p99 needs 299 messages, p99.9 needs 2995",
             Self::SizesNotApplied { .. } => {
                 "run neph reflect at the endpoint; else a ws:// request carries at most 125 bytes and comes back as it is, http:// gets what is there, and tcp:// only connects"

@@ -27,6 +27,7 @@ pub(super) struct Http {
     connection: Connection,
     body: Option<Body>,
     can_go_on: bool,
+    authorization: Option<String>,
     /// Which statuses are expected.
     expected: ExpectedStatus,
     /// Requests that were written, and replies that were read.
@@ -58,6 +59,7 @@ impl Http {
             },
             body: None,
             can_go_on: true,
+            authorization: spec.target.authorization(),
             expected: spec.expected_status,
             asked: 0,
             served: 0,
@@ -144,7 +146,13 @@ impl Codec for Http {
             content_length: self.reflector.then_some(self.size as u64),
             connection: self.connection,
         };
-        line.encode(&[("Accept", "*/*"), ("User-Agent", "neph")], out)
+        let mut headers = vec![("Accept", "*/*"), ("User-Agent", "neph")];
+        headers.extend(
+            self.authorization
+                .as_deref()
+                .map(|value| ("Authorization", value)),
+        );
+        line.encode(&headers, out)
             .expect("a parsed target has no characters that break a head");
         if self.reflector {
             Request { seq }.encode_into(self.size, out);

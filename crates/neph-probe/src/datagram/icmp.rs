@@ -47,7 +47,8 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
     };
     socket.set_nonblocking(true).map_err(fault)?;
     socket
-        .connect(&SockAddr::from(SocketAddr::new(spec.address.ip(), 0)))
+        // The whole address: a link-local one is none without its zone.
+        .connect(&SockAddr::from(without_port(spec.address)))
         .map_err(fault)?;
     let raw_ident = raw.then(|| identity(spec.index.0));
     Ok((
@@ -58,6 +59,11 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
             payload: spec.request_size,
         }),
     ))
+}
+
+const fn without_port(mut address: SocketAddr) -> SocketAddr {
+    address.set_port(0);
+    address
 }
 
 /// Distinct between flows of this process, and between processes most of the time.

@@ -7,10 +7,11 @@ pub(crate) mod session;
 pub(crate) mod syn;
 pub(crate) mod udp;
 
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use neph_model::{ProbeKind, SynAnswer, Wall};
+use neph_model::{ProbeKind, Span, SynAnswer, Wall};
 use neph_wire::marks::PeerMarks;
 use socket2::Socket;
 
@@ -18,6 +19,7 @@ pub(crate) use driver::drive;
 
 use crate::ProbeError;
 use crate::spec::FlowSpec;
+use crate::stamp_clock::now;
 
 /// What one datagram answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,34 @@ fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
         codec,
         beside: None,
     })
+}
+
+/// Sends one request and waits for its answer.
+///
+/// # Errors
+/// That none came in time, or what the socket or an ICMP error said.
+pub(crate) fn ask_once(spec: &FlowSpec, patience: Span) -> io::Result<()> {
+    let mut opened = open(spec).map_err(io::Error::other)?;
+    let socket = &opened.socket;
+    socket.set_nonblocking(false)?;
+    let mut request = Vec::new();
+    let latest = now() + patience;
+    opened
+        .codec
+        .request(0, Wall::from_unix_nanos(0), &mut request);
+    send(socket.as_fd(), &request)?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let left = latest - now();
+        if left <= Span::ZERO {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        socket.set_read_timeout(Some(left.to_duration()))?;
+        let count = (&*socket).read(&mut buffer)?;
+        if opened.codec.answer(&buffer[..count], 0).is_some() {
+            return Ok(());
+        }
+    }
 }
 
 /// The 64-bit number nearest to `latest` whose low 32 bits are `low`.

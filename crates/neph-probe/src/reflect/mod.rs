@@ -10,6 +10,7 @@ pub(crate) mod bulk_turn;
 mod caps;
 mod counters;
 pub(crate) mod departures;
+mod listening;
 pub(crate) mod marks;
 mod progress;
 mod room;
@@ -17,7 +18,7 @@ mod serve;
 mod sessions;
 pub(crate) mod udp;
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -38,6 +39,7 @@ use budget::Budgets;
 use bulk_turn::BulkGate;
 use counters::Counters;
 use departures::Departures;
+use listening::Pair;
 use room::Room;
 
 /// Where a reflector listens unless told otherwise, TCP and UDP.
@@ -46,7 +48,8 @@ pub const REFLECT_PORT: u16 = 8080;
 /// What a reflector is asked to be.
 #[derive(Clone, Debug)]
 pub struct ReflectorSpec {
-    /// Where it listens, TCP and UDP; port 0 takes a free one.
+    /// Where it listens, TCP and UDP; port 0 takes a free one. `[::]` is every address of both
+    /// versions, as far as the host has IPv6.
     pub address: SocketAddr,
     /// TLS beside plain text on the same port, with this certificate.
     pub identity: Option<Identity>,
@@ -122,10 +125,11 @@ impl Reflector {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
         };
-        let (listener, datagrams, awake) = listen(spec.address)?;
-        let address = listener
-            .local_addr()
-            .map_err(|source| socket(spec.address, source))?;
+        let (pairs, awake) = listening::listen(spec.address)?;
+        let address = pairs
+            .first()
+            .and_then(|pair| pair.listener.local_addr().ok())
+            .unwrap_or(spec.address);
         let shared = Arc::new(Shared {
             caps: spec.caps,
             think: spec.think,
@@ -138,18 +142,26 @@ impl Reflector {
             departures: Arc::default(),
             clock: told_identity(),
         });
-        let udp = udp::Answerer::new(datagrams, spec.key.as_deref(), Arc::clone(&shared))?;
-        let accepting = Arc::clone(&shared);
-        let threads = vec![
-            spawn("neph-accept", move || serve::accept(&listener, &accepting))?,
-            spawn("neph-stamp", move || udp.run())?,
-        ];
-        Ok(Self {
+        let mut reflector = Self {
             address,
             shared,
-            threads,
+            threads: Vec::new(),
             _awake: awake,
-        })
+        };
+        for pair in pairs {
+            reflector.answer(pair, spec.key.as_deref())?;
+        }
+        Ok(reflector)
+    }
+
+    /// Answers at one pair of sockets from now on.
+    fn answer(&mut self, pair: Pair, key: Option<&[u8]>) -> Result<(), ProbeError> {
+        let udp = udp::Answerer::new(pair.datagrams, key, Arc::clone(&self.shared))?;
+        let (listener, accepting) = (pair.listener, Arc::clone(&self.shared));
+        let accept = move || serve::accept(&listener, &accepting);
+        self.threads.push(spawn("neph-accept", accept)?);
+        self.threads.push(spawn("neph-stamp", move || udp.run())?);
+        Ok(())
     }
 
     /// Where it listens.
@@ -183,30 +195,9 @@ impl Drop for Reflector {
     }
 }
 
-fn socket(address: SocketAddr, source: std::io::Error) -> ProbeError {
-    ProbeError::Socket {
-        operation: "listen on",
-        address,
-        source,
-    }
-}
-
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, ProbeError> {
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(work)
         .map_err(ProbeError::Thread)
-}
-
-type Sockets = (TcpListener, UdpSocket, KeepAwake);
-
-/// Binds TCP and UDP to the same port.
-fn listen(asked: SocketAddr) -> Result<Sockets, ProbeError> {
-    let fault = |source| socket(asked, source);
-    let listener = TcpListener::bind(asked).map_err(fault)?;
-    listener.set_nonblocking(true).map_err(fault)?;
-    let address = listener.local_addr().map_err(fault)?;
-    let datagrams = UdpSocket::bind(address).map_err(fault)?;
-    let awake = KeepAwake::new().map_err(fault)?;
-    Ok((listener, datagrams, awake))
 }

@@ -20,7 +20,7 @@ pub(crate) fn reflector(think: Span) -> Reflector {
 
 pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     let target = Target::parse(url).expect("a good target");
-    let address = target.resolve(IpVersion::Any).expect("an address");
+    let address = target.addresses(IpVersion::Any).expect("an address")[0];
     let asking = Asking {
         tls_version: TlsVersion::Any,
         trust: Trust::Anything,

@@ -77,6 +77,7 @@ fn a_thousand_syns_from_one_port_are_all_answered_and_leave_nothing_half_open() 
         return;
     };
     let mut spec = syn(&pair, "10.98.0.2", (Span::from_millis(1), 1000));
+    spec.rate_cap = Some(1000);
     spec.source_port = Some(23_456);
     let left = run_watched(&pair, spec);
     assert_eq!(left.tally.replies, 1000, "{:?}", left.tally);

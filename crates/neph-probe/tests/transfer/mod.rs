@@ -12,7 +12,7 @@ use crate::loopback::reflector;
 fn spec(url: &str, source_ports: Vec<u16>) -> TransferSpec {
     let target = Target::parse(url).expect("a good target");
     TransferSpec {
-        address: target.resolve(IpVersion::Any).expect("an address"),
+        address: target.addresses(IpVersion::Any).expect("an address")[0],
         target,
         source_ports,
         size: TRANSFER_SIZE,

@@ -30,7 +30,11 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     let seq = Seq(bytes.u64()?);
     let outcome = outcome(bytes.u8()?)?;
     let how = bytes.u8()?;
-    let answer = answer(how, bytes)?;
+    let answer = if how & ANSWERED != 0 {
+        Some(Answer::from_code(bytes.u16()?)?)
+    } else {
+        old_answer(how)
+    };
     let duplicates = bytes.u16()?;
     let connection = bytes.u32()?;
     let intended = bytes.i64()?;
@@ -56,19 +60,15 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     Some(message)
 }
 
-/// What follows the flags: an answer's code, unless the flags are of a journal that held answers to
-/// SYNs in two bits.
-fn answer(how: u8, bytes: &mut Bytes<'_>) -> Option<Option<Answer>> {
-    const OLD_SYN_ACK: u8 = 1 << 1;
-    const OLD_RST: u8 = 1 << 2;
-    if how & ANSWERED != 0 {
-        return Answer::from_code(bytes.u16()?).map(Some);
-    }
-    Some(match how & (OLD_SYN_ACK | OLD_RST) {
-        OLD_SYN_ACK => Some(Answer::Syn(SynAnswer::SynAck)),
-        OLD_RST => Some(Answer::Syn(SynAnswer::Rst)),
+/// The answer in the flags of a journal that held answers to SYNs in two bits.
+const fn old_answer(how: u8) -> Option<Answer> {
+    const SYN_ACK: u8 = 1 << 1;
+    const RST: u8 = 1 << 2;
+    match how & (SYN_ACK | RST) {
+        SYN_ACK => Some(Answer::Syn(SynAnswer::SynAck)),
+        RST => Some(Answer::Syn(SynAnswer::Rst)),
         _ => None,
-    })
+    }
 }
 
 /// The order is that of `encode::message`.

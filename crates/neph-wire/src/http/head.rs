@@ -8,14 +8,36 @@ use super::HttpError;
 use super::body::BodyLength;
 use super::headers::Headers;
 
-/// The most bytes of a head, from the first line to the empty one.
+/// The most bytes of a request's head, from the first line to the empty one.
 pub const MAX_HEAD: usize = 16 * 1024;
 
-/// The most header lines of a head.
+/// The most header lines of a request's head.
 pub const MAX_HEADERS: usize = 64;
 
-/// A request's head, checked.
+/// The most bytes of a response's head: what curl and browsers take at least.
+pub const MAX_RESPONSE_HEAD: usize = 256 * 1024;
+
+/// The most header lines of a response's head.
+pub const MAX_RESPONSE_HEADERS: usize = 1024;
+
+/// How long a head may be.
 #[derive(Debug, Clone, Copy)]
+struct Limits {
+    bytes: usize,
+    lines: usize,
+}
+
+const REQUEST: Limits = Limits {
+    bytes: MAX_HEAD,
+    lines: MAX_HEADERS,
+};
+const RESPONSE: Limits = Limits {
+    bytes: MAX_RESPONSE_HEAD,
+    lines: MAX_RESPONSE_HEADERS,
+};
+
+/// A request's head, checked.
+#[derive(Debug, Clone)]
 pub struct RequestHead<'a> {
     method: &'a str,
     target: &'a str,
@@ -26,7 +48,7 @@ pub struct RequestHead<'a> {
 }
 
 /// A response's head, checked.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ResponseHead<'a> {
     status: u16,
     minor_version: u8,
@@ -140,8 +162,8 @@ impl<'a> ResponseHead<'a> {
 pub fn parse_request(bytes: &[u8]) -> Result<Option<RequestHead<'_>>, HttpError> {
     let mut headers = Headers::empty();
     let mut request = Request::new(headers.room());
-    let status = request.parse(window(bytes));
-    let Some(len) = complete(status, bytes)? else {
+    let status = request.parse(&bytes[..bytes.len().min(MAX_HEAD)]);
+    let Some(len) = complete(status, bytes, REQUEST)? else {
         return Ok(None);
     };
     let (method, target) = (request.method, request.path);
@@ -174,10 +196,21 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<RequestHead<'_>>, HttpError>
 /// # Errors
 /// As [`parse_request`]; a coding other than chunked is allowed and lasts until the close.
 pub fn parse_response(bytes: &[u8]) -> Result<Option<ResponseHead<'_>>, HttpError> {
-    let mut headers = Headers::empty();
+    match response_in(bytes, Headers::empty()) {
+        Err(HttpError::TooManyHeaders(_)) => {
+            response_in(bytes, Headers::with_room(MAX_RESPONSE_HEADERS))
+        }
+        read => read,
+    }
+}
+
+fn response_in<'a>(
+    bytes: &'a [u8],
+    mut headers: Headers<'a>,
+) -> Result<Option<ResponseHead<'a>>, HttpError> {
     let mut response = Response::new(headers.room());
-    let status = response.parse(window(bytes));
-    let Some(len) = complete(status, bytes)? else {
+    let status = response.parse(&bytes[..bytes.len().min(MAX_RESPONSE_HEAD)]);
+    let Some(len) = complete(status, bytes, RESPONSE)? else {
         return Ok(None);
     };
     let (version, code) = (response.version, response.code);
@@ -195,19 +228,18 @@ pub fn parse_response(bytes: &[u8]) -> Result<Option<ResponseHead<'_>>, HttpErro
     }))
 }
 
-fn window(bytes: &[u8]) -> &[u8] {
-    &bytes[..bytes.len().min(MAX_HEAD)]
-}
-
 fn complete(
     status: Result<Status<usize>, httparse::Error>,
     bytes: &[u8],
+    limits: Limits,
 ) -> Result<Option<usize>, HttpError> {
     match status {
         Ok(Status::Complete(len)) => Ok(Some(len)),
-        Ok(Status::Partial) if bytes.len() >= MAX_HEAD => Err(HttpError::HeadTooLong),
+        Ok(Status::Partial) if bytes.len() >= limits.bytes => {
+            Err(HttpError::HeadTooLong(limits.bytes))
+        }
         Ok(Status::Partial) => Ok(None),
-        Err(httparse::Error::TooManyHeaders) => Err(HttpError::TooManyHeaders),
+        Err(httparse::Error::TooManyHeaders) => Err(HttpError::TooManyHeaders(limits.lines)),
         Err(error) => Err(HttpError::Syntax(error)),
     }
 }

@@ -7,35 +7,63 @@ use httparse::{EMPTY_HEADER, Header};
 use super::head::MAX_HEADERS;
 
 /// Header lines in the order of arrival.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Headers<'a> {
-    lines: [Header<'a>; MAX_HEADERS],
+    lines: Lines<'a>,
     count: usize,
+}
+
+/// Room for header lines: few need no allocation.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the large one is the common one, and saves an allocation for each reply"
+)]
+enum Lines<'a> {
+    Few([Header<'a>; MAX_HEADERS]),
+    Many(Vec<Header<'a>>),
 }
 
 impl<'a> Headers<'a> {
     pub(super) fn empty() -> Self {
         Self {
-            lines: [EMPTY_HEADER; MAX_HEADERS],
+            lines: Lines::Few([EMPTY_HEADER; MAX_HEADERS]),
             count: 0,
         }
     }
 
+    /// With room for this many.
+    pub(super) fn with_room(most: usize) -> Self {
+        Self {
+            lines: Lines::Many(vec![EMPTY_HEADER; most]),
+            count: 0,
+        }
+    }
+
+    fn lines(&self) -> &[Header<'a>] {
+        let all = match &self.lines {
+            Lines::Few(lines) => lines.as_slice(),
+            Lines::Many(lines) => lines.as_slice(),
+        };
+        &all[..self.count]
+    }
+
     /// The room that httparse fills.
-    pub(super) fn room(&mut self) -> &mut [Header<'a>; MAX_HEADERS] {
-        &mut self.lines
+    pub(super) fn room(&mut self) -> &mut [Header<'a>] {
+        match &mut self.lines {
+            Lines::Few(lines) => lines,
+            Lines::Many(lines) => lines,
+        }
     }
 
     /// How many lines httparse filled.
     pub(super) fn set_count(&mut self, count: usize) {
-        self.count = count.min(MAX_HEADERS);
+        self.count = count.min(self.room().len());
     }
 
     /// Name and value of each line.
     pub fn iter(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + '_ {
-        self.lines[..self.count]
-            .iter()
-            .map(|line| (line.name, line.value))
+        self.lines().iter().map(|line| (line.name, line.value))
     }
 
     /// The values of all lines with this name, in any case.

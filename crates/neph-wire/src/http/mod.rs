@@ -13,7 +13,10 @@ mod query;
 pub use body::{BodyError, BodyLength, BodyReader, BodyStep};
 pub(crate) use build::check_text;
 pub use build::{Connection, RequestLine, ResponseLine};
-pub use head::{MAX_HEAD, MAX_HEADERS, RequestHead, ResponseHead, parse_request, parse_response};
+pub use head::{
+    MAX_HEAD, MAX_HEADERS, MAX_RESPONSE_HEAD, MAX_RESPONSE_HEADERS, RequestHead, ResponseHead,
+    parse_request, parse_response,
+};
 pub use headers::Headers;
 pub use query::{FlowToken, QueryError, flow_token, reply_size};
 
@@ -25,12 +28,12 @@ pub enum HttpError {
     /// The syntax is broken; the text says how.
     #[error("read http head: {0}")]
     Syntax(httparse::Error),
-    /// No end of the head within [`MAX_HEAD`] bytes.
-    #[error("read http head: longer than {MAX_HEAD} bytes")]
-    HeadTooLong,
-    /// More than [`MAX_HEADERS`] header lines.
-    #[error("read http head: more than {MAX_HEADERS} header lines")]
-    TooManyHeaders,
+    /// No end of the head within so many bytes.
+    #[error("read http head: longer than {0} bytes")]
+    HeadTooLong(usize),
+    /// More header lines than so many.
+    #[error("read http head: more than {0} header lines")]
+    TooManyHeaders(usize),
     /// A request over HTTP/1.1 needs exactly one Host (RFC 9112 section 3.2).
     #[error("read http head: Host is missing or repeated")]
     Host,

@@ -98,7 +98,7 @@ fn a_head_has_caps() {
     let line = [b"GET /".as_slice(), &endless].concat();
     assert_eq!(
         parse_request(&line).map(|_| ()),
-        Err(HttpError::HeadTooLong)
+        Err(HttpError::HeadTooLong(MAX_HEAD))
     );
     assert!(
         parse_request(&line[..MAX_HEAD - 1])
@@ -106,7 +106,7 @@ fn a_head_has_caps() {
             .is_none()
     );
     let many = "a: b\r\n".repeat(MAX_HEADERS);
-    assert_eq!(request(&many), Err(HttpError::TooManyHeaders));
+    assert_eq!(request(&many), Err(HttpError::TooManyHeaders(MAX_HEADERS)));
     assert_eq!(
         request(&"a: b\r\n".repeat(MAX_HEADERS - 1)),
         Ok(BodyLength::Empty)
@@ -359,4 +359,29 @@ proptest! {
         let text = b"GET /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
         prop_assert!(matches!(parse_request(&text[..cut.min(text.len() - 1)]), Ok(None)));
     }
+}
+
+#[test]
+fn a_response_may_have_hundreds_of_headers_and_a_long_head() {
+    let response = |lines: usize, length: usize| {
+        let cookie = "c".repeat(length);
+        let lines = format!("Set-Cookie: {cookie}\r\n").repeat(lines);
+        format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 0\r\n\r\n")
+    };
+    for (lines, length) in [(100, 10), (1023, 10), (1, 64 << 10), (3, 80 << 10)] {
+        let text = response(lines, length);
+        let head = parse_response(text.as_bytes())
+            .expect("allowed")
+            .expect("whole");
+        assert_eq!(
+            (head.len(), head.headers().iter().count()),
+            (text.len(), lines + 1)
+        );
+        assert_eq!(head.headers().only("content-length"), Some(&b"0"[..]));
+    }
+    let most = MAX_RESPONSE_HEADERS;
+    let refused = parse_response(response(most, 1).as_bytes()).map(|_| ());
+    assert_eq!(refused, Err(HttpError::TooManyHeaders(most)));
+    let refused = parse_response(response(1, 256 << 10).as_bytes()).map(|_| ());
+    assert_eq!(refused, Err(HttpError::HeadTooLong(MAX_RESPONSE_HEAD)));
 }

@@ -1,8 +1,9 @@
 //! `neph check`: every mistake of a plan, with its place; names that have no address.
 
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::resolve;
+use neph_probe::{IpVersion, Target};
 
 use super::{PlanArgs, decidable, read};
 use crate::exit::{Failure, Outcome};
@@ -12,10 +13,10 @@ use crate::output;
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     let read = read(&args.plan)?;
     let resolver = |host: &str| -> Result<Vec<IpAddr>, String> {
-        let found = (host, 0)
-            .to_socket_addrs()
-            .map_err(|error| error.to_string())?;
-        Ok(found.map(|address| address.ip()).collect())
+        let target = Target::icmp(host).map_err(|error| error.to_string())?;
+        let found = target.addresses(IpVersion::Any);
+        let found = found.map_err(|error| error.to_string())?;
+        Ok(found.iter().map(SocketAddr::ip).collect())
     };
     if let Err(problems) = resolve::resolve(&read.plan, &read.source, &resolver) {
         return Err(Failure::Text(read.source, problems));

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{EventKind, Span, Tally};
-use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, TargetError, anchor};
+use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, anchor};
 use neph_stats::ClockNature;
 
 use super::book::Book;
@@ -18,7 +18,7 @@ use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::reflect::PORT;
 use crate::value::Secret;
-use crate::{interrupt, output};
+use crate::{interrupt, output, resolving};
 
 /// How often what was exchanged is taken in.
 const TICK: Duration = Duration::from_millis(10);
@@ -87,12 +87,8 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         let host = neph_probe::bracketed(typed.host());
         Target::parse(&format!("udp://{host}:{port}")).map_err(Failure::usage)?
     };
-    let address = target
-        .resolve(args.ip.version())
-        .map_err(|error| match error {
-            TargetError::Unresolved { .. } => Failure::refused(error),
-            other => Failure::usage(other),
-        })?;
+    let site = args.site.as_ref().map(Place::named);
+    let address = resolving::find(&target, args.ip.version(), site)?.address;
     let mut spec = FlowSpec {
         schedule: Schedule {
             interval: args.interval,

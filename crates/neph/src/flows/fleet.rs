@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use neph_model::{Fleet, FleetEndpoint, ProbeKind};
-use neph_probe::{FleetSpec, SynSchedule, Target, TargetError, of_many_hosts};
+use neph_probe::{FleetSpec, Place, SynSchedule, Target, TargetError, of_many_hosts};
 use neph_text::did_you_mean;
 
 use super::Args;
 use crate::exit::Failure;
+use crate::resolving;
 use crate::value::Secret;
 
 /// Payload of a request, bytes: what neph's STAMP needs to tell everything.
@@ -154,12 +155,8 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
             target.host()
         )));
     }
-    let address = target
-        .resolve(args.ip.version())
-        .map_err(|error| match error {
-            TargetError::Unresolved { .. } => Failure::refused(error),
-            other => Failure::usage(other),
-        })?;
+    let site = args.site.as_ref().map(Place::named);
+    let address = resolving::find(&target, args.ip.version(), site)?.address;
     if let Some(what) = of_many_hosts(address.ip()) {
         return Err(Failure::Usage(format!(
             "target {} is {what}, and flows go to one host each; give the address of one host",

@@ -59,7 +59,7 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
     for address in addresses(&typed.plain, args.ip.version())? {
         for target in typed.targets()? {
             places.push(Place {
-                address: SocketAddr::new(address.ip(), target.port()),
+                address: with_port(address, target.port()),
                 target,
                 said: None,
             });
@@ -77,6 +77,12 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
         sentence: sentence(&places, (place, &answer)),
         best: Some(answer),
     })
+}
+
+/// The same host at another port: a link-local address keeps its zone.
+fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
+    address.set_port(port);
+    address
 }
 
 /// A target without a scheme.

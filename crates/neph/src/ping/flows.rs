@@ -12,6 +12,7 @@ use super::Args;
 use super::answer::whoever_answers;
 use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
+use crate::resolving;
 
 /// ICMP beside a fast flow goes no faster than this.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
@@ -138,37 +139,19 @@ fn check_congestion(name: &str) -> Result<(), Failure> {
     })
 }
 
-/// A name's address, and behind it its first of the other version where none was demanded.
+/// Every address of a name, in the order in which they are to be tried.
 pub(super) fn addresses(target: &Target, version: IpVersion) -> Result<Vec<SocketAddr>, Failure> {
-    let first = target.resolve(version).map_err(|error| match error {
+    target.addresses(version).map_err(|error| match error {
         TargetError::Unresolved { .. } => Failure::refused(error),
         other => Failure::usage(other),
-    })?;
-    let other = match (version, first.is_ipv6()) {
-        (IpVersion::Any, true) => target.resolve(IpVersion::V4).ok(),
-        (IpVersion::Any, false) => target.resolve(IpVersion::V6).ok(),
-        _ => None,
-    };
-    Ok([first].into_iter().chain(other).collect())
+    })
 }
 
-/// Asks who answers: at the name's first address, and if nobody does so there, at the other
-/// version's; at best at one that takes the connection. A reflector on 0.0.0.0 is not to be found at the `::1` that localhost may mean first.
+/// Finds the address and asks who answers there.
 fn ask(target: &Target, args: &Args) -> Result<(SocketAddr, Discovery), Failure> {
-    let mut silent: Option<(SocketAddr, Discovery)> = None;
-    for address in addresses(target, args.ip.version())? {
-        let discovery = discover(target, address, &args.asking())?;
-        if discovery.silence.is_none() {
-            return Ok((address, discovery));
-        }
-        if silent
-            .as_ref()
-            .is_none_or(|(_, first)| discovery.accepted && !first.accepted)
-        {
-            silent = Some((address, discovery));
-        }
-    }
-    silent.ok_or_else(|| Failure::refused(format!("target {target} has no address")))
+    let address = resolving::find(target, args.ip.version(), args.place())?.address;
+    let discovery = discover(target, address, &args.asking())?;
+    Ok((address, discovery))
 }
 
 impl Args {
@@ -260,7 +243,7 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
         let typed = Target::parse(&format!("http://{}", args.target)).map_err(Failure::usage)?;
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
-        let address = addresses(&target, args.ip.version())?[0];
+        let address = resolving::find(&target, args.ip.version(), args.place())?.address;
         return found.add(args, target, (address, Discovery::default()));
     };
     found.remarks.push(answers.sentence);
@@ -284,7 +267,8 @@ fn add_icmp(args: &Args, found: &mut Found) -> Result<(), Failure> {
     if args.no_icmp || main.spec.target.kind() == ProbeKind::Icmp {
         return Ok(());
     }
-    let address = SocketAddr::new(main.spec.address.ip(), 0);
+    let mut address = main.spec.address;
+    address.set_port(0);
     let Ok(target) = Target::icmp(main.spec.target.host()) else {
         return Ok(());
     };

@@ -8,6 +8,7 @@ use neph_probe::{Stop, Target, TracerouteSpec, traceroute};
 use super::Args;
 use super::flows::Found;
 use crate::exit::Failure;
+use crate::resolving;
 
 /// Traces the route to `host`, or to the target where `host` is empty.
 pub(super) fn trace(
@@ -27,10 +28,8 @@ pub(super) fn trace(
 
 fn resolve(args: &Args, host: &str) -> Result<IpAddr, Failure> {
     let target = Target::icmp(host).map_err(Failure::usage)?;
-    let address = target
-        .resolve(args.ip.version())
-        .map_err(Failure::refused)?;
-    Ok(address.ip())
+    let found = resolving::find(&target, args.ip.version(), args.place())?;
+    Ok(found.address.ip())
 }
 
 /// One line per hop. Routers answer when they have time: their round trips are upper bounds.

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use neph_model::BitRate;
-use neph_probe::{IpVersion, Target, TargetError, bracketed};
+use neph_probe::{IpVersion, Target};
 
 use crate::exit::Failure;
 use crate::reflect::PORT;
-use crate::value;
+use crate::{resolving, value};
 
 /// Where `host[:port]` is; the reflector's port unless one is named.
 pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
@@ -26,12 +26,8 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
         port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
     });
     let port = if has_port { typed.port() } else { PORT };
-    let target = Target::parse(&format!("tcp://{}:{port}", bracketed(typed.host())));
-    let found = target.and_then(|target| target.resolve(IpVersion::Any));
-    found.map_err(|error| match error {
-        TargetError::Unresolved { .. } => Failure::refused(error),
-        other => Failure::usage(other),
-    })
+    let target = Target::tcp(typed.host(), port).map_err(Failure::usage)?;
+    Ok(resolving::find(&target, IpVersion::Any, None)?.address)
 }
 
 /// The most that may be sent: a rate above zero, or `max` for as much as goes.

@@ -14,13 +14,13 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs};
 use neph_flows::diamond;
 use neph_model::{FlowTrace, Span, TraceKind};
-use neph_probe::{FlowSet, Place, ProbeError, Sockets, TargetError, TraceSpec, trace};
+use neph_probe::{FlowSet, Place, ProbeError, Sockets, TraceSpec, trace};
 use neph_stats::flows_to_rule_out;
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::ping::Format;
-use crate::{interrupt, output, sink, site, value};
+use crate::{interrupt, output, resolving, sink, site, value};
 
 pub(crate) use text::paths;
 use waiting::Waiting;
@@ -117,11 +117,8 @@ impl Args {
 
     fn spec(&self) -> Result<TraceSpec, Failure> {
         let (kind, target) = target::parse(&self.target)?;
-        let resolved = target.resolve(self.ip.version());
-        let destination = resolved.map_err(|error| match error {
-            TargetError::Unresolved { .. } => Failure::refused(error),
-            other => Failure::usage(other),
-        })?;
+        let site = self.site.as_ref().map(Place::named);
+        let destination = resolving::find(&target, self.ip.version(), site)?.address;
         target::one_host(destination.ip())?;
         target::with_link(destination)?;
         if let Some(ports) = self.source_port {

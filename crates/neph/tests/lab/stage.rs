@@ -114,7 +114,7 @@ impl TwoSites {
             _ => format!("{scheme}://10.79.0.2:{PORT}"),
         };
         let target = Target::parse(&url).expect("a good target");
-        let address = target.resolve(IpVersion::V4).expect("an address");
+        let address = target.addresses(IpVersion::V4).expect("an address")[0];
         FlowSpec {
             schedule: Schedule {
                 interval,

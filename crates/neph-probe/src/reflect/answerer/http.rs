@@ -72,7 +72,7 @@ impl Http {
             Ok(Some(head)) => head,
             Err(error) => {
                 refuse(
-                    if error == HttpError::HeadTooLong {
+                    if matches!(error, HttpError::HeadTooLong(_)) {
                         431
                     } else {
                         400

@@ -51,7 +51,7 @@ impl Session {
     fn build(&self, number: u32, now: Instant<Own>) -> Result<Connection, tls::TlsError> {
         let channel = match &self.tls {
             None => Channel::Plain,
-            Some(config) => Channel::tls(tls::client(config, self.spec.target.host())?),
+            Some(config) => Channel::tls(tls::client(config, self.spec.target.certificate_name())?),
         };
         let codec = codec::for_flow(&self.spec, self.token, number);
         Ok(Connection::new(channel, codec, now))

@@ -1,0 +1,107 @@
+//! User name and password in a URL: sent where HTTP sends them, and never shown.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// User name and password of a URL, as HTTP's Basic scheme carries them (RFC 7617). Never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Credentials(String);
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+impl Credentials {
+    /// `user:password`, percent-decoded.
+    pub(crate) fn read(text: &str) -> Self {
+        let decoded = percent_decoded(text);
+        Self(STANDARD.encode(decoded))
+    }
+
+    /// The value of an Authorization header.
+    pub(crate) fn header(&self) -> String {
+        format!("Basic {}", self.0)
+    }
+}
+
+/// A target's text without what stands before `@`: it may hold a password.
+pub fn without_credentials(text: &str) -> String {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = text.split_at(start);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{scheme}{}", &rest[at + 1..]),
+        None => text.to_owned(),
+    }
+}
+
+/// A text of many lines with the credentials of every URL in it behind stars, byte by byte, so that
+/// places in it stay what they are.
+pub fn mask_credentials(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        masked.push_str(before);
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'');
+        let end = after.find(ends).unwrap_or(after.len());
+        let hidden = after[..end].rfind('@').unwrap_or(0);
+        masked.push_str(&"*".repeat(hidden));
+        rest = &after[hidden..];
+    }
+    masked.push_str(rest);
+    masked
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let code = bytes
+            .get(at + 1..at + 3)
+            .and_then(|hex| str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(code) if *byte == b'%' => {
+                decoded.push(code);
+                at += 3;
+            }
+            _ => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    decoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_sent_as_http_does_and_shown_nowhere() {
+        let read = Credentials::read("us%65r:s%40cret");
+        assert_eq!(read.header(), "Basic dXNlcjpzQGNyZXQ=");
+        assert_eq!(format!("{read:?}"), "Credentials");
+        for (text, shown) in [
+            ("https://u:p@h:1/a?b", "https://h:1/a?b"),
+            ("u:p@h", "h"),
+            ("https://u:p@ss@h/x@y", "https://h/x@y"),
+            ("https://h/x@y", "https://h/x@y"),
+        ] {
+            assert_eq!(without_credentials(text), shown);
+        }
+        let plan = "url = \"https://me:s\u{e9}cret@h/\"\n# ws://h and a@b\n";
+        let masked = mask_credentials(plan);
+        assert_eq!(
+            masked,
+            "url = \"https://**********@h/\"\n# ws://h and a@b\n"
+        );
+        assert_eq!(masked.len(), plan.len());
+    }
+}

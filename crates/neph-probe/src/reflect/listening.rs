@@ -1,0 +1,117 @@
+//! The sockets at which a reflector listens: TCP and UDP at one port, for one version of the internet
+//! protocol or for both.
+//!
+//! Owns the binding. Each version has sockets of its own, so that a peer has one address however it
+//! is reached (and not `::ffff:192.0.2.1` beside 192.0.2.1).
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+
+use neph_sys::stamp::KeepAwake;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::ProbeError;
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+/// A free port of one version may be taken in the other: so many are tried.
+const TRIES: u32 = 16;
+/// The host has no IPv6 (`EAFNOSUPPORT`), as `io::ErrorKind` does not name.
+const NO_SUCH_FAMILY: i32 = 97;
+
+/// TCP and UDP at the same port.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) listener: TcpListener,
+    pub(super) datagrams: UdpSocket,
+}
+
+/// Listens at `asked`; at `[::]` for IPv4 too, and for IPv4 alone where the host has no IPv6.
+///
+/// # Errors
+/// The address is taken, or none of this host.
+pub(super) fn listen(asked: SocketAddr) -> Result<(Vec<Pair>, KeepAwake), ProbeError> {
+    let fault = |source| ProbeError::Socket {
+        operation: "listen on",
+        address: asked,
+        source,
+    };
+    let pairs = pairs(asked).map_err(fault)?;
+    let awake = KeepAwake::new().map_err(fault)?;
+    Ok((pairs, awake))
+}
+
+fn pairs(asked: SocketAddr) -> io::Result<Vec<Pair>> {
+    let of_all = asked.is_ipv6() && asked.ip().is_unspecified();
+    if !of_all {
+        return Ok(vec![pair(asked)?]);
+    }
+    let of_v4 = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+    let mut tries = 0;
+    loop {
+        let first = match pair(asked) {
+            Err(error) if has_no_ipv6(&error) => return Ok(vec![pair(of_v4(asked.port()))?]),
+            other => other?,
+        };
+        tries += 1;
+        match pair(of_v4(first.listener.local_addr()?.port())) {
+            Ok(second) => return Ok(vec![first, second]),
+            Err(error)
+                if asked.port() == 0
+                    && error.kind() == io::ErrorKind::AddrInUse
+                    && tries < TRIES => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn has_no_ipv6(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(NO_SUCH_FAMILY)
+}
+
+/// Binds TCP and UDP to the same port.
+fn pair(asked: SocketAddr) -> io::Result<Pair> {
+    let tcp = open(asked, Type::STREAM, Protocol::TCP)?;
+    tcp.set_reuse_address(true)?;
+    tcp.bind(&asked.into())?;
+    tcp.listen(BACKLOG)?;
+    let listener = TcpListener::from(tcp);
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let udp = open(address, Type::DGRAM, Protocol::UDP)?;
+    udp.bind(&address.into())?;
+    Ok(Pair {
+        listener,
+        datagrams: udp.into(),
+    })
+}
+
+fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv6Addr, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn the_unspecified_address_of_ipv6_is_every_address_of_both_versions() {
+        let pairs = pairs((Ipv6Addr::UNSPECIFIED, 0).into()).expect("some port is free");
+        let port = pairs[0].listener.local_addr().expect("bound").port();
+        assert!(pairs.iter().all(|pair| {
+            let udp = pair.datagrams.local_addr().map(|address| address.port());
+            let tcp = pair.listener.local_addr().map(|address| address.port());
+            (tcp.ok(), udp.ok()) == (Some(port), Some(port))
+        }));
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("IPv4 is answered");
+        if pairs.len() == 2 {
+            TcpStream::connect((Ipv6Addr::LOCALHOST, port)).expect("IPv6 is answered");
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! From a target to the one address that is measured: the resolver of every command.
+//!
+//! Owns the order in which a host's addresses are tried (RFC 8305) and what counts as answering. Does
+//! not own what is said to the chosen one afterwards.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+
+use neph_model::{ProbeKind, Span};
+use neph_sys::place::Place;
+
+use crate::datagram;
+use crate::host::bare;
+use crate::spec::FlowSpec;
+use crate::target::Target;
+use crate::target_error::{IpVersion, TargetError};
+
+/// The next address is tried when the one before has not answered for this long (RFC 8305, section 5:
+/// "Connection Attempt Delay").
+const ATTEMPT_DELAY: Span = Span::from_millis(250);
+
+/// How an address is to be found.
+#[derive(Clone, Debug)]
+pub struct Resolving {
+    /// Which version of the internet protocol.
+    pub version: IpVersion,
+    /// How long each address has to answer.
+    pub patience: Span,
+    /// The place (a lab's site) to look from; `None` is where we are.
+    pub site: Option<Place>,
+    /// The address that was measured before: it stays, as long as the host has it and it answers.
+    pub keep: Option<IpAddr>,
+}
+
+impl Resolving {
+    /// Any version, from here, with 2 s for each address.
+    pub const fn here(version: IpVersion) -> Self {
+        Self {
+            version,
+            patience: Span::from_secs(2),
+            site: None,
+            keep: None,
+        }
+    }
+}
+
+/// The address of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The first that answered; the first of all where none did.
+    pub address: SocketAddr,
+    /// Whether it answered; `None` of the only address, which is not asked.
+    pub answered: Option<bool>,
+    /// Those that were tried and did not answer, each with the reason.
+    pub silent: Vec<Silent>,
+}
+
+/// An address that did not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Silent {
+    /// The address.
+    pub address: SocketAddr,
+    /// Why, in a few words.
+    pub why: String,
+}
+
+impl fmt::Display for Silent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.address.ip(), self.why)
+    }
+}
+
+impl Resolved {
+    /// Which other addresses did not answer, in a sentence; `None` if there were none.
+    pub fn remark(&self, target: &Target) -> Option<String> {
+        if self.silent.is_empty() {
+            return None;
+        }
+        let silent: Vec<String> = self.silent.iter().map(Silent::to_string).collect();
+        let silent = silent.join(", ");
+        Some(if self.answered == Some(false) {
+            format!(
+                "none of the addresses of {} answers: {silent}",
+                target.host()
+            )
+        } else {
+            format!(
+                "{} is measured at {}; these addresses of it do not answer: {silent}",
+                target.host(),
+                self.address.ip()
+            )
+        })
+    }
+}
+
+impl Target {
+    /// Every address of the host, in the order in which they are to be tried: the resolver's
+    /// (RFC 6724), with the two versions taking turns (RFC 8305, section 4). Of a link-local address
+    /// with its zone.
+    ///
+    /// # Errors
+    /// [`TargetError::Unresolved`] with what the resolver said, [`TargetError::OtherVersion`] where
+    /// the host is an address already.
+    pub fn addresses(&self, version: IpVersion) -> Result<Vec<SocketAddr>, TargetError> {
+        self.check_version(version)?;
+        let unresolved = |reason: String| TargetError::Unresolved {
+            host: self.host().to_owned(),
+            version: match version {
+                IpVersion::Any => "",
+                IpVersion::V4 => " to IPv4",
+                IpVersion::V6 => " to IPv6",
+            },
+            reason,
+        };
+        let found = (self.host(), self.port())
+            .to_socket_addrs()
+            .map_err(|error| unresolved(error.to_string()))?;
+        let mut wanted: Vec<SocketAddr> = Vec::new();
+        for address in found {
+            let fits = match version {
+                IpVersion::Any => true,
+                IpVersion::V4 => address.is_ipv4(),
+                IpVersion::V6 => address.is_ipv6(),
+            };
+            if fits && !wanted.contains(&address) {
+                wanted.push(address);
+            }
+        }
+        if wanted.is_empty() {
+            return Err(unresolved("no address of that version".to_owned()));
+        }
+        Ok(taking_turns(&wanted))
+    }
+
+    /// Finds the address to measure. Where the host has several, they are tried as RFC 8305 has it:
+    /// the next one after 250 ms without an answer, or at once when one refuses. TCP kinds connect,
+    /// UDP sends a STAMP request, ICMP an echo request.
+    ///
+    /// # Errors
+    /// As [`Self::addresses`], and when the site cannot be entered.
+    pub fn find(&self, how: &Resolving) -> Result<Resolved, TargetError> {
+        match &how.site {
+            None => self.find_here(how),
+            Some(site) => site
+                .run(|| self.find_here(how))
+                .map_err(|error| TargetError::Site {
+                    reason: error.to_string(),
+                })?,
+        }
+    }
+
+    fn find_here(&self, how: &Resolving) -> Result<Resolved, TargetError> {
+        let mut addresses = self.addresses(how.version)?;
+        if let Some(kept) = addresses.iter().position(|at| Some(at.ip()) == how.keep) {
+            addresses[..=kept].rotate_right(1);
+        }
+        let [address] = addresses[..] else {
+            let (target, patience) = (self.clone(), how.patience);
+            return Ok(race(&addresses, how, move |at| {
+                attempt(&target, at, patience)
+            }));
+        };
+        Ok(Resolved {
+            address,
+            answered: None,
+            silent: Vec::new(),
+        })
+    }
+
+    fn check_version(&self, version: IpVersion) -> Result<(), TargetError> {
+        let other = |is, asked, option| TargetError::OtherVersion {
+            host: self.host().to_owned(),
+            is,
+            asked,
+            option,
+        };
+        match (bare(self.host()).parse(), version) {
+            (Ok(IpAddr::V6(_)), IpVersion::V4) => Err(other("IPv6", "IPv4", "-4")),
+            (Ok(IpAddr::V4(_)), IpVersion::V6) => Err(other("IPv4", "IPv6", "-6")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The addresses in turns of both versions, each version's in its order, the first one's first.
+fn taking_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let first = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let of = |is_ipv6: bool| {
+        let all = addresses.iter().copied();
+        all.filter(move |address| address.is_ipv6() == is_ipv6)
+    };
+    let (mut ours, mut others) = (of(first), of(!first));
+    let mut turns = Vec::with_capacity(addresses.len());
+    while turns.len() < addresses.len() {
+        turns.extend(ours.next());
+        turns.extend(others.next());
+    }
+    turns
+}
+
+/// Tries the addresses one after the other, each on a thread of its own.
+fn race(
+    addresses: &[SocketAddr],
+    how: &Resolving,
+    attempt: impl Fn(SocketAddr) -> io::Result<()> + Clone + Send + 'static,
+) -> Resolved {
+    let (teller, told) = mpsc::channel();
+    let mut silent: Vec<Silent> = Vec::new();
+    let mut waiting = addresses.iter();
+    let mut under_way = 0;
+    loop {
+        if let Some(address) = waiting.next().copied() {
+            let (teller, attempt, site) = (teller.clone(), attempt.clone(), how.site.clone());
+            let work = move || {
+                // A site that could be entered a moment ago and cannot now: the attempt fails.
+                let tried = match site {
+                    None => attempt(address),
+                    Some(site) => site
+                        .enter()
+                        .map_err(io::Error::other)
+                        .and_then(|()| attempt(address)),
+                };
+                // Whoever asked may have its answer already.
+                let _ = teller.send((address, tried));
+            };
+            match thread::Builder::new()
+                .name("neph-resolve".to_owned())
+                .spawn(work)
+            {
+                Ok(_) => under_way += 1,
+                Err(error) => silent.push(Silent {
+                    address,
+                    why: error.to_string(),
+                }),
+            }
+        } else if under_way == 0 {
+            return Resolved {
+                address: addresses[0],
+                answered: Some(false),
+                silent,
+            };
+        }
+        let patience = if waiting.len() > 0 {
+            ATTEMPT_DELAY
+        } else {
+            how.patience + ATTEMPT_DELAY
+        };
+        match told.recv_timeout(patience.to_duration()) {
+            Ok((address, Ok(()))) => {
+                return Resolved {
+                    address,
+                    answered: Some(true),
+                    silent,
+                };
+            }
+            Ok((address, Err(error))) => {
+                under_way -= 1;
+                silent.push(Silent {
+                    address,
+                    why: reason(&error, how.patience),
+                });
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+    }
+}
+
+fn reason(error: &io::Error, patience: Span) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => format!("no answer in {patience}"),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error")
+                .next()
+                .unwrap_or(&text)
+                .to_lowercase()
+        }
+    }
+}
+
+/// Asks at one address whether anybody is there.
+fn attempt(target: &Target, address: SocketAddr, patience: Span) -> io::Result<()> {
+    match target.kind() {
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Syn => {
+            TcpStream::connect_timeout(&address, patience.to_duration()).map(drop)
+        }
+        ProbeKind::Udp | ProbeKind::Icmp => {
+            let mut spec = FlowSpec::plain(target.clone(), address);
+            spec.request_size = 64;
+            datagram::ask_once(&spec, patience)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn all(addresses: &[&str]) -> Vec<SocketAddr> {
+        let parsed = addresses.iter().map(|text| text.parse());
+        parsed.collect::<Result<_, _>>().expect("addresses")
+    }
+
+    #[test]
+    fn the_versions_take_turns_and_the_first_stays_first() {
+        let told = taking_turns(&all(&[
+            "[::1]:1",
+            "[::2]:1",
+            "192.0.2.1:1",
+            "192.0.2.2:1",
+            "192.0.2.3:1",
+        ]));
+        assert_eq!(
+            told,
+            all(&[
+                "[::1]:1",
+                "192.0.2.1:1",
+                "[::2]:1",
+                "192.0.2.2:1",
+                "192.0.2.3:1"
+            ])
+        );
+    }
+
+    fn refusing(error: io::ErrorKind) -> io::Result<()> {
+        Err(error.into())
+    }
+
+    #[test]
+    fn the_next_address_is_tried_at_once_after_a_refusal() {
+        let addresses = all(&["[::1]:9", "127.0.0.1:9", "127.0.0.2:9"]);
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counting = Arc::clone(&asked);
+        let found = race(&addresses, &Resolving::here(IpVersion::Any), move |at| {
+            counting.fetch_add(1, Ordering::SeqCst);
+            if at.is_ipv6() {
+                refusing(io::ErrorKind::ConnectionRefused)
+            } else {
+                Ok(())
+            }
+        });
+        assert_eq!((found.address, found.answered), (addresses[1], Some(true)));
+        assert_eq!(found.silent.len(), 1);
+        assert_eq!(asked.load(Ordering::SeqCst), 2, "the third is not asked");
+    }
+
+    #[test]
+    fn a_dead_first_address_costs_a_quarter_of_a_second() {
+        let addresses = all(&["192.0.2.1:9", "127.0.0.1:9"]);
+        let begun = Instant::now();
+        let (release, waiting) = mpsc::channel::<()>();
+        let waiting = Arc::new(std::sync::Mutex::new(waiting));
+        let found = race(&addresses, &Resolving::here(IpVersion::Any), move |at| {
+            if at.ip() == IpAddr::from([192, 0, 2, 1]) {
+                // Until the test ends.
+                let _ = waiting.lock().map(|waiting| waiting.recv());
+                return refusing(io::ErrorKind::TimedOut);
+            }
+            Ok(())
+        });
+        assert_eq!(found.address, addresses[1]);
+        assert!(begun.elapsed() >= Duration::from_millis(250));
+        drop(release);
+    }
+
+    #[test]
+    fn where_none_answers_all_are_named() {
+        let addresses = all(&["[::1]:9", "127.0.0.1:9"]);
+        let found = race(&addresses, &Resolving::here(IpVersion::Any), |_| {
+            refusing(io::ErrorKind::ConnectionRefused)
+        });
+        assert_eq!((found.address, found.answered), (addresses[0], Some(false)));
+        let target = Target::parse("tcp://h:9").expect("a target");
+        let told = found.remark(&target).expect("a remark");
+        assert_eq!(
+            told,
+            "none of the addresses of h answers: ::1 (connection refused), 127.0.0.1 (connection refused)"
+        );
+    }
+}

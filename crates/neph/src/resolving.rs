@@ -1,0 +1,35 @@
+//! Finds the address that a command measures, and reports the others: one way for every command.
+
+use neph_model::Span;
+use neph_probe::{IpVersion, Place, Resolved, Resolving, Target, TargetError};
+
+use crate::exit::Failure;
+use crate::output;
+
+/// How long each address of a host has to answer.
+const PATIENCE: Span = Span::from_secs(2);
+
+/// The address of `target`, as `site` reaches it; addresses that do not answer are reported.
+///
+/// # Errors
+/// Exit 2 where the target cannot be meant, 1 where its name has no address.
+pub(crate) fn find(
+    target: &Target,
+    version: IpVersion,
+    site: Option<Place>,
+) -> Result<Resolved, Failure> {
+    let how = Resolving {
+        version,
+        patience: PATIENCE,
+        site,
+        keep: None,
+    };
+    let found = target.find(&how).map_err(|error| match error {
+        TargetError::Unresolved { .. } | TargetError::Site { .. } => Failure::refused(error),
+        other => Failure::usage(other),
+    })?;
+    if let Some(remark) = found.remark(target) {
+        output::say(&format!("neph: {remark}"));
+    }
+    Ok(found)
+}
