@@ -42,16 +42,13 @@ pub(crate) enum StreamEnd {
 /// Why a channel is of no use any more.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChannelError {
-    #[error(
-        "TLS: the server's certificate is not trusted ({0}): name its authority with --ca-file, \
-         or accept any certificate with --insecure"
-    )]
+    #[error("TLS: {}", crate::tls::untrusted(.0))]
     Untrusted(rustls::CertificateError),
     #[error(
         "TLS: what came is no TLS ({0:?}); if plain text is spoken there, use the scheme without TLS"
     )]
     NotTls(rustls::InvalidMessage),
-    #[error("TLS: {0}")]
+    #[error("{}", crate::tls::failed(.0))]
     Tls(rustls::Error),
     #[error("TLS: {0}")]
     Io(#[from] io::Error),

@@ -3,6 +3,9 @@
 //! Owns certificate policy and version choice. Sessions are never resumed: each handshake costs
 //! what a first one costs, so that connections can be compared.
 
+mod given;
+mod refusal;
+
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -16,6 +19,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use crate::spec::{TlsVersion, Trust};
+use given::Given;
+pub(crate) use refusal::{certificate as untrusted, handshake as failed};
 
 /// A TLS setting that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -76,10 +81,17 @@ pub(crate) fn client_config(
     let mut config = match trust {
         Trust::Public | Trust::File(_) => {
             let roots = roots(trust)?;
-            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            let rules = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
                 .build()
                 .map_err(|error| rustls::Error::General(error.to_string()))?;
-            builder.with_webpki_verifier(verifier).with_no_client_auth()
+            let certificates = given(trust)?;
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Given {
+                    rules,
+                    certificates,
+                }))
+                .with_no_client_auth()
         }
         Trust::Anything => builder
             .dangerous()
@@ -87,6 +99,8 @@ pub(crate) fn client_config(
             .with_no_client_auth(),
     };
     config.resumption = Resumption::disabled();
+    // All that is spoken over TLS here begins as HTTP/1.1: a server that has only HTTP/2 says so.
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
 
@@ -95,14 +109,20 @@ fn roots(trust: &Trust) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
-    if let Trust::File(path) = trust {
-        let authorities =
-            certificates(path).map_err(|error| unreadable("authorities", path, &error))?;
-        for certificate in authorities {
-            roots.add(certificate)?;
-        }
+    for certificate in given(trust)? {
+        roots.add(certificate)?;
     }
     Ok(roots)
+}
+
+/// The certificates that `trust` names by a file.
+fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    match trust {
+        Trust::File(path) => {
+            certificates(path).map_err(|error| unreadable("authorities", path, &error))
+        }
+        Trust::Public | Trust::Anything => Ok(Vec::new()),
+    }
 }
 
 /// A fresh client side.

@@ -239,9 +239,9 @@ mod tests {
 
     fn of(values: &[f64]) -> RunningSummary {
         let mut summary = RunningSummary::default();
-        values
-            .iter()
-            .for_each(|value| summary.add(*value).expect("finite"));
+        for value in values {
+            summary.add(*value).expect("finite");
+        }
         summary
     }
 
@@ -315,7 +315,7 @@ mod tests {
             merged.merge(&of(second));
             let whole = of(&values);
             prop_assert_eq!((merged.n(), merged.least(), merged.greatest()), (whole.n(), whole.least(), whole.greatest()));
-            prop_assert_eq!(merged.quantiles(3, [0.5])[0].clone().ok(), whole.quantiles(3, [0.5])[0].clone().ok());
+            prop_assert_eq!(merged.quantiles(3, [0.5])[0].ok(), whole.quantiles(3, [0.5])[0].ok());
             prop_assert!((merged.mean().expect("some") - whole.mean().expect("some")).abs() < 1e-6);
             prop_assert!((merged.sd().expect("two") - whole.sd().expect("two")).abs() < 1e-3);
         }

@@ -125,9 +125,10 @@ pub(super) fn main_flow(
             Some("1.3") => TlsVersion::V13,
             _ => TlsVersion::Any,
         },
-        trust: match parameter("insecure") {
-            Some("true") => Trust::Anything,
-            _ => Trust::Public,
+        trust: match (parameter("insecure"), parameter("ca_file")) {
+            (Some("true"), _) => Trust::Anything,
+            (_, Some(file)) => Trust::File(file.into()),
+            (_, None) => Trust::Public,
         },
         connection_use: match parameter("new_connection") {
             Some("true") => ConnectionUse::PerMessage,

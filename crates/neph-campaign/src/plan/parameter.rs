@@ -25,6 +25,13 @@ pub struct Parameter {
 /// Every parameter.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
+        name: "ca_file",
+        about: "a file (PEM) with certificate authorities that are trusted beside the public ones",
+        fits: |target| target.secure,
+        unfit: "only wss:// and https:// have a certificate",
+        read: word,
+    },
+    Parameter {
         name: "congestion",
         about: "the sender's TCP congestion control: cubic, bbr, reno or another the kernel has",
         fits: Target::on_tcp,

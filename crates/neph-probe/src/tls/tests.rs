@@ -111,3 +111,115 @@ fn authorities_that_cannot_be_read_are_named() {
         assert!(told.starts_with(&named), "{told}");
     }
 }
+
+/// A certificate made as `change` wants it, signed by itself; identity of a server and authority.
+fn made(
+    folder: &Folder,
+    names: &[&str],
+    change: impl FnOnce(&mut rcgen::CertificateParams),
+) -> (Identity, Trust) {
+    let names = names.iter().map(|name| (*name).to_owned());
+    let mut params = rcgen::CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
+    change(&mut params);
+    let pair = rcgen::KeyPair::generate().expect("a key");
+    let made = params.self_signed(&pair).expect("a certificate");
+    let certificate = folder.write("made.pem", &made.pem());
+    let key = folder.write("made.key", &pair.serialize_pem());
+    let trust = Trust::File(certificate.clone());
+    (Identity::Files { certificate, key }, trust)
+}
+
+#[test]
+fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
+    let folder = Folder::new("causes");
+    let day = |year| rcgen::date_time_ymd(year, 1, 1);
+    let local = ["localhost"];
+    let refused = |(identity, trust): (Identity, Trust)| {
+        let refused = shake(&identity, &trust);
+        refused.expect_err("it is not believed").to_string()
+    };
+    let told = refused(made(&folder, &local, |params| {
+        (params.not_before, params.not_after) = (day(2019), day(2020));
+    }));
+    assert!(
+        told.contains("it expired on 2020-01-01T00:00:00Z"),
+        "{told}"
+    );
+    assert!(told.contains("renew it at the server"), "{told}");
+    let told = refused(made(&folder, &local, |params| {
+        (params.not_before, params.not_after) = (day(2090), day(2099));
+    }));
+    assert!(
+        told.contains("it is valid from 2090-01-01T00:00:00Z on"),
+        "{told}"
+    );
+    assert!(told.contains("clock"), "{told}");
+    let told = refused(made(&folder, &["other.example", "192.0.2.1"], |_| {}));
+    assert!(
+        told.contains("it is for other.example, 192.0.2.1 and not for localhost"),
+        "{told}"
+    );
+    let told = refused(made(&folder, &[], |_| {}));
+    assert!(told.contains("subjectAltName"), "{told}");
+    let (identity, _) = made(&folder, &local, |_| {});
+    let told = refused((identity, Trust::Public));
+    assert!(
+        told.contains("no authority that is known here issued it"),
+        "{told}"
+    );
+    let told = refused(made(&folder, &local, |params| {
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
+    }));
+    assert!(told.contains("not meant for servers"), "{told}");
+}
+
+/// `openssl req -x509` marks what it makes as an authority.
+#[test]
+fn an_authority_shown_as_a_server_is_believed_if_it_is_itself_given() {
+    let folder = Folder::new("authority");
+    let authority = |params: &mut rcgen::CertificateParams| {
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    };
+    let (identity, given) = made(&folder, &["localhost"], authority);
+    shake(&identity, &given).expect("it is given itself");
+    let other = Folder::new("other-authority");
+    let (_, another) = made(&other, &["localhost"], authority);
+    let told = shake(&identity, &another)
+        .expect_err("another is given")
+        .to_string();
+    assert!(
+        told.contains("give this very certificate with --ca-file"),
+        "{told}"
+    );
+    let (identity, given) = made(&folder, &["other.example"], authority);
+    let told = shake(&identity, &given)
+        .expect_err("its name is checked")
+        .to_string();
+    assert!(told.contains("not for localhost"), "{told}");
+    let (identity, given) = made(&folder, &["localhost"], |params| {
+        authority(params);
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+    });
+    let told = shake(&identity, &given)
+        .expect_err("its validity is checked")
+        .to_string();
+    assert!(told.contains("it expired on"), "{told}");
+}
+
+#[test]
+fn a_version_that_the_server_lacks_is_named_with_its_option() {
+    let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
+    let ours = client_config(TlsVersion::V13, &Trust::Anything).expect("a client's settings");
+    let theirs = server_config(&identity, TlsVersion::V12).expect("a server's settings");
+    let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));
+    let mut theirs = Channel::tls(server(&theirs).expect("a server"));
+    let (mut to_them, mut to_us, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    ours.speak(&mut to_them).expect("a hello");
+    theirs
+        .open(&to_them, &mut plain, &mut to_us)
+        .expect_err("no version in common");
+    let told = ours.open(&to_us, &mut plain, &mut Vec::new());
+    let told = told.expect_err("an alert").to_string();
+    assert!(told.contains("--tls-version"), "{told}");
+}

@@ -1,0 +1,76 @@
+//! Belief in a certificate that was itself given as an authority.
+//!
+//! Owns one exception to the rules of RFC 5280: `openssl req -x509` makes a certificate that is marked
+//! as an authority, and servers show it as their own. Whoever gives this very certificate as
+//! `--ca-file` means it. Its name and its validity are checked as ever.
+
+use std::sync::Arc;
+
+use rustls::CertificateError;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::server::ParsedCertificate;
+use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+use super::refusal::is_an_authority;
+
+/// The rules of web servers, and certificates that are believed as they are.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) rules: Arc<WebPkiServerVerifier>,
+    pub(super) certificates: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.rules.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // Validity in time was checked before this was found.
+            Err(Error::InvalidCertificate(why))
+                if is_an_authority(&why) && self.certificates.contains(end_entity) =>
+            {
+                let parsed = ParsedCertificate::try_from(end_entity)
+                    .map_err(|_| CertificateError::BadEncoding)?;
+                verify_server_name(&parsed, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.rules.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.rules.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.rules.supported_verify_schemes()
+    }
+}

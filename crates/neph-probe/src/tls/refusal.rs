@@ -1,0 +1,159 @@
+//! Why TLS did not come about: one sentence and one remedy for each cause.
+//!
+//! Owns the wording. What is believed is decided elsewhere.
+
+use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+use rustls_pki_types::UnixTime;
+
+const ANY: &str = "or accept any certificate with --insecure";
+
+/// Whether the certificate is marked as an authority and was shown as a server's own.
+pub(super) fn is_an_authority(why: &CertificateError) -> bool {
+    let CertificateError::Other(other) = why else {
+        return false;
+    };
+    other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
+}
+
+/// Why a certificate is not believed, and what to do.
+pub(crate) fn certificate(why: &CertificateError) -> String {
+    let (what, remedy) = causes(why);
+    format!("the server's certificate is not trusted: {what}; {remedy}, {ANY}")
+}
+
+fn causes(why: &CertificateError) -> (String, &'static str) {
+    let renew = "renew it at the server";
+    match why {
+        CertificateError::Expired => ("it has expired".to_owned(), renew),
+        CertificateError::ExpiredContext { time, not_after } => {
+            let (end, now) = (moment(*not_after), moment(*time));
+            (format!("it expired on {end}, and it is {now} here"), renew)
+        }
+        CertificateError::NotValidYet => (
+            "it is not valid yet".to_owned(),
+            "set this host's clock right",
+        ),
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let (begin, now) = (moment(*not_before), moment(*time));
+            let what = format!("it is valid from {begin} on, and it is {now} here");
+            (what, "set this host's clock right, or wait")
+        }
+        CertificateError::NotValidForName => (
+            "it is for another name".to_owned(),
+            "use a name that it is for",
+        ),
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let asked = expected.to_str();
+            if presented.is_empty() {
+                let what = format!("it has no name (subjectAltName) at all, and {asked} was asked");
+                (what, "make it anew with a subjectAltName")
+            } else {
+                let names = names(presented);
+                let what = format!("it is for {names} and not for {asked}");
+                (what, "use a name that it is for")
+            }
+        }
+        CertificateError::UnknownIssuer => (
+            "no authority that is known here issued it".to_owned(),
+            "give its authority's certificate with --ca-file",
+        ),
+        CertificateError::Revoked => (
+            "its authority has revoked it".to_owned(),
+            "have a new one issued",
+        ),
+        why if is_an_authority(why) => (
+            "it is an authority's certificate shown as a server's (openssl req -x509 makes such)"
+                .to_owned(),
+            "give this very certificate with --ca-file",
+        ),
+        why if is_weak(why) => (
+            "its signature or its key is too weak or unknown (SHA-1, a short RSA key)".to_owned(),
+            "have it issued anew with SHA-256 and a key of 2048 bits or more",
+        ),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
+            "it is not meant for servers (extended key usage)".to_owned(),
+            "have it issued anew for server authentication",
+        ),
+        CertificateError::BadSignature => (
+            "its signature is not its authority's: another key signed it".to_owned(),
+            "give the authority's present certificate with --ca-file",
+        ),
+        CertificateError::BadEncoding => (
+            "it cannot be read (an old version, or damaged)".to_owned(),
+            "have it issued anew as X.509 version 3",
+        ),
+        other => (other.to_string(), "have it issued anew"),
+    }
+}
+
+fn is_weak(why: &CertificateError) -> bool {
+    #[expect(
+        deprecated,
+        reason = "rustls may still return it, and means the same by it"
+    )]
+    let of_old = matches!(why, CertificateError::UnsupportedSignatureAlgorithm);
+    of_old
+        || matches!(
+            why,
+            CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+                | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. }
+        )
+}
+
+/// The names of a certificate, without how their kind is written, three at most.
+fn names(presented: &[String]) -> String {
+    let bare = |name: &String| {
+        let inner = name
+            .split_once('(')
+            .and_then(|(_, rest)| rest.strip_suffix(')'));
+        inner.unwrap_or(name).trim_matches('"').to_owned()
+    };
+    let shown: Vec<String> = presented.iter().take(3).map(bare).collect();
+    match presented.len() - shown.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn moment(at: UnixTime) -> String {
+    let seconds = i64::try_from(at.as_secs()).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(seconds)
+        .map_or_else(|_| "a far day".to_owned(), |at| at.to_string())
+}
+
+/// Why else TLS did not come about, and what to do where something can be done.
+pub(crate) fn handshake(why: &Error) -> String {
+    let (what, remedy) = match why {
+        Error::AlertReceived(AlertDescription::CertificateRequired) => (
+            "the server asks for a client certificate".to_owned(),
+            "neph has none: measure at a port that asks for none",
+        ),
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => (
+            "the server does not speak HTTP/1.1 (ALPN), maybe only HTTP/2".to_owned(),
+            "allow HTTP/1.1 at the server, or measure tcp:// connections to it",
+        ),
+        Error::AlertReceived(AlertDescription::ProtocolVersion)
+        | Error::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        ) => (
+            "the server does not speak the TLS version that is asked for".to_owned(),
+            "drop --tls-version (neph speaks TLS 1.2 and 1.3), or update the server",
+        ),
+        Error::AlertReceived(AlertDescription::UnrecognisedName) => (
+            "the server does not know the name that it is asked by (SNI)".to_owned(),
+            "use a name that the server serves",
+        ),
+        Error::AlertReceived(AlertDescription::HandshakeFailure) => (
+            "the server refuses the handshake: it has no cipher or key exchange that neph has, or it \
+             wants a client certificate"
+                .to_owned(),
+            "look at the server's log",
+        ),
+        other => return format!("TLS: {other}"),
+    };
+    format!("TLS: {what}; {remedy}")
+}
