@@ -71,6 +71,13 @@ pub enum Warning {
         /// The address of this experiment.
         now: IpAddr,
     },
+    /// Several machines answer by turns behind the endpoint's one address.
+    SeveralBackends {
+        /// How many were told apart, by their clocks.
+        machines: u32,
+        /// How far their clocks are apart at most.
+        apart: Span,
+    },
     /// Fewer messages than the quantiles of the report need.
     FewMessages {
         /// Replied messages.
@@ -164,7 +171,11 @@ impl Warning {
             Self::CpuStolen { percent }
             | Self::CpuSaturated { percent }
             | Self::StampsMissing { percent } => *percent,
-            Self::ClockStepped { times } | Self::Reconnected { times } => f64::from(*times),
+            Self::ClockStepped { times: count }
+            | Self::Reconnected { times: count }
+            | Self::SeveralBackends {
+                machines: count, ..
+            } => f64::from(*count),
             Self::FewMessages { replies } => -(*replies as f64),
             Self::LinkBroke { packets: count }
             | Self::DroppedHere { packets: count }
@@ -209,6 +220,7 @@ impl fmt::Display for Warning {
             Self::Reconnected { times } => write!(f, "the connection was lost {}", often(*times)),
             Self::UnexpectedAnswers { .. }
             | Self::NotSentHere { .. }
+            | Self::SeveralBackends { .. }
             | Self::AddressChanged { .. } => self.of_the_answers(f),
             Self::FewMessages { replies: 1 } => f.write_str("only 1 reply"),
             Self::FewMessages { replies } => write!(f, "only {replies} replies"),
@@ -297,6 +309,10 @@ impl Warning {
                 f,
                 "{messages} of {of} messages were not sent: {}",
                 Answer::Local(*fault).words()
+            ),
+            Self::SeveralBackends { machines, apart } => write!(
+                f,
+                "{machines} machines answer by turns at the endpoint's address (their clocks are up to {apart} apart)"
             ),
             Self::AddressChanged { before, now } => {
                 write!(f, "the endpoint's address changed from {before} to {now}")

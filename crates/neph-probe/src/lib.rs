@@ -4,6 +4,7 @@
 //! channel. The state machines (sessions, codecs, the reflector's connections) do no input or
 //! output and read no clock, so that they run against a simulated network too.
 
+mod backends;
 mod bulk;
 mod channel;
 mod codec;
@@ -51,6 +52,7 @@ mod traceroute;
 mod transfer;
 mod vigil;
 
+pub use backends::Backends;
 pub use bulk::{UploadSpec, upload};
 pub use credentials::{mask_credentials, without_credentials};
 pub use discover::{Asking, Discovery, discover};

@@ -11,7 +11,7 @@ use neph_model::{
     Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message,
     Outcome, Own, ProbeKind, Sample, Span, Tally, Warning,
 };
-use neph_probe::{FleetTally, ProbeError, Report};
+use neph_probe::{Backends, FleetTally, ProbeError, Report};
 use neph_store::{Recorder, StoreError};
 
 use super::flows::Missing;
@@ -50,6 +50,8 @@ pub(crate) struct Intake {
     host: HostSeries,
     /// ICMP echo that did not go.
     missing: Vec<Missing>,
+    /// Who answers the main flow.
+    backends: Backends,
 }
 
 impl Intake {
@@ -72,6 +74,7 @@ impl Intake {
             sampled: None,
             host: HostSeries::default(),
             missing: Vec::new(),
+            backends: Backends::default(),
         }
     }
 
@@ -103,6 +106,7 @@ impl Intake {
             Report::Message(mut message) => {
                 if flow.0 == 0 {
                     self.so_far.take(message.outcome == Outcome::Reply);
+                    self.backends.add(&message);
                 }
                 message.marks = since(self.origin.at, message.marks);
                 self.messages.push(message);
@@ -173,6 +177,12 @@ impl Intake {
                 why: first.why.clone(),
             });
         }
+        if let (Some(machines), Some(apart)) = (self.backends.several(), self.backends.apart()) {
+            warnings.push(Warning::SeveralBackends {
+                machines: u32::try_from(machines).unwrap_or(u32::MAX),
+                apart,
+            });
+        }
         let packets = self.fleet.map_or(0, |tally| tally.dropped_here);
         if packets > 0 {
             warnings.push(Warning::DroppedHere { packets });
@@ -228,6 +238,9 @@ impl Intake {
     /// Puts into `flows` where their sockets were. ICMP has no port, and a flow with a connection
     /// for each message has as many as messages.
     pub(super) fn place_sources(&self, flows: &mut [Flow]) {
+        for flow in flows.iter_mut().filter(|flow| flow.index.0 == 0) {
+            flow.same_clock &= self.backends.may_share_our_clock();
+        }
         for flow in flows {
             if let Some(source) = self.sources.get(&flow.index) {
                 flow.source = Some(*source);

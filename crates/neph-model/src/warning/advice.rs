@@ -26,6 +26,9 @@ impl Warning {
                 "look at what answers there; where these answers are the expected ones, say so (HTTP: expect_status in the plan, --expect-status)"
             }
             Self::NotSentHere { fault, .. } => fault.remedy(),
+            Self::SeveralBackends { .. } => {
+                "measure each machine at an address of its own; behind a balancer no clock offset and no one-way delay is estimated"
+            }
             Self::AddressChanged { .. } => {
                 "write the address instead of the name to measure one machine; experiments at different addresses are kept apart in the report"
             }

@@ -67,6 +67,7 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
             }
             text.push_str(&layers(planned, watched));
             text.push_str(&stages(watched));
+            text.push_str(&backends(watched));
             text.push_str(&directions(planned, watched));
             text.push_str(&tcp(planned, watched));
             text.push_str(&missing(planned, watched));
@@ -284,8 +285,20 @@ fn stage_line(name: &str, values: &RunningSummary, all: f64) -> String {
     format!("{}{share:>8.1} %\n", render(&row))
 }
 
+/// That several machines answer behind one address, which users want to know.
+fn backends(watched: &Watched) -> String {
+    let found = watched.backends.several().zip(watched.backends.apart());
+    found.map_or_else(String::new, |(machines, apart)| {
+        format!(
+            "{machines} machines answer by turns at this address (their clocks are up to {apart} apart): \
+             no clock offset and no one-way delay is estimated\n"
+        )
+    })
+}
+
 fn directions(planned: &Planned, watched: &Watched) -> String {
-    let offset = if planned.discovery.same_clock {
+    let same_clock = planned.discovery.same_clock && watched.backends.may_share_our_clock();
+    let offset = if same_clock {
         Some(ClockOffset::SAME_CLOCK)
     } else {
         watched.offset()
@@ -299,7 +312,7 @@ fn directions(planned: &Planned, watched: &Watched) -> String {
         return String::new();
     };
     let tell = |way: OneWay| format!("{} +- {}", way.delay, way.bound);
-    let clocks = if planned.discovery.same_clock {
+    let clocks = if same_clock {
         "the peer reads the same clock".to_owned()
     } else {
         format!("clock offset {} +- {}", offset.value(), offset.bound())
@@ -383,7 +396,8 @@ fn flow_json(planned: &Planned, watched: &Watched) -> Value {
         "target": planned.spec.target.to_string(),
         "address": planned.spec.address.to_string(),
         "reflector": planned.spec.reflector,
-        "same_clock": planned.discovery.same_clock,
+        "same_clock": planned.discovery.same_clock && watched.backends.may_share_our_clock(),
+        "backends": watched.backends.several(),
         "interval_ns": planned.spec.schedule.interval.nanos(),
         "request_bytes": planned.spec.request_size,
         "response_bytes": planned.spec.response_size,

@@ -9,7 +9,7 @@ use neph_model::{
     Answer, Answers, ClockOffset, EventKind, FlowRole, Instant, Message, Own, StageSet, SynAnswer,
     Tally,
 };
-use neph_probe::{Flow, Report, Stop, now};
+use neph_probe::{Backends, Flow, Report, Stop, now};
 use neph_stats::RunningSummary;
 
 use super::columns::Column;
@@ -40,6 +40,8 @@ pub(super) struct Watched {
     /// The latest messages, replied to or not.
     pub(super) recent: VecDeque<Message>,
     pub(super) connections: u32,
+    /// Who answers behind the address.
+    pub(super) backends: Backends,
     /// What the messages prove of the peer's clock.
     clock: PeerClock,
     hope: Hope,
@@ -184,6 +186,7 @@ impl Watched {
         {
             self.merged = entry.stages;
         }
+        self.backends.add(message);
         self.clock.message(&message.marks);
         for (column, values) in Column::ALL.iter().zip(&mut self.values) {
             #[expect(clippy::cast_precision_loss, reason = "statistics")]
@@ -200,7 +203,11 @@ impl Watched {
     }
 
     /// The peer's clock minus ours when the latest message left, as far as the messages prove it.
+    /// Several machines behind the address have no one clock.
     pub(super) fn offset(&self) -> Option<ClockOffset> {
+        if self.backends.several().is_some() {
+            return None;
+        }
         let left = self.last.as_ref()?.marks.nic_tx?;
         self.clock.offset(left.nanos())
     }

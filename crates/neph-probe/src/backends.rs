@@ -1,0 +1,190 @@
+//! How many machines answer behind one address, by their clocks; and whether any has ours.
+//!
+//! Each answered message limits how far the peer's clock is from ours: it read the request after we
+//! sent it and answered before we received it. Messages whose limits exclude each other were answered
+//! by different clocks. Owns this judgement. Knows no socket; a message's marks are all it sees.
+
+use neph_model::{Message, Own, Span};
+
+/// Clocks drift apart by no more than this (parts per million); two raw clocks are a few hundred at
+/// the very most.
+const DRIFT_PPM: i128 = 500;
+/// A kernel's stamp becomes one of the raw clock by reading both clocks, which is off by so much.
+const DOUBT: i64 = 1_000;
+/// More machines than this are counted as this many.
+const MOST: usize = 16;
+
+/// What the messages of one flow say of the machines that answered them.
+#[derive(Clone, Debug, Default)]
+pub struct Backends {
+    known: Vec<Clock>,
+    /// Which of them answered last.
+    latest: Option<usize>,
+    /// How often another one answered than before.
+    changes: u32,
+    /// Messages whose limits exclude that the peer reads our clock.
+    not_ours: u64,
+}
+
+/// The limits of one clock's distance from ours, nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    low: i64,
+    high: i64,
+    /// When they were found, on our clock.
+    at: i64,
+}
+
+impl Clock {
+    /// The limits that one message sets; `None` if its peer told no marks.
+    fn of(message: &Message) -> Option<Self> {
+        let marks = &message.marks;
+        let own = |at: Option<neph_model::Instant<Own>>| Some(at?.nanos());
+        let sent = own(marks.app_send)?;
+        let returned = own(marks.app_recv)?;
+        let arrived = marks.peer.rx.or(marks.peer.app_rx)?.nanos();
+        let answered = marks.peer.app_tx.or(marks.peer.nic_tx)?.nanos();
+        let (low, high) = (answered - returned - DOUBT, arrived - sent + DOUBT);
+        // Marks that contradict themselves say nothing.
+        (low <= high).then_some(Self {
+            low,
+            high,
+            at: returned,
+        })
+    }
+
+    /// The limits at a later moment.
+    fn drifted(self, at: i64) -> Self {
+        let passed = i128::from((at - self.at).abs());
+        let drift = i64::try_from(passed * DRIFT_PPM / 1_000_000).unwrap_or(i64::MAX / 4);
+        Self {
+            low: self.low.saturating_sub(drift),
+            high: self.high.saturating_add(drift),
+            at,
+        }
+    }
+
+    /// What both allow; `None` where they exclude each other.
+    fn and(self, other: Self) -> Option<Self> {
+        let both = Self {
+            low: self.low.max(other.low),
+            high: self.high.min(other.high),
+            at: other.at,
+        };
+        (both.low <= both.high).then_some(both)
+    }
+}
+
+impl Backends {
+    /// Takes note of a message.
+    pub fn add(&mut self, message: &Message) {
+        let Some(found) = Clock::of(message) else {
+            return;
+        };
+        if found.low > 0 || found.high < 0 {
+            self.not_ours += 1;
+        }
+        let fits = |clock: &Clock| clock.drifted(found.at).and(found);
+        let place = match self.known.iter().position(|clock| fits(clock).is_some()) {
+            Some(place) => place,
+            None if self.known.len() < MOST => {
+                self.known.push(found);
+                self.known.len() - 1
+            }
+            None => return,
+        };
+        if let Some(both) = fits(&self.known[place]) {
+            self.known[place] = both;
+        }
+        if self.latest.is_some_and(|latest| latest != place) {
+            self.changes += 1;
+        }
+        self.latest = Some(place);
+    }
+
+    /// How many machines answer by turns behind the one address; `None` while it may be one. One clock
+    /// that is followed by another for good may be one machine that was restarted or whose clock was
+    /// set.
+    pub fn several(&self) -> Option<usize> {
+        (self.changes > 1).then_some(self.known.len())
+    }
+
+    /// Whether the peer can read the very clock that we read.
+    pub const fn may_share_our_clock(&self) -> bool {
+        self.not_ours == 0
+    }
+
+    /// How far the clocks are apart at most, where several machines answer.
+    pub fn apart(&self) -> Option<Span> {
+        self.several()?;
+        let middle = |clock: &Clock| i128::midpoint(clock.low.into(), clock.high.into());
+        let most = self.known.iter().map(middle).max()?;
+        let least = self.known.iter().map(middle).min()?;
+        Some(Span::from_nanos(
+            i64::try_from(most - least).unwrap_or(i64::MAX),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FlowIndex, Instant, Marks, Seq};
+
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// A message that went at this moment of ours to a peer whose clock is so far ahead: 1 ms each way.
+    fn message(at: i64, ahead: i64) -> Message {
+        let mut marks = Marks::intended_at(Instant::from_nanos(at));
+        marks.app_send = Some(Instant::from_nanos(at));
+        marks.peer.app_rx = Some(Instant::from_nanos(at + MS + ahead));
+        marks.peer.app_tx = Some(Instant::from_nanos(at + MS + ahead + 1_000));
+        marks.app_recv = Some(Instant::from_nanos(at + 2 * MS));
+        Message::new(FlowIndex(0), Seq(0), marks)
+    }
+
+    fn seen(clocks: impl Iterator<Item = i64>) -> Backends {
+        let mut backends = Backends::default();
+        for (number, ahead) in clocks.enumerate() {
+            let at = i64::try_from(number).expect("few") * 100 * MS;
+            backends.add(&message(at, ahead));
+        }
+        backends
+    }
+
+    #[test]
+    fn two_reflectors_behind_a_balancer_are_told_apart_by_their_clocks() {
+        let turns = (0..50).map(|n| if n % 2 == 0 { 0 } else { 5_000_000 * MS });
+        let backends = seen(turns);
+        assert_eq!(backends.several(), Some(2));
+        assert!(!backends.may_share_our_clock());
+        let apart = backends.apart().expect("two").nanos();
+        assert!((apart - 5_000_000 * MS).abs() < 3 * MS, "{apart}");
+    }
+
+    #[test]
+    fn a_clock_that_drifts_or_is_set_once_is_one_machine() {
+        let drifting = (0..10_000).map(|n| 40 * MS + n * 100 * MS / 5_000);
+        assert_eq!(seen(drifting).several(), None, "200 ppm");
+        let set = (0..50).map(|n| if n < 20 { 0 } else { 1_000 * MS });
+        assert_eq!(seen(set).several(), None);
+        let ours = seen((0..50).map(|_| 0));
+        assert!(ours.may_share_our_clock() && ours.several().is_none());
+    }
+
+    #[test]
+    fn no_more_machines_are_remembered_than_a_bound() {
+        let many = seen((0..500).map(|n| n % 100 * 10 * MS));
+        assert_eq!(many.several(), Some(MOST));
+    }
+
+    #[test]
+    fn a_peer_without_marks_says_nothing() {
+        let mut backends = Backends::default();
+        let mut silent = message(0, 0);
+        silent.marks.peer = neph_model::PeerMarks::default();
+        backends.add(&silent);
+        assert!(backends.may_share_our_clock() && backends.several().is_none());
+    }
+}
