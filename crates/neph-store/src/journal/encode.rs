@@ -21,6 +21,8 @@ pub(super) const fn outcome_code(outcome: Outcome) -> u8 {
 
 /// Beside whether the reply was overtaken.
 pub(super) const REORDERED: u8 = 1;
+/// The TCP states end with the counter of DSACKs, which journals of older versions lack.
+pub(super) const HAS_DSACKS: u8 = 1 << 7;
 const SYN_ACK: u8 = 1 << 1;
 const RST: u8 = 1 << 2;
 
@@ -68,7 +70,7 @@ pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     out.extend(message.flow.0.to_le_bytes());
     out.extend(message.seq.0.to_le_bytes());
     out.push(outcome_code(message.outcome));
-    out.push(u8::from(message.reordered) | answer_bits(message.answer));
+    out.push(u8::from(message.reordered) | answer_bits(message.answer) | HAS_DSACKS);
     out.extend(message.duplicates.to_le_bytes());
     out.extend(message.connection.to_le_bytes());
     out.extend(marks.intended.nanos().to_le_bytes());
@@ -102,6 +104,7 @@ fn tcp_state(state: &TcpState, out: &mut Vec<u8>) {
         out.extend(value.to_le_bytes());
     }
     out.extend(state.delivery_rate.to_le_bytes());
+    out.extend(state.dsack_duplicates.to_le_bytes());
 }
 
 pub(super) fn event(event: &Event, out: &mut Vec<u8>) {

@@ -87,7 +87,9 @@ impl Losses {
         let mut hit = Vec::new();
         let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
         let mut was_hit = false;
-        for (one, resent) in run.flow.resent() {
+        let all = run.flow.resent();
+        // What a stalled peer has no room for is no loss of the path.
+        for (one, resent) in all.filter(|(one, _)| !run.stalls.hide(one.intended)) {
             let before = just_before(&run.crossings, one);
             let is_behind = before.map(|before| usize::from(before - base > queue));
             let is_behind_any = before.is_some_and(|before| before - base > QUEUE_MS);

@@ -135,6 +135,7 @@ fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much
         let second = ThroughputSecond {
             goodput,
             retransmissions: 0,
+            spurious_retransmissions: 0,
             cwnd_segments: None,
             srtt: Some(Span::from_micros(1)),
         };
