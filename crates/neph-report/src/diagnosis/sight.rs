@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use neph_model::{Instant, Own, ProbeKind, Scenario, Seq, Span, Stage, StageSet};
+use neph_model::{ProbeKind, Scenario, Seq, Span, Stage, StageSet};
 use neph_stats::{Sorted, rough_quantile};
 
 use super::stall::{self, PeerStalls, Stall};
@@ -64,6 +64,8 @@ pub(crate) struct Stalls {
     pub(crate) client: Vec<Stall>,
     /// The messages that waited for the peer in one.
     pub(crate) waited: BTreeSet<Seq>,
+    /// Those that waited for our own program in one: to be sent, or to be read.
+    pub(crate) waited_for_client: BTreeSet<Seq>,
 }
 
 impl Stalls {
@@ -71,24 +73,14 @@ impl Stalls {
         let peer = stall::of_peer(flow);
         let echoes = experiment.companion().map(stall::of_peer);
         let waited = peer.stalls.iter().flat_map(|stall| &stall.waited);
+        let client = stall::of_client(flow);
         Self {
             waited: waited.map(|one| one.seq).collect(),
-            client: stall::of_client(flow),
+            waited_for_client: stall::waiting_for_client(flow, &client),
+            client,
             echoes: echoes.unwrap_or_default(),
             peer,
         }
-    }
-
-    /// The messages that waited for our own program in a stall: to be sent, or to be read.
-    pub(crate) fn client_messages(&self) -> impl Iterator<Item = Seq> {
-        let waited = self.client.iter().flat_map(|stall| &stall.waited);
-        waited.map(|one| one.seq)
-    }
-
-    /// Whether a message was due while the peer stalled.
-    pub(crate) fn hide(&self, due: Instant<Own>) -> bool {
-        let due = Span::from_nanos(due.nanos()).millis_f64();
-        self.peer.rest_at(due).is_some()
     }
 }
 
@@ -197,10 +189,17 @@ impl Run<'_> {
         seen.or_else(|| self.echoes().least())
     }
 
-    /// The replied messages that waited for no stall of the peer, with the time of each stage.
+    /// The replied messages that waited in no stall, with the time of each stage.
     pub(crate) fn replies(&self) -> impl Iterator<Item = (&Exchange, Times)> {
+        let Stalls {
+            waited,
+            waited_for_client,
+            ..
+        } = &self.stalls;
         let replied = self.all_replies();
-        replied.filter(|(one, _)| !self.stalls.waited.contains(&one.seq))
+        replied.filter(|(one, _)| {
+            !waited.contains(&one.seq) && !waited_for_client.contains(&one.seq)
+        })
     }
 
     /// All replied messages with the time of each stage.

@@ -6,6 +6,8 @@
 
 mod peer;
 
+use std::collections::BTreeSet;
+
 use neph_model::{Outcome, Seq, Span};
 
 use super::Ordered;
@@ -23,8 +25,11 @@ const BURST: f64 = 0.25;
 const BURST_MS: f64 = 1.0;
 /// So much of it, that is: single ones get lost, or belong to another connection.
 const TOGETHER: f64 = 0.8;
-/// What was done last before it had waited for less than this share of it: the wait jumps.
+/// What was done last before it had waited for less than this share of it: the wait jumps ...
 const JUMP: f64 = 0.3;
+/// ... and something becomes due all the time: no pause is longer than this share. What waits together for
+/// something else becomes due together.
+const PAUSE: f64 = 0.45;
 
 /// Something that is due at a time and done later, in milliseconds of the experiment.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +74,10 @@ impl Stall {
 /// What is outstanding when a silence ends.
 struct Outstanding<'t> {
     tasks: Vec<&'t Task>,
-    /// Those that became due within the silence.
-    fresh: usize,
+    /// When those became due that did within the silence.
+    fresh: Vec<f64>,
+    /// Something becomes due after it.
+    goes_on: bool,
 }
 
 /// The stalls among tasks. `others` are times at which the same side is seen to do something else.
@@ -100,13 +107,18 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
 fn outstanding(tasks: &[Task], from: f64, until: f64) -> Outstanding<'_> {
     // What has been due for much longer is lost, or waits for something else.
     let first = tasks.partition_point(|task| task.due < from - (until - from));
-    let due = &tasks[first..tasks.partition_point(|task| task.due < until)];
+    let after = tasks.partition_point(|task| task.due < until);
+    let (due, goes_on) = (&tasks[first..after], after < tasks.len());
     let open = due
         .iter()
         .filter(|task| task.done.is_none_or(|done| done >= until));
     let tasks: Vec<&Task> = open.collect();
-    let fresh = tasks.iter().filter(|task| task.due > from).count();
-    Outstanding { tasks, fresh }
+    let fresh = tasks.iter().map(|task| task.due).filter(|due| *due > from);
+    Outstanding {
+        fresh: fresh.collect(),
+        goes_on,
+        tasks,
+    }
 }
 
 /// Whether what was done last before a silence had hardly waited.
@@ -120,11 +132,24 @@ fn jumps(tasks: &[Task], from: f64, until: f64) -> bool {
         .is_none_or(|waited| waited <= JUMP * (until - from))
 }
 
+/// How long after a stall of a length what was due in it is done, at most.
+const fn within(length: f64) -> f64 {
+    BURST_MS.max(BURST * length)
+}
+
 fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> {
-    if outstanding.fresh < FEW {
+    let length = until - from;
+    let ends = Some(until).filter(|_| outstanding.goes_on);
+    let mut before = from;
+    let mut pauses = outstanding.fresh.iter().chain(&ends).map(|due| {
+        let pause = due - before;
+        before = *due;
+        pause
+    });
+    if outstanding.fresh.len() < FEW || pauses.any(|pause| pause > PAUSE * length) {
         return None;
     }
-    let end = until + BURST_MS.max(BURST * (until - from));
+    let end = until + within(length);
     let ended: Vec<f64> = outstanding
         .tasks
         .iter()
@@ -187,7 +212,25 @@ pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
     found
 }
 
-/// Whether nothing failed in it for want of a connection: those before and after it are the same.
+/// The messages that waited for our program in its stalls: to be sent, or to be read.
+pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<Seq> {
+    let unsent = stalls.iter().flat_map(|stall| &stall.waited);
+    let mut found: BTreeSet<Seq> = unsent.map(|one| one.seq).collect();
+    for one in &flow.exchanges {
+        let Some((read, begun)) = read(one).zip(one.begun.map(millis)) else {
+            continue;
+        };
+        let place = stalls.partition_point(|stall| stall.until + within(stall.length()) < read);
+        let ended = stalls.get(place);
+        if ended.is_some_and(|stall| stall.until <= read && begun <= stall.from) {
+            found.insert(one.seq);
+        }
+    }
+    found
+}
+
+/// Whether nothing failed in it for want of a connection: those before and after it are the same, where
+/// one carries many messages.
 fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
     let failed = |seq: Seq| {
         let place = flow.exchanges.partition_point(|one| one.seq < seq);
@@ -198,6 +241,10 @@ fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
         return true;
     }
     let sent = || flow.exchanges.iter().filter(|one| one.begun.is_some());
+    let connections: BTreeSet<u32> = sent().map(|one| one.connection).collect();
+    if 2 * connections.len() > sent().count() {
+        return true;
+    }
     let before = sent().take_while(|one| millis(one.intended) <= stall.from);
     let mut after = sent().skip_while(|one| millis(one.intended) < stall.until);
     let connection = |one: &Exchange| one.connection;
@@ -288,19 +335,19 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_that_a_quota_cuts_goes_on_after_the_next_stall() {
-        // 10 ms of work in each 100 ms, and each task takes 2 ms.
+    fn a_quota_shows_as_stalls() {
+        // 10 ms of work in each 100 ms, and each task takes 0.8 ms.
         let (mut free, mut all) = (0.0_f64, Vec::new());
         for number in 0..200_u32 {
             let due = 10.0 * f64::from(number);
-            free = free.max(due) + 2.0;
+            free = free.max(due) + 0.8;
             if free % 100.0 > 10.0 {
-                free = (free / 100.0).ceil() * 100.0 + 2.0;
+                free = (free / 100.0).ceil() * 100.0 + 0.8;
             }
             all.push(free);
         }
         let tasks = every_ten(|due| Some(all[(due / 10.0).round() as usize]));
         let found = stalls(&tasks, &[]);
-        assert!(found.len() >= 8, "{found:?}");
+        assert!(found.len() >= 18, "{found:?}");
     }
 }

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// So many messages at least.
-const MESSAGES: usize = 10;
+const MESSAGES: usize = 6;
 /// So much of the messages goes late or not at all: it moves their 99th percentile.
 const LEAST_SHARE: f64 = 0.01;
 /// So many stalls are no chance.
@@ -40,7 +40,7 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .collect();
     let stalls: Vec<&Stall> = hit.iter().flat_map(|run| &run.stalls.client).collect();
     let messages: usize = runs.iter().map(|run| run.flow.exchanges.len()).sum();
-    let delayed: usize = stalls.iter().map(|stall| stall.waited.len()).sum();
+    let delayed: usize = hit.iter().map(|run| run.stalls.waited_for_client.len()).sum();
     let share = real(delayed) / real(messages.max(1));
     let lengths: Ordered = stalls.iter().map(|stall| stall.length()).collect();
     let (median, longest) = (lengths.median()?, lengths.greatest()?);
@@ -59,7 +59,7 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .collect::<Ordered>()
         .median();
     let cause = format!(
-        "{who}: neph itself stood still {}, for {} at the median and up to {}: it neither sent nor read, and {} of {} ({}) went late or not at all. This is the client, not the network{}.",
+        "{who}: neph itself stood still {}, for {} at the median and up to {}: it neither sent nor read, and {} of {} ({}) went or were read late, or did not go at all. This is the client, not the network{}.",
         times(stalls.len()),
         millis(median),
         millis(longest),
@@ -89,7 +89,7 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .with("messages delayed or not sent", share, "")
         .with("CPU stolen", stolen.unwrap_or(0.0), "%");
     for run in hit {
-        let waited: Vec<_> = run.stalls.client_messages().collect();
+        let waited: Vec<_> = run.stalls.waited_for_client.iter().copied().collect();
         found = found.seen_at(run, &waited);
     }
     Some(found)

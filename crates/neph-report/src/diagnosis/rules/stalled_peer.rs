@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// So many messages at least: fewer have no usual time.
-const MESSAGES: usize = 10;
+const MESSAGES: usize = 6;
 /// So much of the messages waits: it moves their 99th percentile.
 const LEAST_SHARE: f64 = 0.01;
 /// So many stalls are no chance.

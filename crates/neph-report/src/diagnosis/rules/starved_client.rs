@@ -4,7 +4,7 @@
 mod held;
 mod moved;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use neph_model::{Seq, Span, Stage, Warning};
 use neph_stats::{Sorted, quantile};
@@ -65,7 +65,7 @@ impl<'r> Own<'r> {
         let reads_slowly = is_one_segment || is_flagged || is_late;
         let held = held::held(run.flow);
         // What waited for the end of a stall is another rule's.
-        let stalled: BTreeSet<Seq> = run.stalls.client_messages().collect();
+        let stalled = &run.stalls.waited_for_client;
         let mut own: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
         let mut all_unread = Vec::new();

@@ -23,6 +23,8 @@ const AT_ITS_PACE: f64 = 0.5;
 /// Where only the order of a connection's replies is seen, one lost reply holds back the others until
 /// TCP's least timeout (200 ms) and two round trips are over.
 const TIMEOUT_MS: f64 = 250.0;
+/// So many stalls make another likely.
+const SEVERAL: usize = 2;
 /// Several connections do not wait for each other.
 const CONNECTIONS: usize = 3;
 /// A wait is the network's or the kernel's from this share of it on, and the program's up to that.
@@ -50,7 +52,7 @@ pub(crate) struct PeerStalls {
 
 pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     let sent = || flow.exchanges.iter().filter(|one| one.outcome != Outcome::Failed);
-    let took = sent().filter_map(|one| Some(arrived(flow, one)? - millis(one.begun?)));
+    let took = sent().filter_map(|one| Some(arrived(flow, one)? - left(flow, one)?));
     let Some(usual) = took.collect::<Ordered>().at(USUAL) else {
         return PeerStalls::default();
     };
@@ -58,7 +60,7 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         .filter_map(|one| {
             Some(Task {
                 seq: one.seq,
-                due: millis(one.begun?) + usual,
+                due: left(flow, one)? + usual,
                 done: arrived(flow, one),
             })
         })
@@ -69,11 +71,41 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         .map(|(one, _)| one.seq)
         .collect();
     let mut stalls = stalls(&tasks, &[]);
+    let mut kept = 0;
     stalls.retain(|stall| {
         let waited = Members::of(flow, stall);
-        was_awake(flow, stall) && waited.are_answered() && waited.are_not_held(&resent, usual)
+        // Whether the last of several was retransmitted for nothing, no later message shows.
+        let is_last = tasks.last().is_some_and(|task| task.due < stall.until);
+        let none = BTreeSet::new();
+        let resent = if is_last && kept >= SEVERAL {
+            &none
+        } else {
+            &resent
+        };
+        let is_kept = was_awake(flow, stall)
+            && waited.are_answered()
+            && waited.are_not_held(resent, usual);
+        kept += usize::from(is_kept);
+        is_kept
     });
     PeerStalls { tasks, stalls }
+}
+
+/// When a request left, as far as that is known: what waits for TCP's window does not wait for the
+/// peer's answer. One that opens a connection waits for the peer from then on.
+fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
+    let begun = millis(one.begun?);
+    let sets = || flow.ledger(one).map(|(set, _)| set);
+    let is_known = sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
+    let dials = sets().any(|set| set.contains(Stage::Connect));
+    if dials || !is_known {
+        return Some(begun);
+    }
+    let before = flow
+        .ledger(one)
+        .take_while(|(set, _)| !set.contains(Stage::Network));
+    let waited = before.filter(|(set, _)| *set != StageSet::only(Stage::Lateness));
+    Some(begun + waited.map(|(_, time)| time.millis_f64()).sum::<f64>())
 }
 
 /// When a reply came to our kernel, as far as that is known; else when it was read.
@@ -96,7 +128,8 @@ fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
             .is_some_and(|at| (at - one.intended).millis_f64() <= late)
     };
     let (all, in_time) = (due.clone().count(), due.filter(is_in_time).count());
-    in_time > 0 && real(in_time) >= ALIVE * real(all)
+    // After the last message was due nothing shows it.
+    real(in_time) >= ALIVE * real(all)
 }
 
 /// The messages that waited in a stall.

@@ -38,6 +38,21 @@ pub(super) struct Line<'w> {
     free: f64,
 }
 
+/// So many times a second a queue that saws falls.
+const TEETH: f64 = 0.7;
+
+impl Queue {
+    /// How deep those who fill it would have it at a second, in milliseconds.
+    fn depth(&self, second: f64) -> f64 {
+        let since = second - self.from;
+        if since < 0.0 || second > self.to {
+            return 0.0;
+        }
+        let saw = 0.6 + 0.4 * (since * TEETH).fract();
+        self.peak_ms * saw * since.min(1.0)
+    }
+}
+
 pub(super) fn exponential(random: &mut Random, scale: f64) -> f64 {
     -(1.0 - random.unit()).ln() * scale
 }
@@ -101,12 +116,15 @@ impl<'w> Line<'w> {
         let Some(queue) = self.world.queue else {
             return 0.0;
         };
-        let since = at / 1e3 - queue.from;
-        if since < 0.0 || at / 1e3 > queue.to {
+        if at / 1e3 < queue.from {
             return 0.0;
         }
-        let saw = 0.6 + 0.4 * (since * 0.7).fract();
-        queue.peak_ms * saw * since.min(1.0)
+        // It drains no faster than the link carries: what saws is what flows in.
+        let teeth = ((at / 1e3 - queue.from) * TEETH).floor();
+        let fallen = [queue.from + teeth / TEETH, queue.to];
+        let drained = fallen.into_iter().filter(|second| second * 1e3 <= at);
+        let left = drained.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
+        left.fold(queue.depth(at / 1e3), f64::max)
     }
 
     /// Both directions for somebody small at a time.
@@ -234,7 +252,9 @@ impl<'w> Line<'w> {
             .stalls(&[Still::Program])
             .map_or(taken, |one| one.wake(taken, interval, random));
         let stalled = (arrived - there).max(read_at - taken) > 0.0;
-        self.count_spurious(stalled);
+        if dials.is_none() {
+            self.count_spurious(stalled);
+        }
         // Of several that are read by one call the last one alone has a stamp.
         let ends = |one: Stalling| one.end(there + interval).is_none();
         let is_last = !stalled || world.stalling.is_none_or(ends);
@@ -271,7 +291,10 @@ impl<'w> Line<'w> {
     fn count_spurious(&mut self, stalled: bool) {
         if stalled && !self.is_stalled {
             self.retransmissions += 1;
-        } else if !stalled && self.is_stalled {
+        }
+        // A kernel that is awake reports the second copy at once.
+        let is_awake = self.world.stalls(&[Still::Program]).is_some();
+        if stalled != self.is_stalled && stalled == is_awake {
             self.duplicates += 1;
         }
         self.is_stalled = stalled;

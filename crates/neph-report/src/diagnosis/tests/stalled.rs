@@ -4,8 +4,8 @@ use neph_model::ProbeKind;
 
 use super::stalling::{Stalling, Still};
 use super::world::World;
-use super::{number, only};
-use crate::diagnosis::Level;
+use super::{number, told};
+use crate::diagnosis::{Diagnosis, Level};
 
 fn world(who: Still) -> World {
     World {
@@ -33,6 +33,15 @@ fn ways(world: &World) -> [World; 3] {
         ask(ProbeKind::Http, Some(0.0)),
         ask(ProbeKind::Udp, None),
     ]
+}
+
+/// The one cause, beside connections that are opened for each message.
+fn only(world: &World, rule: &str) -> Diagnosis {
+    let mut told = told(world);
+    told.retain(|one| world.dials.is_none() || one.rule != "connection-setup");
+    let names: Vec<&str> = told.iter().map(|one| one.rule).collect();
+    assert_eq!(names, [rule], "{told:#?}");
+    told.remove(0)
 }
 
 #[test]
