@@ -195,8 +195,12 @@ impl Meter {
     /// Retransmissions since the beginning that the receiver reported as duplicates. Neither counter
     /// ever falls.
     fn spurious(&self, stats: TcpStats) -> u32 {
-        let sent = stats.retransmissions.wrapping_sub(self.first.retransmissions);
-        let doubled = stats.dsack_duplicates.wrapping_sub(self.first.dsack_duplicates);
+        let sent = stats
+            .retransmissions
+            .wrapping_sub(self.first.retransmissions);
+        let doubled = stats
+            .dsack_duplicates
+            .wrapping_sub(self.first.dsack_duplicates);
         doubled.min(sent)
     }
 

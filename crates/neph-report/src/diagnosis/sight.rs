@@ -197,9 +197,8 @@ impl Run<'_> {
             ..
         } = &self.stalls;
         let replied = self.all_replies();
-        replied.filter(|(one, _)| {
-            !waited.contains(&one.seq) && !waited_for_client.contains(&one.seq)
-        })
+        replied
+            .filter(|(one, _)| !waited.contains(&one.seq) && !waited_for_client.contains(&one.seq))
     }
 
     /// All replied messages with the time of each stage.

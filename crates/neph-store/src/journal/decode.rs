@@ -7,7 +7,8 @@ use neph_model::{
 
 use super::Record;
 use super::encode::{
-    EVENT, HAS_DSACKS, MESSAGE, OPTIONAL_TIMES, REORDERED, SAMPLE, TCP_AT_ACK, TCP_AT_SEND, answer_of,
+    EVENT, HAS_DSACKS, MESSAGE, OPTIONAL_TIMES, REORDERED, SAMPLE, TCP_AT_ACK, TCP_AT_SEND,
+    answer_of,
 };
 use crate::bytes::Bytes;
 

@@ -3,10 +3,12 @@
 mod answer;
 mod causes;
 mod columns;
+mod entries;
 mod flows;
 mod hope;
 mod json;
 mod live;
+mod retransmissions;
 mod route;
 mod show;
 mod summary;

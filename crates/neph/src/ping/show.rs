@@ -44,7 +44,7 @@ impl Echo {
         Some(Self {
             at: message.marks.intended,
             every: planned.spec.schedule.interval,
-            round_trip: message.marks.network_round_trip()?,
+            round_trip: message.marks.network_and_peer_round_trip()?,
         })
     }
 

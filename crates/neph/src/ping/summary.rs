@@ -1,11 +1,12 @@
 //! The summary: each layer's distribution side by side, where the time went, and what is missing.
 
-use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, Stage};
+use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, StageSet};
 use neph_stats::{Sorted, describe, quantile};
 use serde_json::{Value, json};
 
 use super::causes::causes;
 use super::columns::Column;
+use super::entries::percents;
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};
 use crate::counted::counted;
@@ -63,7 +64,7 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
                 let said = syn_answers::sentence(accepted, watched.refused);
                 text.push_str(&(said + "\n"));
             }
-            text.push_str(&layers(planned, watched));
+            text.push_str(&layers(watched));
             text.push_str(&stages(watched));
             text.push_str(&directions(planned, watched));
             text.push_str(&tcp(planned, watched));
@@ -108,7 +109,6 @@ struct Row {
     name: String,
     n: usize,
     cells: Vec<String>,
-    mean: f64,
 }
 
 fn row(name: &str, values: &[f64], lost: u64) -> Option<Row> {
@@ -133,7 +133,6 @@ fn row(name: &str, values: &[f64], lost: u64) -> Option<Row> {
         name: name.to_owned(),
         n,
         cells,
-        mean: described.mean,
     })
 }
 
@@ -169,18 +168,18 @@ fn values(watched: &Watched, column: Column) -> &[f64] {
         .map_or(&[], Vec::as_slice)
 }
 
-fn layers(planned: &Planned, watched: &Watched) -> String {
-    let network = if planned.spec.reflector {
-        "network (kernel stamps)"
-    } else {
-        "network and peer (kernel stamps)"
-    };
+fn layers(watched: &Watched) -> String {
     let lost = watched.tally.lost;
     let rows = [
         ("response time (from intended)", Column::Response, lost),
         ("service time (from sending)", Column::Service, lost),
         ("TCP (acknowledged - sent)", Column::Tcp, 0),
-        (network, Column::Network, 0),
+        ("network (kernel stamps)", Column::Network, 0),
+        (
+            "network and peer (kernel stamps)",
+            Column::NetworkAndPeer,
+            0,
+        ),
     ];
     let mut text = heading("round trips");
     for (name, column, lost) in rows {
@@ -195,41 +194,31 @@ fn layers(planned: &Planned, watched: &Watched) -> String {
     text
 }
 
+/// Each entry of the ledgers with its share of the response times of all replies.
 fn stages(watched: &Watched) -> String {
     let mut text = heading("where the time went");
-    let all: f64 = row("", values(watched, Column::Response), 0).map_or(0.0, |row| row.mean);
-    let mut merged_done = false;
-    for stage in Stage::ALL {
-        if watched.merged.contains(stage) && !merged_done {
-            merged_done = true;
-            let name = short(&watched.merged.to_string());
-            text.push_str(&stage_line(&name, values(watched, Column::Merged), all));
+    let shares: Vec<f64> = watched
+        .entries
+        .shares()
+        .map(|(_, _, share)| share)
+        .collect();
+    let percents = percents(&shares);
+    for ((set, entry, _), share) in watched.entries.shares().zip(percents) {
+        if let Some(row) = row(&short(set), &entry.values, 0) {
+            text.push_str(&format!("{}{share:>8.1} %\n", render(&row)));
         }
-        text.push_str(&stage_line(
-            stage.name(),
-            values(watched, Column::Stage(stage)),
-            all,
-        ));
     }
     text
 }
 
-/// A merged entry's name, on one line of the table.
-fn short(name: &str) -> String {
+/// An entry's name, on one line of the table.
+fn short(set: StageSet) -> String {
+    let name = set.to_string();
+    if !set.is_merged() {
+        return name;
+    }
     name.replace("peer application", "app")
         .replace(" + peer ", " + ")
-}
-
-fn stage_line(name: &str, values: &[f64], all: f64) -> String {
-    let Some(row) = row(name, values, 0) else {
-        return String::new();
-    };
-    let share = if all > 0.0 {
-        row.mean / all * 100.0
-    } else {
-        0.0
-    };
-    format!("{}{share:>8.1} %\n", render(&row))
 }
 
 fn directions(planned: &Planned, watched: &Watched) -> String {
@@ -272,8 +261,14 @@ fn tcp(planned: &Planned, watched: &Watched) -> String {
         "TCP at the end: window {} segments, srtt {}, {} retransmissions",
         state.cwnd,
         Span::from_micros(i64::from(state.srtt_us)),
-        state.retransmissions
+        watched.retransmissions.all
     );
+    if watched.retransmissions.spurious > 0 {
+        line.push_str(&format!(
+            " ({} spurious: the peer had the segments already)",
+            watched.retransmissions.spurious
+        ));
+    }
     if planned.spec.request_size as u64 > u64::from(state.cwnd) * SEGMENT.bytes() {
         #[expect(clippy::cast_precision_loss, reason = "display")]
         let rate = state.delivery_rate as f64 * 8.0 / 1e6;
@@ -282,18 +277,27 @@ fn tcp(planned: &Planned, watched: &Watched) -> String {
     line + "\n"
 }
 
+/// What merged rows mean, where there are some.
 fn missing(planned: &Planned, watched: &Watched) -> String {
-    if !watched.merged.is_merged() {
+    let merged: Vec<String> = watched
+        .entries
+        .merged()
+        .map(|set| set.to_string())
+        .collect();
+    if merged.is_empty() {
         return String::new();
     }
     let why = match (planned.spec.target.kind(), planned.spec.reflector) {
-        (ProbeKind::Icmp | ProbeKind::Syn, _) => {
-            "the peer's kernel answers and tells no marks".to_owned()
+        (ProbeKind::Icmp | ProbeKind::Syn, _) => "the peer's kernel answers and gives no marks",
+        (_, false) => "the peer is no neph reflector and gives no marks",
+        (_, true) => {
+            "a mark between them is missing, as of messages that the program reads together"
         }
-        (_, false) => "the peer is no neph reflector and tells no marks".to_owned(),
-        (_, true) => "a mark between them was not told".to_owned(),
     };
-    format!("{} are told as one: {why}\n", watched.merged)
+    format!(
+        "{}: merged stages, an upper bound of each of them; {why}\n",
+        merged.join("; ")
+    )
 }
 
 /// The summary as JSON.
@@ -320,13 +324,22 @@ pub(super) fn json(found: &Found, watched: &Everything) -> Value {
 fn flow_json(planned: &Planned, watched: &Watched) -> Value {
     let numbers = |column: Column, lost: u64| numbers(values(watched, column), lost);
     let lost = watched.tally.lost;
-    let stages: Vec<Value> = Stage::ALL
-        .into_iter()
-        .map(|stage| (stage.name().to_owned(), Column::Stage(stage)))
-        .chain([(watched.merged.to_string(), Column::Merged)])
-        .filter(|(_, column)| !values(watched, *column).is_empty())
-        .map(|(name, column)| json!({ "stage": name, "ns": numbers(column, 0) }))
+    let stages: Vec<Value> = watched
+        .entries
+        .shares()
+        .map(|(set, entry, share)| {
+            json!({
+                "stage": set.to_string(),
+                "merged": set.is_merged(),
+                "share": share,
+                "ns": self::numbers(&entry.values, 0),
+            })
+        })
         .collect();
+    let is_tcp = watched
+        .last
+        .is_some_and(|last| last.tcp_at_ack.or(last.tcp_at_send).is_some());
+    let resent = Some(&watched.retransmissions).filter(|_| is_tcp);
     json!({
         "target": planned.spec.target.to_string(),
         "address": planned.spec.address.to_string(),
@@ -341,6 +354,9 @@ fn flow_json(planned: &Planned, watched: &Watched) -> Value {
         "service_ns": numbers(Column::Service, lost),
         "tcp_ns": numbers(Column::Tcp, 0),
         "network_ns": numbers(Column::Network, 0),
+        "network_and_peer_ns": numbers(Column::NetworkAndPeer, 0),
+        "retransmissions": resent.map(|resent| resent.all),
+        "spurious_retransmissions": resent.map(|resent| resent.spurious),
         "stages": stages,
     })
 }

@@ -20,6 +20,7 @@ pub(super) fn csv(found: &Found, watched: &Everything) -> String {
             ("service", "service_ns"),
             ("tcp", "tcp_ns"),
             ("network", "network_ns"),
+            ("network and peer", "network_and_peer_ns"),
         ] {
             if !flow[key].is_null() {
                 text.push_str(&row(flow, (name, &flow[key])));

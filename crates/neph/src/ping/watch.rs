@@ -5,14 +5,14 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{
-    ClockOffset, EventKind, FlowRole, Instant, Message, Own, Seq, StageSet, SynAnswer, Tally,
-};
+use neph_model::{ClockOffset, EventKind, FlowRole, Instant, Message, Own, Seq, SynAnswer, Tally};
 use neph_probe::{Flow, Report, Stop, now};
 
 use super::columns::Column;
+use super::entries::Entries;
 use super::flows::{Found, Planned};
 use super::hope::Hope;
+use super::retransmissions::Retransmissions;
 use super::show::Show;
 use crate::exit::Failure;
 use crate::output;
@@ -34,8 +34,9 @@ pub(super) struct Watched {
     pub(super) values: Vec<Vec<f64>>,
     /// How many replied messages the lists stand for.
     pub(super) replied: u64,
-    /// The merged entry's stages, as the latest message had them.
-    pub(super) merged: StageSet,
+    /// Where their time went.
+    pub(super) entries: Entries,
+    pub(super) retransmissions: Retransmissions,
     pub(super) last: Option<Message>,
     /// The latest messages, replied to or not.
     pub(super) recent: VecDeque<Message>,
@@ -171,6 +172,7 @@ impl Watched {
     fn add(&mut self, message: &Message) {
         self.values.resize_with(Column::ALL.len(), Vec::new);
         self.last = Some(*message);
+        self.retransmissions.add(message);
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
@@ -178,13 +180,7 @@ impl Watched {
         let Some(ledger) = message.ledger() else {
             return;
         };
-        if let Some(entry) = ledger
-            .entries()
-            .iter()
-            .find(|entry| entry.stages.is_merged())
-        {
-            self.merged = entry.stages;
-        }
+        self.entries.add(&ledger);
         self.clock.message(&message.marks);
         self.replied += 1;
         self.refused += u64::from(message.answer == Some(SynAnswer::Rst));

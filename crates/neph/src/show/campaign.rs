@@ -1,7 +1,8 @@
 //! A campaign: its plan and matrix, its experiments, and what was measured once per block.
 
-use neph_model::{ThroughputSecond, 
-    Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, Traceroute, Warning,
+use neph_model::{
+    Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, ThroughputSecond, Traceroute,
+    Warning,
 };
 use neph_store::Store;
 use serde_json::json;

@@ -54,7 +54,11 @@ pub(super) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
         if resent.segments > 0 {
             counters.open.push(place);
         }
-        cancel(&mut found, &mut counters.open, duplicates - counters.duplicates);
+        cancel(
+            &mut found,
+            &mut counters.open,
+            duplicates - counters.duplicates,
+        );
         (counters.segments, counters.duplicates) = (segments, duplicates);
     }
     found
@@ -99,21 +103,22 @@ mod tests {
             reflector: true,
             same_clock: true,
         });
-        let messages = messages
-            .iter()
-            .zip(0..)
-            .map(|((connection, retransmissions, duplicates), seq)| {
-                let marks = Marks::intended_at(Instant::from_nanos(0));
-                let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
-                message.connection = *connection;
-                message.outcome = Outcome::Lost;
-                message.tcp_at_ack = Some(TcpState {
-                    retransmissions: *retransmissions,
-                    dsack_duplicates: *duplicates,
-                    ..TcpState::default()
+        let messages =
+            messages
+                .iter()
+                .zip(0..)
+                .map(|((connection, retransmissions, duplicates), seq)| {
+                    let marks = Marks::intended_at(Instant::from_nanos(0));
+                    let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+                    message.connection = *connection;
+                    message.outcome = Outcome::Lost;
+                    message.tcp_at_ack = Some(TcpState {
+                        retransmissions: *retransmissions,
+                        dsack_duplicates: *duplicates,
+                        ..TcpState::default()
+                    });
+                    message
                 });
-                message
-            });
         flow.add(&messages.collect::<Vec<_>>());
         flow.resent().map(|(_, resent)| resent).collect()
     }
@@ -130,7 +135,10 @@ mod tests {
             (1, 2, 0),
         ];
         let told = counted(&messages);
-        let told: Vec<(u32, bool)> = told.iter().map(|one| (one.segments, one.is_first)).collect();
+        let told: Vec<(u32, bool)> = told
+            .iter()
+            .map(|one| (one.segments, one.is_first))
+            .collect();
         let (first, not) = (true, false);
         let expected = [
             (1, first),
@@ -148,14 +156,20 @@ mod tests {
         // Two retransmissions with the second message, one with the fourth; the DSACK of one of the
         // two comes with the third, that of the last with its own message.
         let told = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
-        let told: Vec<(u32, u32)> = told.iter().map(|one| (one.segments, one.spurious)).collect();
+        let told: Vec<(u32, u32)> = told
+            .iter()
+            .map(|one| (one.segments, one.spurious))
+            .collect();
         assert_eq!(told, [(0, 0), (1, 1), (0, 0), (0, 1)]);
     }
 
     #[test]
     fn a_packet_that_the_network_duplicated_makes_no_later_loss_spurious() {
         let told = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
-        let told: Vec<(u32, u32)> = told.iter().map(|one| (one.segments, one.spurious)).collect();
+        let told: Vec<(u32, u32)> = told
+            .iter()
+            .map(|one| (one.segments, one.spurious))
+            .collect();
         assert_eq!(told, [(0, 0), (2, 0), (0, 0), (1, 0)]);
     }
 }

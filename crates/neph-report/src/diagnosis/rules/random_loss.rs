@@ -93,8 +93,7 @@ impl Losses {
         // Whether the last one was retransmitted for nothing, no later message shows.
         let last = run.flow.exchanges.last().map(|one| one.seq);
         let is_judged = |(one, resent): &(&Exchange, Resent)| {
-            !stalled.contains(&one.seq)
-                && (resent.is_first || is_datagram || Some(one.seq) != last)
+            !stalled.contains(&one.seq) && (resent.is_first || is_datagram || Some(one.seq) != last)
         };
         for (one, resent) in all.filter(is_judged) {
             let before = just_before(&run.crossings, one);

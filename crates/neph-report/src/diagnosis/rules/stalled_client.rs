@@ -40,7 +40,10 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         .collect();
     let stalls: Vec<&Stall> = hit.iter().flat_map(|run| &run.stalls.client).collect();
     let messages: usize = runs.iter().map(|run| run.flow.exchanges.len()).sum();
-    let delayed: usize = hit.iter().map(|run| run.stalls.waited_for_client.len()).sum();
+    let delayed: usize = hit
+        .iter()
+        .map(|run| run.stalls.waited_for_client.len())
+        .sum();
     let share = real(delayed) / real(messages.max(1));
     let lengths: Ordered = stalls.iter().map(|stall| stall.length()).collect();
     let (median, longest) = (lengths.median()?, lengths.greatest()?);

@@ -51,7 +51,11 @@ pub(crate) struct PeerStalls {
 }
 
 pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
-    let sent = || flow.exchanges.iter().filter(|one| one.outcome != Outcome::Failed);
+    let sent = || {
+        flow.exchanges
+            .iter()
+            .filter(|one| one.outcome != Outcome::Failed)
+    };
     let took = sent().filter_map(|one| Some(arrived(flow, one)? - left(flow, one)?));
     let Some(usual) = took.collect::<Ordered>().at(USUAL) else {
         return PeerStalls::default();
@@ -82,9 +86,8 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         } else {
             &resent
         };
-        let is_kept = was_awake(flow, stall)
-            && waited.are_answered()
-            && waited.are_not_held(resent, usual);
+        let is_kept =
+            was_awake(flow, stall) && waited.are_answered() && waited.are_not_held(resent, usual);
         kept += usize::from(is_kept);
         is_kept
     });
@@ -96,7 +99,8 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
 fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
     let begun = millis(one.begun?);
     let sets = || flow.ledger(one).map(|(set, _)| set);
-    let is_known = sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
+    let is_known =
+        sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
     let dials = sets().any(|set| set.contains(Stage::Connect));
     if dials || !is_known {
         return Some(begun);
@@ -194,7 +198,12 @@ impl<'s> Members<'s> {
 
     /// Whether the peer's own clock says that it read them as they were sent.
     fn answered_at_its_pace(&self) -> bool {
-        let spread = |times: Ordered| times.greatest().zip(times.least()).map(|(to, from)| to - from);
+        let spread = |times: Ordered| {
+            times
+                .greatest()
+                .zip(times.least())
+                .map(|(to, from)| to - from)
+        };
         let sent = self.all.iter().filter_map(|one| one.begun.map(millis));
         let read = spread(self.answers().collect());
         let sent = spread(sent.collect());

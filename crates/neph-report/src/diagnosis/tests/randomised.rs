@@ -91,7 +91,11 @@ const CAUSES: [Cause; 14] = [
     }),
     ("clock-step", |world, _| world.steps = true),
     ("stalled-peer", |world, random| {
-        stall(world, [Still::Program, Still::Host][random.below(2)], random);
+        stall(
+            world,
+            [Still::Program, Still::Host][random.below(2)],
+            random,
+        );
     }),
     ("stalled-client", |world, random| {
         let who = [Still::ClientLate, Still::ClientSkips][random.below(2)];
@@ -121,7 +125,8 @@ fn stall(world: &mut World, who: Still, random: &mut Random) {
         world.intervals_ms.push([10, 20, 50][random.below(3)]);
     }
     let interval = *world.intervals_ms.iter().max().expect("one at least");
-    let every_ms = between(random, 600.0, 1500.0).max(12.0 * f64::from(i32::try_from(interval).unwrap()));
+    let every_ms =
+        between(random, 600.0, 1500.0).max(12.0 * f64::from(i32::try_from(interval).unwrap()));
     world.stalling = Some(Stalling {
         who,
         every_ms,
@@ -178,7 +183,11 @@ fn world(seed: u64) -> (World, Names) {
         world.intervals_ms.push([50, 100, 200][random.below(3)]);
     }
     // No cause: a pool that opens a connection now and then, where no cause needs one that lasts.
-    if world.dials.is_none() && world.stalling.is_none() && !needs_a_connection(&places) && random.below(6) == 0 {
+    if world.dials.is_none()
+        && world.stalling.is_none()
+        && !needs_a_connection(&places)
+        && random.below(6) == 0
+    {
         (world.dials, world.dialled, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
     }
     // No cause: a longer way for seconds.

@@ -47,8 +47,16 @@ fn only(world: &World, rule: &str) -> Diagnosis {
 #[test]
 fn a_peer_that_stands_still_is_named_with_its_stalls() {
     for (who, level, subject) in [
-        (Still::Program, Level::Sure, "the peer's program stood still"),
-        (Still::Host, Level::Likely, "the peer's host, or what carries"),
+        (
+            Still::Program,
+            Level::Sure,
+            "the peer's program stood still",
+        ),
+        (
+            Still::Host,
+            Level::Likely,
+            "the peer's host, or what carries",
+        ),
     ] {
         for world in ways(&world(who)) {
             let told = only(&world, "stalled-peer");
