@@ -20,7 +20,7 @@ const GUEST: &str = "version = 1\n\
     run = [\"echo ran > /tmp/ran\"]\n";
 
 /// Whether guests can be made; where they cannot the test is skipped and says so.
-fn possible(test: &str) -> bool {
+pub(crate) fn possible(test: &str) -> bool {
     if !privileged(test) {
         return false;
     }
