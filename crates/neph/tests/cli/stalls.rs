@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::guests::possible;
+use crate::guests::has_machines;
 use crate::labs::{Kept, is_root};
 use crate::neph::{SOON, begin, command, eventually, neph, send};
 
@@ -191,7 +191,9 @@ impl Quota {
         }
         let folder = root.join(format!("neph-stalls-{}", std::process::id()));
         fs::create_dir(&folder).ok()?;
-        let hog = Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        let hog = Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn();
         let quota_of = Self {
             folder,
             hog: hog.expect("a shell"),
@@ -209,8 +211,11 @@ impl Quota {
 
     fn throttled(&self) -> u64 {
         let stat = fs::read_to_string(self.folder.join("cpu.stat")).expect("a cgroup's file");
-        let line = stat.lines().find_map(|line| line.strip_prefix("nr_throttled "));
-        line.and_then(|number| number.parse().ok()).expect("a number")
+        let line = stat
+            .lines()
+            .find_map(|line| line.strip_prefix("nr_throttled "));
+        line.and_then(|number| number.parse().ok())
+            .expect("a number")
     }
 }
 
@@ -253,7 +258,7 @@ const GUEST: &str = "version = 1\n\
     [[site]]\nname = \"host\"\naddress = \"10.87.0.2\"\n\
     [[site]]\nname = \"vm\"\naddress = \"10.87.1.1\"\ninside = \"host\"\n\
     [[link]]\na = \"client\"\nb = \"host\"\ndelay = \"3ms\"\n\
-    [[guest]]\nname = \"m\"\nkind = \"uml\"\nsites = [\"vm\"]\nmemory = \"256MiB\"\nport = 9000\n";
+    [[guest]]\nname = \"m\"\nkind = \"qemu\"\nsites = [\"vm\"]\nmemory = \"256MiB\"\nport = 9000\n";
 
 /// The processes that a lab's guests run in.
 fn machines(lab: &str) -> Vec<u32> {
@@ -264,7 +269,7 @@ fn machines(lab: &str) -> Vec<u32> {
         let is_of_lab = fs::read_link(path.join("cwd")).is_ok_and(|at| at.starts_with(&folder));
         let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
         let pid = process.file_name().to_str()?.parse().ok()?;
-        (is_of_lab && name.starts_with("linux")).then_some(pid)
+        (is_of_lab && name.starts_with("qemu")).then_some(pid)
     });
     pids.collect()
 }
@@ -272,7 +277,7 @@ fn machines(lab: &str) -> Vec<u32> {
 #[test]
 fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
     let test = "a_guest_that_stands_still_behind_a_link_is_no_queue";
-    if !possible(test) {
+    if !has_machines(test) {
         return;
     }
     let kept = Kept::up(GUEST, 's');
@@ -284,7 +289,9 @@ fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
         "udp://10.87.1.1:9000",
         "tcp://10.87.1.1:9000",
     ] {
-        let ping = ["ping", target, "-i", "20ms", "-c", "500", "-q", "--format", "json"];
+        let ping = [
+            "ping", target, "-i", "20ms", "-c", "500", "-q", "--format", "json",
+        ];
         let words = ["lab", "run", "client", "--lab", &kept.name, "--"];
         let words = words.into_iter().chain([env!("CARGO_BIN_EXE_neph")]);
         let stopping = Stopping::begin(machines.clone(), still, awake);
@@ -293,7 +300,9 @@ fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
         assert_eq!(ran.status, 0, "{target}: {}", ran.err);
         let summary: Value = serde_json::from_str(&ran.out).expect("one document");
         assert_eq!(causes(&summary), ["stalled-peer"], "{target}: {summary:#}");
-        let cause = summary["diagnoses"][0]["cause"].as_str().expect("a sentence");
+        let cause = summary["diagnoses"][0]["cause"]
+            .as_str()
+            .expect("a sentence");
         assert!(cause.contains("the peer's host"), "{target}: {cause}");
     }
 }
