@@ -13,7 +13,8 @@ pub enum Judged {
     /// From when the schedule said to the reply, as running figures tell it; of a fleet the network's
     /// round trip.
     RoundTrip,
-    /// The network's round trip by kernel stamps. A reply without them does not count.
+    /// The network's round trip by kernel stamps; with the peer's time where the peer gives no marks.
+    /// A reply without them, or with some of the peer's only, does not count.
     Network,
 }
 
@@ -54,7 +55,9 @@ impl Judge {
         match message.outcome {
             Outcome::Reply => self.count(marks.app_recv.unwrap_or(sent), |judged| match judged {
                 Judged::RoundTrip => message.ledger().map(|ledger| ledger.response_time()),
-                Judged::Network => marks.network_round_trip(),
+                Judged::Network => marks
+                    .network_round_trip()
+                    .or_else(|| marks.network_and_peer_round_trip()),
             }),
             Outcome::Lost => self.lose(sent, |_| true),
             Outcome::Error | Outcome::Failed => {

@@ -109,16 +109,20 @@ impl Marks {
         Some(self.acked? - self.nic_tx?)
     }
 
-    /// Between our two kernel stamps, less what the peer's stamps account for: the network's round
-    /// trip where the peer is a reflector, and network and peer together where it is not.
+    /// Both directions of the network: between our two kernel stamps, less what lies between the
+    /// peer's two. `None` unless all four are known: what the peer did is never part of it.
     pub fn network_round_trip(&self) -> Option<Span> {
         let whole = self.nic_rx? - self.nic_tx?;
+        Some(whole - (self.peer.nic_tx? - self.peer.rx?))
+    }
+
+    /// The network and the peer together: between our two kernel stamps, where the peer gives no
+    /// marks.
+    pub fn network_and_peer_round_trip(&self) -> Option<Span> {
         let peer = &self.peer;
-        let inside = match (peer.rx, peer.nic_tx.or(peer.app_tx)) {
-            (Some(rx), Some(tx)) => tx - rx,
-            _ => Span::ZERO,
-        };
-        Some(whole - inside)
+        let marks = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
+        let whole = self.nic_rx? - self.nic_tx?;
+        marks.iter().all(Option::is_none).then_some(whole)
     }
 
     /// The first thing the program did for this message: dial, or send.

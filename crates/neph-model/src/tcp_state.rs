@@ -15,6 +15,21 @@ pub struct TcpState {
     pub min_rtt_us: u32,
     /// Segments retransmitted since the connection began.
     pub retransmissions: u32,
+    /// Segments that the peer reported as received twice (DSACK, RFC 2883) since the connection
+    /// began. 0 where the kernel does not report them.
+    pub dsack_duplicates: u32,
     /// Most recent delivery rate in bytes per second.
     pub delivery_rate: u64,
+}
+
+impl TcpState {
+    /// Retransmitted segments that the peer had received already. The network may duplicate packets
+    /// as well: there are never more of these than retransmissions.
+    pub const fn spurious_retransmissions(&self) -> u32 {
+        if self.dsack_duplicates < self.retransmissions {
+            self.dsack_duplicates
+        } else {
+            self.retransmissions
+        }
+    }
 }

@@ -11,6 +11,10 @@ pub struct ThroughputSecond {
     pub goodput: BitRate,
     /// Segments retransmitted within this second.
     pub retransmissions: u32,
+    /// Of these, segments that the peer had received already (DSACK); 0 where the tool does not
+    /// report it.
+    #[serde(default)]
+    pub spurious_retransmissions: u32,
     /// Congestion window at its end, in segments; absent where the tool does not tell it.
     pub cwnd_segments: Option<u32>,
     /// Smoothed round-trip time at its end; absent where the tool does not tell it.

@@ -185,10 +185,23 @@ impl Meter {
         self.seconds.push(ThroughputSecond {
             goodput: rate(stats.bytes_acked - before.bytes_acked, at - self.since),
             retransmissions: stats.retransmissions.wrapping_sub(before.retransmissions),
+            spurious_retransmissions: self.spurious(stats) - self.spurious(before),
             cwnd_segments: Some(stats.cwnd),
             srtt: Some(Span::from_micros(i64::from(stats.srtt_us))),
         });
         (self.since, self.latest) = (at, stats);
+    }
+
+    /// Retransmissions since the beginning that the receiver reported as duplicates. Neither counter
+    /// ever falls.
+    fn spurious(&self, stats: TcpStats) -> u32 {
+        let sent = stats
+            .retransmissions
+            .wrapping_sub(self.first.retransmissions);
+        let doubled = stats
+            .dsack_duplicates
+            .wrapping_sub(self.first.dsack_duplicates);
+        doubled.min(sent)
     }
 
     fn overall(&self) -> neph_model::BitRate {

@@ -169,6 +169,7 @@ fn second(interval: &Value, segment: Option<u64>) -> ThroughputSecond {
     ThroughputSecond {
         goodput: bits(sum).unwrap_or(BitRate(0)),
         retransmissions: word(&sum["retransmits"]).unwrap_or(0),
+        spurious_retransmissions: 0,
         cwnd_segments: segments.and_then(|count| u32::try_from(count).ok()),
         srtt: word(&stream["rtt"]).map(|micros| Span::from_micros(i64::from(micros))),
     }
@@ -207,6 +208,7 @@ mod tests {
         let expected = ThroughputSecond {
             goodput: BitRate(9_400_000),
             retransmissions: 3,
+            spurious_retransmissions: 0,
             cwnd_segments: Some(10),
             srtt: Some(Span::from_micros(4_012)),
         };

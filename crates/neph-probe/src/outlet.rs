@@ -102,6 +102,7 @@ pub(crate) const fn tcp_state(stats: TcpStats) -> TcpState {
         srtt_us: stats.srtt_us,
         min_rtt_us: stats.min_rtt_us,
         retransmissions: stats.retransmissions,
+        dsack_duplicates: stats.dsack_duplicates,
         delivery_rate: stats.delivery_rate,
     }
 }

@@ -105,6 +105,7 @@ fn tcp(noise: &mut Noise) -> TcpState {
         srtt_us: value(4_000, 60),
         min_rtt_us: 4_000,
         retransmissions: 0,
+        dsack_duplicates: 0,
         delivery_rate: u64::from(value(1_000_000, 100_000)),
     }
 }

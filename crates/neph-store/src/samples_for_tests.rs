@@ -32,6 +32,7 @@ pub(crate) fn message(flow: u32, seq: u64) -> Message {
         srtt_us: 41,
         min_rtt_us: 33,
         retransmissions: 0,
+        dsack_duplicates: 0,
         delivery_rate: 1_000_000,
     });
     message
@@ -121,12 +122,13 @@ fn marks_of(intended: i64, times: &[Option<i64>]) -> Marks {
 }
 
 fn any_tcp_state() -> impl Strategy<Value = TcpState> {
-    (any::<[u32; 5]>(), any::<u64>()).prop_map(|(values, delivery_rate)| TcpState {
+    (any::<[u32; 6]>(), any::<u64>()).prop_map(|(values, delivery_rate)| TcpState {
         cwnd: values[0],
         ssthresh: values[1],
         srtt_us: values[2],
         min_rtt_us: values[3],
         retransmissions: values[4],
+        dsack_duplicates: values[5],
         delivery_rate,
     })
 }

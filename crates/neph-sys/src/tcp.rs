@@ -22,21 +22,24 @@ pub struct TcpStats {
     pub min_rtt_us: u32,
     /// Segments retransmitted since the connection began.
     pub retransmissions: u32,
+    /// Segments that the peer reported as received twice (DSACK) since the connection began.
+    pub dsack_duplicates: u32,
     /// Delivery rate, bytes per second.
     pub delivery_rate: u64,
     /// Bytes that the peer acknowledged since the connection began ([`stats`] only).
     pub bytes_acked: u64,
 }
 
-/// `struct tcp_info` of linux/tcp.h up to `tcpi_delivery_rate`, read by offset: libc's ends before
+/// `struct tcp_info` of linux/tcp.h up to `tcpi_dsack_dups`, read by offset: libc's ends before
 /// the counters of bytes. An older kernel fills less, and the rest stays 0.
-const TCP_INFO_LEN: usize = 168;
+const TCP_INFO_LEN: usize = 220;
 
 const NLA_TOTAL_RETRANS: u16 = 5;
 const NLA_DELIVERY_RATE: u16 = 7;
 const NLA_SND_CWND: u16 = 8;
 const NLA_MIN_RTT: u16 = 10;
 const NLA_SND_SSTHRESH: u16 = 15;
+const NLA_DSACK_DUPS: u16 = 20;
 const NLA_SRTT: u16 = 22;
 
 /// Reads the netlink attributes of a send stamp: length u16, type u16, value, padded to 4 bytes.
@@ -51,6 +54,7 @@ pub(crate) fn from_netlink(mut data: &[u8]) -> TcpStats {
             NLA_SND_CWND => stats.cwnd = word(),
             NLA_MIN_RTT => stats.min_rtt_us = word(),
             NLA_SND_SSTHRESH => stats.ssthresh = word(),
+            NLA_DSACK_DUPS => stats.dsack_duplicates = word(),
             // The attribute carries srtt_us as the kernel keeps it: eight times the value.
             NLA_SRTT => stats.srtt_us = word() >> 3,
             _ => {}
@@ -103,6 +107,7 @@ pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
         srtt_us: word(68),
         min_rtt_us: word(148),
         retransmissions: word(100),
+        dsack_duplicates: word(216),
         delivery_rate: long(160),
         bytes_acked: long(120),
     })

@@ -63,6 +63,8 @@ mod records;
 mod refusals;
 #[path = "cli/saved_fleets.rs"]
 mod saved_fleets;
+#[path = "cli/stalls.rs"]
+mod stalls;
 #[path = "cli/stops.rs"]
 mod stops;
 #[path = "cli/strays.rs"]

@@ -1,10 +1,14 @@
 //! One message, reduced to what figures and tables need.
 
+mod resent;
+
 use std::collections::BTreeMap;
 
 use neph_model::{
     Entry, Flow, Instant, Ledger, Message, Outcome, Own, Peer, Seq, Span, Stage, StageSet,
 };
+
+pub(crate) use resent::Resent;
 
 /// One message of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +37,8 @@ pub struct Exchange {
     pub least_rtt: Option<Span>,
     /// Segments that its connection had retransmitted until its last byte was acknowledged.
     pub retransmissions: Option<u32>,
+    /// Segments that the peer had reported as received twice (DSACK) until then.
+    pub dsack_duplicates: u32,
     /// Which connection carried it, from 0.
     pub connection: u32,
     /// The reply came after the reply of a later message.
@@ -102,6 +108,7 @@ impl FlowData {
                 .filter(|state| (1..u32::MAX).contains(&state.min_rtt_us))
                 .map(|state| Span::from_micros(i64::from(state.min_rtt_us))),
             retransmissions: later.map(|state| state.retransmissions),
+            dsack_duplicates: later.map_or(0, |state| state.dsack_duplicates),
             connection: message.connection,
             reordered: message.reordered,
             layout,
@@ -170,24 +177,9 @@ impl FlowData {
         self.exchanges.iter().filter(ended).count()
     }
 
-    /// Each message with what its connection's counter of retransmissions tells.
+    /// Each message with what its connection's counters say of retransmissions.
     pub(crate) fn resent(&self) -> impl Iterator<Item = (&Exchange, Resent)> {
-        let mut counters: BTreeMap<u32, u32> = BTreeMap::new();
-        self.exchanges.iter().map(move |exchange| {
-            let before = counters.get(&exchange.connection).copied();
-            let base = before.unwrap_or(0);
-            let count = exchange.retransmissions.unwrap_or(base).max(base);
-            // What could not be sent was mostly on none.
-            let is_sent = exchange.outcome != Outcome::Failed || exchange.retransmissions.is_some();
-            if is_sent {
-                counters.insert(exchange.connection, count);
-            }
-            let resent = Resent {
-                segments: count - base,
-                is_first: is_sent && before.is_none(),
-            };
-            (exchange, resent)
-        })
+        self.exchanges.iter().zip(resent::count(&self.exchanges))
     }
 
     /// Each message, and whether its connection sent segments again while it was under way. The
@@ -208,81 +200,28 @@ impl FlowData {
         })
     }
 
-    /// When segments were retransmitted, and how many: the moments at which a connection's counter
-    /// had grown from one message to the next.
+    /// When lost segments were retransmitted, and how many: the moments at which a connection's
+    /// counter had grown from one message to the next. Spurious ones are not among them.
     pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
+        self.counted(|resent| resent.segments)
+    }
+
+    /// When segments were retransmitted that the peer had received already, and how many.
+    pub fn spurious_retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
+        self.counted(|resent| resent.spurious)
+    }
+
+    fn counted(&self, count: fn(Resent) -> u32) -> Vec<(Instant<Own>, u32)> {
         self.resent()
-            .filter(|(_, resent)| resent.segments > 0)
-            .map(|(exchange, resent)| (exchange.intended, resent.segments))
+            .map(|(exchange, resent)| (exchange.intended, count(resent)))
+            .filter(|(_, segments)| *segments > 0)
             .collect()
     }
 }
 
-/// What a connection's counter of retransmissions tells of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Resent {
-    /// The segments that were sent again since the message before it on the same connection.
-    pub(crate) segments: u32,
-    /// It is the connection's first: the opening is counted with it.
-    pub(crate) is_first: bool,
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
-    use neph_model::{FlowIndex, FlowRole, Marks, ProbeKind, TcpState};
-
     use super::*;
-
-    /// HTTP takes whichever connection is idle.
-    #[test]
-    fn connections_in_turn_have_a_counter_each() {
-        let mut flow = FlowData::new(Flow {
-            index: FlowIndex(0),
-            role: FlowRole::Main,
-            probe: ProbeKind::Http,
-            name: "metro".into(),
-            source: None,
-            target: SocketAddr::new([192, 0, 2, 7].into(), 8080),
-            reflector: true,
-            same_clock: true,
-        });
-        let messages = [(0, 1), (1, 0), (0, 1), (1, 2), (0, 1), (1, 2)];
-        let messages = messages
-            .into_iter()
-            .zip(0..)
-            .map(|((connection, count), seq)| {
-                let marks = Marks::intended_at(Instant::from_nanos(0));
-                let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
-                message.connection = connection;
-                message.outcome = Outcome::Lost;
-                message.tcp_at_ack = Some(TcpState {
-                    cwnd: 10,
-                    ssthresh: 80,
-                    srtt_us: 100,
-                    min_rtt_us: 100,
-                    retransmissions: count,
-                    delivery_rate: 0,
-                });
-                message
-            });
-        flow.add(&messages.collect::<Vec<_>>());
-        let told: Vec<(u32, bool)> = flow
-            .resent()
-            .map(|(_, resent)| (resent.segments, resent.is_first))
-            .collect();
-        let (first, not) = (true, false);
-        let expected = [
-            (1, first),
-            (0, first),
-            (0, not),
-            (2, not),
-            (0, not),
-            (0, not),
-        ];
-        assert_eq!(told, expected);
-    }
 
     /// A million messages have to fit into the memory of a small machine.
     #[test]

@@ -12,6 +12,7 @@ mod load;
 mod needs;
 mod rules;
 mod sight;
+mod stall;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -31,6 +32,7 @@ pub use needs::Blind;
 pub(crate) use needs::Need;
 pub use rules::RULES;
 pub(crate) use sight::{Crossing, Leaving, Ordered, Place, Run, Sight, Times};
+pub(crate) use stall::{Stall, slope, waits};
 pub use text::{diagnoses_in_brief, diagnoses_in_full};
 
 /// A mechanism that makes messages slow, and how it is found.

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use neph_model::{ProbeKind, Scenario, Seq, Span, Stage, StageSet};
 use neph_stats::{Sorted, rough_quantile};
 
+use super::stall::{self, PeerStalls, Stall};
 use crate::data::{Exchange, ExperimentData, FlowData};
 use crate::{CampaignData, PlotSettings};
 
@@ -24,8 +25,10 @@ pub(crate) struct Run<'a> {
     pub(crate) experiment: &'a ExperimentData,
     pub(crate) scenario: &'a Scenario,
     pub(crate) flow: &'a FlowData,
-    /// Its replied messages whose time in the network is told alone, in order.
+    /// Its replied messages whose time in the network is told alone, in order; without those that
+    /// waited for the end of a stall, of which the network's part is the peer's.
     pub(crate) crossings: Vec<Crossing>,
+    pub(crate) stalls: Stalls,
 }
 
 /// A message's way through the network and back.
@@ -51,6 +54,36 @@ pub(crate) struct Leaving {
     pub(crate) queued: f64,
 }
 
+/// The stalls of both sides of an experiment.
+#[derive(Debug, Default)]
+pub(crate) struct Stalls {
+    /// Of the peer, as the messages show them, and the echoes beside them.
+    pub(crate) peer: PeerStalls,
+    pub(crate) echoes: PeerStalls,
+    /// Of our own program.
+    pub(crate) client: Vec<Stall>,
+    /// The messages that waited for the peer in one.
+    pub(crate) waited: BTreeSet<Seq>,
+    /// Those that waited for our own program in one: to be sent, or to be read.
+    pub(crate) waited_for_client: BTreeSet<Seq>,
+}
+
+impl Stalls {
+    fn of(experiment: &ExperimentData, flow: &FlowData) -> Self {
+        let peer = stall::of_peer(flow);
+        let echoes = experiment.companion().map(stall::of_peer);
+        let waited = peer.stalls.iter().flat_map(|stall| &stall.waited);
+        let client = stall::of_client(flow);
+        Self {
+            waited: waited.map(|one| one.seq).collect(),
+            waited_for_client: stall::waiting_for_client(flow, &client),
+            client,
+            echoes: echoes.unwrap_or_default(),
+            peer,
+        }
+    }
+}
+
 /// From where to where: what experiments have in common that share a path, ports aside.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -69,11 +102,13 @@ impl<'a> Sight<'a> {
         let runs = shown
             .filter_map(|experiment| {
                 let flow = experiment.main()?;
+                let stalls = Stalls::of(experiment, flow);
                 Some(Run {
                     experiment,
                     scenario: &data.scenarios[experiment.scenario],
                     flow,
-                    crossings: crossings(flow),
+                    crossings: crossings(flow, &stalls),
+                    stalls,
                 })
             })
             .collect();
@@ -154,8 +189,20 @@ impl Run<'_> {
         seen.or_else(|| self.echoes().least())
     }
 
-    /// The replied messages with the time of each stage.
+    /// The replied messages that waited in no stall, with the time of each stage.
     pub(crate) fn replies(&self) -> impl Iterator<Item = (&Exchange, Times)> {
+        let Stalls {
+            waited,
+            waited_for_client,
+            ..
+        } = &self.stalls;
+        let replied = self.all_replies();
+        replied
+            .filter(|(one, _)| !waited.contains(&one.seq) && !waited_for_client.contains(&one.seq))
+    }
+
+    /// All replied messages with the time of each stage.
+    pub(crate) fn all_replies(&self) -> impl Iterator<Item = (&Exchange, Times)> {
         let replied = self.flow.exchanges.iter();
         replied
             .filter(|one| one.response.is_some())
@@ -224,7 +271,7 @@ fn is_network(set: StageSet) -> bool {
     set == alone || set == alone.with(Stage::PeerSend)
 }
 
-fn crossings(flow: &FlowData) -> Vec<Crossing> {
+fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
     // An echo or a SYN is answered by the peer's kernel, which adds next to nothing.
     let is_echo = matches!(flow.flow.probe, ProbeKind::Icmp | ProbeKind::Syn);
     let one = |(exchange, is_resent): (&Exchange, bool)| {
@@ -239,7 +286,9 @@ fn crossings(flow: &FlowData) -> Vec<Crossing> {
             is_resent,
         })
     };
-    flow.resent_meanwhile().filter_map(one).collect()
+    let waited = |one: &Exchange| stalls.waited.contains(&one.seq);
+    let all = flow.resent_meanwhile().filter(|(one, _)| !waited(one));
+    all.filter_map(one).collect()
 }
 
 /// Numbers in ascending order, of which quantiles are asked to compare them with a threshold.

@@ -89,7 +89,7 @@ pub(crate) fn ended_early(check: &Throughput, traffic: Traffic) -> bool {
     if check
         .seconds
         .iter()
-        .any(|second| second.retransmissions > 0)
+        .any(|second| second.retransmissions > second.spurious_retransmissions)
     {
         return false;
     }
@@ -148,6 +148,7 @@ mod tests {
             seconds: vec![ThroughputSecond {
                 goodput,
                 retransmissions,
+                spurious_retransmissions: 0,
                 cwnd_segments: Some(window),
                 srtt: Some(Span::from_millis(srtt)),
             }],

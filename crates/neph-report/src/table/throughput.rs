@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::Throughput;
+use neph_model::{Throughput, ThroughputSecond};
 
 use super::cells::{Cell, Column, Table};
 use crate::findings::capacity::{Traffic, ended_early};
@@ -23,6 +23,7 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         "slowest_second_mbit_s",
         "fastest_second_mbit_s",
         "retransmissions",
+        "spurious_retransmissions",
         "last_cwnd_segments",
         "failure",
     ];
@@ -81,11 +82,11 @@ fn row(check: &Throughput) -> Vec<Cell> {
             .map(|second| second.goodput.bits_per_second())
     };
     let known = check.failure.is_none();
-    let again: u64 = check
-        .seconds
-        .iter()
-        .map(|s| u64::from(s.retransmissions))
-        .sum();
+    let sum = |value: fn(&ThroughputSecond) -> u32| {
+        let seconds = check.seconds.iter().map(value);
+        let all: u64 = seconds.map(u64::from).sum();
+        known.then_some(all).map_or(Cell::Absent, Cell::Integer)
+    };
     let cwnd = check.seconds.last().and_then(|second| second.cwnd_segments);
     vec![
         Cell::Text(check.endpoint.clone()),
@@ -96,11 +97,8 @@ fn row(check: &Throughput) -> Vec<Cell> {
         Cell::real(known.then(|| mbit(check.goodput.bits_per_second()))),
         Cell::real(seconds().min().map(mbit)),
         Cell::real(seconds().max().map(mbit)),
-        if known {
-            Cell::Integer(again)
-        } else {
-            Cell::Absent
-        },
+        sum(|second| second.retransmissions),
+        sum(|second| second.spurious_retransmissions),
         cwnd.map_or(Cell::Absent, |cwnd| Cell::Integer(u64::from(cwnd))),
         check.failure.clone().map_or(Cell::Absent, Cell::Text),
     ]

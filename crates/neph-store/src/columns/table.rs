@@ -225,4 +225,6 @@ const COLUMNS: &[Column] = &[
         "answer",
         Cells::Word(|m| Some(m.answer?.name()), put_answer),
     ),
+    tcp!("tcp_send_dsack_duplicates", tcp_at_send, dsack_duplicates),
+    tcp!("tcp_ack_dsack_duplicates", tcp_at_ack, dsack_duplicates),
 ];

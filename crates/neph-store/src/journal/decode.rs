@@ -7,7 +7,8 @@ use neph_model::{
 
 use super::Record;
 use super::encode::{
-    ANSWERED, EVENT, MESSAGE, OPTIONAL_TIMES, REORDERED, SAMPLE, TCP_AT_ACK, TCP_AT_SEND,
+    ANSWERED, EVENT, HAS_DSACKS, MESSAGE, OPTIONAL_TIMES, REORDERED, SAMPLE, TCP_AT_ACK,
+    TCP_AT_SEND,
 };
 use crate::bytes::Bytes;
 
@@ -51,11 +52,13 @@ fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     message.answer = answer;
     message.duplicates = duplicates;
     message.connection = connection;
-    if mask & TCP_AT_SEND != 0 {
-        message.tcp_at_send = Some(tcp_state(bytes)?);
-    }
-    if mask & TCP_AT_ACK != 0 {
-        message.tcp_at_ack = Some(tcp_state(bytes)?);
+    for (bit, state) in [
+        (TCP_AT_SEND, &mut message.tcp_at_send),
+        (TCP_AT_ACK, &mut message.tcp_at_ack),
+    ] {
+        if mask & bit != 0 {
+            *state = Some(tcp_state(bytes, how)?);
+        }
     }
     Some(message)
 }
@@ -102,15 +105,20 @@ const fn outcome(code: u8) -> Option<Outcome> {
     }
 }
 
-fn tcp_state(bytes: &mut Bytes<'_>) -> Option<TcpState> {
-    Some(TcpState {
+fn tcp_state(bytes: &mut Bytes<'_>, how: u8) -> Option<TcpState> {
+    let mut state = TcpState {
         cwnd: bytes.u32()?,
         ssthresh: bytes.u32()?,
         srtt_us: bytes.u32()?,
         min_rtt_us: bytes.u32()?,
         retransmissions: bytes.u32()?,
         delivery_rate: bytes.u64()?,
-    })
+        dsack_duplicates: 0,
+    };
+    if how & HAS_DSACKS != 0 {
+        state.dsack_duplicates = bytes.u32()?;
+    }
+    Some(state)
 }
 
 fn event(bytes: &mut Bytes<'_>) -> Option<Event> {

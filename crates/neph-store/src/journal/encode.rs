@@ -24,6 +24,8 @@ pub(super) const fn outcome_code(outcome: Outcome) -> u8 {
 pub(super) const REORDERED: u8 = 1;
 /// The code of an answer follows. Bits 1 and 2 held it before there were other answers than to SYNs.
 pub(super) const ANSWERED: u8 = 1 << 3;
+/// The TCP states end with the counter of DSACKs, which journals of older versions lack.
+pub(super) const HAS_DSACKS: u8 = 1 << 7;
 
 pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     let marks = &message.marks;
@@ -57,7 +59,7 @@ pub(super) fn message(message: &Message, out: &mut Vec<u8>) {
     } else {
         0
     };
-    out.push(u8::from(message.reordered) | answered);
+    out.push(u8::from(message.reordered) | answered | HAS_DSACKS);
     if let Some(answer) = message.answer {
         out.extend(answer.code().to_le_bytes());
     }
@@ -94,6 +96,7 @@ fn tcp_state(state: &TcpState, out: &mut Vec<u8>) {
         out.extend(value.to_le_bytes());
     }
     out.extend(state.delivery_rate.to_le_bytes());
+    out.extend(state.dsack_duplicates.to_le_bytes());
 }
 
 pub(super) fn event(event: &Event, out: &mut Vec<u8>) {

@@ -102,6 +102,7 @@ pub(crate) fn message(flow: u32, seq: u64) -> Message {
         srtt_us: 41,
         min_rtt_us: 33,
         retransmissions: 1,
+        dsack_duplicates: 2,
         delivery_rate: u64::MAX,
     });
     message
@@ -208,6 +209,7 @@ pub(crate) fn throughput(at: i64) -> Throughput {
         seconds: vec![ThroughputSecond {
             goodput: BitRate(3_000_000),
             retransmissions: 2,
+            spurious_retransmissions: 1,
             cwnd_segments: Some(33),
             srtt: None,
         }],

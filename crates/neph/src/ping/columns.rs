@@ -1,6 +1,6 @@
 //! What a message is reduced to for live lines and the summary: a few spans, in fixed columns.
 
-use neph_model::{Message, Span, Stage};
+use neph_model::{Message, Span};
 
 /// One column of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,33 +11,20 @@ pub(super) enum Column {
     Service,
     /// From leaving to acknowledged.
     Tcp,
-    /// Between the kernels.
+    /// Both directions of the network, where they are known apart from the peer.
     Network,
-    /// One stage of the ledger, where it stands alone.
-    Stage(Stage),
-    /// The entry of the ledger that holds the network, where it is merged with others.
-    Merged,
+    /// The network and the peer, where the peer gives no marks.
+    NetworkAndPeer,
 }
 
 impl Column {
     /// Every column, in the order of the summary.
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::Response,
         Self::Service,
         Self::Tcp,
         Self::Network,
-        Self::Stage(Stage::Lateness),
-        Self::Stage(Stage::Connect),
-        Self::Stage(Stage::Handshake),
-        Self::Stage(Stage::Compose),
-        Self::Stage(Stage::SendWindow),
-        Self::Stage(Stage::SendQueue),
-        Self::Stage(Stage::Network),
-        Self::Stage(Stage::PeerKernel),
-        Self::Stage(Stage::PeerApp),
-        Self::Stage(Stage::PeerSend),
-        Self::Stage(Stage::OwnKernel),
-        Self::Merged,
+        Self::NetworkAndPeer,
     ];
 
     /// The value of a message that was replied to.
@@ -48,12 +35,7 @@ impl Column {
             Self::Service => Some(ledger.service_time()),
             Self::Tcp => message.marks.tcp_round_trip(),
             Self::Network => message.marks.network_round_trip(),
-            Self::Stage(stage) => ledger.stage(stage),
-            Self::Merged => ledger
-                .entries()
-                .iter()
-                .find(|entry| entry.stages.is_merged())
-                .map(|entry| entry.time),
+            Self::NetworkAndPeer => message.marks.network_and_peer_round_trip(),
         }
     }
 }

@@ -28,6 +28,10 @@ pub(super) fn message(planned: &Planned, message: &Message, anchor: Option<Ancho
             "network_ns".into(),
             span(message.marks.network_round_trip()).into(),
         );
+        value.insert(
+            "network_and_peer_ns".into(),
+            span(message.marks.network_and_peer_round_trip()).into(),
+        );
         let stages: Vec<Value> = ledger
             .entries()
             .iter()
@@ -55,6 +59,7 @@ fn tcp(state: Option<TcpState>) -> Value {
             "srtt_us": state.srtt_us,
             "min_rtt_us": state.min_rtt_us,
             "retransmissions": state.retransmissions,
+            "spurious_retransmissions": state.spurious_retransmissions(),
             "delivery_rate_bytes_per_second": state.delivery_rate,
         })
     })
@@ -94,7 +99,7 @@ pub(super) fn csv_heading() -> String {
     let empty = Marks::intended_at(Instant::from_nanos(0));
     let marks: Vec<&str> = each_mark(&empty).iter().map(|(name, _)| *name).collect();
     format!(
-        "flow,seq,outcome,response_ns,service_ns,tcp_ns,network_ns,{},connection,duplicates,reordered,cwnd_segments,retransmissions,answer",
+        "flow,seq,outcome,response_ns,service_ns,tcp_ns,network_ns,{},connection,duplicates,reordered,cwnd_segments,retransmissions,answer,network_and_peer_ns,spurious_retransmissions",
         marks.join(",")
     )
 }
@@ -133,5 +138,10 @@ pub(super) fn csv(planned: &Planned, message: &Message) -> String {
             .answer
             .map_or_else(String::new, |answer| answer.name().into_owned()),
     );
+    let both = message.marks.network_and_peer_round_trip();
+    cells.push(text(both.map(neph_model::Span::nanos)));
+    cells.push(text(
+        state.map(|state| i64::from(state.spurious_retransmissions())),
+    ));
     cells.join(",")
 }

@@ -1,6 +1,6 @@
 //! One line per message for people, in columns that do not move.
 
-use neph_model::{Answer, FlowRole, Message, Outcome, ProbeKind, Span, Stage};
+use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, ProbeKind, Span, Stage};
 
 use super::flows::Planned;
 use crate::syn_answers;
@@ -88,21 +88,8 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
         cell(icmp, 10)
     );
     for (_, stages) in shown(planned) {
-        let told: Vec<Span> = ledger
-            .entries()
-            .iter()
-            .filter(|entry| {
-                entry
-                    .stages
-                    .iter()
-                    .next()
-                    .is_some_and(|first| stages.contains(&first))
-            })
-            .map(|entry| entry.time)
-            .collect();
-        let time = (!told.is_empty()).then(|| told.into_iter().sum());
         line.push_str("  ");
-        line.push_str(&cell(time, 11));
+        line.push_str(&column(&ledger, stages));
     }
     match message.answer {
         Some(Answer::Syn(answer)) => line.push_str(&format!("  {}", syn_answers::word(answer))),
@@ -116,6 +103,27 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
         line.push_str("  reordered");
     }
     line
+}
+
+/// The time of these stages; of what is merged with others an upper bound, at the first of its stages.
+fn column(ledger: &Ledger, stages: &[Stage]) -> String {
+    const WIDTH: usize = 11;
+    let begins = |entry: &&Entry| {
+        entry
+            .stages
+            .iter()
+            .next()
+            .is_some_and(|first| stages.contains(&first))
+    };
+    let entries = || ledger.entries().iter().filter(begins);
+    let is_merged = entries().any(|entry| entry.stages.iter().any(|one| !stages.contains(&one)));
+    let time = entries()
+        .next()
+        .map(|_| entries().map(|entry| entry.time).sum());
+    match time {
+        Some(time) if is_merged => format!("{:>WIDTH$}", format!("<{time}")),
+        time => cell(time, WIDTH),
+    }
 }
 
 fn cell(span: Option<Span>, width: usize) -> String {

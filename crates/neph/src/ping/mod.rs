@@ -1,16 +1,20 @@
 //! `neph ping`: one or more flows to a target, shown message by message and as a summary.
 
 mod answer;
+mod answers;
 mod causes;
 mod columns;
+mod entries;
 mod flows;
 mod hope;
 mod json;
 mod live;
+mod retransmissions;
 mod route;
 mod show;
 mod summary;
 mod summary_csv;
+mod summary_json;
 mod watch;
 
 use std::path::PathBuf;

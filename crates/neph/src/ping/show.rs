@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::causes::causes;
 use super::flows::{Found, Planned};
 use super::watch::Everything;
-use super::{Args, Format, json, live, route, summary, summary_csv};
+use super::{Args, Format, json, live, route, summary, summary_csv, summary_json};
 use crate::exit::Failure;
 use crate::{output, sink};
 
@@ -44,7 +44,7 @@ impl Echo {
         Some(Self {
             at: message.marks.intended,
             every: planned.spec.schedule.interval,
-            round_trip: message.marks.network_round_trip()?,
+            round_trip: message.marks.network_and_peer_round_trip()?,
         })
     }
 
@@ -250,9 +250,9 @@ impl<'a> Show<'a> {
                     write!(self.out, "\n{told}")?;
                 }
             }
-            Format::Ndjson => writeln!(self.out, "{}", summary::json(found, watched))?,
+            Format::Ndjson => writeln!(self.out, "{}", summary_json::json(found, watched))?,
             Format::Json => {
-                let mut document = summary::json(found, watched);
+                let mut document = summary_json::json(found, watched);
                 if !self.args.quiet {
                     document["messages"] = std::mem::take(&mut self.kept).into();
                 }

@@ -1,15 +1,15 @@
 //! The summary: each layer's distribution side by side, where the time went, and what is missing.
 
-use neph_model::{Answer, ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, Stage, Tally};
-use neph_stats::{Quantile, RunningSummary, StatsError};
-use serde_json::{Value, json};
+use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, StageSet, Tally};
+use neph_stats::RunningSummary;
 
-use super::causes::causes;
+use super::answers::{answers, backends};
 use super::columns::Column;
+use super::entries::percents;
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};
 use crate::counted::counted;
-use crate::{awake, syn_answers, version};
+use crate::syn_answers;
 
 /// What a flow is, in a line.
 pub(super) fn title(planned: &Planned) -> String {
@@ -65,7 +65,7 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
                 let said = syn_answers::sentence(accepted, refused);
                 text.push_str(&(said + "\n"));
             }
-            text.push_str(&layers(planned, watched));
+            text.push_str(&layers(watched));
             text.push_str(&stages(watched));
             text.push_str(&backends(watched));
             text.push_str(&directions(planned, watched));
@@ -111,48 +111,8 @@ fn counts(watched: &Watched) -> String {
 }
 
 /// Messages of the populations of response time and service time that have none.
-const fn above(tally: &Tally) -> (u64, u64) {
+pub(super) const fn above(tally: &Tally) -> (u64, u64) {
     (tally.without_response_time(), tally.without_service_time())
-}
-
-/// What was answered, where the protocol has words for it, and why messages were not sent.
-fn answers(planned: &Planned, watched: &Watched) -> String {
-    let is_told = |answer: &Answer| match answer {
-        // SYN answers have a sentence of their own.
-        Answer::Syn(_) => planned.spec.target.kind() != ProbeKind::Syn,
-        _ => true,
-    };
-    let told = watched.answers.iter().filter(|(answer, _)| is_told(answer));
-    let lines = told.map(|(answer, count)| match answer {
-        Answer::Local(fault) => {
-            format!(
-                "  {count} not sent: {}; {}\n",
-                answer.words(),
-                fault.remedy()
-            )
-        }
-        _ => format!("  {count} x {}\n", answer.words()),
-    });
-    let lines: Vec<String> = lines.collect();
-    let expected = planned.spec.expected_status;
-    // Where all is as expected there is nothing to report.
-    let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
-        Answer::HttpStatus(status) => expected.contains(status),
-        _ => false,
-    });
-    if all_expected && watched.answers.iter().count() <= 1 {
-        return String::new();
-    }
-    lines.concat()
-}
-
-fn answer_counts(watched: &Watched) -> Value {
-    let counts = watched.answers.iter();
-    Value::Object(
-        counts
-            .map(|(answer, count)| (answer.name().into_owned(), count.into()))
-            .collect(),
-    )
 }
 
 /// One row of the table.
@@ -160,7 +120,6 @@ struct Row {
     name: String,
     n: usize,
     cells: Vec<String>,
-    mean: f64,
 }
 
 /// `above`: messages of its population that have no value, and rank above all values.
@@ -183,7 +142,6 @@ fn row(name: &str, values: &RunningSummary, above: u64) -> Option<Row> {
         name: name.to_owned(),
         n: values.n(),
         cells,
-        mean,
     })
 }
 
@@ -213,24 +171,24 @@ fn render(row: &Row) -> String {
     line
 }
 
-fn values(watched: &Watched, column: Column) -> &RunningSummary {
+pub(super) fn values(watched: &Watched, column: Column) -> &RunningSummary {
     static NONE: RunningSummary = RunningSummary::new();
     let at = Column::ALL.iter().position(|known| *known == column);
     at.and_then(|at| watched.values.get(at)).unwrap_or(&NONE)
 }
 
-fn layers(planned: &Planned, watched: &Watched) -> String {
-    let network = if planned.spec.reflector {
-        "network (kernel stamps)"
-    } else {
-        "network and peer (kernel stamps)"
-    };
+fn layers(watched: &Watched) -> String {
     let (response, service) = above(&watched.tally);
     let rows = [
         ("response time (from intended)", Column::Response, response),
         ("service time (from sending)", Column::Service, service),
         ("TCP (acknowledged - sent)", Column::Tcp, 0),
-        (network, Column::Network, 0),
+        ("network (kernel stamps)", Column::Network, 0),
+        (
+            "network and peer (kernel stamps)",
+            Column::NetworkAndPeer,
+            0,
+        ),
     ];
     let mut text = heading("round trips");
     for (name, column, lost) in rows {
@@ -248,52 +206,31 @@ fn layers(planned: &Planned, watched: &Watched) -> String {
     text
 }
 
+/// Each entry of the ledgers with its share of the response times of all replies.
 fn stages(watched: &Watched) -> String {
     let mut text = heading("where the time went");
-    let all: f64 = row("", values(watched, Column::Response), 0).map_or(0.0, |row| row.mean);
-    let mut merged_done = false;
-    for stage in Stage::ALL {
-        if watched.merged.contains(stage) && !merged_done {
-            merged_done = true;
-            let name = short(&watched.merged.to_string());
-            text.push_str(&stage_line(&name, values(watched, Column::Merged), all));
+    let shares: Vec<f64> = watched
+        .entries
+        .shares()
+        .map(|(_, _, share)| share)
+        .collect();
+    let percents = percents(&shares);
+    for ((set, entry, _), share) in watched.entries.shares().zip(percents) {
+        if let Some(row) = row(&short(set), &entry.values, 0) {
+            text.push_str(&format!("{}{share:>8.1} %\n", render(&row)));
         }
-        text.push_str(&stage_line(
-            stage.name(),
-            values(watched, Column::Stage(stage)),
-            all,
-        ));
     }
     text
 }
 
-/// A merged entry's name, on one line of the table.
-fn short(name: &str) -> String {
+/// An entry's name, on one line of the table.
+fn short(set: StageSet) -> String {
+    let name = set.to_string();
+    if !set.is_merged() {
+        return name;
+    }
     name.replace("peer application", "app")
         .replace(" + peer ", " + ")
-}
-
-fn stage_line(name: &str, values: &RunningSummary, all: f64) -> String {
-    let Some(row) = row(name, values, 0) else {
-        return String::new();
-    };
-    let share = if all > 0.0 {
-        row.mean / all * 100.0
-    } else {
-        0.0
-    };
-    format!("{}{share:>8.1} %\n", render(&row))
-}
-
-/// That several machines answer behind one address, which users want to know.
-fn backends(watched: &Watched) -> String {
-    let found = watched.backends.several().zip(watched.backends.apart());
-    found.map_or_else(String::new, |(machines, apart)| {
-        format!(
-            "{machines} machines answer by turns at this address (their clocks are up to {apart} apart): \
-             no clock offset and no one-way delay is estimated\n"
-        )
-    })
 }
 
 fn directions(planned: &Planned, watched: &Watched) -> String {
@@ -337,8 +274,14 @@ fn tcp(planned: &Planned, watched: &Watched) -> String {
         "TCP at the end: window {} segments, srtt {}, {} retransmissions",
         state.cwnd,
         Span::from_micros(i64::from(state.srtt_us)),
-        state.retransmissions
+        watched.retransmissions.all
     );
+    if watched.retransmissions.spurious > 0 {
+        line.push_str(&format!(
+            " ({} spurious: the peer had the segments already)",
+            watched.retransmissions.spurious
+        ));
+    }
     if planned.spec.request_size as u64 > u64::from(state.cwnd) * SEGMENT.bytes() {
         #[expect(clippy::cast_precision_loss, reason = "display")]
         let rate = state.delivery_rate as f64 * 8.0 / 1e6;
@@ -347,89 +290,25 @@ fn tcp(planned: &Planned, watched: &Watched) -> String {
     line + "\n"
 }
 
+/// What merged rows mean, where there are some.
 fn missing(planned: &Planned, watched: &Watched) -> String {
-    if !watched.merged.is_merged() {
+    let merged: Vec<String> = watched
+        .entries
+        .merged()
+        .map(|set| set.to_string())
+        .collect();
+    if merged.is_empty() {
         return String::new();
     }
     let why = match (planned.spec.target.kind(), planned.spec.reflector) {
-        (ProbeKind::Icmp | ProbeKind::Syn, _) => {
-            "the peer's kernel answers and tells no marks".to_owned()
+        (ProbeKind::Icmp | ProbeKind::Syn, _) => "the peer's kernel answers and gives no marks",
+        (_, false) => "the peer is no neph reflector and gives no marks",
+        (_, true) => {
+            "a mark between them is missing, as of messages that the program reads together"
         }
-        (_, false) => "the peer is no neph reflector and tells no marks".to_owned(),
-        (_, true) => "a mark between them was not told".to_owned(),
     };
-    format!("{} are told as one: {why}\n", watched.merged)
-}
-
-/// The summary as JSON.
-pub(super) fn json(found: &Found, watched: &Everything) -> Value {
-    let flows: Vec<Value> = found
-        .flows
-        .iter()
-        .zip(&watched.flows)
-        .map(|(planned, watched)| flow_json(planned, watched))
-        .collect();
-    let told = causes(found, watched);
-    json!({
-        "type": "summary",
-        "version": version::VERSION,
-        "commit": version::COMMIT,
-        "cores_awake": awake::is_kept(),
-        "flows": flows,
-        "diagnoses": told.causes,
-        "notes": told.notes,
-        "blind": told.blind,
-    })
-}
-
-fn flow_json(planned: &Planned, watched: &Watched) -> Value {
-    let numbers = |column: Column, above: u64| numbers(values(watched, column), above);
-    let (response, service) = above(&watched.tally);
-    let stages: Vec<Value> = Stage::ALL
-        .into_iter()
-        .map(|stage| (stage.name().to_owned(), Column::Stage(stage)))
-        .chain([(watched.merged.to_string(), Column::Merged)])
-        .filter(|(_, column)| values(watched, *column).n() > 0)
-        .map(|(name, column)| json!({ "stage": name, "ns": numbers(column, 0) }))
-        .collect();
-    json!({
-        "target": planned.spec.target.to_string(),
-        "address": planned.spec.address.to_string(),
-        "reflector": planned.spec.reflector,
-        "same_clock": planned.discovery.same_clock && watched.backends.may_share_our_clock(),
-        "backends": watched.backends.several(),
-        "interval_ns": planned.spec.schedule.interval.nanos(),
-        "request_bytes": planned.spec.request_size,
-        "response_bytes": planned.spec.response_size,
-        "tally": watched.tally,
-        "answers": answer_counts(watched),
-        "refused": (planned.spec.target.kind() == ProbeKind::Syn).then(|| watched.refused()),
-        "response_ns": numbers(Column::Response, response),
-        "service_ns": numbers(Column::Service, service),
-        "tcp_ns": numbers(Column::Tcp, 0),
-        "network_ns": numbers(Column::Network, 0),
-        "stages": stages,
-    })
-}
-
-fn numbers(values: &RunningSummary, above: u64) -> Value {
-    if values.n() == 0 {
-        return Value::Null;
-    }
-    let above = usize::try_from(above).unwrap_or(usize::MAX);
-    let [p50, p90, p99, p999] = values.quantiles(above, [0.5, 0.9, 0.99, 0.999]);
-    let at = |quantile: Result<Quantile, StatsError>| {
-        quantile.ok().map(|quantile| {
-            json!({
-                "value": quantile.value().number(),
-                "low": quantile.low().number(),
-                "high": quantile.high().number(),
-            })
-        })
-    };
-    json!({
-        "n": values.n(), "without_value": above, "quantiles_exact": values.is_exact(),
-        "mean": values.mean(), "sd": values.sd(), "min": values.least(), "max": values.greatest(),
-        "p50": at(p50), "p90": at(p90), "p99": at(p99), "p999": at(p999),
-    })
+    format!(
+        "{}: merged stages, an upper bound of each of them; {why}\n",
+        merged.join("; ")
+    )
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::flows::Found;
-use super::summary;
+use super::summary_json;
 use super::watch::Everything;
 use crate::sheet::quoted;
 
@@ -13,13 +13,14 @@ const HEADING: &str =
 /// The whole table. A flow without a reply has a row too: its loss is what there is to tell.
 pub(super) fn csv(found: &Found, watched: &Everything) -> String {
     let mut text = HEADING.to_owned() + "\n";
-    let summary = summary::json(found, watched);
+    let summary = summary_json::json(found, watched);
     for flow in summary["flows"].as_array().into_iter().flatten() {
         text.push_str(&row(flow, ("response", &flow["response_ns"])));
         for (name, key) in [
             ("service", "service_ns"),
             ("tcp", "tcp_ns"),
             ("network", "network_ns"),
+            ("network and peer", "network_and_peer_ns"),
         ] {
             if !flow[key].is_null() {
                 text.push_str(&row(flow, (name, &flow[key])));

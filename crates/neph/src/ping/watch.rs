@@ -6,15 +6,16 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{
-    Answer, Answers, ClockOffset, EventKind, FlowRole, Instant, Message, Own, StageSet, SynAnswer,
-    Tally,
+    Answer, Answers, ClockOffset, EventKind, FlowRole, Instant, Message, Own, SynAnswer, Tally,
 };
 use neph_probe::{Backends, Flow, Report, Stop, now};
 use neph_stats::RunningSummary;
 
 use super::columns::Column;
+use super::entries::Entries;
 use super::flows::{Found, Planned};
 use super::hope::Hope;
+use super::retransmissions::Retransmissions;
 use super::show::Show;
 use crate::exit::Failure;
 use crate::output;
@@ -34,8 +35,9 @@ pub(super) struct Watched {
     pub(super) values: Vec<RunningSummary>,
     /// Answers in their protocol's words, and why there was none.
     pub(super) answers: Answers,
-    /// The merged entry's stages, as the latest message had them.
-    pub(super) merged: StageSet,
+    /// Where the time of the replies went.
+    pub(super) entries: Entries,
+    pub(super) retransmissions: Retransmissions,
     pub(super) last: Option<Message>,
     /// The latest messages, replied to or not.
     pub(super) recent: VecDeque<Message>,
@@ -172,6 +174,7 @@ impl Watched {
             .resize_with(Column::ALL.len(), RunningSummary::default);
         self.answers.count(message.answer);
         self.last = Some(*message);
+        self.retransmissions.add(message);
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
@@ -179,14 +182,8 @@ impl Watched {
         let Some(ledger) = message.ledger() else {
             return;
         };
-        if let Some(entry) = ledger
-            .entries()
-            .iter()
-            .find(|entry| entry.stages.is_merged())
-        {
-            self.merged = entry.stages;
-        }
         self.backends.add(message);
+        self.entries.add(&ledger);
         self.clock.message(&message.marks);
         for (column, values) in Column::ALL.iter().zip(&mut self.values) {
             #[expect(clippy::cast_precision_loss, reason = "statistics")]

@@ -1,7 +1,8 @@
 //! A campaign: its plan and matrix, its experiments, and what was measured once per block.
 
 use neph_model::{
-    Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, Traceroute, Warning,
+    Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, ThroughputSecond, Traceroute,
+    Warning,
 };
 use neph_store::Store;
 use serde_json::json;
@@ -139,12 +140,15 @@ fn throughput(checks: &[Throughput]) -> Sheet {
         Column::left("TOOL", "tool"),
         Column::right("GOODPUT", "goodput_bits_per_s"),
         Column::right("RETRANSMISSIONS", "retransmissions"),
+        Column::right("SPURIOUS", "spurious_retransmissions"),
         Column::left("BY SECOND", "seconds"),
         Column::left("FAILURE", "failure"),
     ]);
     for check in checks {
         let seconds = check.seconds.iter();
-        let retransmissions: u64 = seconds.clone().map(|s| u64::from(s.retransmissions)).sum();
+        let sum = |value: fn(&ThroughputSecond) -> u32| -> u64 {
+            check.seconds.iter().map(|s| u64::from(value(s))).sum()
+        };
         let goodputs: Vec<String> = seconds.map(|second| second.goodput.to_string()).collect();
         let goodput = check.goodput;
         sheet.rows.push(vec![
@@ -153,7 +157,8 @@ fn throughput(checks: &[Throughput]) -> Sheet {
             check.site.as_ref().map_or_else(Cell::absent, Cell::text),
             Cell::text(&check.tool),
             Cell::new(goodput.to_string(), goodput.bits_per_second()),
-            Cell::count(retransmissions),
+            Cell::count(sum(|second| second.retransmissions)),
+            Cell::count(sum(|second| second.spurious_retransmissions)),
             Cell::new(goodputs.join(", "), json!(check.seconds)),
             Cell::new(
                 check.failure.clone().unwrap_or_default(),

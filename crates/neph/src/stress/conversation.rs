@@ -57,6 +57,8 @@ pub(super) struct Carried {
     pub(super) received: u64,
     pub(super) back: u64,
     pub(super) retransmissions: u32,
+    /// Of these, those that the reflector had received already.
+    pub(super) spurious: u32,
     /// The time in which it was to send.
     pub(super) lasted: Span,
     /// Of what was received and came back, the bytes within that time: of them are its rates.
@@ -83,8 +85,9 @@ pub(super) fn converse(
     } else {
         talk.carried.broken = talk.unanswered();
     }
-    let stats = tcp::stats(talk.stream.as_fd());
-    talk.carried.retransmissions = stats.map_or(0, |stats| stats.retransmissions);
+    let stats = tcp::stats(talk.stream.as_fd()).unwrap_or_default();
+    talk.carried.retransmissions = stats.retransmissions;
+    talk.carried.spurious = stats.dsack_duplicates.min(stats.retransmissions);
     Ok(talk.carried)
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::lab::{At, Lab};
 
 /// Rules about this host and this hour, which no lab decides.
-const DISTURBANCES: [&str; 2] = ["starved-client", "clock-step"];
+const DISTURBANCES: [&str; 3] = ["starved-client", "stalled-client", "clock-step"];
 
 /// The file that says what was measured in a folder, to its end.
 const WHOLE: &str = "measured.txt";

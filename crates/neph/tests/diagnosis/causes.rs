@@ -8,7 +8,7 @@
 use neph_stats::Random;
 
 use crate::draw::{between, one_of};
-use crate::endpoint::{Bulk, Endpoint, Middle, Uplink, Way};
+use crate::endpoint::{Bulk, Endpoint, Middle, Stops, Uplink, Way};
 
 /// A cause by its rule's name.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Cause {
 }
 
 /// All of them. Those that say how an endpoint is asked stand before those that take it as it is.
-pub(crate) const CAUSES: [Cause; 10] = [
+pub(crate) const CAUSES: [Cause; 11] = [
     cause("ecmp-imbalance", ecmp),
     cause("slow-start-after-idle", idle),
     cause("serialisation", serialisation),
@@ -29,6 +29,7 @@ pub(crate) const CAUSES: [Cause; 10] = [
     cause("l7-proxy", proxy),
     cause("slow-server", slow_server),
     cause("icmp-differs", icmp),
+    cause("stalled-peer", stalled_peer),
 ];
 
 /// Causes that one endpoint can have together. Of all others one takes away what the other is seen
@@ -249,6 +250,24 @@ fn icmp(at: &mut Endpoint, random: &mut Random) {
         _ => echoes.delay_ms += shift,
     }
     at.ways.push(echoes);
+}
+
+/// The server's process stands still for 0.3 to 0.9 of a period.
+fn stalled_peer(at: &mut Endpoint, random: &mut Random) {
+    at.delay_ms = at.delay_ms.min(25.0);
+    match random.below(3) {
+        0 => {}
+        1 => at.scheme = "udp",
+        _ => requests(at, random),
+    }
+    at.interval_ms = one_of(random, &[10, 20]);
+    let period = between(random, 0.4, 0.8);
+    let still = period * between(random, 0.3, 0.9);
+    at.stops = Some(Stops {
+        still,
+        awake: period - still,
+    });
+    at.seconds = 2.6;
 }
 
 #[expect(

@@ -133,6 +133,7 @@ fn plain(name: &'static str, random: &mut Random) -> Endpoint {
         bulk: None,
         middle: None,
         think_ms: 0.0,
+        stops: None,
         scheme: "ws",
         tls: "",
         new_connection: false,

@@ -42,6 +42,13 @@ impl Uplink {
     }
 }
 
+/// A server's process that is stopped again and again, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stops {
+    pub(crate) still: f64,
+    pub(crate) awake: f64,
+}
+
 /// Everything about an endpoint. Times are in milliseconds unless they say otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
@@ -59,6 +66,7 @@ pub(crate) struct Endpoint {
     pub(crate) bulk: Option<Bulk>,
     pub(crate) middle: Option<Middle>,
     pub(crate) think_ms: f64,
+    pub(crate) stops: Option<Stops>,
     pub(crate) scheme: &'static str,
     /// The TLS version, with a scheme that has one.
     pub(crate) tls: &'static str,
@@ -107,6 +115,7 @@ impl Endpoint {
             );
         }
         text += &self.link(&entry);
+        text += &self.stopping();
         if let Some(Bulk { at, until }) = self.bulk {
             text += &format!(
                 "[[traffic]]\nname = \"{name}\"\nfrom = \"client\"\nto = \"{entry}\"\n\
@@ -178,8 +187,29 @@ impl Endpoint {
         text
     }
 
-    /// Who answers, as the plan's lab has it.
+    /// A service that answers and is stopped again and again.
+    fn stopping(&self) -> String {
+        let Some(Stops { still, awake }) = self.stops else {
+            return String::new();
+        };
+        let neph = env!("CARGO_BIN_EXE_neph");
+        let tls = if self.is_secure() { " --tls" } else { "" };
+        let shell = format!(
+            "{neph} reflect --listen 0.0.0.0:8080{tls} & p=$!; \
+             while sleep {awake:.3}; do kill -STOP $p; sleep {still:.3}; kill -CONT $p; done"
+        );
+        format!(
+            "[[service]]\nname = \"{0}-peer\"\nsite = \"{0}\"\n\
+             command = [\"sh\", \"-c\", \"{shell}\"]\nready = {{ tcp = 8080 }}\n\n",
+            self.name
+        )
+    }
+
+    /// Who answers, as the plan's lab has it; nothing where a service does.
     pub(crate) fn reflector(&self) -> String {
+        if self.stops.is_some() {
+            return String::new();
+        }
         let mut flags = Vec::new();
         if self.is_secure() {
             flags.push("--tls".to_owned());

@@ -17,7 +17,7 @@ use crate::lab::Lab;
 use crate::score::Score;
 
 /// What both shares have to reach.
-const ENOUGH: f64 = 0.95;
+const ENOUGH: f64 = 0.97;
 /// How many labs are carried out unless somebody asks for more.
 const FEW: usize = 2;
 

@@ -11,12 +11,15 @@ mod proxy;
 mod random_loss;
 mod serialisation;
 mod slow_server;
+mod stalled_client;
+mod stalled_peer;
 mod starved_client;
 
 use super::Rule;
 
 /// Every rule, in the order of a message's way.
 pub const RULES: &[Rule] = &[
+    stalled_client::RULE,
     starved_client::RULE,
     connection_setup::RULE,
     head_of_line::RULE,
@@ -25,6 +28,7 @@ pub const RULES: &[Rule] = &[
     bufferbloat::RULE,
     ecmp::RULE,
     random_loss::RULE,
+    stalled_peer::RULE,
     icmp::RULE,
     proxy::RULE,
     slow_server::RULE,

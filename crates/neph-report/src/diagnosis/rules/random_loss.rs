@@ -87,7 +87,15 @@ impl Losses {
         let mut hit = Vec::new();
         let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
         let mut was_hit = false;
-        for (one, resent) in run.flow.resent() {
+        let all = run.flow.resent();
+        // What a stalled peer has no room for is no loss of the path.
+        let stalled = &run.stalls.waited;
+        // Whether the last one was retransmitted for nothing, no later message shows.
+        let last = run.flow.exchanges.last().map(|one| one.seq);
+        let is_judged = |(one, resent): &(&Exchange, Resent)| {
+            !stalled.contains(&one.seq) && (resent.is_first || is_datagram || Some(one.seq) != last)
+        };
+        for (one, resent) in all.filter(is_judged) {
             let before = just_before(&run.crossings, one);
             let is_behind = before.map(|before| usize::from(before - base > queue));
             let is_behind_any = before.is_some_and(|before| before - base > QUEUE_MS);

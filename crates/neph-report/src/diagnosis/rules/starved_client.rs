@@ -53,7 +53,7 @@ impl<'r> Own<'r> {
     fn of(run: &'r Run<'r>) -> Self {
         let warnings = run.experiment.experiment.warnings.iter();
         let is_flagged = warnings.clone().any(Warning::is_of_a_busy_host);
-        let told: Vec<_> = run.replies().collect();
+        let told: Vec<_> = run.all_replies().collect();
         let late: Vec<f64> = told
             .iter()
             .map(|(_, one)| one.at(Stage::Lateness))
@@ -64,6 +64,8 @@ impl<'r> Own<'r> {
         let is_one_segment = run.scenario.response_size.is_one_segment();
         let reads_slowly = is_one_segment || is_flagged || is_late;
         let held = held::held(run.flow);
+        // What waited for the end of a stall is another rule's.
+        let stalled = &run.stalls.waited_for_client;
         let mut own: Vec<(f64, Seq)> = Vec::new();
         let mut replies = Vec::new();
         let mut all_unread = Vec::new();
@@ -74,7 +76,11 @@ impl<'r> Own<'r> {
                 0.0
             };
             all_unread.push(unread);
-            let paid = times.at(Stage::Lateness) + unread;
+            let paid = if stalled.contains(&one.seq) {
+                0.0
+            } else {
+                times.at(Stage::Lateness) + unread
+            };
             replies.extend(one.response.map(|whole| (Span::millis_f64(whole), paid)));
             own.push((paid, one.seq));
         }

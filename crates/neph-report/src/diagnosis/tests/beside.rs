@@ -77,7 +77,7 @@ fn a_rule_that_could_not_look_says_what_it_needs() {
     let told = all(&both);
     assert!(told.blind.is_empty(), "{:#?}", told.blind);
     let shown = diagnoses_in_brief(&told, 80);
-    assert_eq!(shown, "No cause found: none of the 12 rules speaks.\n");
+    assert_eq!(shown, "No cause found: none of the 14 rules speaks.\n");
     let mut data = both.campaign();
     for one in &mut data.experiments {
         one.flows.truncate(1);
@@ -89,7 +89,7 @@ fn a_rule_that_could_not_look_says_what_it_needs() {
     assert_eq!(blind(&told), rules);
     let shown = diagnoses_in_brief(&told, 200);
     assert!(
-        shown.contains("none of the 8 rules that could look speaks")
+        shown.contains("none of the 10 rules that could look speaks")
             && shown.contains("ICMP treated differently: needs ICMP echoes")
             && shown.contains(
                 "head-of-line blocking at the sender, L7 proxy in the path: needs 10 replies"
@@ -135,6 +135,7 @@ fn a_check_that_did_not_fill_the_link_says_who_fills_it_only_where_it_found_much
         let second = ThroughputSecond {
             goodput,
             retransmissions: 0,
+            spurious_retransmissions: 0,
             cwnd_segments: None,
             srtt: Some(Span::from_micros(1)),
         };

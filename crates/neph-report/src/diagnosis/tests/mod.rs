@@ -7,6 +7,8 @@ mod load;
 mod named;
 mod path;
 mod randomised;
+mod stalled;
+mod stalling;
 mod world;
 
 use super::{Diagnosis, diagnose};

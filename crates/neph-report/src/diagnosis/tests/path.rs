@@ -5,6 +5,7 @@ use neph_model::{
 };
 use neph_stats::Random;
 
+use super::stalling::{Stalling, Still};
 use super::world::{Queue, World};
 
 /// Segments of a window that nothing has closed yet.
@@ -12,6 +13,8 @@ const INITIAL: f64 = 10.0;
 const SEGMENT: f64 = 1448.0;
 /// What the window grows to at most: larger ones hold every message of these tests twice.
 const LARGEST: f64 = 200.0;
+/// How long a kernel keeps an acknowledgement for a reply to travel with.
+const DELAYED_ACK: f64 = 40.0;
 /// How long a connection stalls where it does.
 const STALL: f64 = 300.0;
 
@@ -24,11 +27,30 @@ pub(super) struct Line<'w> {
     window: f64,
     least_rtt: f64,
     retransmissions: u32,
+    /// Retransmissions that the peer had received already: known since the last stall's end.
+    duplicates: u32,
+    /// The peer stood still when the last message arrived.
+    is_stalled: bool,
     connection: u32,
     /// When the last reply came, when the last message left, when the bottleneck is free again.
     replied: f64,
     left: f64,
     free: f64,
+}
+
+/// So many times a second a queue that saws falls.
+const TEETH: f64 = 0.7;
+
+impl Queue {
+    /// How deep those who fill it would have it at a second, in milliseconds.
+    fn depth(&self, second: f64) -> f64 {
+        let since = second - self.from;
+        if since < 0.0 || second > self.to {
+            return 0.0;
+        }
+        let saw = 0.6 + 0.4 * (since * TEETH).fract();
+        self.peak_ms * saw * since.min(1.0)
+    }
 }
 
 pub(super) fn exponential(random: &mut Random, scale: f64) -> f64 {
@@ -76,6 +98,8 @@ impl<'w> Line<'w> {
             window: INITIAL,
             least_rtt: base + 0.02,
             retransmissions: 0,
+            duplicates: 0,
+            is_stalled: false,
             connection: 0,
             replied: 0.0,
             left: f64::NEG_INFINITY,
@@ -92,12 +116,15 @@ impl<'w> Line<'w> {
         let Some(queue) = self.world.queue else {
             return 0.0;
         };
-        let since = at / 1e3 - queue.from;
-        if since < 0.0 || at / 1e3 > queue.to {
+        if at / 1e3 < queue.from {
             return 0.0;
         }
-        let saw = 0.6 + 0.4 * (since * 0.7).fract();
-        queue.peak_ms * saw * since.min(1.0)
+        // It drains no faster than the link carries: what saws is what flows in.
+        let teeth = ((at / 1e3 - queue.from) * TEETH).floor();
+        let fallen = [queue.from + teeth / TEETH, queue.to];
+        let drained = fallen.into_iter().filter(|second| second * 1e3 <= at);
+        let left = drained.map(|second| queue.depth(second - 1e-6) - (at - second * 1e3));
+        left.fold(queue.depth(at / 1e3), f64::max)
     }
 
     /// Both directions for somebody small at a time.
@@ -174,11 +201,17 @@ impl<'w> Line<'w> {
         random: &mut Random,
     ) -> Message {
         let world = self.world;
-        let due = seq as f64 * scenario.interval.millis_f64();
+        let interval = scenario.interval.millis_f64();
+        let due = seq as f64 * interval;
         let hiccup = if random.unit() < 0.005 { 4.0 } else { 0.0 };
         let starved = self.starved(random);
         let mut marks = Marks::intended_at(own(due));
-        let mut at = due + 0.004 + exponential(random, 0.01) + hiccup + starved;
+        let clients = world.stalls(&[Still::ClientLate, Still::ClientSkips]);
+        let at_work = clients.map_or(due, |one| one.wake(due, interval, random));
+        if at_work > due && world.stalls(&[Still::ClientSkips]).is_some() {
+            return Message::new(FlowIndex(0), Seq(seq), marks);
+        }
+        let mut at = at_work + 0.004 + exponential(random, 0.01) + hiccup + starved;
         let dials = world.dials.filter(|_| random.unit() < world.dialled);
         if let Some(rounds) = dials {
             self.connection = u32::try_from(seq).unwrap();
@@ -210,23 +243,42 @@ impl<'w> Line<'w> {
         }
         message.outcome = Outcome::Reply;
         message.connection = self.connection;
-        let arrived = left + network - base / 2.0;
+        let there = left + network - base / 2.0;
+        let arrived = world
+            .stalls(&[Still::Host])
+            .map_or(there, |one| one.wake(there, interval, random));
+        let taken = arrived + hole + 0.02;
+        let read_at = world
+            .stalls(&[Still::Program])
+            .map_or(taken, |one| one.wake(taken, interval, random));
+        let stalled = (arrived - there).max(read_at - taken) > 0.0;
+        if dials.is_none() {
+            self.count_spurious(stalled);
+        }
+        // Of several that are read by one call the last one alone has a stamp.
+        let ends = |one: Stalling| one.end(there + interval).is_none();
+        let is_last = !stalled || world.stalling.is_none_or(ends);
+        let has_stamp = is_last || is_udp || dials.is_some();
         let marks = &mut message.marks;
-        (marks.peer.rx, marks.peer.app_rx) =
-            (Some(peer(arrived)), Some(peer(arrived + hole + 0.02)));
-        let answered = arrived + hole + 0.02 + work;
+        marks.peer.rx = Some(peer(arrived)).filter(|_| has_stamp);
+        marks.peer.app_rx = Some(peer(read_at));
+        let answered = read_at + work;
         (marks.peer.app_tx, marks.peer.nic_tx) =
             (Some(peer(answered)), Some(peer(answered + 0.01)));
         let received = answered + 0.01 + base / 2.0 + self.again(random);
-        marks.nic_rx = Some(own(received));
-        let read = self.read(received, starved, random);
+        marks.nic_rx = Some(own(received)).filter(|_| has_stamp);
+        let woken = clients.map_or(received, |one| one.wake(received, interval, random));
+        let read = self.read(woken, starved, random);
         marks.app_recv = Some(own(read));
         self.replied = read;
         if !is_udp {
             // Most acknowledgements wait for the reply and travel with it, from a proxy too.
             let is_quick = random.unit() < world.quick_acks;
             let acked = left + self.crossing(left, random) + way + again;
+            let acked = acked + (arrived - there);
             let acked = if is_quick { acked } else { received.max(acked) };
+            // A kernel delays an acknowledgement for so long at most.
+            let acked = acked.min(left + base + (arrived - there) + DELAYED_ACK + way + again);
             marks.acked = Some(own(acked));
             self.least_rtt = self.least_rtt.min(acked - left);
             message.tcp_at_send = Some(self.state(sending.window, 0));
@@ -235,9 +287,23 @@ impl<'w> Line<'w> {
         message
     }
 
+    /// A message that waits for its acknowledgement is probed for: the last of a flight is sent twice.
+    fn count_spurious(&mut self, stalled: bool) {
+        if stalled && !self.is_stalled {
+            self.retransmissions += 1;
+        }
+        // A kernel that is awake reports the second copy at once.
+        let is_awake = self.world.stalls(&[Still::Program]).is_some();
+        if stalled != self.is_stalled && stalled == is_awake {
+            self.duplicates += 1;
+        }
+        self.is_stalled = stalled;
+    }
+
     /// Opens a connection with so many round trips above TCP's; when it is open.
     fn dial(&mut self, rounds: f64, at: f64, marks: &mut Marks, random: &mut Random) -> f64 {
-        (self.window, self.retransmissions) = (INITIAL, 0);
+        (self.window, self.retransmissions, self.duplicates) = (INITIAL, 0, 0);
+        self.is_stalled = false;
         marks.dialled = Some(own(at));
         let connected = at + self.crossing(at, random);
         marks.connected = Some(own(connected));
@@ -294,6 +360,7 @@ impl<'w> Line<'w> {
             srtt_us: (self.base * 1e3) as u32,
             min_rtt_us: (self.least_rtt * 1e3) as u32,
             retransmissions,
+            dsack_duplicates: self.duplicates,
             delivery_rate: 1_000_000,
         }
     }
@@ -306,11 +373,18 @@ pub(super) fn echoes(line: &Line<'_>, scenario: &Scenario, random: &mut Random) 
     (0..100_000_u64)
         .map(|seq| (seq, seq as f64 * 200.0))
         .take_while(|(_, at)| *at < last)
-        .map(|(seq, at)| {
-            let mut marks = Marks::intended_at(own(at));
-            let sent = at + 0.01;
+        .map(|(seq, due)| {
+            let mut marks = Marks::intended_at(own(due));
+            let world = line.world;
+            let wake = |who: &[Still], at: f64, random: &mut Random| {
+                let stalls = world.stalls(who);
+                stalls.map_or(at, |one| one.wake(at, 200.0, random))
+            };
+            let clients = [Still::ClientLate, Still::ClientSkips];
+            let sent = wake(&clients, due, random) + 0.01;
             let past = line.queue(sent) * (1.0 - line.world.echoes_wait);
-            let back = sent + line.crossing(sent, random) - past + line.world.icmp_ms;
+            let held = wake(&[Still::Host], sent, random) - sent;
+            let back = sent + held + line.crossing(sent, random) - past + line.world.icmp_ms;
             (marks.app_send, marks.nic_tx) = (Some(own(sent)), Some(own(sent + 0.002)));
             (marks.nic_rx, marks.app_recv) = (Some(own(back)), Some(own(back + 0.01)));
             let mut message = Message::new(FlowIndex(1), Seq(seq), marks);

@@ -7,6 +7,7 @@ use std::ops::Range;
 use neph_model::ProbeKind;
 use neph_stats::Random;
 
+use super::stalling::{Stalling, Still};
 use super::told;
 use super::world::{Queue, World};
 
@@ -15,13 +16,13 @@ const ADJUSTED: Range<u64> = 0..200;
 /// The worlds that they were not: nobody looks at one of these to change a rule.
 const HELD_OUT: Range<u64> = 10_000..10_200;
 /// What both shares have to reach.
-const ENOUGH: f64 = 0.95;
+const ENOUGH: f64 = 0.97;
 
 /// A cause by its rule's name, and how it is put in.
 type Cause = (&'static str, fn(&mut World, &mut Random));
 
 /// Those that change the path stand before those that are measured by it.
-const CAUSES: [Cause; 12] = [
+const CAUSES: [Cause; 14] = [
     ("head-of-line", |world, random| {
         world.round_trip_ms = between(random, 100.0, 200.0);
         // 100 kB every 20 ms over 100 ms take 345 segments.
@@ -89,20 +90,49 @@ const CAUSES: [Cause; 12] = [
         world.starved_ms = between(random, 1.5, 6.0) + world.round_trip_ms * 0.05;
     }),
     ("clock-step", |world, _| world.steps = true),
+    ("stalled-peer", |world, random| {
+        stall(
+            world,
+            [Still::Program, Still::Host][random.below(2)],
+            random,
+        );
+    }),
+    ("stalled-client", |world, random| {
+        let who = [Still::ClientLate, Still::ClientSkips][random.below(2)];
+        stall(world, who, random);
+    }),
 ];
 
 /// Pairs of which one takes away what the other needs: a connection per message has no window to
 /// forget, no bytes before its own and no port that lasts; 100 kB every 20 ms never rest on a slow
 /// link; behind one, a window does not matter; and a response of seconds hides milliseconds of our
-/// own.
-const APART: [(&str, &str); 6] = [
+/// own. A client that stands still most of the time sees no queue, and is not starved besides.
+const APART: [(&str, &str); 9] = [
     ("connection-setup", "slow-start-after-idle"),
     ("connection-setup", "head-of-line"),
     ("connection-setup", "ecmp-imbalance"),
     ("serialisation", "head-of-line"),
     ("serialisation", "slow-start-after-idle"),
     ("starved-client", "head-of-line"),
+    ("stalled-client", "stalled-peer"),
+    ("stalled-client", "bufferbloat"),
+    ("stalled-client", "starved-client"),
 ];
+
+/// From 0.3 to 0.95 of a period that holds six messages and more.
+fn stall(world: &mut World, who: Still, random: &mut Random) {
+    if world.intervals_ms.is_empty() {
+        world.intervals_ms.push([10, 20, 50][random.below(3)]);
+    }
+    let interval = *world.intervals_ms.iter().max().expect("one at least");
+    let every_ms =
+        between(random, 600.0, 1500.0).max(12.0 * f64::from(i32::try_from(interval).unwrap()));
+    world.stalling = Some(Stalling {
+        who,
+        every_ms,
+        for_ms: every_ms * between(random, 0.4, 0.92),
+    });
+}
 
 fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
@@ -153,7 +183,11 @@ fn world(seed: u64) -> (World, Names) {
         world.intervals_ms.push([50, 100, 200][random.below(3)]);
     }
     // No cause: a pool that opens a connection now and then, where no cause needs one that lasts.
-    if world.dials.is_none() && !needs_a_connection(&places) && random.below(6) == 0 {
+    if world.dials.is_none()
+        && world.stalling.is_none()
+        && !needs_a_connection(&places)
+        && random.below(6) == 0
+    {
         (world.dials, world.dialled, world.probe) = (Some(1.0), 0.1, ProbeKind::Http);
     }
     // No cause: a longer way for seconds.

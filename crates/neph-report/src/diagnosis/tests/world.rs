@@ -12,6 +12,7 @@ use neph_model::{
 use neph_stats::Random;
 
 use super::path::{Line, echoes};
+use super::stalling::{Stalling, Still};
 use crate::{CampaignData, ExperimentData};
 
 const START: i64 = 1_795_000_000_000_000_000;
@@ -86,6 +87,7 @@ pub(super) struct World {
     /// The scheme of the target.
     pub(super) scheme: &'static str,
     pub(super) steps: bool,
+    pub(super) stalling: Option<Stalling>,
     pub(super) probe: ProbeKind,
     pub(super) intervals_ms: Vec<i64>,
     pub(super) sizes: Vec<u64>,
@@ -149,6 +151,7 @@ impl Default for World {
             sums_ms: 0.0,
             scheme: "ws",
             steps: false,
+            stalling: None,
             probe: ProbeKind::Ws,
             intervals_ms: vec![100],
             sizes: vec![1024],
@@ -161,6 +164,11 @@ impl Default for World {
 }
 
 impl World {
+    /// The stalls of one side, where it is that one that has some.
+    pub(super) fn stalls(&self, who: &[Still]) -> Option<Stalling> {
+        self.stalling.filter(|stalling| who.contains(&stalling.who))
+    }
+
     /// What the port's path adds.
     pub(super) fn path_of(&self, port: u16) -> f64 {
         let hash = u64::from(port).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;

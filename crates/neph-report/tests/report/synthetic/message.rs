@@ -115,6 +115,7 @@ fn state(cwnd: u32, seq: u64, link: &Link) -> TcpState {
         srtt_us: round_trip_us + 1_000,
         min_rtt_us: round_trip_us,
         retransmissions: u32::try_from(lossy * seq / 97).unwrap(),
+        dsack_duplicates: 0,
         delivery_rate: 1_000_000,
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn throughputs(shape: &Shape) -> Vec<Throughput> {
             let second = ThroughputSecond {
                 goodput: rate,
                 retransmissions: 3,
+                spurious_retransmissions: 1,
                 cwnd_segments: Some(88),
                 srtt: Some(Span::from_millis(41)),
             };

@@ -1,0 +1,353 @@
+//! Stalls: times in which one side did nothing although something was due, and after which it did
+//! all of it at once.
+//!
+//! The wait of what was due jumps to the whole stall at once and falls by a millisecond in each
+//! millisecond: a saw tooth. A queue rises with the load and lets packets through meanwhile.
+
+mod peer;
+
+use std::collections::BTreeSet;
+
+use neph_model::{Outcome, Seq, Span};
+
+use super::Ordered;
+use crate::data::{Exchange, FlowData};
+
+pub(crate) use peer::{PeerStalls, of_peer};
+
+/// A scheduler lets a program wait for some milliseconds; a stall is longer.
+const LEAST_MS: f64 = 10.0;
+/// So many have to be due within it: two that are done together are chance.
+const FEW: usize = 3;
+/// What was due is done within this share of the stall afterwards ...
+const BURST: f64 = 0.25;
+/// ... or within this time: a program takes a moment for each.
+const BURST_MS: f64 = 1.0;
+/// So much of it, that is: single ones get lost, or belong to another connection.
+const TOGETHER: f64 = 0.8;
+/// What was done last before it had waited for less than this share of it: the wait jumps ...
+const JUMP: f64 = 0.3;
+/// ... and something becomes due all the time: no pause is longer than this share. What waits together for
+/// something else becomes due together.
+const PAUSE: f64 = 0.45;
+
+/// Something that is due at a time and done later, in milliseconds of the experiment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    pub(crate) seq: Seq,
+    pub(crate) due: f64,
+    /// `None`: never.
+    pub(crate) done: Option<f64>,
+}
+
+/// What waited in a stall, and for how long in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Waited {
+    pub(crate) seq: Seq,
+    pub(crate) time: f64,
+}
+
+/// One stall, in milliseconds of the experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stall {
+    /// What was done last before it.
+    pub(crate) from: f64,
+    /// What was done first after it.
+    pub(crate) until: f64,
+    /// What waited for its end, in order of being due; what never came waited until then.
+    pub(crate) waited: Vec<Waited>,
+    /// From its end until all of that was done.
+    pub(crate) burst: f64,
+}
+
+impl Stall {
+    pub(crate) const fn length(&self) -> f64 {
+        self.until - self.from
+    }
+
+    /// Whether it ended with or before what comes after a silence from `at` on.
+    fn reaches(&self, at: f64) -> bool {
+        self.until + self.burst >= at - BURST_MS
+    }
+}
+
+/// What is outstanding when a silence ends.
+struct Outstanding<'t> {
+    tasks: Vec<&'t Task>,
+    /// When those became due that did within the silence.
+    fresh: Vec<f64>,
+    /// Something becomes due after it.
+    goes_on: bool,
+}
+
+/// The stalls among tasks. `others` are times at which the same side is seen to do something else.
+pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
+    let mut tasks: Vec<Task> = tasks.to_vec();
+    tasks.sort_by(|a, b| a.due.total_cmp(&b.due));
+    let done = tasks.iter().filter_map(|task| task.done);
+    let mut acts: Vec<f64> = done.chain(others.iter().copied()).collect();
+    acts.sort_by(f64::total_cmp);
+    let mut found: Vec<Stall> = Vec::new();
+    for pair in acts.windows(2) {
+        let &[from, until] = pair else { continue };
+        if until - from < LEAST_MS {
+            continue;
+        }
+        let before = found.last().filter(|stall| stall.reaches(from));
+        let follows = before.is_some() || jumps(&tasks, from, until);
+        if let Some(stall) = stall(&outstanding(&tasks, from, until), from, until)
+            && follows
+        {
+            found.push(stall);
+        }
+    }
+    found
+}
+
+fn outstanding(tasks: &[Task], from: f64, until: f64) -> Outstanding<'_> {
+    // What has been due for much longer is lost, or waits for something else.
+    let first = tasks.partition_point(|task| task.due < from - (until - from));
+    let after = tasks.partition_point(|task| task.due < until);
+    let (due, goes_on) = (&tasks[first..after], after < tasks.len());
+    let open = due
+        .iter()
+        .filter(|task| task.done.is_none_or(|done| done >= until));
+    let tasks: Vec<&Task> = open.collect();
+    let fresh = tasks.iter().map(|task| task.due).filter(|due| *due > from);
+    Outstanding {
+        fresh: fresh.collect(),
+        goes_on,
+        tasks,
+    }
+}
+
+/// Whether what was done last before a silence had hardly waited.
+fn jumps(tasks: &[Task], from: f64, until: f64) -> bool {
+    let first = tasks.partition_point(|task| task.due < from - 2.0 * (until - from));
+    let earlier = tasks[first..].iter().take_while(|task| task.due <= from);
+    let last = earlier
+        .filter(|task| task.done.is_some_and(|done| done <= from))
+        .last();
+    last.and_then(|task| Some(task.done? - task.due))
+        .is_none_or(|waited| waited <= JUMP * (until - from))
+}
+
+/// How long after a stall of a length what was due in it is done, at most.
+const fn within(length: f64) -> f64 {
+    BURST_MS.max(BURST * length)
+}
+
+fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> {
+    let length = until - from;
+    let ends = Some(until).filter(|_| outstanding.goes_on);
+    let mut before = from;
+    let mut pauses = outstanding.fresh.iter().chain(&ends).map(|due| {
+        let pause = due - before;
+        before = *due;
+        pause
+    });
+    if outstanding.fresh.len() < FEW || pauses.any(|pause| pause > PAUSE * length) {
+        return None;
+    }
+    let end = until + within(length);
+    let ended: Vec<f64> = outstanding
+        .tasks
+        .iter()
+        .filter_map(|task| task.done)
+        .collect();
+    let together = ended.iter().filter(|done| **done <= end);
+    let last = together.clone().fold(until, |last, done| last.max(*done));
+    let (together, all) = (together.count(), ended.len());
+    if crate::findings::real(together) < TOGETHER * crate::findings::real(all) {
+        return None;
+    }
+    let waited = outstanding.tasks.iter().map(|task| Waited {
+        seq: task.seq,
+        time: task.done.unwrap_or(until) - task.due,
+    });
+    Some(Stall {
+        from,
+        until,
+        waited: waited.collect(),
+        burst: last - until,
+    })
+}
+
+/// The slope of the wait within stalls, in milliseconds per millisecond; by least squares over all of
+/// them.
+pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
+    let due: std::collections::BTreeMap<Seq, f64> =
+        tasks.iter().map(|task| (task.seq, task.due)).collect();
+    let (mut above, mut below) = (0.0, 0.0);
+    for stall in stalls {
+        let points: Vec<(f64, f64)> = stall
+            .waited
+            .iter()
+            .filter_map(|one| Some((*due.get(&one.seq)?, one.time)))
+            .collect();
+        let n = crate::findings::real(points.len());
+        let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
+        let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+        above += points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>();
+        below += points.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
+    }
+    (below > 0.0).then(|| above / below)
+}
+
+/// Stalls of our own program: it neither sent what was due nor read.
+pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
+    let tasks: Vec<Task> = flow
+        .exchanges
+        .iter()
+        .map(|one| Task {
+            seq: one.seq,
+            due: millis(one.intended),
+            done: one.begun.map(millis),
+        })
+        .collect();
+    let reads: Vec<f64> = flow.exchanges.iter().filter_map(read).collect();
+    let mut found = stalls(&tasks, &reads);
+    // Without a connection nothing can be sent: that is no stall.
+    found.retain(|stall| is_on_one_connection(flow, stall));
+    found
+}
+
+/// The messages that waited for our program in its stalls: to be sent, or to be read.
+pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<Seq> {
+    let unsent = stalls.iter().flat_map(|stall| &stall.waited);
+    let mut found: BTreeSet<Seq> = unsent.map(|one| one.seq).collect();
+    for one in &flow.exchanges {
+        let Some((read, begun)) = read(one).zip(one.begun.map(millis)) else {
+            continue;
+        };
+        let place = stalls.partition_point(|stall| stall.until + within(stall.length()) < read);
+        let ended = stalls.get(place);
+        if ended.is_some_and(|stall| stall.until <= read && begun <= stall.from) {
+            found.insert(one.seq);
+        }
+    }
+    found
+}
+
+/// Whether nothing failed in it for want of a connection: those before and after it are the same, where
+/// one carries many messages.
+fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
+    let failed = |seq: Seq| {
+        let place = flow.exchanges.partition_point(|one| one.seq < seq);
+        let one = flow.exchanges.get(place);
+        one.is_some_and(|one| one.outcome == Outcome::Failed)
+    };
+    if !stall.waited.iter().any(|one| failed(one.seq)) {
+        return true;
+    }
+    let sent = || flow.exchanges.iter().filter(|one| one.begun.is_some());
+    let connections: BTreeSet<u32> = sent().map(|one| one.connection).collect();
+    if 2 * connections.len() > sent().count() {
+        return true;
+    }
+    let before = sent().take_while(|one| millis(one.intended) <= stall.from);
+    let mut after = sent().skip_while(|one| millis(one.intended) < stall.until);
+    let connection = |one: &Exchange| one.connection;
+    before.last().map(connection) == after.next().map(connection)
+}
+
+/// When our program had read a reply.
+fn read(one: &Exchange) -> Option<f64> {
+    Some(millis(one.intended) + one.response?.millis_f64())
+}
+
+fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
+    Span::from_nanos(at.nanos()).millis_f64()
+}
+
+/// A quantile of the waits of stalls, in milliseconds.
+pub(crate) fn waits<'s>(stalls: impl IntoIterator<Item = &'s Stall>) -> Ordered {
+    let waited = stalls.into_iter().flat_map(|stall| &stall.waited);
+    waited.map(|one| one.time).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task every 10 ms for 2 s; `done` says when it is done.
+    fn every_ten(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
+        (0..200_u32)
+            .map(|number| {
+                let due = 10.0 * f64::from(number);
+                Task {
+                    seq: Seq(number.into()),
+                    due,
+                    done: done(due),
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_waits_for_the_end_of_a_silence_and_is_done_at_once_shows_a_stall() {
+        // Nothing is done from 405 to 805 ms; each takes 0.02 ms afterwards.
+        let tasks = every_ten(|due| {
+            let is_in = (405.0..805.0).contains(&due);
+            Some(if is_in { 805.0 + due / 5e3 } else { due + 0.1 })
+        });
+        let found = stalls(&tasks, &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let stall = &found[0];
+        assert!((stall.from - 400.1).abs() < 0.01 && (stall.until - 805.0).abs() < 0.2);
+        assert_eq!(stall.waited.len(), 40);
+        let slope = slope(&tasks, &found).expect("points");
+        assert!((slope + 1.0).abs() < 0.001, "{slope}");
+    }
+
+    #[test]
+    fn a_queue_that_fills_and_drains_is_no_stall() {
+        // It grows by half a millisecond a millisecond, holds, and drains at the link's rate: what comes
+        // last leaves together, but never after a silence.
+        for peak in [50.0, 200.0, 400.0] {
+            let tasks = every_ten(|due| {
+                let grown = (due - 300.0).clamp(0.0, 2.0 * peak) / 2.0;
+                let drained = (due - 1200.0).max(0.0);
+                Some(due + 0.1 + (grown - drained).max(0.0))
+            });
+            assert_eq!(stalls(&tasks, &[]), [], "{peak}");
+        }
+    }
+
+    #[test]
+    fn a_longer_path_or_single_late_ones_are_no_stall() {
+        let tasks = every_ten(|due| {
+            let is_longer = (500.0..900.0).contains(&due);
+            let is_late = (due / 10.0) as u32 % 17 == 0;
+            Some(due + if is_longer { 60.0 } else { 1.0 } + if is_late { 25.0 } else { 0.0 })
+        });
+        assert_eq!(stalls(&tasks, &[]), []);
+    }
+
+    #[test]
+    fn a_side_that_is_seen_to_do_something_else_does_not_stall() {
+        let tasks = every_ten(|due| {
+            let is_in = (405.0..805.0).contains(&due);
+            Some(if is_in { 805.0 } else { due })
+        });
+        let busy: Vec<f64> = (40..81).map(|ten| f64::from(ten) * 10.0 + 5.0).collect();
+        assert_eq!(stalls(&tasks, &busy), []);
+    }
+
+    #[test]
+    fn a_quota_shows_as_stalls() {
+        // 10 ms of work in each 100 ms, and each task takes 0.8 ms.
+        let (mut free, mut all) = (0.0_f64, Vec::new());
+        for number in 0..200_u32 {
+            let due = 10.0 * f64::from(number);
+            free = free.max(due) + 0.8;
+            if free % 100.0 > 10.0 {
+                free = (free / 100.0).ceil() * 100.0 + 0.8;
+            }
+            all.push(free);
+        }
+        let tasks = every_ten(|due| Some(all[(due / 10.0).round() as usize]));
+        let found = stalls(&tasks, &[]);
+        assert!(found.len() >= 18, "{found:?}");
+    }
+}

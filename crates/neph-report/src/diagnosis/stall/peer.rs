@@ -1,0 +1,271 @@
+//! Stalls of the peer: from when requests were to be answered until all of them were.
+//!
+//! Owns what looks like one and is none: our own program that stood still, and TCP, which holds back
+//! what comes behind a lost segment.
+
+use std::collections::BTreeSet;
+
+use neph_model::{Outcome, ProbeKind, Seq, Span, Stage, StageSet};
+
+use super::{Stall, Task, millis, read, stalls};
+use crate::data::{Exchange, FlowData};
+use crate::diagnosis::{Ordered, Times};
+use crate::findings::real;
+
+/// The level of a reply that nobody delays.
+const USUAL: f64 = 0.05;
+/// Our own program sent what was due within this share of the stall ...
+const IN_TIME: f64 = 0.25;
+/// ... of this share of what was due.
+const ALIVE: f64 = 0.5;
+/// A peer that answers at its own pace spreads its replies over this share of the requests' time.
+const AT_ITS_PACE: f64 = 0.5;
+/// Where only the order of a connection's replies is seen, one lost reply holds back the others until
+/// TCP's least timeout (200 ms) and two round trips are over.
+const TIMEOUT_MS: f64 = 250.0;
+/// So many stalls make another likely.
+const SEVERAL: usize = 2;
+/// Several connections do not wait for each other.
+const CONNECTIONS: usize = 3;
+/// A wait is the network's or the kernel's from this share of it on, and the program's up to that.
+const NONE_OF_IT: f64 = 0.3;
+const MOST_OF_IT: f64 = 0.5;
+/// A kernel delays acknowledgements for up to 40 ms: shorter waits say nothing.
+const DELAYED_ACK_MS: f64 = 100.0;
+
+/// Which part of the peer stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Side {
+    /// Its program; its kernel went on.
+    Program,
+    /// All of it, or what carries its packets.
+    Host,
+    Unknown,
+}
+
+/// The peer's stalls in a flow, beside its requests as tasks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PeerStalls {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) stalls: Vec<Stall>,
+}
+
+pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
+    let sent = || {
+        flow.exchanges
+            .iter()
+            .filter(|one| one.outcome != Outcome::Failed)
+    };
+    let took = sent().filter_map(|one| Some(arrived(flow, one)? - left(flow, one)?));
+    let Some(usual) = took.collect::<Ordered>().at(USUAL) else {
+        return PeerStalls::default();
+    };
+    let tasks: Vec<Task> = sent()
+        .filter_map(|one| {
+            Some(Task {
+                seq: one.seq,
+                due: left(flow, one)? + usual,
+                done: arrived(flow, one),
+            })
+        })
+        .collect();
+    let resent: BTreeSet<Seq> = flow
+        .resent()
+        .filter(|(_, resent)| resent.segments > 0)
+        .map(|(one, _)| one.seq)
+        .collect();
+    let mut stalls = stalls(&tasks, &[]);
+    let mut kept = 0;
+    stalls.retain(|stall| {
+        let waited = Members::of(flow, stall);
+        // Whether the last of several was retransmitted for nothing, no later message shows.
+        let is_last = tasks.last().is_some_and(|task| task.due < stall.until);
+        let none = BTreeSet::new();
+        let resent = if is_last && kept >= SEVERAL {
+            &none
+        } else {
+            &resent
+        };
+        let is_kept =
+            was_awake(flow, stall) && waited.are_answered() && waited.are_not_held(resent, usual);
+        kept += usize::from(is_kept);
+        is_kept
+    });
+    PeerStalls { tasks, stalls }
+}
+
+/// When a request left, as far as that is known: what waits for TCP's window does not wait for the
+/// peer's answer. One that opens a connection waits for the peer from then on.
+fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
+    let begun = millis(one.begun?);
+    let sets = || flow.ledger(one).map(|(set, _)| set);
+    let is_known =
+        sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
+    let dials = sets().any(|set| set.contains(Stage::Connect));
+    if dials || !is_known {
+        return Some(begun);
+    }
+    let before = flow
+        .ledger(one)
+        .take_while(|(set, _)| !set.contains(Stage::Network));
+    let waited = before.filter(|(set, _)| *set != StageSet::only(Stage::Lateness));
+    Some(begun + waited.map(|(_, time)| time.millis_f64()).sum::<f64>())
+}
+
+/// When a reply came to our kernel, as far as that is known; else when it was read.
+fn arrived(flow: &FlowData, one: &Exchange) -> Option<f64> {
+    let own_kernel = StageSet::only(Stage::OwnKernel);
+    let mut unread = flow.ledger(one).filter(|(set, _)| *set == own_kernel);
+    let unread = unread.next().map_or(0.0, |(_, time)| time.millis_f64());
+    Some(read(one)? - unread)
+}
+
+/// Whether our own program went on sending meanwhile.
+fn was_awake(flow: &FlowData, stall: &Stall) -> bool {
+    let due = flow
+        .exchanges
+        .iter()
+        .filter(|one| (stall.from..stall.until).contains(&millis(one.intended)));
+    let late = IN_TIME * stall.length();
+    let is_in_time = |one: &&Exchange| {
+        one.begun
+            .is_some_and(|at| (at - one.intended).millis_f64() <= late)
+    };
+    let (all, in_time) = (due.clone().count(), due.filter(is_in_time).count());
+    // After the last message was due nothing shows it.
+    real(in_time) >= ALIVE * real(all)
+}
+
+/// The messages that waited in a stall.
+struct Members<'s> {
+    flow: &'s FlowData,
+    stall: &'s Stall,
+    all: Vec<&'s Exchange>,
+}
+
+impl<'s> Members<'s> {
+    fn of(flow: &'s FlowData, stall: &'s Stall) -> Self {
+        let find = |seq: Seq| {
+            let place = flow.exchanges.partition_point(|one| one.seq < seq);
+            flow.exchanges.get(place).filter(|one| one.seq == seq)
+        };
+        let all = stall.waited.iter().filter_map(|one| find(one.seq));
+        Self {
+            flow,
+            stall,
+            all: all.collect(),
+        }
+    }
+
+    /// An outage loses what a stall delays.
+    fn are_answered(&self) -> bool {
+        let replied = self.all.iter().filter(|one| one.response.is_some());
+        2 * replied.count() >= self.all.len()
+    }
+
+    /// Whether it was not TCP that held them back behind a lost segment.
+    fn are_not_held(&self, resent: &BTreeSet<Seq>, usual: f64) -> bool {
+        let probe = self.flow.flow.probe;
+        if matches!(probe, ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn) {
+            return !self.answered_at_its_pace();
+        }
+        let lost: BTreeSet<u32> = self
+            .all
+            .iter()
+            .filter(|one| resent.contains(&one.seq))
+            .map(|one| one.connection)
+            .collect();
+        let whole = self
+            .all
+            .iter()
+            .filter(|one| !lost.contains(&one.connection));
+        let connections: BTreeSet<u32> = whole.clone().map(|one| one.connection).collect();
+        let several = connections.len() >= CONNECTIONS;
+        if 2 * whole.count() < self.all.len() || self.answered_at_its_pace() {
+            return false;
+        }
+        several || self.has_marks() || self.stall.length() > TIMEOUT_MS + 2.0 * usual
+    }
+
+    fn answers(&self) -> impl Iterator<Item = f64> {
+        let read = self.all.iter().filter_map(|one| one.peer_app_rx);
+        read.map(|at| Span::from_nanos(at.nanos()).millis_f64())
+    }
+
+    fn has_marks(&self) -> bool {
+        2 * self.answers().count() >= self.all.len()
+    }
+
+    /// Whether the peer's own clock says that it read them as they were sent.
+    fn answered_at_its_pace(&self) -> bool {
+        let spread = |times: Ordered| {
+            times
+                .greatest()
+                .zip(times.least())
+                .map(|(to, from)| to - from)
+        };
+        let sent = self.all.iter().filter_map(|one| one.begun.map(millis));
+        let read = spread(self.answers().collect());
+        let sent = spread(sent.collect());
+        self.has_marks()
+            && read
+                .zip(sent)
+                .is_some_and(|(read, sent)| read >= AT_ITS_PACE * sent)
+    }
+}
+
+impl PeerStalls {
+    /// Which part of the peer its messages show to have stood still: so many say its program, so many
+    /// all of it.
+    pub(crate) fn votes(&self, flow: &FlowData) -> (usize, usize) {
+        let (mut program, mut host) = (0, 0);
+        for stall in &self.stalls {
+            for one in Members::of(flow, stall).all {
+                match side(flow, one) {
+                    Side::Program => program += 1,
+                    Side::Host => host += 1,
+                    Side::Unknown => {}
+                }
+            }
+        }
+        (program, host)
+    }
+
+    /// How much of a wait at a time is a stall's, in milliseconds: the rest of the stall then.
+    pub(crate) fn rest_at(&self, due: f64) -> Option<f64> {
+        let place = self.stalls.partition_point(|stall| stall.until <= due);
+        let stall = self.stalls.get(place).filter(|stall| stall.from < due)?;
+        Some(stall.until - due)
+    }
+}
+
+/// Which part of the peer one message shows to have stood still.
+fn side(flow: &FlowData, one: &Exchange) -> Side {
+    // A kernel answers these.
+    if matches!(flow.flow.probe, ProbeKind::Icmp | ProbeKind::Syn) {
+        return Side::Host;
+    }
+    let Some(service) = one.service.map(Span::millis_f64) else {
+        return Side::Unknown;
+    };
+    let of_it = |part: f64| match part / service {
+        share if share <= NONE_OF_IT => Side::Program,
+        share if share >= MOST_OF_IT => Side::Host,
+        _ => Side::Unknown,
+    };
+    if let Some(network) = flow.network(one) {
+        return of_it(network.millis_f64());
+    }
+    // Of one that is not acknowledged at once TCP waits for the reply.
+    let acknowledged = one.ack.filter(|_| service >= DELAYED_ACK_MS);
+    if let Some(ack) = acknowledged {
+        return of_it(ack.millis_f64());
+    }
+    let times = Times::of(flow, one);
+    let peer = times.sum(&[Stage::PeerKernel, Stage::PeerApp, Stage::Handshake]);
+    if peer >= MOST_OF_IT * service {
+        Side::Program
+    } else {
+        Side::Unknown
+    }
+}

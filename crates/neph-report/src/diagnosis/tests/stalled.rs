@@ -1,0 +1,98 @@
+//! Stalls are named, with their length and whose they are, and no queue, loss or server instead.
+
+use neph_model::ProbeKind;
+
+use super::stalling::{Stalling, Still};
+use super::world::World;
+use super::{number, told};
+use crate::diagnosis::{Diagnosis, Level};
+
+fn world(who: Still) -> World {
+    World {
+        round_trip_ms: 2.0,
+        intervals_ms: vec![10],
+        blocks: 1,
+        stalling: Some(Stalling {
+            who,
+            every_ms: 1000.0,
+            for_ms: 900.0,
+        }),
+        ..World::default()
+    }
+}
+
+/// Every way of asking: over one connection, a connection a message, and by datagrams.
+fn ways(world: &World) -> [World; 3] {
+    let ask = |probe, dials| World {
+        probe,
+        dials,
+        ..world.clone()
+    };
+    [
+        ask(ProbeKind::Ws, None),
+        ask(ProbeKind::Http, Some(0.0)),
+        ask(ProbeKind::Udp, None),
+    ]
+}
+
+/// The one cause, beside connections that are opened for each message.
+fn only(world: &World, rule: &str) -> Diagnosis {
+    let mut told = told(world);
+    told.retain(|one| world.dials.is_none() || one.rule != "connection-setup");
+    let names: Vec<&str> = told.iter().map(|one| one.rule).collect();
+    assert_eq!(names, [rule], "{told:#?}");
+    told.remove(0)
+}
+
+#[test]
+fn a_peer_that_stands_still_is_named_with_its_stalls() {
+    for (who, level, subject) in [
+        (
+            Still::Program,
+            Level::Sure,
+            "the peer's program stood still",
+        ),
+        (
+            Still::Host,
+            Level::Likely,
+            "the peer's host, or what carries",
+        ),
+    ] {
+        for world in ways(&world(who)) {
+            let told = only(&world, "stalled-peer");
+            assert!((number(&told, "stalls") - 12.0).abs() < 1.1, "{told:#?}");
+            let length = number(&told, "length at the median");
+            assert!((length - 900.0).abs() < 25.0, "{told:#?}");
+            let slope = number(&told, "slope of the delay");
+            assert!((slope + 1.0).abs() < 0.03, "{told:#?}");
+            assert_eq!(told.confidence.level, level, "{told:#?}");
+            assert!(told.cause.contains(subject), "{told:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
+    for who in [Still::ClientLate, Still::ClientSkips] {
+        for world in ways(&world(who)) {
+            let told = only(&world, "stalled-client");
+            assert!((number(&told, "stalls") - 12.0).abs() < 1.1, "{told:#?}");
+            let length = number(&told, "length at the median");
+            assert!((length - 900.0).abs() < 25.0, "{told:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_quota_of_half_a_core_is_named() {
+    let throttled = World {
+        stalling: Some(Stalling {
+            who: Still::Program,
+            every_ms: 100.0,
+            for_ms: 50.0,
+        }),
+        ..world(Still::Program)
+    };
+    let told = only(&throttled, "stalled-peer");
+    assert!((number(&told, "length at the median") - 50.0).abs() < 12.0);
+}

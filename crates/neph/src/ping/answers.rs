@@ -1,0 +1,59 @@
+//! What the peer answered beside its times, and who answered: lines of the summary.
+
+use neph_model::{Answer, ProbeKind};
+use serde_json::Value;
+
+use super::flows::Planned;
+use super::watch::Watched;
+
+/// What was answered, where the protocol has words for it, and why messages were not sent.
+pub(super) fn answers(planned: &Planned, watched: &Watched) -> String {
+    let is_told = |answer: &Answer| match answer {
+        // SYN answers have a sentence of their own.
+        Answer::Syn(_) => planned.spec.target.kind() != ProbeKind::Syn,
+        _ => true,
+    };
+    let told = watched.answers.iter().filter(|(answer, _)| is_told(answer));
+    let lines = told.map(|(answer, count)| match answer {
+        Answer::Local(fault) => {
+            format!(
+                "  {count} not sent: {}; {}\n",
+                answer.words(),
+                fault.remedy()
+            )
+        }
+        _ => format!("  {count} x {}\n", answer.words()),
+    });
+    let lines: Vec<String> = lines.collect();
+    let expected = planned.spec.expected_status;
+    // Where all is as expected there is nothing to report.
+    let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
+        Answer::HttpStatus(status) => expected.contains(status),
+        _ => false,
+    });
+    if all_expected && watched.answers.iter().count() <= 1 {
+        return String::new();
+    }
+    lines.concat()
+}
+
+/// How often each answer came, by its name.
+pub(super) fn answer_counts(watched: &Watched) -> Value {
+    let counts = watched.answers.iter();
+    Value::Object(
+        counts
+            .map(|(answer, count)| (answer.name().into_owned(), count.into()))
+            .collect(),
+    )
+}
+
+/// That several machines answer behind one address, which users want to know.
+pub(super) fn backends(watched: &Watched) -> String {
+    let found = watched.backends.several().zip(watched.backends.apart());
+    found.map_or_else(String::new, |(machines, apart)| {
+        format!(
+            "{machines} machines answer by turns at this address (their clocks are up to {apart} apart): \
+             no clock offset and no one-way delay is estimated\n"
+        )
+    })
+}

@@ -1,0 +1,144 @@
+//! The entries of a flow's ledgers: the distribution of each, and its share of all time.
+//!
+//! A share is the sum of an entry over the sum of the response times of all replies, so shares add up
+//! to 1 however few messages have the entry. An entry of several stages bounds each of them from
+//! above.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Ledger, Stage, StageSet};
+use neph_stats::RunningSummary;
+
+/// One entry over all messages that have it.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// In nanoseconds.
+    pub(super) values: RunningSummary,
+    total: i128,
+}
+
+impl Entry {
+    #[expect(clippy::cast_precision_loss, reason = "statistics")]
+    fn add(&mut self, nanos: i64) {
+        self.total += i128::from(nanos);
+        let value = nanos as f64;
+        self.values.add(value).expect("a span is finite");
+    }
+}
+
+/// All entries that occur, in order of time.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    by_set: BTreeMap<Order, Entry>,
+    /// The sum of all response times, in nanoseconds.
+    whole: i128,
+}
+
+/// By the first stage, then by how many there are: those that stand alone before those merged.
+type Order = (Option<Stage>, usize, StageSet);
+
+impl Entries {
+    pub(super) fn add(&mut self, ledger: &Ledger) {
+        self.whole += i128::from(ledger.response_time().nanos());
+        for entry in ledger.entries() {
+            let set = entry.stages;
+            let order = (set.iter().next(), set.iter().count(), set);
+            self.by_set
+                .entry(order)
+                .or_default()
+                .add(entry.time.nanos());
+        }
+    }
+
+    /// Each entry with its share, from 0 to 1.
+    pub(super) fn shares(&self) -> impl Iterator<Item = (StageSet, &Entry, f64)> {
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let share = |entry: &Entry| entry.total as f64 / self.whole.max(1) as f64;
+        self.by_set
+            .iter()
+            .map(move |((_, _, set), entry)| (*set, entry, share(entry)))
+    }
+
+    /// The entries of several stages.
+    pub(super) fn merged(&self) -> impl Iterator<Item = StageSet> {
+        let sets = self.by_set.keys().map(|(_, _, set)| *set);
+        sets.filter(|set| set.is_merged())
+    }
+}
+
+/// Shares in percent with one decimal that add up to what they add up to before, to that decimal: the
+/// largest remainders are rounded up.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a share in tenths of a percent is small"
+)]
+pub(super) fn percents(shares: &[f64]) -> Vec<f64> {
+    let tenths: Vec<f64> = shares.iter().map(|share| share * 1000.0).collect();
+    let mut whole: Vec<i64> = tenths.iter().map(|one| one.floor() as i64).collect();
+    let wanted = tenths.iter().sum::<f64>().round() as i64;
+    let missing = usize::try_from(wanted - whole.iter().sum::<i64>()).unwrap_or(0);
+    let mut places: Vec<usize> = (0..shares.len()).collect();
+    places.sort_by(|a, b| tenths[*b].fract().total_cmp(&tenths[*a].fract()));
+    for place in places.into_iter().take(missing) {
+        whole[place] += 1;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    whole.into_iter().map(|one| one as f64 / 10.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Instant, Marks};
+
+    use super::*;
+
+    /// A message of 10 us, or of 1000 us of which a handshake takes 900.
+    fn ledger(opens: bool, stamped: bool) -> Ledger {
+        let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+        let peer = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+        let mut marks = Marks::intended_at(Instant::from_nanos(0));
+        let from = if opens { 990 } else { 0 };
+        if opens {
+            (marks.dialled, marks.connected, marks.opened) = (at(0), at(90), at(990));
+        }
+        marks.app_send = at(from);
+        (marks.queued, marks.nic_tx) = (at(from + 1), at(from + 2));
+        marks.peer.rx = peer(500).filter(|_| stamped);
+        (marks.peer.app_rx, marks.peer.app_tx) = (peer(501), peer(502));
+        marks.peer.nic_tx = peer(503);
+        (marks.nic_rx, marks.app_recv) = (at(from + 9), at(from + 10));
+        Ledger::of(&marks).expect("a reply")
+    }
+
+    #[test]
+    fn shares_add_up_whatever_few_messages_have_an_entry() {
+        let mut entries = Entries::default();
+        for number in 0..100 {
+            entries.add(&ledger(number % 20 == 0, number % 3 == 0));
+        }
+        let all: Vec<(String, f64)> = entries
+            .shares()
+            .map(|(set, _, share)| (set.to_string(), share))
+            .collect();
+        let of = |name: &str| all.iter().find(|one| one.0 == name).expect("a row").1;
+        // 5 messages of 1000 us and 95 of 10: 5950 us, of which handshakes take 5 times 900.
+        assert!((of("handshake") - 4500.0 / 5950.0).abs() < 1e-12, "{all:?}");
+        let sum: f64 = all.iter().map(|one| one.1).sum();
+        assert!((sum - 1.0).abs() < 1e-12, "{all:?}");
+        // Those without the peer's stamp have a row of their own.
+        assert!(of("network") > 0.0 && of("network + peer kernel") > 0.0);
+        assert_eq!(entries.merged().count(), 1);
+        let shown = percents(&all.iter().map(|one| one.1).collect::<Vec<_>>());
+        let sum: f64 = shown.iter().sum();
+        assert!((sum - 100.0).abs() < 1e-9, "{shown:?}");
+    }
+
+    #[test]
+    fn rounded_shares_add_up() {
+        assert_eq!(percents(&[1.0 / 3.0; 3]), [33.4, 33.3, 33.3]);
+        assert_eq!(percents(&[0.0005, 0.9995]), [0.1, 99.9]);
+        // A wrong clock can make an entry negative.
+        assert_eq!(percents(&[-0.25, 1.25]), [-25.0, 125.0]);
+        assert!(percents(&[]).is_empty());
+    }
+}

@@ -1,0 +1,61 @@
+//! A flow's retransmissions over all of its connections, and those of them that were spurious.
+
+use std::collections::BTreeMap;
+
+use neph_model::Message;
+
+/// Connections whose counters are remembered: later messages of older ones are not counted.
+const REMEMBERED: usize = 1_000;
+
+/// What the connections' counters say.
+#[derive(Debug, Default)]
+pub(super) struct Retransmissions {
+    /// All of them, in segments.
+    pub(super) all: u64,
+    /// Those that the peer reported to have received already (DSACK).
+    pub(super) spurious: u64,
+    /// Each connection's counters as of its latest message.
+    latest: BTreeMap<u32, (u32, u32)>,
+}
+
+impl Retransmissions {
+    pub(super) fn add(&mut self, message: &Message) {
+        let Some(state) = message.tcp_at_ack.or(message.tcp_at_send) else {
+            return;
+        };
+        let now = (state.retransmissions, state.spurious_retransmissions());
+        let before = self.latest.entry(message.connection).or_default();
+        self.all += u64::from(now.0.saturating_sub(before.0));
+        self.spurious += u64::from(now.1.saturating_sub(before.1));
+        *before = (now.0.max(before.0), now.1.max(before.1));
+        if self.latest.len() > REMEMBERED {
+            self.latest.pop_first();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FlowIndex, Instant, Marks, Seq, TcpState};
+
+    use super::*;
+
+    #[test]
+    fn each_connection_counts_from_its_own_beginning() {
+        let mut found = Retransmissions::default();
+        for (connection, retransmissions, dsack_duplicates) in
+            [(0, 1, 0), (0, 3, 2), (1, 2, 0), (0, 3, 3), (1, 2, 1)]
+        {
+            let marks = Marks::intended_at(Instant::from_nanos(0));
+            let mut message = Message::new(FlowIndex(0), Seq(0), marks);
+            message.connection = connection;
+            message.tcp_at_ack = Some(TcpState {
+                retransmissions,
+                dsack_duplicates,
+                ..TcpState::default()
+            });
+            found.add(&message);
+        }
+        assert_eq!((found.all, found.spurious), (5, 4));
+    }
+}

@@ -1,0 +1,98 @@
+//! The summary as JSON: the numbers that the text rounds.
+
+use neph_model::ProbeKind;
+use neph_stats::{Quantile, RunningSummary, StatsError};
+use serde_json::{Value, json};
+
+use super::answers::answer_counts;
+use super::causes::causes;
+use super::columns::Column;
+use super::flows::{Found, Planned};
+use super::summary::{above, values};
+use super::watch::{Everything, Watched};
+use crate::{awake, version};
+
+/// The summary as JSON.
+pub(super) fn json(found: &Found, watched: &Everything) -> Value {
+    let flows: Vec<Value> = found
+        .flows
+        .iter()
+        .zip(&watched.flows)
+        .map(|(planned, watched)| flow_json(planned, watched))
+        .collect();
+    let told = causes(found, watched);
+    json!({
+        "type": "summary",
+        "version": version::VERSION,
+        "commit": version::COMMIT,
+        "cores_awake": awake::is_kept(),
+        "flows": flows,
+        "diagnoses": told.causes,
+        "notes": told.notes,
+        "blind": told.blind,
+    })
+}
+
+fn flow_json(planned: &Planned, watched: &Watched) -> Value {
+    let numbers = |column: Column, above: u64| numbers(values(watched, column), above);
+    let (response, service) = above(&watched.tally);
+    let stages: Vec<Value> = watched
+        .entries
+        .shares()
+        .map(|(set, entry, share)| {
+            json!({
+                "stage": set.to_string(),
+                "merged": set.is_merged(),
+                "share": share,
+                "ns": self::numbers(&entry.values, 0),
+            })
+        })
+        .collect();
+    let is_tcp = watched
+        .last
+        .is_some_and(|last| last.tcp_at_ack.or(last.tcp_at_send).is_some());
+    let resent = Some(&watched.retransmissions).filter(|_| is_tcp);
+    json!({
+        "target": planned.spec.target.to_string(),
+        "address": planned.spec.address.to_string(),
+        "reflector": planned.spec.reflector,
+        "same_clock": planned.discovery.same_clock && watched.backends.may_share_our_clock(),
+        "backends": watched.backends.several(),
+        "interval_ns": planned.spec.schedule.interval.nanos(),
+        "request_bytes": planned.spec.request_size,
+        "response_bytes": planned.spec.response_size,
+        "tally": watched.tally,
+        "answers": answer_counts(watched),
+        "refused": (planned.spec.target.kind() == ProbeKind::Syn).then(|| watched.refused()),
+        "response_ns": numbers(Column::Response, response),
+        "service_ns": numbers(Column::Service, service),
+        "tcp_ns": numbers(Column::Tcp, 0),
+        "network_ns": numbers(Column::Network, 0),
+        "network_and_peer_ns": numbers(Column::NetworkAndPeer, 0),
+        "retransmissions": resent.map(|resent| resent.all),
+        "spurious_retransmissions": resent.map(|resent| resent.spurious),
+        "stages": stages,
+    })
+}
+
+fn numbers(values: &RunningSummary, above: u64) -> Value {
+    if values.n() == 0 {
+        return Value::Null;
+    }
+    let above = usize::try_from(above).unwrap_or(usize::MAX);
+    let [p50, p90, p99, p999] = values.quantiles(above, [0.5, 0.9, 0.99, 0.999]);
+    let at = |quantile: Result<Quantile, StatsError>| {
+        quantile.ok().map(|quantile| {
+            json!({
+                "value": quantile.value().number(),
+                "low": quantile.low().number(),
+                "high": quantile.high().number(),
+            })
+        })
+    };
+    json!({
+        "n": values.n(), "without_value": above, "quantiles_exact": values.is_exact(),
+        "mean": values.mean(), "sd": values.sd(), "min": values.least(), "max": values.greatest(),
+        "p50": at(p50), "p90": at(p90), "p99": at(p99), "p999": at(p999),
+    })
+}
