@@ -63,6 +63,8 @@ mod records;
 mod refusals;
 #[path = "cli/saved_fleets.rs"]
 mod saved_fleets;
+#[path = "cli/servers.rs"]
+mod servers;
 #[path = "cli/stalls.rs"]
 mod stalls;
 #[path = "cli/stops.rs"]

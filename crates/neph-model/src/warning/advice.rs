@@ -54,6 +54,16 @@ impl Warning {
             Self::ReflectorDropped { .. } => {
                 "ask for fewer messages a second, free a core at the reflector, or, where it runs without root, raise net.core.rmem_max there: losses of this experiment are partly the reflector's own"
             }
+            Self::GuestsStoodIn { .. }
+            | Self::LoadNotHeld { .. }
+            | Self::LinkLate { .. }
+            | Self::LinkBroke { .. } => self.advice_on_the_lab(),
+        }
+    }
+
+    /// What to do about the lab that it was measured in.
+    const fn advice_on_the_lab(&self) -> &'static str {
+        match self {
             Self::GuestsStoodIn { .. } => {
                 "mend the reason, or read it as what neighbours cost and not as what a kernel of a guest's own does: there was one kernel"
             }
@@ -66,6 +76,7 @@ impl Warning {
             Self::LinkBroke { .. } => {
                 "lower the rate through the lab's link, or free a core: losses of this experiment are partly the lab's own"
             }
+            _ => "",
         }
     }
 }

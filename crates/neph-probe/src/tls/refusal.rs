@@ -38,23 +38,8 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
             let what = format!("it is valid from {begin} on, and it is {now} here");
             (what, "set this host's clock right, or wait")
         }
-        CertificateError::NotValidForName => (
-            "it is for another name".to_owned(),
-            "use a name that it is for",
-        ),
-        CertificateError::NotValidForNameContext {
-            expected,
-            presented,
-        } => {
-            let asked = expected.to_str();
-            if presented.is_empty() {
-                let what = format!("it has no name (subjectAltName) at all, and {asked} was asked");
-                (what, "make it anew with a subjectAltName")
-            } else {
-                let names = names(presented);
-                let what = format!("it is for {names} and not for {asked}");
-                (what, "use a name that it is for")
-            }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            of_names(why)
         }
         CertificateError::UnknownIssuer => (
             "no authority that is known here issued it".to_owned(),
@@ -86,6 +71,30 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
             "have it issued anew as X.509 version 3",
         ),
         other => (other.to_string(), "have it issued anew"),
+    }
+}
+
+/// Of a certificate for other names than the one that was asked.
+fn of_names(why: &CertificateError) -> (String, &'static str) {
+    match why {
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let asked = expected.to_str();
+            if presented.is_empty() {
+                let what = format!("it has no name (subjectAltName) at all, and {asked} was asked");
+                (what, "make it anew with a subjectAltName")
+            } else {
+                let names = names(presented);
+                let what = format!("it is for {names} and not for {asked}");
+                (what, "use a name that it is for")
+            }
+        }
+        _ => (
+            "it is for another name".to_owned(),
+            "use a name that it is for",
+        ),
     }
 }
 

@@ -1,0 +1,369 @@
+//! `neph ping` against real servers: openssl, a Python ASGI server, nginx and haproxy, with and without
+//! TLS, and how they end connections.
+
+use std::env;
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::neph::{Ran, SOON, eventually, neph};
+use crate::pings::reflector;
+
+/// A server's process, ended with it.
+struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Starts a program that will listen at `port`; `None` where it is not installed.
+fn serve(test: &str, port: u16, command: &mut Command) -> Option<Server> {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(process) = quiet.stdin(Stdio::null()).spawn() else {
+        println!(
+            "SKIP {test}: {} is not installed",
+            command.get_program().display()
+        );
+        return None;
+    };
+    let server = Server { process, port };
+    eventually("the server listens", SOON, || {
+        TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
+    Some(server)
+}
+
+/// A folder with a certificate for localhost and 127.0.0.1, as `openssl req -x509` makes it.
+fn certificate() -> TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+        ])
+        .args(["-nodes", "-keyout", "k.pem", "-out", "c.pem", "-days", "30"])
+        .args(["-subj", "/CN=localhost", "-addext"])
+        .arg("subjectAltName=DNS:localhost,IP:127.0.0.1")
+        .current_dir(folder.path())
+        .output()
+        .expect("openssl runs");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    folder
+}
+
+fn ping(target: &str, more: &[&str]) -> (Ran, Value) {
+    let some = ["ping", target, "--no-icmp", "--format", "json"];
+    let ran = neph(some.into_iter().chain(more.iter().copied()));
+    let document = serde_json::from_str(&ran.out).unwrap_or(Value::Null);
+    (ran, document)
+}
+
+/// Replies, errors, lost and not sent of the first flow.
+fn ends(document: &Value) -> [u64; 4] {
+    ["replies", "errors", "lost", "failed"].map(|key| {
+        document["flows"][0]["tally"][key]
+            .as_u64()
+            .expect("a count")
+    })
+}
+
+/// On how many connections the messages went.
+fn connections(document: &Value) -> usize {
+    let messages = document["messages"].as_array().expect("messages");
+    let mut all: Vec<_> = messages
+        .iter()
+        .filter_map(|message| message["connection"].as_u64())
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all.len()
+}
+
+#[test]
+fn close_notify_ends_a_reply_and_its_own_certificate_is_believed_when_given() {
+    let folder = certificate();
+    let port = free_port();
+    let at = port.to_string();
+    let mut command = Command::new("openssl");
+    command.args([
+        "s_server", "-accept", &at, "-cert", "c.pem", "-key", "k.pem", "-www",
+    ]);
+    let test = "close_notify_ends_a_reply_and_its_own_certificate_is_believed_when_given";
+    let Some(server) = serve(test, port, command.current_dir(folder.path())) else {
+        return;
+    };
+    let target = format!("https://localhost:{}", server.port);
+    let file = folder.path().join("c.pem");
+    let trust = ["--ca-file", file.to_str().expect("UTF-8")];
+    let (ran, document) = ping(
+        &target,
+        &[&["-c", "3", "-i", "100ms", "-4"][..], &trust].concat(),
+    );
+    assert_eq!(
+        (ran.status, ends(&document)),
+        (0, [3, 0, 0, 0]),
+        "{}",
+        ran.err
+    );
+    // Each answer ends with close_notify and nothing else: the next message takes a new connection,
+    // and its ledger has it.
+    assert_eq!(connections(&document), 3);
+    let last = document["messages"][2]["ledger"].to_string();
+    assert!(last.contains("handshake"), "{last}");
+    let (ran, _) = ping(&target, &["-c", "1", "-4"]);
+    assert!(
+        ran.err
+            .contains("give this very certificate with --ca-file"),
+        "{}",
+        ran.err
+    );
+}
+
+const ASGI: &str = r#"
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    head = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+    await send(head)
+    await send({"type": "http.response.body", "body": b"ok"})
+"#;
+
+#[test]
+fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
+    let test = "no_message_is_lost_where_a_keep_alive_ends_between_two_messages";
+    let Some(python) = env::var_os("NEPH_PYTHON") else {
+        println!("SKIP {test}: NEPH_PYTHON names no Python with uvicorn (make test makes one)");
+        return;
+    };
+    let folder = certificate();
+    fs::write(folder.path().join("app.py"), ASGI).expect("write");
+    for tls in [false, true] {
+        let port = free_port();
+        let at = port.to_string();
+        let mut command = Command::new(&python);
+        command
+            .args([
+                "-m",
+                "uvicorn",
+                "app:app",
+                "--port",
+                &at,
+                "--timeout-keep-alive",
+                "1",
+            ])
+            .current_dir(folder.path());
+        let scheme = if tls {
+            command.args(["--ssl-certfile", "c.pem", "--ssl-keyfile", "k.pem"]);
+            "https"
+        } else {
+            "http"
+        };
+        let Some(server) = serve(test, port, &mut command) else {
+            return;
+        };
+        let target = format!("{scheme}://127.0.0.1:{}", server.port);
+        // After the keep-alive, and as it ends.
+        for interval in ["1500ms", "1s"] {
+            let (ran, document) = ping(&target, &["-c", "4", "-i", interval, "--insecure"]);
+            let told = format!("{scheme} every {interval}: {}", ran.err);
+            assert_eq!((ran.status, ends(&document)), (0, [4, 0, 0, 0]), "{told}");
+        }
+    }
+}
+
+/// nginx with this inside of its server block.
+fn nginx(test: &str, folder: &TempDir, inside: &str) -> Option<Server> {
+    let port = free_port();
+    let path = folder.path().display();
+    let text = format!(
+        "daemon off; master_process off; pid {path}/pid; error_log {path}/error;\n\
+         events {{}}\nhttp {{ access_log off; server {{ listen 127.0.0.1:{port}; {inside} }} }}\n"
+    );
+    let file = folder.path().join("nginx.conf");
+    fs::write(&file, text).expect("write");
+    let mut command = Command::new("nginx");
+    serve(
+        test,
+        port,
+        command.arg("-p").arg(folder.path()).arg("-c").arg(&file),
+    )
+}
+
+#[test]
+fn shares_of_all_time_add_up_although_only_some_messages_connect() {
+    let test = "shares_of_all_time_add_up_although_only_some_messages_connect";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(server) = nginx(
+        test,
+        &folder,
+        "keepalive_requests 5; location / { return 200 ok; }",
+    ) else {
+        return;
+    };
+    let target = format!("http://127.0.0.1:{}", server.port);
+    let (ran, document) = ping(&target, &["-c", "20", "-i", "20ms"]);
+    assert_eq!(
+        (ran.status, ends(&document)),
+        (0, [20, 0, 0, 0]),
+        "{}",
+        ran.err
+    );
+    // The warm-up's HEAD has a connection of its own.
+    assert_eq!(connections(&document), 4);
+    let stages = document["flows"][0]["stages"].as_array().expect("stages");
+    let shares = stages
+        .iter()
+        .map(|stage| stage["share"].as_f64().expect("a share"));
+    let sum: f64 = shares.sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+}
+
+#[test]
+fn a_status_that_is_not_expected_is_an_error_and_never_a_latency() {
+    let test = "a_status_that_is_not_expected_is_an_error_and_never_a_latency";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let inside = "location /ok { return 200 ok; } location /no { return 503; } \
+                  location /moved { return 302 /ok; }";
+    let Some(server) = nginx(test, &folder, inside) else {
+        return;
+    };
+    let at = |path: &str| format!("http://127.0.0.1:{}{path}", server.port);
+    let some = ["-c", "4", "-i", "50ms"];
+    for (path, status) in [("/no", "http-503"), ("/moved", "http-302")] {
+        let (ran, document) = ping(&at(path), &some);
+        assert_eq!(
+            (ran.status, ends(&document)),
+            (1, [0, 4, 0, 0]),
+            "{}",
+            ran.err
+        );
+        let flow = &document["flows"][0];
+        assert_eq!(flow["answers"][status], 4);
+        assert_eq!(flow["response_ns"], Value::Null, "no latency of an error");
+        assert_eq!(document["messages"][0]["answer"], status);
+    }
+    let (ran, document) = ping(
+        &at("/no"),
+        &["-c", "4", "-i", "50ms", "--expect-status", "503"],
+    );
+    assert_eq!(
+        (ran.status, ends(&document)),
+        (0, [4, 0, 0, 0]),
+        "{}",
+        ran.err
+    );
+    let ran = neph(["ping", &at("/no"), "--no-icmp", "-c", "4", "-i", "50ms"]);
+    assert!(ran.out.contains("4 errors (100.00 %)"), "{}", ran.out);
+    assert!(ran.out.contains("4 x HTTP status 503"), "{}", ran.out);
+}
+
+/// haproxy in front of these servers of ours.
+fn haproxy(test: &str, folder: &TempDir, more: &str, servers: &[SocketAddr]) -> Option<Server> {
+    let port = free_port();
+    let mut text = format!(
+        "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n {more}\n\
+         frontend f\n bind 127.0.0.1:{port}\n default_backend b\nbackend b\n balance roundrobin\n"
+    );
+    for (number, server) in servers.iter().enumerate() {
+        text.push_str(&format!(" server s{number} {server}\n"));
+    }
+    let file = folder.path().join("haproxy.cfg");
+    fs::write(&file, text).expect("write");
+    let mut command = Command::new("haproxy");
+    serve(test, port, command.arg("-db").arg("-f").arg(&file))
+}
+
+#[test]
+fn a_proxy_that_ends_idle_connections_loses_no_message() {
+    let test = "a_proxy_that_ends_idle_connections_loses_no_message";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let reflector = reflector();
+    let more = "timeout http-keep-alive 300ms\n timeout http-request 300ms";
+    let Some(server) = haproxy(test, &folder, more, &[reflector.address()]) else {
+        return;
+    };
+    let target = format!("http://127.0.0.1:{}", server.port);
+    for interval in ["300ms", "450ms"] {
+        let (ran, document) = ping(&target, &["-c", "6", "-i", interval]);
+        let told = format!("every {interval}: {}", ran.err);
+        assert_eq!((ran.status, ends(&document)), (0, [6, 0, 0, 0]), "{told}");
+    }
+}
+
+/// A reflector whose clock is 5000 s ahead of ours.
+fn reflector_ahead(test: &str) -> Option<Server> {
+    let port = free_port();
+    let mut command = Command::new("unshare");
+    command.args(["--time", "--monotonic", "5000", "--fork", "--kill-child"]);
+    command.arg(env!("CARGO_BIN_EXE_neph"));
+    command.args(["reflect", "--listen", &format!("127.0.0.1:{port}")]);
+    let allowed = Command::new("unshare")
+        .args(["--time", "--monotonic", "5000", "--fork", "true"])
+        .stderr(Stdio::null())
+        .status();
+    if !allowed.is_ok_and(|status| status.success()) {
+        println!("SKIP {test}: time namespaces need root");
+        return None;
+    }
+    serve(test, port, &mut command)
+}
+
+#[test]
+fn two_reflectors_behind_one_address_are_reported_and_share_no_clock() {
+    let test = "two_reflectors_behind_one_address_are_reported_and_share_no_clock";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ours = reflector();
+    let Some(ahead) = reflector_ahead(test) else {
+        return;
+    };
+    let servers = [
+        ours.address(),
+        SocketAddr::from(([127, 0, 0, 1], ahead.port)),
+    ];
+    let Some(balancer) = haproxy(test, &folder, "", &servers) else {
+        return;
+    };
+    let target = format!("http://127.0.0.1:{}", balancer.port);
+    let (ran, document) = ping(&target, &["-c", "12", "-i", "50ms"]);
+    assert_eq!(
+        (ran.status, ends(&document)),
+        (0, [12, 0, 0, 0]),
+        "{}",
+        ran.err
+    );
+    let flow = &document["flows"][0];
+    assert_eq!(
+        (&flow["backends"], &flow["same_clock"]),
+        (&2.into(), &false.into())
+    );
+    let ran = neph(["ping", &target, "--no-icmp", "-c", "12", "-i", "50ms"]);
+    assert!(
+        ran.out.contains("2 machines answer by turns"),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("the same clock"), "{}", ran.out);
+}
