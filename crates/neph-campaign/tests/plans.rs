@@ -183,3 +183,40 @@ fn the_readme_names_every_parameter() {
         assert!(readme.contains(&row), "{}", parameter.name);
     }
 }
+
+/// What a shipped plan may send to when it is run as it is: this host, its own lab, and what is
+/// reserved for documentation (RFC 5737, RFC 3849, RFC 2606).
+fn is_nobodys(host: &str, is_of_lab: bool) -> bool {
+    match host.parse() {
+        Ok(IpAddr::V4(ip)) => {
+            ip.is_loopback() || ip.is_documentation() || (is_of_lab && ip.is_private())
+        }
+        Ok(IpAddr::V6(ip)) => {
+            let documentation = ip.segments()[..2] == [0x2001, 0xdb8];
+            ip.is_loopback() || documentation || (is_of_lab && ip.is_unique_local())
+        }
+        Err(_) => {
+            host == "localhost" || host.ends_with(".example.com") || host.ends_with(".example")
+        }
+    }
+}
+
+#[test]
+fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
+    let mut seen = 0;
+    for entry in fs::read_dir(folder()).expect("the plans") {
+        let name = entry.expect("a file").file_name();
+        let name = name.to_str().expect("UTF-8");
+        let is_plan =
+            name.ends_with(".yaml") || (name.ends_with(".toml") && !name.ends_with(".lab.toml"));
+        if !is_plan {
+            continue;
+        }
+        seen += 1;
+        let (_, plan, _) = read(name);
+        for (host, _) in neph_campaign::resolve::hosts(&plan) {
+            assert!(is_nobodys(host, plan.lab.is_some()), "{name}: {host}");
+        }
+    }
+    assert!(seen >= 10, "{seen} plans");
+}

@@ -8,7 +8,7 @@ use neph_model::{
 };
 use neph_store::{SentWithin, Store, StoreError};
 
-use crate::data::{Verdicts, digest_fleet};
+use crate::data::{Verdicts, digest_fleet, keep_apart};
 use crate::{CampaignData, ExperimentData, read_fleet};
 
 /// A campaign that could not be read.
@@ -79,14 +79,16 @@ pub fn load(
         let experiment = &data.experiment;
         (experiment.block, experiment.position, experiment.attempt)
     });
-    Ok(CampaignData {
+    let mut data = CampaignData {
         campaign: campaign.clone(),
         scenarios,
         experiments,
         left_out,
         throughputs: store.throughputs(campaign.id)?,
         traceroutes: store.traceroutes(campaign.id)?,
-    })
+    };
+    keep_apart(&mut data);
+    Ok(data)
 }
 
 /// What the messages of an experiment's fleet say, but for single flows taken apart and advice; `None`

@@ -42,7 +42,7 @@ fn every_field_of_the_thesis_is_taken() {
     assert_eq!(
         urls,
         [
-            "wss://12.34.56.67:8080/echo",
+            "wss://203.0.113.5:8080/echo",
             "wss://latency-tester.example.com/echo"
         ]
     );

@@ -3,6 +3,7 @@
 //! Owns the per-message record that figures and tables need (about 220 bytes a message with all
 //! its stages, half of a full message). Reads no store (see `load.rs`) and calculates no statistics.
 
+mod addresses;
 mod exchange;
 mod factor;
 mod fleet;
@@ -16,6 +17,7 @@ use neph_model::{
     Instant, Message, Own, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
 };
 
+pub(crate) use addresses::keep_apart;
 pub(crate) use exchange::Resent;
 pub use exchange::{Exchange, FlowData};
 pub(crate) use factor::{Factor, factors};

@@ -287,3 +287,45 @@ fn the_paths_of_stored_traces_are_drawn() {
     let drawn = draw(&loaded, &PlotSettings::default());
     assert!(drawn.iter().any(|figure| figure.kind == "flow-paths"));
 }
+
+/// A name led to another machine from the second block on: two medians, not one of both.
+#[test]
+fn experiments_at_different_addresses_are_kept_apart() {
+    let (data, messages) = with_messages();
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("workspace");
+    let mut store = open(&place.to_string_lossy(), Access::Write).unwrap();
+    store.add_campaign(&data.campaign, &data.scenarios).unwrap();
+    for block in 0..3 {
+        let mut experiment = data.experiments[0].experiment.clone();
+        experiment.id = neph_model::ExperimentId::new();
+        experiment.block = block;
+        if block > 0 {
+            experiment.flows[0].target = "192.0.2.99:8080".parse().unwrap();
+        }
+        let mut recorder = store.begin(&experiment).unwrap();
+        recorder.messages(&messages).unwrap();
+        let mut provenance = data.experiments[0].provenance.clone().unwrap();
+        provenance.experiment = experiment.id;
+        store.finish(recorder, &experiment, &provenance).unwrap();
+    }
+    let loaded = load(store.as_ref(), &data.campaign, Include::Complete).unwrap();
+    let labels: Vec<String> = loaded
+        .scenarios
+        .iter()
+        .map(neph_model::Scenario::label)
+        .collect();
+    assert_eq!(loaded.scenarios.len(), data.scenarios.len() + 1);
+    assert!(labels[0].ends_with("address 192.0.2.7"), "{labels:?}");
+    assert!(
+        labels.last().unwrap().ends_with("address 192.0.2.99"),
+        "{labels:?}"
+    );
+    let rows = summary(&loaded, &PlotSettings::default());
+    let experiments: Vec<(usize, usize)> = rows
+        .iter()
+        .filter(|row| row.layer.name() == rows[0].layer.name())
+        .map(|row| (row.scenario, row.experiments))
+        .collect();
+    assert_eq!(experiments, [(0, 1), (loaded.scenarios.len() - 1, 2)]);
+}

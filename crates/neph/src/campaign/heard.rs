@@ -95,9 +95,8 @@ fn unheard((ip, port): (IpAddr, Option<u16>), lab: &LabPlan, scene: &Scene) -> O
         "nobody listens at {address}: the reflector at site '{}' listens at {first}",
         site.name
     );
-    let wanted = SocketAddr::new(any_like(ip), port);
     let remedy = format!(
-        "give that [[lab.reflector]] flags = [\"--listen\", \"{wanted}\"], or write the address \
+        "give that [[lab.reflector]] flags = [\"--listen\", \"[::]:{port}\"], or write the address \
          that it listens at"
     );
     Some(Fault::new(what, remedy))
@@ -152,14 +151,6 @@ fn takes(at: SocketAddr, to: SocketAddr) -> bool {
     same_ip && at.port() == to.port()
 }
 
-/// Every address of that version.
-fn any_like(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => IpAddr::from([0; 4]),
-        IpAddr::V6(_) => IpAddr::from([0; 16]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use neph_text::Source;
@@ -199,8 +190,8 @@ mod tests {
         let wrong = told("udp://10.88.0.2:21082", &at("virginia"));
         for part in [
             "p.toml:7:7",
-            "listens at 0.0.0.0:8080",
-            "\"--listen\", \"0.0.0.0:21082\"",
+            "listens at [::]:8080",
+            "\"--listen\", \"[::]:21082\"",
         ] {
             assert!(wrong.contains(part), "{part}: {wrong}");
         }
