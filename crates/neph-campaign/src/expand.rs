@@ -117,13 +117,19 @@ impl Combination<'_> {
         }
         among(&skip.endpoints, &self.endpoint.name)
             && among(&skip.intervals, &self.interval)
-            && among(&skip.request_sizes, &self.request_size)
+            && self.is_of_size(&skip.request_sizes)
             && among(&skip.response_sizes, &self.response_size)
             && skip.parameters.iter().all(|(name, values)| {
                 self.parameters
                     .get(name.as_str())
                     .is_some_and(|value| values.iter().any(|other| other == value))
             })
+    }
+
+    /// Whether it sends what one of these sizes becomes.
+    fn is_of_size(&self, asked: &[ByteSize]) -> bool {
+        let becomes = |size: &ByteSize| self.endpoint.sent(*size) == self.request_size;
+        asked.is_empty() || asked.iter().any(becomes)
     }
 
     fn scenario(&self, plan: &Plan) -> Scenario {

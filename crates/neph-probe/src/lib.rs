@@ -38,6 +38,7 @@ mod resolver;
 mod running;
 #[cfg(test)]
 mod sim;
+mod sizes;
 mod spec;
 mod stamp_clock;
 mod stop;
@@ -71,6 +72,7 @@ pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
 pub use resolver::{Resolved, Resolving, Silent};
 pub use running::Running;
+pub use sizes::{Authenticated, sent_size, why_raised, why_replies_are_raised};
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, TlsVersion, Trust};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};

@@ -8,7 +8,7 @@ use crate::expand::scenarios;
 use crate::plan::parse;
 
 fn plan(blocks: u32, sizes: u32, tries: u32) -> Plan {
-    let sizes: Vec<String> = (1..=sizes).map(|n| n.to_string()).collect();
+    let sizes: Vec<String> = (1..=sizes).map(|n| (100 * n).to_string()).collect();
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 1\nblocks = {blocks}\n\
          tries = {tries}\nrequest_size = [{}]\n[[endpoint]]\nname = \"a\"\nurl = \"ws://a\"\n",

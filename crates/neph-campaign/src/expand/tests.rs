@@ -106,3 +106,26 @@ fn several_reply_sizes_show_in_labels() {
             .any(|s| s.label().contains("response_size 1473 B"))
     );
 }
+
+/// What is asked for apart and sent alike is measured once, under its true size.
+#[test]
+fn udp_sizes_are_those_on_the_wire_and_a_note_says_so() {
+    let text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 10\n\
+                request_size = [16, 44, 56, 104, 1472]\n[[endpoint]]\nname = \"u\"\n\
+                url = \"udp://192.0.2.1\"\n[[skip]]\nrequest_size = [1472]\n";
+    let plan = crate::plan::parse(&neph_text::Source::new("p.toml", text)).expect("a good plan");
+    let sizes: Vec<u64> = scenarios(&plan)
+        .iter()
+        .map(|s| s.request_size.bytes())
+        .collect();
+    assert_eq!(sizes, [104, 44]);
+    let told = plan.notes.join("\n");
+    assert!(
+        told.contains("endpoint 'u': udp: 16 B is sent as 104 B"),
+        "{told}"
+    );
+    assert!(
+        told.contains("56 B is sent as 104 B") && !told.contains("44 B is sent"),
+        "{told}"
+    );
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use neph_model::{ByteSize, Order, Scenario, Span};
+use neph_probe::{Authenticated, sent_size};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
@@ -150,12 +151,31 @@ pub struct Endpoint {
     pub alarms: Vec<Rule<Judged>>,
 }
 
+impl Endpoint {
+    /// What a request carries where `asked` is asked for.
+    pub(crate) fn sent(&self, asked: ByteSize) -> ByteSize {
+        sent_size(
+            self.target.probe,
+            asked,
+            authenticated(&self.axes.parameters),
+        )
+    }
+}
+
+/// Whether STAMP packets with these parameters have a tag.
+pub(crate) fn authenticated(parameters: &BTreeMap<String, Vec<String>>) -> Authenticated {
+    match parameters.get("key_file") {
+        None => Authenticated::No,
+        Some(_) => Authenticated::Yes,
+    }
+}
+
 /// What multiplies into scenarios. No list is empty, no value occurs twice in its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axes {
     /// Time between two requests; never zero.
     pub intervals: Vec<Span>,
-    /// Request payloads.
+    /// Request payloads, as they are sent.
     pub request_sizes: Vec<ByteSize>,
     /// Reply payloads. One that the transport cannot choose (UDP, ICMP) is the request's size.
     pub response_sizes: Vec<ByteSize>,
@@ -163,6 +183,8 @@ pub struct Axes {
     pub length: Length,
     /// Every other parameter, with its values.
     pub parameters: BTreeMap<String, Vec<String>>,
+    /// Sizes that the plan asks for and that are not sent so, each in a sentence.
+    pub raised: Vec<String>,
 }
 
 /// How long an experiment is; the messages are derived from the duration or the other way round.

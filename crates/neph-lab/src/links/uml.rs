@@ -53,9 +53,13 @@ impl Machine for UserMode {
 
     fn trial(&self, all_mebibytes: u64) -> String {
         let at = fitting_folder(all_mebibytes);
-        // The last of what it checks before it begins: ptrace and its memory do by then.
+        // The last of what it checks before it begins: ptrace and its memory do by then. On a processor
+        // with AMX, User-Mode Linux before 6.12 cannot set the registers of its first process, and dies.
         format!(
-            "at=\"$({at})\"; [ -n \"$at\" ] || {{ \
+            "case $(linux.uml --version) in 5.*|6.[0-9].*|6.1[01].*) \
+             if grep -qw amx_tile /proc/cpuinfo; then \
+             echo \"this version of User-Mode Linux cannot run on a processor with AMX; use kind = qemu\"; \
+             exit 1; fi ;; esac; at=\"$({at})\"; [ -n \"$at\" ] || {{ \
              echo \"of \\$TMPDIR, /dev/shm, /tmp and /var/tmp none that may hold programs (noexec) \
              has {all_mebibytes} MiB for their memory\"; exit 1; }}; \
              TMPDIR=\"$at\" busybox timeout -s KILL {PATIENCE} busybox setsid sh -c 'echo $$; \

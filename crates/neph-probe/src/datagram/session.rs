@@ -30,7 +30,7 @@ impl Session {
     pub(crate) fn new(spec: &FlowSpec) -> Self {
         let expect = Expect {
             sent: true,
-            peer_send: spec.reflector,
+            peer_send: spec.reflector && spec.has_room_for_marks(),
             ack: false,
         };
         Self {

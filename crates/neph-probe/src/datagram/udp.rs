@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use neph_model::Wall;
+use neph_model::{ByteSize, ProbeKind, Wall};
 use neph_wire::marks::PeerMarks;
 use neph_wire::stamp::{
     Auth, ErrorEstimate, Format, Key, Reply, SenderPacket, Timestamp, decode_reply, encode_request,
@@ -15,6 +15,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Answered, Codec, widen};
 use crate::ProbeError;
+use crate::sizes::{Authenticated, sent_size};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
@@ -50,6 +51,12 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
 }
 
 impl FlowSpec {
+    /// Whether a reflector of ours can tell its marks in the replies; a bare STAMP packet has no room.
+    pub(crate) fn has_room_for_marks(&self) -> bool {
+        let least = least_size(Auth::Open);
+        self.target.kind() != ProbeKind::Udp || self.request_size >= least
+    }
+
     /// How large its STAMP requests are, and the replies: what was asked for, but with room for a
     /// reflector's marks, and within one datagram.
     ///
@@ -71,8 +78,22 @@ pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
         size: 0,
         error: Synchrony::new(now()).estimate(),
     };
-    udp.size = spec.request_size.max(least_size(udp.auth())).min(65_507);
+    let authenticated = match udp.key {
+        None => Authenticated::No,
+        Some(_) => Authenticated::Yes,
+    };
+    let sent = sent_size(
+        ProbeKind::Udp,
+        ByteSize(spec.request_size as u64),
+        authenticated,
+    );
+    udp.size = usize::try_from(sent.bytes()).unwrap_or(usize::MAX);
     Ok(udp)
+}
+
+/// A bare STAMP packet.
+pub(crate) fn base_size(auth: Auth<'_>) -> usize {
+    auth.base_len()
 }
 
 /// The smallest request with room for a reflector's marks (and the tag that guards them).

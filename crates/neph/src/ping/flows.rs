@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
-    Asking, Discovery, FlowSpec, IpVersion, KINDS, Overdue, Place, Schedule, SynSchedule, Target,
-    TargetError, can_build_syns, discover, most_payload,
+    Asking, Authenticated, Discovery, FlowSpec, IpVersion, KINDS, Overdue, Place, Schedule,
+    SynSchedule, Target, TargetError, can_build_syns, discover, most_payload, sent_size,
+    why_raised,
 };
 
 use super::Args;
@@ -53,6 +54,7 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
+        found.remarks.extend(raised_size(target.kind(), args));
         found.remarks.extend(check_syns(target.kind(), args)?);
         let (address, discovery) = ask(&target, args)?;
         if discovery.untrusted && args.is_endless() {
@@ -89,6 +91,16 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// That a size other than the default is not what is sent.
+fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
+    let authenticated = match args.stamp_key {
+        None => Authenticated::No,
+        Some(_) => Authenticated::Yes,
+    };
+    let asked = Some(args.request_size).filter(|size| *size != super::REQUEST_SIZE)?;
+    why_raised(kind, asked, sent_size(kind, asked, authenticated))
 }
 
 /// SYNs are held to a rate. What replaces them where they cannot be built is told.

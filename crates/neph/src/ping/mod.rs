@@ -64,6 +64,9 @@ impl TlsChoice {
     }
 }
 
+/// Payload of a request unless another is asked for.
+const REQUEST_SIZE: ByteSize = ByteSize(64);
+
 /// Options of `neph ping`.
 #[derive(Debug, ClapArgs)]
 #[command(
@@ -87,8 +90,8 @@ pub(crate) struct Args {
     /// Run for this duration
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
-    /// Request payload
-    #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value = "64")]
+    /// Request payload; udp:// sends 104 B at least, or 44 B (a bare STAMP packet, without marks)
+    #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
     /// Reply payload to ask a neph reflector for
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]

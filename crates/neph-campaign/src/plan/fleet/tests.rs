@@ -26,13 +26,13 @@ fn flow_sets_multiply_and_their_messages_are_counted() {
         told,
         [
             (
-                "a · 8 flows · every 200 ms · 64 B".to_owned(),
+                "a · 8 flows · every 200 ms · 104 B".to_owned(),
                 Some(8),
                 300,
                 2_400
             ),
             (
-                "a · 512 flows · every 200 ms · 64 B".to_owned(),
+                "a · 512 flows · every 200 ms · 104 B".to_owned(),
                 Some(512),
                 300,
                 153_600

@@ -6,11 +6,11 @@ use std::net::Ipv4Addr;
 use std::ops::Range;
 
 use neph_model::{ByteSize, Span};
-use neph_probe::most_payload;
+use neph_probe::{most_payload, sent_size, why_raised, why_replies_are_raised};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
 
 use super::{above_zero, known, one_length};
-use crate::plan::meaning::{Axes, Length};
+use crate::plan::meaning::{Axes, Length, authenticated};
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
 use crate::plan::{Target, fleet};
 
@@ -36,6 +36,17 @@ pub(super) fn without_endpoint(top: &TypedAxes) -> impl Iterator<Item = Told> {
     std::iter::once(NO_ENDPOINT).chain(interval).chain(length)
 }
 
+/// Each of the sizes once, in their order: what is asked for apart may be sent alike.
+fn once_each(sizes: impl Iterator<Item = ByteSize>) -> Vec<ByteSize> {
+    let mut kept = Vec::new();
+    for size in sizes {
+        if !kept.contains(&size) {
+            kept.push(size);
+        }
+    }
+    kept
+}
+
 /// An endpoint within its plan.
 pub(super) struct Scope<'a> {
     pub(super) own: &'a TypedEndpoint,
@@ -52,8 +63,22 @@ impl Scope<'_> {
     pub(super) fn axes(&self) -> Option<Axes> {
         one_length(&self.own.axes, self.problems);
         let parameters = self.parameters();
-        let request_sizes = self.request_sizes();
+        let asked = self.request_sizes();
+        let kind = self.target.probe;
+        let authenticated = authenticated(&parameters);
+        let sent = |size: &ByteSize| sent_size(kind, *size, authenticated);
+        let request_sizes = once_each(asked.iter().map(sent));
+        let raised = asked
+            .iter()
+            .filter(|_| self.has_written_sizes())
+            .filter_map(|size| why_raised(kind, *size, sent(size)));
         let response_sizes = self.response_sizes(&request_sizes);
+        // Replies keep the size that is asked for: scenarios of older campaigns are known by it.
+        let replies = response_sizes
+            .iter()
+            .filter(|_| self.own.axes.response_sizes.is_some() || self.top.response_sizes.is_some())
+            .filter_map(|size| why_replies_are_raised(kind, *size));
+        let raised = raised.chain(replies).collect();
         let intervals = self.intervals();
         let length = self.length();
         let axes = Axes {
@@ -62,6 +87,7 @@ impl Scope<'_> {
             response_sizes,
             length: length?,
             parameters,
+            raised,
         };
         self.check_connections(&axes);
         self.check_ip_version(&axes);
@@ -125,14 +151,18 @@ impl Scope<'_> {
         (values.len() == written.len() && !values.is_empty()).then_some(values)
     }
 
+    fn written_sizes(&self) -> Option<&Vec<Placed<Bytes>>> {
+        let own = self.own.axes.request_sizes.as_ref();
+        own.or(self.top.request_sizes.as_ref())
+    }
+
+    fn has_written_sizes(&self) -> bool {
+        self.written_sizes().is_some()
+    }
+
+    /// As the plan asks for them.
     fn request_sizes(&self) -> Vec<ByteSize> {
-        let written = self
-            .own
-            .axes
-            .request_sizes
-            .as_ref()
-            .or(self.top.request_sizes.as_ref());
-        self.sizes(written, DEFAULT_REQUEST)
+        self.sizes(self.written_sizes(), DEFAULT_REQUEST)
     }
 
     /// UDP and ICMP send back what they got: STAMP replies are as long as requests (RFC 8762,

@@ -89,12 +89,12 @@ fn every_endpoint_is_measured_in_every_season_unless_it_says_which() {
     assert_eq!(
         labels(PLAN),
         [
-            "a · every 1 s · 64 B · season low",
-            "a · every 1 s · 64 B · season high"
+            "a · every 1 s · 104 B · season low",
+            "a · every 1 s · 104 B · season high"
         ]
     );
     let only = format!("{PLAN}season = \"low\"\n");
-    assert_eq!(labels(&only), ["a · every 1 s · 64 B"]);
+    assert_eq!(labels(&only), ["a · every 1 s · 104 B"]);
 }
 
 #[test]

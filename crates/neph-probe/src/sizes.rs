@@ -1,0 +1,121 @@
+//! What a kind of probe really sends where a size is asked for.
+//!
+//! Owns the rounding, so that plans, labels, costs, the store and the wire have one number. The bytes
+//! themselves are built elsewhere.
+
+use neph_model::{ByteSize, ProbeKind};
+use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
+use neph_wire::icmp::PAYLOAD_MIN;
+use neph_wire::stamp::{Auth, Key};
+
+use crate::datagram::udp::{base_size, least_size};
+use crate::kinds::most_payload;
+
+/// Whether STAMP packets are authenticated: they are longer then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Authenticated {
+    /// Open (RFC 8762, 4.2.1.1).
+    #[default]
+    No,
+    /// With a tag (RFC 8762, 4.2.1.2).
+    Yes,
+}
+
+/// The payload of each request: `asked`, raised to what the kind needs. STAMP has two least sizes: the
+/// bare packet, if exactly that is asked for, and the packet with room for a reflector's marks. A SYN
+/// carries nothing.
+pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated) -> ByteSize {
+    let raised = |least: usize| asked.bytes().max(least as u64);
+    let bytes = match kind {
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => raised(REQUEST_MIN),
+        ProbeKind::Icmp => raised(PAYLOAD_MIN),
+        ProbeKind::Syn => 0,
+        ProbeKind::Udp => {
+            let (bare, with_marks) = stamp_sizes(authenticated);
+            if asked.bytes() == bare as u64 {
+                bare as u64
+            } else {
+                raised(with_marks)
+            }
+        }
+    };
+    ByteSize(bytes.min(most_payload(kind).bytes()))
+}
+
+/// A STAMP packet's sizes: bare, and with room for a reflector's marks.
+fn stamp_sizes(authenticated: Authenticated) -> (usize, usize) {
+    let sizes = |auth: Auth<'_>| (base_size(auth), least_size(auth));
+    match authenticated {
+        Authenticated::No => sizes(Auth::Open),
+        Authenticated::Yes => {
+            let key = Key::new(b"any").expect("it is not empty");
+            sizes(Auth::Keyed(&key))
+        }
+    }
+}
+
+/// Why a size that was asked for is not sent, in a sentence; `None` if it is.
+pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<String> {
+    if asked == sent {
+        return None;
+    }
+    let (asked, sent) = (asked.exact(), sent.exact());
+    Some(match kind {
+        ProbeKind::Syn => "a SYN carries no payload".to_owned(),
+        ProbeKind::Udp => {
+            let (bare, _) = stamp_sizes(Authenticated::No);
+            format!(
+                "udp: {asked} is sent as {sent}, which a reflector's marks need; {bare} B is a bare STAMP \
+                 packet, without marks"
+            )
+        }
+        kind => format!("{kind}: {asked} is sent as {sent}, which its number needs"),
+    })
+}
+
+/// Why replies of a reflector of ours are longer than asked, in a sentence; `None` if they are not.
+/// Datagrams come back as long as they went.
+pub fn why_replies_are_raised(kind: ProbeKind, asked: ByteSize) -> Option<String> {
+    let carries_marks = matches!(kind, ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp);
+    let least = ByteSize(REPLY_MIN as u64);
+    (carries_marks && asked < least).then(|| {
+        format!(
+            "{kind}: replies of {} are sent as {}, which a reflector's marks need",
+            asked.exact(),
+            least.exact()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_packet_is_bare_or_has_room_for_marks() {
+        let sent = |asked| sent_size(ProbeKind::Udp, ByteSize(asked), Authenticated::No).bytes();
+        assert_eq!(
+            [16, 43, 44, 45, 64, 103, 104, 1472].map(sent),
+            [104, 104, 44, 104, 104, 104, 104, 1472]
+        );
+        let keyed = |asked| sent_size(ProbeKind::Udp, ByteSize(asked), Authenticated::Yes).bytes();
+        assert_eq!([44, 112, 113, 1472].map(keyed), [192, 112, 192, 1472]);
+        let why = why_raised(ProbeKind::Udp, ByteSize(64), ByteSize(104)).expect("it is raised");
+        assert!(
+            why.contains("64 B is sent as 104 B") && why.contains("44 B"),
+            "{why}"
+        );
+        assert_eq!(why_raised(ProbeKind::Udp, ByteSize(44), ByteSize(44)), None);
+    }
+
+    #[test]
+    fn the_others_need_their_number_and_a_syn_carries_nothing() {
+        let sent = |kind| sent_size(kind, ByteSize(1), Authenticated::No).bytes();
+        let kinds = [ProbeKind::Ws, ProbeKind::Icmp, ProbeKind::Syn];
+        assert_eq!(kinds.map(sent), [12, 12, 0]);
+        let why = why_replies_are_raised(ProbeKind::Ws, ByteSize(9)).expect("it is raised");
+        assert!(why.contains("9 B are sent as"), "{why}");
+        assert_eq!(why_replies_are_raised(ProbeKind::Ws, ByteSize(1024)), None);
+        assert_eq!(why_replies_are_raised(ProbeKind::Icmp, ByteSize(9)), None);
+    }
+}
