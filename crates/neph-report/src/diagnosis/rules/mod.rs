@@ -7,6 +7,7 @@ mod ecmp;
 mod head_of_line;
 mod icmp;
 mod idle_restart;
+mod path_mtu;
 mod proxy;
 mod random_loss;
 mod serialisation;
@@ -26,6 +27,7 @@ pub const RULES: &[Rule] = &[
     idle_restart::RULE,
     serialisation::RULE,
     bufferbloat::RULE,
+    path_mtu::RULE,
     ecmp::RULE,
     random_loss::RULE,
     stalled_peer::RULE,

@@ -77,7 +77,7 @@ fn a_rule_that_could_not_look_says_what_it_needs() {
     let told = all(&both);
     assert!(told.blind.is_empty(), "{:#?}", told.blind);
     let shown = diagnoses_in_brief(&told, 80);
-    assert_eq!(shown, "No cause found: none of the 14 rules speaks.\n");
+    assert_eq!(shown, "No cause found: none of the 15 rules speaks.\n");
     let mut data = both.campaign();
     for one in &mut data.experiments {
         one.flows.truncate(1);

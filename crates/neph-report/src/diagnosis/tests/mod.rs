@@ -4,6 +4,7 @@
 mod absent;
 mod beside;
 mod load;
+mod mtu;
 mod named;
 mod path;
 mod randomised;

@@ -1,0 +1,68 @@
+//! Full packets that never come through are a cause of their own, and a dead server is none.
+
+use neph_model::{Outcome, ProbeKind};
+
+use super::world::World;
+use crate::diagnosis::{Level, diagnose};
+use crate::{CampaignData, PlotSettings};
+
+/// A world of which no message of this size or more is replied to, nor acknowledged.
+fn dropping_from(world: &World, size: u64) -> CampaignData {
+    let mut data = world.campaign();
+    for experiment in &mut data.experiments {
+        if data.scenarios[experiment.scenario].request_size.bytes() < size {
+            continue;
+        }
+        for one in &mut experiment.flows[0].exchanges {
+            one.outcome = Outcome::Lost;
+            (one.response, one.service, one.ack) = (None, None, None);
+        }
+    }
+    data
+}
+
+fn told(data: &CampaignData) -> Vec<(&'static str, Level)> {
+    let causes = diagnose(data, &PlotSettings::default()).causes;
+    let told = causes.iter().map(|one| (one.rule, one.confidence.level));
+    told.filter(|(rule, _)| *rule == "path-mtu-black-hole")
+        .collect()
+}
+
+#[test]
+fn small_messages_that_pass_and_full_ones_that_never_do_are_a_black_hole() {
+    for probe in [ProbeKind::Ws, ProbeKind::Udp] {
+        let world = World {
+            probe,
+            sizes: vec![200, 1_400],
+            reply: 200,
+            ..World::default()
+        };
+        let found = told(&dropping_from(&world, 1_400));
+        assert_eq!(found.len(), 1, "{probe}");
+        assert!(found[0].1 >= Level::Likely);
+        assert_eq!(told(&world.campaign()), [], "{probe}: all pass");
+        assert_eq!(
+            told(&dropping_from(&world, 100)),
+            [],
+            "{probe}: nothing passes"
+        );
+    }
+}
+
+#[test]
+fn large_requests_alone_need_echoes_that_pass_and_no_acknowledgement() {
+    let world = World {
+        sizes: vec![4_000],
+        ..World::default()
+    };
+    assert_eq!(
+        told(&dropping_from(&world, 4_000)),
+        [("path-mtu-black-hole", Level::Likely)]
+    );
+    // A server application that hangs: its kernel acknowledges.
+    let mut hung = dropping_from(&world, 4_000);
+    for one in &mut hung.experiments[0].flows[0].exchanges {
+        one.ack = Some(neph_model::Span::from_millis(20));
+    }
+    assert_eq!(told(&hung), []);
+}
