@@ -154,7 +154,7 @@ fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, taken: &Taken<'_>) -> Doing<'a> {
     let whose = sight.whose(run, taken.time, |calm| {
         let calm = Taken::of(calm)?;
         let is_quicker = calm.ratio < 1.0 && calm.time < QUICKER * taken.time;
-        quicker = is_quicker.then(|| calm.time);
+        quicker = is_quicker.then_some(calm.time);
         Some(calm.time)
     });
     match (whose, run.scenario.stress(), quicker) {
