@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, ByteSize, Campaign, Experiment, HostFacts, Instant, Load, Own, Provenance, Scenario,
+    Anchor, ByteSize, Campaign, Experiment, HostFacts, Instant, Own, Provenance, Scenario,
     ScenarioId, Span, TracedRoute, Warning,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 use neph_store::Store;
 
 use crate::carrier::{Carried, Ending};
+use crate::cores::LoadMeter;
 use crate::expand::identity;
 use crate::local::{caps, host_of, intake::Intake};
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::plan::Limits;
-use crate::provenance::{self, CpuTimes};
 use crate::run::experiment::{provenance as provenance_of, settle, take};
 use crate::run::{Build, RunError, storing};
 pub use kept::FleetKept;
@@ -56,7 +56,7 @@ pub struct FleetKeeper {
     origin: Instant<Own>,
     recorded: Instant<Own>,
     host: HostFacts,
-    before: Option<CpuTimes>,
+    load: LoadMeter,
 }
 
 impl FleetKeeper {
@@ -94,7 +94,7 @@ impl FleetKeeper {
             origin: origin.at,
             recorded: origin.at,
             host,
-            before: CpuTimes::now(),
+            load: LoadMeter::begin(),
         })
     }
 
@@ -152,10 +152,7 @@ impl FleetKeeper {
             warnings,
             anchors: self.intake.into_anchors(),
             host: self.host,
-            load: match (self.before, CpuTimes::now()) {
-                (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
-                _ => Load::default(),
-            },
+            load: self.load.load(),
         };
         let mut experiment = self.experiment;
         let mut meter = lock(&self.meter);

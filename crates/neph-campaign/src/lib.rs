@@ -7,6 +7,7 @@
 mod agenda;
 pub mod alarm;
 mod carrier;
+mod cores;
 pub mod estimate;
 pub mod expand;
 mod host_series;

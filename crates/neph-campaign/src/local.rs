@@ -26,8 +26,8 @@ use crate::carrier::{
     TracerouteOrder,
 };
 use crate::plan::ThroughputTool;
-use crate::provenance::{self, CpuTimes};
 use crate::stress::{self, Stressed};
+use crate::{cores, provenance};
 use course::{Around, Course};
 use flows::Ready;
 pub use links::LinkCount;
@@ -189,7 +189,7 @@ impl Carrier for LocalCarrier {
         parts: &mut [Part<'_>],
         progress: &dyn Fn(Progress),
     ) -> Vec<Result<Carried, CarryError>> {
-        let before = (CpuTimes::now(), self.links());
+        let before = (cores::stat(), self.links());
         if let Some(lab) = &self.lab {
             lab.cue();
         }
@@ -206,10 +206,7 @@ impl Carrier for LocalCarrier {
         course::run(&mut courses, progress);
         let of_load = self.rest();
         let around = Around {
-            load: match (before.0, CpuTimes::now()) {
-                (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
-                _ => neph_model::Load::default(),
-            },
+            stat: (before.0, cores::stat()),
             warnings: [self.warnings(&before.1), of_load].concat(),
         };
         let unanswered = courses

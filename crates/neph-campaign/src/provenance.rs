@@ -116,9 +116,14 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// As they are now; `None` where there is no `/proc/stat`.
-    pub fn now() -> Option<Self> {
-        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    /// Of several cores together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            busy: self.busy.saturating_add(other.busy),
+            stolen: self.stolen.saturating_add(other.stolen),
+            softirq: self.softirq.saturating_add(other.softirq),
+            total: self.total.saturating_add(other.total),
+        }
     }
 
     /// From the text of `/proc/stat`.
@@ -262,6 +267,7 @@ mod tests {
                 .contains_key("net.ipv4.tcp_slow_start_after_idle"),
             "{facts:?}"
         );
-        assert!(CpuTimes::now().expect("Linux").total > 0);
+        let stat = fs::read_to_string("/proc/stat").expect("Linux");
+        assert!(CpuTimes::parse(&stat).expect("a cpu line").total > 0);
     }
 }

@@ -3,16 +3,16 @@
 
 use neph_model::{FleetMessage, Span, Warning};
 
+use crate::cores::LoadMeter;
 use crate::meter::Meter;
 use crate::plan::Limits;
-use crate::provenance::{self, CpuTimes};
 use crate::warnings::warnings;
 
 /// A fleet's messages and this host's load, from the beginning on.
 #[derive(Debug)]
 pub struct WatchedHosts {
     meter: Meter,
-    before: Option<CpuTimes>,
+    load: LoadMeter,
 }
 
 impl WatchedHosts {
@@ -20,7 +20,7 @@ impl WatchedHosts {
     pub fn begin() -> Self {
         Self {
             meter: Meter::new(false),
-            before: CpuTimes::now(),
+            load: LoadMeter::begin(),
         }
     }
 
@@ -42,11 +42,7 @@ impl WatchedHosts {
     /// What is to be said of this host and the reflectors at the end, by the usual bounds. How many
     /// messages came, and how many lack stamps, is told as numbers.
     pub fn warnings(&self) -> Vec<Warning> {
-        let load = match (self.before, CpuTimes::now()) {
-            (Some(before), Some(after)) => before.load_until(after, provenance::load_average()),
-            _ => neph_model::Load::default(),
-        };
-        let all = warnings(&self.meter, &load, &Limits::default()).into_iter();
+        let all = warnings(&self.meter, &self.load.load(), &Limits::default()).into_iter();
         let of_hosts = |warning: &Warning| {
             warning.is_of_a_busy_host() || matches!(warning, Warning::ReflectorSlow { .. })
         };

@@ -33,9 +33,9 @@ pub struct HostFacts {
 /// How busy the host was during an experiment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// CPU time not idle over all cores, percent.
+    /// CPU time not idle over the cores that the experiment may use, percent.
     pub busy_percent: f64,
-    /// CPU time that the hypervisor gave to others, percent.
+    /// Their CPU time that the hypervisor gave to others, percent.
     pub steal_percent: f64,
     /// One-minute load average at the end.
     pub load_average: f64,

@@ -86,8 +86,10 @@ fn hatch(points: &[Point]) -> Vec<Mark> {
     lines
 }
 
-/// Retransmissions, in every figure over time.
+/// Retransmissions of what was lost, in every figure over time.
 pub(crate) const RETRANSMISSION: Colour = Colour::hex(0x0077_5fae);
+/// Those of what the peer had received already.
+pub(crate) const SPURIOUS: Colour = Colour::hex(0x00b9_a8d8);
 
 const LINES: [u32; 7] = [
     0x0000_72b2,

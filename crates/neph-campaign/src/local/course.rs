@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{FlowIndex, FlowRole, HostFacts, Load, ProbeKind, Span, Wall, Warning};
+use neph_model::{FlowIndex, FlowRole, HostFacts, ProbeKind, Span, Wall, Warning};
 use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
 use neph_store::{Recorder, StoreError};
 
@@ -13,6 +13,7 @@ use super::flows::{Missing, Ready};
 use super::intake::Intake;
 use super::{failed, host_of, peer, trace};
 use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Progress};
+use crate::cores::Cores;
 use crate::host_series::HostSeries;
 
 /// How often what the flows told is taken in, recorded and shown.
@@ -29,6 +30,8 @@ pub(super) struct Course<'a> {
     ready: Ready,
     intake: Intake,
     host: HostFacts,
+    /// Which its threads may use.
+    cores: Cores,
     leash: Leash,
     /// The flows that run, in the order of their specifications.
     running: Vec<Option<Running>>,
@@ -55,7 +58,8 @@ impl Drop for Leash {
 
 /// What is the same for all that ran at the same time.
 pub(super) struct Around {
-    pub(super) load: Load,
+    /// The texts of `/proc/stat` before and after.
+    pub(super) stat: (String, String),
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -66,6 +70,8 @@ impl<'a> Course<'a> {
         let host =
             host_of(ready.site.as_ref()).map_err(|error| failed("look at the host", error))?;
         let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
+            .map_err(|error| failed("look at the host", error))?;
+        let cores = neph_probe::at_site(ready.site.as_ref(), Cores::here)
             .map_err(|error| failed("look at the host", error))?;
         let traced = order.trace.map_or(0, |trace| trace.flows);
         let mut intake = Intake::new(ready.origin).tracing(traced).sampling(series);
@@ -78,6 +84,7 @@ impl<'a> Course<'a> {
             ready,
             intake,
             host,
+            cores,
             leash: Leash(Stop::new()),
             running: Vec::new(),
             fleet: None,
@@ -215,7 +222,7 @@ impl<'a> Course<'a> {
             late: self.intake.fleet().map(|tally| tally.late),
             anchors: self.intake.into_anchors(),
             host: self.host,
-            load: around.load,
+            load: self.cores.load((&around.stat.0, &around.stat.1)),
             warnings,
         })
     }

@@ -7,7 +7,7 @@ use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title, segments, time_axis};
 use crate::axis::{Plot, Scale, Style};
 use crate::data::FlowData;
-use crate::palette::{self, RETRANSMISSION};
+use crate::palette::{self, RETRANSMISSION, SPURIOUS};
 use crate::scene::{Mark, Point, Rect, Stroke};
 use crate::{CampaignData, Equalization, PlotSettings};
 
@@ -46,6 +46,13 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             };
             if panels.iter().any(again) {
                 entries.push((Swatch::Tick(RETRANSMISSION), "retransmission (at the bottom)".into()));
+            }
+            let spurious = |(scenario, _): &(usize, u32)| {
+                let mut flows = data.main_flows(*scenario, settings);
+                flows.any(|flow| !flow.spurious_retransmissions().is_empty())
+            };
+            if panels.iter().any(spurious) {
+                entries.push((Swatch::Tick(SPURIOUS), "spurious retransmission (no loss)".into()));
             }
             sheet.legend(&entries);
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
@@ -115,13 +122,16 @@ fn drawn(
             continue;
         };
         inside.extend(steps(flow, &plot, &|nanos| segment.px(nanos)));
-        for (at, _) in flow.retransmissions() {
-            let x = segment.px(at.nanos());
-            let (foot, head) = (
-                Point::new(x, area.bottom()),
-                Point::new(x, area.bottom() - 9.0),
-            );
-            inside.push(Mark::line(foot, head, Stroke::solid(RETRANSMISSION, 1.0)));
+        for (moments, colour, height) in [
+            (flow.spurious_retransmissions(), SPURIOUS, 5.0),
+            (flow.retransmissions(), RETRANSMISSION, 9.0),
+        ] {
+            for (at, _) in moments {
+                let x = segment.px(at.nanos());
+                let foot = Point::new(x, area.bottom());
+                let head = Point::new(x, area.bottom() - height);
+                inside.push(Mark::line(foot, head, Stroke::solid(colour, 1.0)));
+            }
         }
     }
     marks.push(plot.clipped(inside));

@@ -67,6 +67,16 @@ impl Means {
     }
 }
 
+impl Means {
+    /// Each entry's share of the bar, in percent. A wrong clock can make an entry negative, which a bar
+    /// cannot be: the others share the whole.
+    fn percents(&self) -> Vec<f64> {
+        let drawn = || self.entries.iter().map(|(_, mean)| mean.max(0.0));
+        let whole = drawn().sum::<f64>().max(f64::MIN_POSITIVE);
+        drawn().map(|mean| mean / whole * 100.0).collect()
+    }
+}
+
 /// By first stage, then by how many stages are told as one.
 pub(crate) fn order(set: StageSet) -> (Option<neph_model::Stage>, usize) {
     (set.iter().next(), set.iter().count())
@@ -215,7 +225,7 @@ impl Painter<'_> {
         let unit = TimeUnit::up_to(self.scale.high);
         let (bars, shares) = (self.bars(), self.shares());
         let (mut time, mut share) = (0.0, 0.0);
-        for (set, mean) in &row.means.entries {
+        for ((set, mean), part) in row.means.entries.iter().zip(row.means.percents()) {
             // A wrong clock can make an entry negative; a bar cannot be.
             let mean = mean.max(0.0);
             let from_to = |plot: &Plot, from: f64, to: f64| {
@@ -228,7 +238,6 @@ impl Painter<'_> {
                 (time + mean) * unit.per_milli(),
             );
             marks.extend(palette::entry_area(*set, wide.corners()));
-            let part = mean / row.means.total.max(f64::MIN_POSITIVE) * 100.0;
             let wide = from_to(&shares, share, share + part);
             marks.extend(palette::entry_area(*set, wide.corners()));
             time += mean;
@@ -302,7 +311,69 @@ impl Painter<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use neph_model::{
+        Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, ProbeKind, Seq, Stage,
+    };
+
     use super::*;
+
+    /// Every tenth message opens a connection, which takes 900 of its 1000 us; every third has no stamp
+    /// of the peer's kernel.
+    fn flow() -> FlowData {
+        let messages = (0..90_u64).map(|seq| {
+            let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+            let mut marks = Marks::intended_at(Instant::from_nanos(0));
+            let from = if seq % 10 == 0 { 900 } else { 0 };
+            if from > 0 {
+                (marks.dialled, marks.connected, marks.opened) = (at(0), at(100), at(from));
+            }
+            (marks.app_send, marks.queued, marks.nic_tx) = (at(from), at(from + 1), at(from + 2));
+            let peer = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+            marks.peer.rx = peer(50).filter(|_| seq % 3 > 0);
+            (marks.peer.app_rx, marks.peer.app_tx) = (peer(60), peer(80));
+            (marks.nic_rx, marks.app_recv) = (at(from + 95), at(from + 100));
+            let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+            message.outcome = Outcome::Reply;
+            message
+        });
+        let mut flow = FlowData::new(Flow {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            probe: ProbeKind::Http,
+            name: "metro".into(),
+            source: None,
+            target: SocketAddr::new([192, 0, 2, 7].into(), 8080),
+            reflector: true,
+            same_clock: true,
+        });
+        flow.add(&messages.collect::<Vec<_>>());
+        flow
+    }
+
+    #[test]
+    fn shares_add_up_whatever_few_messages_have_an_entry() {
+        let flow = flow();
+        let means = Means::of([&flow]).expect("replies");
+        let sum: f64 = means.entries.iter().map(|(_, mean)| mean).sum();
+        assert!((sum - means.total).abs() < 1e-12, "{means:?}");
+        let percents = means.percents();
+        assert!(
+            (percents.iter().sum::<f64>() - 100.0).abs() < 1e-9,
+            "{percents:?}"
+        );
+        // 9 handshakes of 800 us in 9 times 1000 and 81 times 100 us.
+        let handshake = StageSet::only(Stage::Handshake);
+        let place = means.entries.iter().position(|(set, _)| *set == handshake);
+        let share = percents[place.expect("an entry")];
+        assert!((share - 7200.0 / 171.0).abs() < 1e-9, "{share}");
+        let wrong = Means {
+            entries: vec![(handshake, -1.0), (StageSet::only(Stage::Network), 3.0)],
+            total: 2.0,
+        };
+        assert_eq!(wrong.percents(), [0.0, 100.0]);
+    }
 
     #[test]
     fn a_whisker_that_loss_decides_has_no_end() {

@@ -1,7 +1,7 @@
 //! Round trips over time: end-to-end, TCP acknowledgement and ICMP, one panel per scenario, with
 //! retransmissions, losses and reconnects where they happened.
 
-use neph_model::{FlowRole, Outcome, Span};
+use neph_model::{FlowRole, Instant, Outcome, Own, Span};
 use neph_stats::{Grid, Reading, Sorted, envelope};
 
 use super::boxes::{axis_title, in_unit};
@@ -12,7 +12,7 @@ use super::strip::{Aside, Segment, panel_title, segments, time_axis};
 use super::{Figure, alarms, boxes::capital, flags};
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose};
 use crate::data::{ExperimentData, FlowData};
-use crate::palette::{self, RETRANSMISSION};
+use crate::palette::{self, RETRANSMISSION, SPURIOUS};
 use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
 use crate::{Basis, CampaignData, PlotSettings};
 
@@ -187,6 +187,12 @@ fn legend(
             "retransmission (at the bottom)".to_owned(),
         ));
     }
+    if experiments().any(|e| !spurious(e).is_empty()) {
+        entries.push((
+            Swatch::Tick(SPURIOUS),
+            "spurious retransmission (no loss)".to_owned(),
+        ));
+    }
     if experiments().any(|e| e.main().is_some_and(|flow| flow.lost() > 0)) {
         entries.push((
             Swatch::Tick(Colour::ALARM),
@@ -339,13 +345,15 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
     for at in segment.experiment.reconnects() {
         tick(at, (area.y, area.bottom()), RECONNECT);
     }
-    let retransmitted = Stroke::solid(RETRANSMISSION, 1.0);
-    for (at, _) in thinned(segment.experiment.retransmissions(), segment) {
-        tick(
-            at.nanos(),
-            (area.bottom() - 10.0, area.bottom()),
-            retransmitted,
-        );
+    let experiment = segment.experiment;
+    for (moments, colour, height) in [
+        (spurious(experiment), SPURIOUS, 5.0),
+        (experiment.retransmissions(), RETRANSMISSION, 10.0),
+    ] {
+        for (at, _) in thinned(moments, segment) {
+            let span = (area.bottom() - height, area.bottom());
+            tick(at.nanos(), span, Stroke::solid(colour, 1.0));
+        }
     }
     let Some(main) = segment.experiment.main() else {
         return marks;
@@ -368,11 +376,14 @@ fn incidents(segment: &Segment<'_>, area: Rect) -> Vec<Mark> {
     marks
 }
 
+/// When the main flow retransmitted what the peer had received already.
+fn spurious(experiment: &ExperimentData) -> Vec<(Instant<Own>, u32)> {
+    let main = experiment.main();
+    main.map_or_else(Vec::new, FlowData::spurious_retransmissions)
+}
+
 /// At most one tick a pixel.
-fn thinned(
-    moments: Vec<(neph_model::Instant<neph_model::Own>, u32)>,
-    segment: &Segment<'_>,
-) -> Vec<(neph_model::Instant<neph_model::Own>, u32)> {
+fn thinned(moments: Vec<(Instant<Own>, u32)>, segment: &Segment<'_>) -> Vec<(Instant<Own>, u32)> {
     let mut last = f64::NEG_INFINITY;
     moments
         .into_iter()

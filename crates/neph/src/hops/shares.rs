@@ -63,16 +63,16 @@ pub(crate) struct RoundTrips {
     pub(crate) total: i128,
     /// Of each segment there and back, and behind the last point: they add up to `total`.
     pub(crate) parts: Vec<i128>,
-    /// Of each segment there alone, and of how many round trips: those whose clocks are known.
-    there: Vec<(i128, u64)>,
+    /// Of each segment there alone, and both ways, of the same round trips: those whose clocks are known.
+    there: Vec<(i128, i128)>,
 }
 
 impl RoundTrips {
     /// What a segment one way has of `total`; both ways together are its part. `None` where the clocks
     /// are not known.
     pub(crate) fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
-        let (known, n) = self.there[segment];
-        let there = (known * i128::from(self.n)).checked_div(i128::from(n))?;
+        let (known, both) = self.there[segment];
+        let there = (known * self.parts[segment]).checked_div(both)?;
         Some(if is_back {
             self.parts[segment] - there
         } else {
@@ -164,10 +164,10 @@ pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         for (at, part) in of.parts.iter_mut().enumerate() {
             *part += around[at] - around.get(at + 1).copied().unwrap_or(0);
         }
-        for (segment, (known, n)) in of.there.iter_mut().enumerate() {
+        for (segment, (known, both)) in of.there.iter_mut().enumerate() {
             if let Some(told) = passages.delay(&there, Way::There, segment) {
                 *known += i128::from(told.delay.nanos());
-                *n += 1;
+                *both += around[segment] - around[segment + 1];
             }
         }
     }

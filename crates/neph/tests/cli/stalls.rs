@@ -1,8 +1,6 @@
 //! A peer that stands still, works slowly, or is held back by its CPU quota: what it spends is never
 //! reported as network, over no transport, and the cause is named.
 
-#![expect(clippy::print_stdout, reason = "a skipped test says so")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -85,12 +83,12 @@ impl Stopping {
         let thread = thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
                 thread::sleep(awake);
-                pids.iter().for_each(|pid| send("STOP", *pid));
+                signal(&pids, "STOP");
                 for pid in &pids {
                     eventually("it stands still", SOON, || is_stopped(*pid));
                 }
                 thread::sleep(still);
-                pids.iter().for_each(|pid| send("CONT", *pid));
+                signal(&pids, "CONT");
             }
         });
         Self {
@@ -105,6 +103,12 @@ impl Drop for Stopping {
         self.is_over.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(ended.is_some_and(|ended| ended.is_ok()) || thread::panicking());
+    }
+}
+
+fn signal(pids: &[u32], name: &str) {
+    for pid in pids {
+        send(name, *pid);
     }
 }
 

@@ -60,7 +60,7 @@ fn given_up(mut order: ExperimentOrder) {
     run(&mut courses, &|_| {});
     let [course] = courses;
     let around = Around {
-        load: Load::default(),
+        stat: Default::default(),
         warnings: Vec::new(),
     };
     let ended = course.expect("it began").end(&around, Vec::new());

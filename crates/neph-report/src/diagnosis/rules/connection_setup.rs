@@ -34,6 +34,8 @@ struct Cost {
     /// One round trip.
     connect: f64,
     handshake: f64,
+    /// Both of one message together: a part of `service`.
+    paid: f64,
     service: f64,
     /// Of that, the server's program.
     server: f64,
@@ -57,6 +59,8 @@ impl Cost {
             let times: Ordered = paid.iter().map(|(_, times)| times.at(stage)).collect();
             times.median()
         };
+        let opening = [Stage::Connect, Stage::Handshake];
+        let both: Ordered = paid.iter().map(|(_, times)| times.sum(&opening)).collect();
         let service: Ordered = paid
             .iter()
             .filter_map(|(one, _)| one.service)
@@ -65,6 +69,7 @@ impl Cost {
         Some(Self {
             connect: middle(Stage::Connect)?,
             handshake: middle(Stage::Handshake)?,
+            paid: both.median()?,
             service: service.median()?,
             server: middle(Stage::PeerApp)?,
             share,
@@ -102,13 +107,9 @@ impl Cost {
         }
     }
 
-    fn paid(&self) -> f64 {
-        self.connect + self.handshake
-    }
-
     /// Beside the rule's threshold.
     fn ratio(&self) -> f64 {
-        self.paid() / LEAST_MS.max(SHARE * (self.service - self.server))
+        self.paid / LEAST_MS.max(SHARE * (self.service - self.server))
     }
 }
 
@@ -126,6 +127,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
     let cost = Cost {
         connect: middle(|one| one.connect)?,
         handshake: middle(|one| one.handshake)?,
+        paid: middle(|one| one.paid)?,
         service: middle(|one| one.service)?,
         server: middle(|one| one.server)?,
         share: middle(|one| one.share)?,
@@ -145,17 +147,17 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
         cost.whose(),
         millis(cost.connect),
         cost.above(),
-        millis(cost.paid()),
+        millis(cost.paid),
         millis(cost.service),
         if cost.is_everybodys() {
             "it takes"
         } else {
             "such a one takes"
         },
-        percent(cost.paid() / cost.service),
+        percent(cost.paid / cost.service),
     );
     let mut found = Found::new(cause, remedy(runs[0], &cost), confidence.confidence())
-        .costing(cost.paid() * cost.share)
+        .costing(cost.paid * cost.share)
         .with("connect", cost.connect, "ms")
         .with("handshakes above TCP", cost.handshake, "ms")
         .with("service time", cost.service, "ms")

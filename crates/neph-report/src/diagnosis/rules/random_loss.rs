@@ -91,9 +91,10 @@ impl Losses {
         // What a stalled peer has no room for is no loss of the path.
         let stalled = &run.stalls.waited;
         // Whether the last one was retransmitted for nothing, no later message shows.
-        let last = run.flow.exchanges.last().map(|one| one.seq);
+        let latest = run.flow.exchanges.last().map(|one| one.seq);
         let is_judged = |(one, resent): &(&Exchange, Resent)| {
-            !stalled.contains(&one.seq) && (resent.is_first || is_datagram || Some(one.seq) != last)
+            !stalled.contains(&one.seq)
+                && (resent.is_first || is_datagram || Some(one.seq) != latest)
         };
         for (one, resent) in all.filter(is_judged) {
             let before = just_before(&run.crossings, one);

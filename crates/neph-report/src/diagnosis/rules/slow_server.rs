@@ -34,6 +34,8 @@ struct Part {
     work: f64,
     /// Its program did not come to read.
     unread: f64,
+    /// Both of one message together.
+    time: f64,
     /// From the request's last byte leaving to the reply.
     after: f64,
     slowest: Vec<Seq>,
@@ -49,6 +51,8 @@ impl Part {
             let times: Ordered = replies.iter().map(|(_, times)| times.at(stage)).collect();
             times.median()
         };
+        let both = [Stage::PeerApp, Stage::PeerKernel];
+        let time: Ordered = replies.iter().map(|(_, times)| times.sum(&both)).collect();
         let before = [
             Stage::Connect,
             Stage::Handshake,
@@ -66,13 +70,14 @@ impl Part {
         Some(Self {
             work: middle(Stage::PeerApp)?,
             unread: middle(Stage::PeerKernel)?,
+            time: time.median()?,
             after: after.collect::<Ordered>().median()?,
             slowest: by_work.into_iter().map(|(_, seq)| seq).collect(),
         })
     }
 
     fn ratio(&self) -> f64 {
-        (self.work + self.unread) / LEAST_MS.max(SHARE * self.after)
+        self.time / LEAST_MS.max(SHARE * self.after)
     }
 }
 
@@ -99,6 +104,8 @@ struct Taken<'r> {
     parts: Vec<(&'r Run<'r>, Part)>,
     work: f64,
     unread: f64,
+    /// Both of one message together, at the median: a part of `after`.
+    time: f64,
     after: f64,
     ratio: f64,
 }
@@ -114,14 +121,11 @@ impl<'r> Taken<'r> {
         Some(Self {
             work: middle(|part| part.work)?,
             unread: middle(|part| part.unread)?,
+            time: middle(|part| part.time)?,
             after: middle(|part| part.after)?,
             ratio: middle(Part::ratio)?,
             parts,
         })
-    }
-
-    fn time(&self) -> f64 {
-        self.work + self.unread
     }
 }
 
@@ -147,11 +151,11 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
 /// chance: a server that is nothing to speak of need not be profiled.
 fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, taken: &Taken<'_>) -> Doing<'a> {
     let mut quicker = None;
-    let whose = sight.whose(run, taken.time(), |calm| {
+    let whose = sight.whose(run, taken.time, |calm| {
         let calm = Taken::of(calm)?;
-        let is_quicker = calm.ratio < 1.0 && calm.time() < QUICKER * taken.time();
-        quicker = is_quicker.then(|| calm.time());
-        Some(calm.time())
+        let is_quicker = calm.ratio < 1.0 && calm.time < QUICKER * taken.time;
+        quicker = is_quicker.then_some(calm.time);
+        Some(calm.time)
     });
     match (whose, run.scenario.stress(), quicker) {
         (Doing::Own, Some(load), Some(calm)) => Doing::Load(load, calm),
@@ -170,14 +174,14 @@ fn told(runs: &[&Run<'_>], taken: &Taken<'_>, whose: Doing<'_>) -> Found {
     let cause = format!(
         "{}: the server takes {} of the {} from a request's last byte to its reply ({}; {}){}.",
         runs[0].place().endpoint,
-        millis(taken.time()),
+        millis(taken.time),
         millis(taken.after),
-        percent(taken.time() / taken.after),
+        percent(taken.time / taken.after),
         runs[0].scenario.label(),
         reason(taken, whose),
     );
     let mut found = Found::new(cause, remedy(taken, whose), confidence.confidence())
-        .costing(taken.time())
+        .costing(taken.time)
         .with("peer application", taken.work, "ms")
         .with("peer kernel", taken.unread, "ms")
         .with("from the last byte to the reply", taken.after, "ms");

@@ -75,16 +75,9 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
                 "; the hypervisor took {stolen:.1} % of the CPU"
             )),
     );
-    let several = stalls.len() >= SEVERAL;
-    let level = if several { Level::Sure } else { Level::Likely };
-    let why = format!(
-        "{} in {} of {}; messages were due in each, and none was sent",
-        plural(stalls.len(), "stall"),
-        hit.len(),
-        plural(runs.len(), "experiment"),
-    );
+    let confidence = confidence(stalls.len(), (hit.len(), runs.len()));
     let remedy = "look at the client's steal time (st in vmstat), at its CPU quota (nr_throttled in cpu.stat of its cgroup) and at pinning; give neph a core of its own and measure again";
-    let mut found = Found::new(cause, remedy.to_owned(), Confidence::new(level, why))
+    let mut found = Found::new(cause, remedy.to_owned(), confidence)
         .costing(median / 2.0)
         .with("stalls", real(stalls.len()), "stalls")
         .with("length at the median", median, "ms")
@@ -96,4 +89,16 @@ fn told(site: &str, runs: &[&Run<'_>]) -> Option<Found> {
         found = found.seen_at(run, &waited);
     }
     Some(found)
+}
+
+/// Of so many stalls in so many of the experiments.
+fn confidence(stalls: usize, (hit, all): (usize, usize)) -> Confidence {
+    let several = stalls >= SEVERAL;
+    let level = if several { Level::Sure } else { Level::Likely };
+    let why = format!(
+        "{} in {hit} of {}; messages were due in each, and none was sent",
+        plural(stalls, "stall"),
+        plural(all, "experiment"),
+    );
+    Confidence::new(level, why)
 }

@@ -5,7 +5,7 @@ use neph_model::{
 };
 use neph_stats::Random;
 
-use super::stalling::{Stalling, Still};
+use super::stalling::{AtPeer, Still};
 use super::world::{Queue, World};
 
 /// Segments of a window that nothing has closed yet.
@@ -63,7 +63,7 @@ fn own(millis: f64) -> Instant<Own> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
-fn peer(millis: f64) -> Instant<Peer> {
+pub(super) fn peer(millis: f64) -> Instant<Peer> {
     Instant::from_nanos((millis * 1e6) as i64 + 5_000_000_000)
 }
 
@@ -200,18 +200,15 @@ impl<'w> Line<'w> {
         seq: u64,
         random: &mut Random,
     ) -> Message {
-        let world = self.world;
+        let (world, base) = (self.world, self.base);
         let interval = scenario.interval.millis_f64();
         let due = seq as f64 * interval;
-        let hiccup = if random.unit() < 0.005 { 4.0 } else { 0.0 };
         let starved = self.starved(random);
         let mut marks = Marks::intended_at(own(due));
-        let clients = world.stalls(&[Still::ClientLate, Still::ClientSkips]);
-        let at_work = clients.map_or(due, |one| one.wake(due, interval, random));
-        if at_work > due && world.stalls(&[Still::ClientSkips]).is_some() {
+        let Some(at_work) = world.client_works(due, interval, random) else {
             return Message::new(FlowIndex(0), Seq(seq), marks);
-        }
-        let mut at = at_work + 0.004 + exponential(random, 0.01) + hiccup + starved;
+        };
+        let mut at = at_work + 0.004 + exponential(random, 0.01) + Self::hiccup(random) + starved;
         let dials = world.dials.filter(|_| random.unit() < world.dialled);
         if let Some(rounds) = dials {
             self.connection = u32::try_from(seq).unwrap();
@@ -222,12 +219,9 @@ impl<'w> Line<'w> {
         let bytes = scenario.request_size.bytes() as f64;
         let sending = self.send(bytes, written, random);
         let left = sending.left + 0.02;
-        let queued = world
-            .sched
-            .map(|share| written + share * (left - 0.01 - written));
+        let queued = world.queued(written, left);
         (marks.queued, marks.nic_tx) = (queued.map(own), Some(own(left)));
         self.left = left;
-        let base = self.base;
         let again = f64::from(sending.lost.min(2)) * (base + 5.0);
         let way = self.transmission(bytes, written, left);
         // The last byte is in time mostly, and waits in the kernel for a segment before it.
@@ -244,47 +238,47 @@ impl<'w> Line<'w> {
         message.outcome = Outcome::Reply;
         message.connection = self.connection;
         let there = left + network - base / 2.0;
-        let arrived = world
-            .stalls(&[Still::Host])
-            .map_or(there, |one| one.wake(there, interval, random));
-        let taken = arrived + hole + 0.02;
-        let read_at = world
-            .stalls(&[Still::Program])
-            .map_or(taken, |one| one.wake(taken, interval, random));
-        let stalled = (arrived - there).max(read_at - taken) > 0.0;
+        let peer_side = AtPeer::of(world, (there, hole), interval, random);
         if dials.is_none() {
-            self.count_spurious(stalled);
+            self.count_spurious(peer_side.is_stalled);
         }
-        // Of several that are read by one call the last one alone has a stamp.
-        let ends = |one: Stalling| one.end(there + interval).is_none();
-        let is_last = !stalled || world.stalling.is_none_or(ends);
-        let has_stamp = is_last || is_udp || dials.is_some();
+        let has_stamp = peer_side.is_last || is_udp || dials.is_some();
         let marks = &mut message.marks;
-        marks.peer.rx = Some(peer(arrived)).filter(|_| has_stamp);
-        marks.peer.app_rx = Some(peer(read_at));
-        let answered = read_at + work;
-        (marks.peer.app_tx, marks.peer.nic_tx) =
-            (Some(peer(answered)), Some(peer(answered + 0.01)));
+        let answered = peer_side.read + work;
+        marks.peer = peer_side.marks(has_stamp, answered);
         let received = answered + 0.01 + base / 2.0 + self.again(random);
         marks.nic_rx = Some(own(received)).filter(|_| has_stamp);
-        let woken = clients.map_or(received, |one| one.wake(received, interval, random));
-        let read = self.read(woken, starved, random);
+        let read = self.read(
+            world.client_reads(received, interval, random),
+            starved,
+            random,
+        );
         marks.app_recv = Some(own(read));
         self.replied = read;
         if !is_udp {
-            // Most acknowledgements wait for the reply and travel with it, from a proxy too.
-            let is_quick = random.unit() < world.quick_acks;
-            let acked = left + self.crossing(left, random) + way + again;
-            let acked = acked + (arrived - there);
-            let acked = if is_quick { acked } else { received.max(acked) };
-            // A kernel delays an acknowledgement for so long at most.
-            let acked = acked.min(left + base + (arrived - there) + DELAYED_ACK + way + again);
-            marks.acked = Some(own(acked));
-            self.least_rtt = self.least_rtt.min(acked - left);
-            message.tcp_at_send = Some(self.state(sending.window, 0));
-            message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
+            let held = peer_side.arrived - there + way + again;
+            let acked = self.acknowledged((left, received), held, random);
+            self.report_tcp(&mut message, (left, acked), sending.window);
         }
         message
+    }
+
+    /// What TCP says of a message that left and was acknowledged at these times.
+    fn report_tcp(&mut self, message: &mut Message, (left, acked): (f64, f64), window: f64) {
+        message.marks.acked = Some(own(acked));
+        self.least_rtt = self.least_rtt.min(acked - left);
+        message.tcp_at_send = Some(self.state(window, 0));
+        message.tcp_at_ack = Some(self.state(self.window, self.retransmissions));
+    }
+
+    /// When what left at a time is acknowledged, which something holds back on the way.
+    fn acknowledged(&self, (left, received): (f64, f64), held: f64, random: &mut Random) -> f64 {
+        // Most acknowledgements wait for the reply and travel with it, from a proxy too.
+        let is_quick = random.unit() < self.world.quick_acks;
+        let acked = left + self.crossing(left, random) + held;
+        let acked = if is_quick { acked } else { received.max(acked) };
+        // A kernel delays an acknowledgement for so long at most.
+        acked.min(left + self.base + held + DELAYED_ACK)
     }
 
     /// A message that waits for its acknowledgement is probed for: the last of a flight is sent twice.
@@ -310,6 +304,11 @@ impl<'w> Line<'w> {
         let opened = connected + rounds * self.base + self.world.sums_ms + 0.2;
         marks.opened = Some(own(opened));
         opened
+    }
+
+    /// A wait to send that every host has now and then.
+    fn hiccup(random: &mut Random) -> f64 {
+        if random.unit() < 0.005 { 4.0 } else { 0.0 }
     }
 
     /// How long our own host makes a message wait, each way.

@@ -24,8 +24,8 @@ fn world(who: Still) -> World {
 /// Every way of asking: over one connection, a connection a message, and by datagrams.
 fn ways(world: &World) -> [World; 3] {
     let ask = |probe, dials| World {
-        probe,
         dials,
+        probe,
         ..world.clone()
     };
     [

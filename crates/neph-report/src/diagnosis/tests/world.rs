@@ -169,6 +169,13 @@ impl World {
         self.stalling.filter(|stalling| who.contains(&stalling.who))
     }
 
+    /// When the interface's queue has what was written and left at these times; none where the kernel
+    /// does not tell.
+    pub(super) fn queued(&self, written: f64, left: f64) -> Option<f64> {
+        self.sched
+            .map(|share| written + share * (left - 0.01 - written))
+    }
+
     /// What the port's path adds.
     pub(super) fn path_of(&self, port: u16) -> f64 {
         let hash = u64::from(port).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;

@@ -1,0 +1,108 @@
+//! The cores that an experiment's threads may use, and how busy those were.
+//!
+//! The mean over all cores of a machine hides one that is busy where the experiment is bound to that
+//! one.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use neph_model::Load;
+
+use crate::provenance::{CpuTimes, load_average};
+
+/// Cores by number; all where nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cores(BTreeSet<u32>);
+
+impl Cores {
+    /// Those that the calling thread may use: its affinity within its control group.
+    pub(crate) fn here() -> Self {
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+        let mut lines = status.lines();
+        let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        list.map_or_else(Self::default, Self::of_list)
+    }
+
+    /// From a list of the kernel's: `0-2,7`. What is no number counts as nothing.
+    fn of_list(text: &str) -> Self {
+        let ranges = text.trim().split(',').filter_map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.parse().ok()?..=last.parse().ok()?)
+        });
+        Self(ranges.flatten().collect())
+    }
+
+    /// Their CPU time together, from the text of `/proc/stat`; that of all cores where none of them is
+    /// in it.
+    pub(crate) fn times(&self, stat: &str) -> Option<CpuTimes> {
+        let own = stat.lines().filter(|line| {
+            let name = line.split_whitespace().next().unwrap_or_default();
+            let number = name.strip_prefix("cpu").and_then(|text| text.parse().ok());
+            number.is_some_and(|number: u32| self.0.contains(&number))
+        });
+        let own = own.filter_map(CpuTimes::of_line);
+        own.reduce(CpuTimes::and).or_else(|| CpuTimes::parse(stat))
+    }
+
+    /// Their load between two texts of `/proc/stat`.
+    pub(crate) fn load(&self, (before, after): (&str, &str)) -> Load {
+        match (self.times(before), self.times(after)) {
+            (Some(before), Some(after)) => before.load_until(after, load_average()),
+            _ => Load::default(),
+        }
+    }
+}
+
+/// The load of the cores that the calling thread may use, from now on.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadMeter {
+    cores: Cores,
+    before: String,
+}
+
+impl LoadMeter {
+    pub(crate) fn begin() -> Self {
+        Self {
+            cores: Cores::here(),
+            before: stat(),
+        }
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        self.cores.load((&self.before, &stat()))
+    }
+}
+
+/// The text of `/proc/stat` now; empty where there is none.
+pub(crate) fn stat() -> String {
+    fs::read_to_string("/proc/stat").unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_cores_reads_as_the_kernel_writes_it() {
+        let cores = |text: &str| Cores::of_list(text).0.into_iter().collect::<Vec<_>>();
+        assert_eq!(cores("\t0-2,7\n"), [0, 1, 2, 7]);
+        assert_eq!(cores("3"), [3]);
+        assert_eq!(cores(""), [] as [u32; 0]);
+        assert!(!Cores::here().0.is_empty());
+    }
+
+    #[test]
+    fn a_busy_core_is_not_hidden_by_idle_ones_that_may_not_be_used() {
+        let before = "cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n\
+            cpu11 0 0 0 0 0 0 0 0\n";
+        // The second core works 99 of 100 ticks, the others none.
+        let after = "cpu  99 0 0 201 0 0 0 0\ncpu0 0 0 0 100 0 0 0 0\ncpu1 99 0 0 1 0 0 0 0\n\
+            cpu11 0 0 0 100 0 0 0 0\n";
+        let busy = |list: &str| Cores::of_list(list).load((before, after)).busy_percent;
+        let close = |list: &str, percent: f64| (busy(list) - percent).abs() < 1e-9;
+        assert!(close("1", 99.0) && close("0,11", 0.0) && close("0-1", 49.5));
+        // All of them, where nothing is known or the text has none of them.
+        assert!(close("", 33.0) && close("5", 33.0));
+        assert_eq!(Cores::default().load(("", "")), Load::default());
+    }
+}
