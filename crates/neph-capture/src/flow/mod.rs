@@ -274,6 +274,7 @@ impl<L: Listener> Sink for Counting<'_, L> {
 
     fn thinned(&mut self, side: Side, segments: u64) {
         self.sent[side as usize].thin(segments);
+        self.listener.thinned(self.name, segments);
     }
 
     fn backwards(&mut self) {

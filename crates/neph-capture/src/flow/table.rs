@@ -45,6 +45,8 @@ pub trait Listener {
     fn event(&mut self, _of: &Name, _at: Wall, _side: Side, _event: Event) {}
     /// A retransmission of `side` that was told as `was` turns out to have been spurious.
     fn found_spurious(&mut self, _of: &Name, _at: Wall, _side: Side, _was: Event) {}
+    /// So many segments are not followed to their answers.
+    fn thinned(&mut self, _of: &Name, _segments: u64) {}
     /// A segment is stamped before what it answers: it has no round trip.
     fn backwards(&mut self) {}
     /// A segment has the stamp of what it acknowledges: once, however many round trips say so.
