@@ -2,6 +2,8 @@
 
 mod gaps;
 mod half_open;
+mod openings;
+mod spurious;
 
 use neph_model::{Span, Wall};
 use neph_wire::ip::TcpHeader;
@@ -18,6 +20,8 @@ const ACK: u8 = TcpHeader::ACK;
 struct Told {
     samples: Vec<Sample>,
     events: Vec<(Side, Event)>,
+    /// Retransmissions that turned out to be spurious, as what they were told.
+    spurious: Vec<(Side, Event)>,
 }
 
 impl Sink for Told {
@@ -26,6 +30,9 @@ impl Sink for Told {
     }
     fn event(&mut self, _: Wall, side: Side, event: Event) {
         self.events.push((side, event));
+    }
+    fn found_spurious(&mut self, _: Wall, side: Side, was: Event) {
+        self.spurious.push((side, was));
     }
 }
 

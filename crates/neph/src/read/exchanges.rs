@@ -9,13 +9,12 @@ use super::json::{half, quantiles};
 use super::row::{Rank, span, travels_in};
 use crate::sheet::{Cell, Column};
 
-pub(crate) const COLUMNS: [Column; 13] = [
+pub(crate) const COLUMNS: [Column; 12] = [
     Column::left("ASKED", "question"),
     Column::left("BY", "client"),
     Column::left("OF", "server"),
     Column::right("TIMES", "asked"),
     Column::right("ANSWERED", "answered"),
-    Column::right("UNASKED", "answers_without_question"),
     Column::right("MIN", "min_ns"),
     Column::right("MEAN", "mean_ns"),
     Column::right("P50", "p50_ns"),
@@ -64,22 +63,16 @@ pub(crate) fn row(pair: &Pair, counted: &Counted) -> Vec<Cell> {
         Question::Ping | Question::Dns => Cell::count(count),
     };
     let trips = counted.trips(Half::Server);
-    let answered = match counted.not_followed() {
-        0 => many(counted.answered()),
-        left_out => {
-            let followed = counted.asked().saturating_sub(left_out);
-            let answered = counted.answered();
-            Cell::new(format!("{answered} of {followed} followed"), answered)
-        }
-    };
     let server = end(between, End::Server) + &travels_in(between.vlan, between.tunnel);
     vec![
         Cell::text(name(between.question)),
         Cell::text(end(between, End::Client)),
         Cell::text(server),
         many(counted.asked()),
-        answered,
-        many(counted.unasked()),
+        match between.question {
+            Question::Quic => Cell::absent(),
+            Question::Ping | Question::Dns => Cell::new(answered(counted), counted.answered()),
+        },
         span(trips.map(|trips| trips.least)),
         span(trips.map(|trips| trips.mean)),
         span(trips.map(|trips| trips.p50)),
@@ -88,6 +81,19 @@ pub(crate) fn row(pair: &Pair, counted: &Counted) -> Vec<Cell> {
         span(trips.and_then(|trips| trips.deviation)),
         span(counted.trips(Half::Client).map(|trips| trips.p50)),
     ]
+}
+
+/// How many questions were answered: of how many, where not all were followed; and what answered none.
+fn answered(counted: &Counted) -> String {
+    let mut answered = counted.answered().to_string();
+    if counted.not_followed() > 0 {
+        let followed = counted.asked().saturating_sub(counted.not_followed());
+        answered.push_str(&format!(" of {followed} followed"));
+    }
+    if counted.unasked() > 0 {
+        answered.push_str(&format!(", {} unasked", counted.unasked()));
+    }
+    answered
 }
 
 /// All that a pair showed, for programs.

@@ -18,6 +18,9 @@ pub(crate) mod source;
 mod summary;
 pub(crate) mod telling;
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 

@@ -62,6 +62,12 @@ impl Telling {
         self.refused.is_some()
     }
 
+    /// All that is over together.
+    #[cfg(test)]
+    pub(super) const fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
     /// Where the data goes.
     pub(crate) fn out(&mut self) -> &mut impl Write {
         &mut self.out

@@ -122,3 +122,18 @@ fn sentences_tell_the_path_by_the_method_that_the_table_has() {
         "{by_acknowledgement}"
     );
 }
+
+#[test]
+fn answers_alone_are_counted_and_shown() {
+    let mut capture = Capture::new();
+    for sequence in 0..3 {
+        capture.echo((u32::from(sequence) * 1_000, false), sequence);
+    }
+    let (text, summary) = read(&capture, &[]);
+    assert!(text.contains("0, 3 unasked"), "{text}");
+    let told = "1 pair of ping or DNS of which one direction alone is in what was captured";
+    assert!(text.contains(told), "{text}");
+    assert_eq!(summary["exchange_packets"], 3);
+    assert_eq!(summary["answers_without_question"], 3);
+    assert_eq!(summary["exchanges_of_one_direction"], 1);
+}
