@@ -2,6 +2,7 @@
 //!
 //! `NEPH_FLOWS=100000 cargo test --release -p neph-capture --test tshark` compares so many flows.
 
+mod spurious;
 mod traffic;
 mod windows;
 

@@ -95,27 +95,33 @@ impl Exact {
     }
 
     fn read(words: &[u32; EXACT_WORDS]) -> Self {
-        let [a, b, c, d, e, f, squares @ ..] = *words;
-        let ((kind, least), (_, most)) = (apart(joined([a, b])), apart(joined([c, d])));
-        let squares = squares.into_iter();
+        let [least, most, sum, high, low] = words.as_chunks().0 else {
+            unreachable!("two words each");
+        };
+        let ((kind, least), (_, most)) = (apart(joined(*least)), apart(joined(*most)));
         Self {
             kind,
             least,
             most,
-            sum: joined([e, f]),
-            squares: squares.fold(0, |all, word| all << 32 | u128::from(word)),
+            sum: joined(*sum),
+            squares: u128::from(joined(*high)) << 64 | u128::from(joined(*low)),
         }
     }
 
     fn words(&self) -> [u32; EXACT_WORDS] {
         let half = |squares: u128| u64::try_from(squares & u128::from(u64::MAX)).unwrap_or(0);
-        let ([a, b], [c, d]) = (
-            split(whole(self.kind, self.least)),
-            split(whole(self.kind, self.most)),
-        );
-        let [e, f] = split(self.sum);
-        let ([g, h], [i, j]) = (split(half(self.squares >> 64)), split(half(self.squares)));
-        [a, b, c, d, e, f, g, h, i, j]
+        let numbers = [
+            whole(self.kind, self.least),
+            whole(self.kind, self.most),
+            self.sum,
+            half(self.squares >> 64),
+            half(self.squares),
+        ];
+        let mut words = [0; EXACT_WORDS];
+        for (place, number) in words.as_chunks_mut().0.iter_mut().zip(numbers) {
+            *place = split(number);
+        }
+        words
     }
 }
 
@@ -141,7 +147,10 @@ impl Sketches {
             return self.add(kind, number);
         }
         self.put_into_buckets();
-        self.put_into_bucket(Exact::of(kind % Self::KINDS, number.min(LARGEST), times), times);
+        self.put_into_bucket(
+            Exact::of(kind % Self::KINDS, number.min(LARGEST), times),
+            times,
+        );
     }
 
     /// Counts all that `other` counted.

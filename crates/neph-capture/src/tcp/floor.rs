@@ -63,7 +63,7 @@ impl Floor {
 
     #[inline]
     fn turn(&mut self, at: Wall) {
-        let seconds = u32::try_from(at.unix_nanos() / 1_000_000_000 & 0xffff_ffff).unwrap_or(0);
+        let seconds = u32::try_from((at.unix_nanos() / 1_000_000_000) & 0xffff_ffff).unwrap_or(0);
         if seconds.wrapping_sub(self.since) < STRETCH {
             return;
         }

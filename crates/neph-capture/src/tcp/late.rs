@@ -31,6 +31,12 @@ struct Late {
     counted: Option<Event>,
 }
 
+impl Late {
+    fn meets(&self, other: &Self) -> bool {
+        self.end.is_after(other.seq) && other.end.is_after(self.seq)
+    }
+}
+
 /// Those of one side; most have none.
 #[derive(Debug, Default)]
 pub(super) struct Lates(
@@ -120,9 +126,14 @@ impl Lates {
             .flatten()
             .zip(echo)
             .is_some_and(|(oldest, echo)| oldest.is_after(echo));
-        for late in all.iter_mut() {
+        // Of what was sent several times a duplicate is the last: the first may have been needed.
+        let mut reported: Option<Late> = None;
+        for late in all.iter_mut().rev() {
             let is_answered = verdict.covers(late) && (is_older || verdict.is_too_soon_for(late));
-            if (is_answered || verdict.reports(late))
+            let is_reported =
+                verdict.reports(late) && !reported.is_some_and(|last| last.meets(late));
+            reported = Some(*late).filter(|_| is_reported).or(reported);
+            if (is_answered || is_reported)
                 && let Some(event) = late.counted.take()
             {
                 spurious(event);

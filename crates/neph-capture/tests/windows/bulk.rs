@@ -221,6 +221,7 @@ impl Packet {
                 range: (0, 0),
                 ack: None,
                 is_again: false,
+                is_spurious: false,
             },
         }
     }

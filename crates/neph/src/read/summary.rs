@@ -15,6 +15,9 @@ use crate::counted::counted;
 use crate::enough::advice;
 use crate::when;
 
+/// How many of what, and what of them.
+type Oddity = (u64, &'static str, &'static str);
+
 /// What was counted of all flows.
 #[derive(Default)]
 pub(super) struct Summary {
@@ -133,7 +136,8 @@ impl Summary {
             )?;
         }
         left_out(seen, files, out)?;
-        for (count, noun, told) in self.oddities(seen, files) {
+        let misleading = self.misleading(seen, files);
+        for (count, noun, told) in self.incomplete().into_iter().chain(misleading) {
             if count > 0 {
                 writeln!(out, "{} {told}.", counted(count, noun))?;
             }
@@ -141,17 +145,8 @@ impl Summary {
         Ok(())
     }
 
-    /// What of flows, answers and packets is not as one expects: how many of what, and what of them.
-    fn oddities(
-        &self,
-        seen: &Conversations,
-        files: &[File],
-    ) -> [(u64, &'static str, &'static str); 14] {
-        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
-        let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
-        // They mislead only where anything is told of the order of segments.
-        let is_misled = self.sent_again + self.out_of_order > 0;
-        let dropped = files.iter().filter_map(|file| file.account.dropped);
+    /// What of flows and of who asked is not as one expects: how many of what, and what of them.
+    const fn incomplete(&self) -> [Oddity; 8] {
         [
             (
                 self.one_direction,
@@ -193,6 +188,17 @@ impl Summary {
                 "connection",
                 "of QUIC without a spin bit that turns with the round trip",
             ),
+        ]
+    }
+
+    /// The same of answers and packets.
+    fn misleading(&self, seen: &Conversations, files: &[File]) -> [Oddity; 6] {
+        let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
+        let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
+        // They mislead only where anything is told of the order of segments.
+        let is_misled = self.sent_again + self.out_of_order > 0;
+        let dropped = files.iter().filter_map(|file| file.account.dropped);
+        [
             (
                 out_of_turn.filter(|_| is_misled).sum(),
                 "packet",

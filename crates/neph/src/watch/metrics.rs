@@ -197,51 +197,40 @@ impl Totals {
             flows,
             repairs,
         } = self;
-        for (name, kind, what, value) in [
+        let counters = [
+            ("packets", "Packets looked at.", seen.packets),
+            ("bytes", "Bytes of IP, of each packet once.", *bytes),
             (
-                "packets_total",
-                "counter",
-                "Packets looked at.",
-                seen.packets,
-            ),
-            (
-                "bytes_total",
-                "counter",
-                "Bytes of IP, of each packet once.",
-                *bytes,
-            ),
-            (
-                "packets_lost_total",
-                "counter",
+                "packets_lost",
                 "Packets lost because the ring was full.",
                 seen.lost,
             ),
+            ("ring_full", "How often the ring was full.", seen.frozen),
             (
-                "ring_full_total",
-                "counter",
-                "How often the ring was full.",
-                seen.frozen,
-            ),
-            (
-                "retransmissions_total",
-                "counter",
+                "retransmissions",
                 "TCP segments that were retransmitted, spurious ones included.",
                 repairs.retransmissions,
             ),
             (
-                "spurious_retransmissions_total",
-                "counter",
+                "spurious_retransmissions",
                 "Retransmissions of what had arrived: no loss.",
                 repairs.spurious,
             ),
             (
-                "segments_not_followed_total",
-                "counter",
+                "segments_not_followed",
                 "TCP segments of windows too large to follow all; others stand for them.",
                 repairs.not_followed,
             ),
-            ("flows", "gauge", "TCP flows at the moment.", *flows as u64),
-        ] {
+        ];
+        let counters =
+            counters.map(|(name, what, value)| (format!("{name}_total"), "counter", what, value));
+        let flows = (
+            "flows".to_owned(),
+            "gauge",
+            "TCP flows at the moment.",
+            *flows as u64,
+        );
+        for (name, kind, what, value) in counters.into_iter().chain([flows]) {
             let name = format!("neph_watch_{name}");
             head(page, &name, kind, what);
             page.push_str(&format!("{name} {value}\n"));
