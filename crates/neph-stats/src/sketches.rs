@@ -61,8 +61,9 @@ pub struct Sketches {
     latest: u8,
 }
 
-/// Words that the exact values of a kind take: ends two each, their sum two, that of squares four.
-const EXACT_WORDS: usize = 10;
+/// Words that the exact values of a kind take: ends two each, how many two, their sum two, that of squares
+/// four.
+const EXACT_WORDS: usize = 12;
 
 /// What is kept exactly of the numbers of one kind, however coarse its buckets are.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +71,8 @@ struct Exact {
     kind: u8,
     least: u64,
     most: u64,
+    /// How many there are, each once however many it stands for.
+    numbers: u64,
     sum: u64,
     /// Of squares.
     squares: u128,
@@ -82,20 +85,42 @@ impl Exact {
             kind,
             least: number,
             most: number,
+            numbers: 1,
             sum: number.saturating_mul(times),
             squares: u128::from(number).pow(2).saturating_mul(times.into()),
+        }
+    }
+
+    /// Of numbers of one kind in their order, each once.
+    fn of_sorted(kind: u8, numbers: impl ExactSizeIterator<Item = u64>) -> Self {
+        let (count, mut least, mut most) = (numbers.len() as u64, None, 0);
+        let (mut sum, mut squares) = (0_u128, 0_u128);
+        for number in numbers {
+            least.get_or_insert(number);
+            most = number;
+            sum += u128::from(number);
+            squares += u128::from(number) * u128::from(number);
+        }
+        Self {
+            kind,
+            least: least.unwrap_or(0),
+            most,
+            numbers: count,
+            sum: u64::try_from(sum).unwrap_or(u64::MAX),
+            squares,
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.least = self.least.min(other.least);
         self.most = self.most.max(other.most);
+        self.numbers += other.numbers;
         self.sum = self.sum.saturating_add(other.sum);
         self.squares = self.squares.saturating_add(other.squares);
     }
 
     fn read(words: &[u32; EXACT_WORDS]) -> Self {
-        let [least, most, sum, high, low] = words.as_chunks().0 else {
+        let [least, most, numbers, sum, high, low] = words.as_chunks().0 else {
             unreachable!("two words each");
         };
         let ((kind, least), (_, most)) = (apart(joined(*least)), apart(joined(*most)));
@@ -103,6 +128,7 @@ impl Exact {
             kind,
             least,
             most,
+            numbers: joined(*numbers),
             sum: joined(*sum),
             squares: u128::from(joined(*high)) << 64 | u128::from(joined(*low)),
         }
@@ -113,6 +139,7 @@ impl Exact {
         let numbers = [
             whole(self.kind, self.least),
             whole(self.kind, self.most),
+            self.numbers,
             self.sum,
             half(self.squares >> 64),
             half(self.squares),

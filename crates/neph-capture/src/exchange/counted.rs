@@ -20,8 +20,6 @@ pub struct Counted {
     pub(super) backwards: u64,
     /// Of each half: of the client's there are some for QUIC alone.
     trips: Sketches,
-    /// How many round trips those stand for that were measured, less these; by half.
-    unseen: [u64; 2],
 }
 
 impl Counted {
@@ -29,7 +27,6 @@ impl Counted {
     pub(super) fn trip(&mut self, half: Half, trip: Span, weight: u64) {
         let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
         self.trips.add_times(half as u8, nanos, weight);
-        self.unseen[half as usize] += weight - 1;
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -40,16 +37,12 @@ impl Counted {
         self.unasked += other.unasked;
         self.backwards += other.backwards;
         self.trips.merge(&other.trips);
-        for (all, unseen) in self.unseen.iter_mut().zip(other.unseen) {
-            *all += unseen;
-        }
     }
 
     /// Forgets round trips that are not believed.
     pub(super) fn without_trips(self) -> Self {
         Self {
             trips: Sketches::default(),
-            unseen: [0; 2],
             ..self
         }
     }
@@ -89,8 +82,6 @@ impl Counted {
     /// Round trips between the point of capture and the end behind `half`, its time to answer
     /// included; of the client's half there are some for QUIC alone.
     pub fn trips(&self, half: Half) -> Option<Quantiles> {
-        let trips = self.trips.of([half as u8]);
-        let unseen = self.unseen[half as usize];
-        trips.as_ref().map(|trips| Quantiles::of(trips, unseen))
+        self.trips.of([half as u8]).as_ref().map(Quantiles::of)
     }
 }

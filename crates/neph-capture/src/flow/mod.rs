@@ -140,7 +140,7 @@ impl Flow {
         let side = self.name.side(passed.sender);
         let payload = passed.segment.length();
         self.last = self.last.max(passed.at);
-        self.sent[side as usize].packet(passed.bytes, u64::from(payload));
+        self.sent[side as usize].packet(passed.bytes.into(), payload.into());
         let mut counting = Counting {
             name: &self.name,
             sent: &mut self.sent,
@@ -230,7 +230,7 @@ struct Passed {
     at: Wall,
     sender: End,
     /// Of its IP packet on the wire.
-    bytes: u64,
+    bytes: u32,
     segment: Segment,
 }
 

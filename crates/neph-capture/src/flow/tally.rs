@@ -110,11 +110,7 @@ impl Sent {
 
 /// Round trips of one half of a flow's path, by method and by what answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trips {
-    counted: Sketches,
-    /// How many segments more than those with a round trip these stand for, by kind; most flows have none.
-    unseen: Option<Box<[u64; KINDS]>>,
-}
+pub struct Trips(Sketches);
 
 impl Trips {
     /// Counts a round trip that one method found.
@@ -136,30 +132,18 @@ impl Trips {
 
     fn count(&mut self, found: Found, sample: &Sample) {
         let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
-        let (kind, weight) = (kind(found, sample.answer), u64::from(sample.weight));
-        self.counted.add_times(kind, nanos, weight);
-        if weight > 1 {
-            self.unseen.get_or_insert_default()[usize::from(kind)] += weight - 1;
-        }
+        let kind = kind(found, sample.answer);
+        self.0.add_times(kind, nanos, sample.weight.into());
     }
 
     /// Counts all that `other` counted.
     pub fn merge(&mut self, other: &Self) {
-        self.counted.merge(&other.counted);
-        if let Some(more) = &other.unseen {
-            let unseen = self.unseen.get_or_insert_default();
-            for (all, more) in unseen.iter_mut().zip(**more) {
-                *all += more;
-            }
-        }
+        self.0.merge(&other.0);
     }
 
     /// Laid out, to be asked several things.
     pub fn laid_out(&self) -> LaidOut {
-        LaidOut {
-            counted: self.counted.layout(),
-            unseen: self.unseen.as_deref().copied().unwrap_or_default(),
-        }
+        LaidOut(self.0.layout())
     }
 
     /// Those of one method and one kind of answer.
@@ -174,32 +158,29 @@ impl Trips {
 
     /// Whether any speaks of the path alone.
     pub fn has_path(&self, method: Method) -> bool {
-        self.counted.has_any(kinds(method, &PATH))
+        self.0.has_any(kinds(method, &PATH))
     }
 
     /// What is asked from now on is told without a copy.
     pub(super) fn settle(&mut self) {
-        self.counted.settle();
+        self.0.settle();
     }
 
     /// Its memory will be needed: see [`crate::ahead`].
     #[inline]
     pub(super) fn fetch_far(&self) {
-        self.counted.soon_needed().for_each(fetch);
+        self.0.soon_needed().for_each(fetch);
     }
 
     /// Bytes of memory beside itself.
     pub(super) fn heap(&self) -> usize {
-        self.counted.heap() + self.unseen.as_deref().map_or(0, size_of_val)
+        self.0.heap()
     }
 }
 
 /// Round trips by method and answer, as [`Trips`] tell them.
 #[derive(Debug)]
-pub struct LaidOut {
-    counted: Layout,
-    unseen: [u64; KINDS],
-}
+pub struct LaidOut(Layout);
 
 impl LaidOut {
     /// Those of one method and one kind of answer.
@@ -213,9 +194,8 @@ impl LaidOut {
     }
 
     fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
-        let found = self.counted.of(kinds(method, answers));
-        let unseen = kinds(method, answers).map(|kind| self.unseen[usize::from(kind)]);
-        (found.as_ref()).map(|found| Quantiles::of(found, unseen.sum()))
+        let found = self.0.of(kinds(method, answers));
+        found.as_ref().map(Quantiles::of)
     }
 }
 
@@ -238,8 +218,6 @@ impl Found {
     }
 }
 
-/// Numbers that round trips are counted under.
-const KINDS: usize = Sketches::KINDS as usize;
 /// What speaks of the path alone.
 const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
 
@@ -286,11 +264,11 @@ pub struct Quantiles {
 
 impl Quantiles {
     /// The numbers of round trips that quantiles need are those of all of Nephoscope: an interval of
-    /// 95 % has ends. `unseen` of the round trips were not measured, others stand for them.
-    pub(crate) fn of(trips: &Selection<'_>, unseen: u64) -> Self {
+    /// 95 % has ends.
+    pub(crate) fn of(trips: &Selection<'_>) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(trips.quantile(permille));
-        let n = trips.n().saturating_sub(unseen);
+        let n = trips.numbers();
         let of_at_least = |least, permille| (n >= least).then(|| quantile(permille));
         Self {
             n,

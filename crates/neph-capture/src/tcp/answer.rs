@@ -4,7 +4,7 @@ use neph_model::{Span, Wall};
 
 use super::half::{Sender, Turn};
 use super::late::Verdict;
-use super::marks::Mark;
+use super::marks::{Mark, Roughly};
 use super::waiting::Awaiting;
 use super::{Event, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
@@ -25,25 +25,27 @@ pub(super) fn look(
     let acked = receiver.mark(Mark::Acked);
     // Of a long answer each segment says the same of what was asked.
     if receiver.waiting.is_any() {
-        let quiet = sender.heard_at.wall().and_then(|last| elapsed(last, at));
-        let answered = Answered::by((at, segment), (ack, quiet), receiver);
+        let answered = Answered::by((at, segment), (ack, sender.heard_at), receiver);
         tell((side, segment), &answered, receiver, sink);
     }
-    let verdict = Verdict {
-        at,
-        segment,
-        ack,
-        acked,
-        floor: receiver.floor.get(),
-    };
-    receiver
-        .late
-        .judge(&verdict, |was| sink.found_spurious(at, side.other(), was));
+    if receiver.late.is_any() {
+        let verdict = Verdict {
+            at,
+            segment,
+            ack,
+            acked,
+            floor: receiver.floor.get(),
+        };
+        let late = &mut receiver.late;
+        late.judge(&verdict, |was| {
+            sink.found_spurious(at, side.other(), was);
+        });
+    }
     if acked.is_none_or(|acked| ack.is_after(acked)) {
         receiver.marks.set(Mark::Acked, ack);
     }
     if let Some(largest) = segment.largest {
-        receiver.largest = largest;
+        receiver.largest = largest.get();
     }
 }
 
@@ -138,14 +140,14 @@ struct Answered {
     with_data: bool,
     /// So much at once has to be acknowledged at once (RFC 9293, 3.8.6.3: each second segment).
     forced: bool,
-    /// Since its sender sent anything before it (nanoseconds).
-    quiet: Option<i64>,
+    /// When its sender had sent anything before it.
+    heard_at: Roughly,
 }
 
 impl Answered {
     fn by(
         (at, segment): (Wall, &Segment),
-        (ack, quiet): (Serial, Option<i64>),
+        (ack, heard_at): (Serial, Roughly),
         receiver: &Sender,
     ) -> Self {
         let new = receiver
@@ -157,7 +159,7 @@ impl Answered {
             ack,
             with_data: segment.length > 0,
             forced: u32::try_from(new).is_ok_and(|new| new > largest),
-            quiet,
+            heard_at,
         }
     }
 
@@ -174,7 +176,8 @@ impl Answered {
         }
         let floor = &mut receiver.floor;
         let is_free = found.is_syn() || self.forced;
-        let mut held = || floor.is_held_back(self.at, nanos, self.quiet);
+        let quiet = self.heard_at.until(self.at);
+        let mut held = || floor.is_held_back(self.at, nanos, quiet);
         if !is_free && *is_held.get_or_insert_with(&mut held) {
             floor.held_back(self.at, nanos);
             return Answer::Delayed;

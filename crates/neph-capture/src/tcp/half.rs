@@ -6,7 +6,7 @@ use neph_model::Wall;
 
 use super::floor::Floor;
 use super::late::Lates;
-use super::marks::{Mark, Marks, Nanos};
+use super::marks::{Mark, Marks, Nanos, Roughly};
 use super::waiting::{Awaited, Awaiting, Room, Waiting, Window};
 use super::{Event, Segment};
 use crate::ahead::fetch;
@@ -26,7 +26,7 @@ pub(super) struct Sender {
     /// Round trips to the other side.
     pub(super) floor: Floor,
     /// When anything of it passed last.
-    pub(super) heard_at: Nanos,
+    pub(super) heard_at: Roughly,
     /// The window it told with what it acknowledged last, and how often it said the same again.
     pub(super) window: Option<u16>,
     pub(super) repeated: u32,
@@ -63,6 +63,8 @@ impl Sender {
     pub(super) fn fetch(&self) {
         fetch(&self.marks);
         fetch(&self.repeated_at);
+        fetch(&self.floor);
+        fetch(&self.late);
         self.waiting.fetch();
     }
 
@@ -148,7 +150,10 @@ impl Sender {
             if !is_first {
                 self.waiting.sent_again(segment);
             }
-            if !is_new {
+            let is_there = |acked: Serial| !segment.end().is_after(acked);
+            if !is_new && self.mark(Mark::Acked).is_some_and(is_there) {
+                self.late.repeat(segment);
+            } else if !is_new {
                 self.late.push(at, segment, (!is_first, placed));
             }
             self.waiting.pass(at, segment, self.mark(Mark::Next));

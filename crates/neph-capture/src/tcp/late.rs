@@ -63,8 +63,7 @@ impl Verdict<'_> {
 
     /// Whether it reports that `late` came twice.
     fn reports(&self, late: &Late) -> bool {
-        (self.segment.duplicate)
-            .is_some_and(|(from, to)| to.is_after(late.seq) && late.end.is_after(from))
+        self.segment.reports(late.seq, late.end)
     }
 
     /// Whether `late` cannot have been there and back: a quarter of the shortest round trip is left for
@@ -97,6 +96,21 @@ impl Lates {
         if all.len() > MOST {
             join_oldest(all);
         }
+    }
+
+    /// A segment passed that was acknowledged: should its receiver report a duplicate, it is of this one, and
+    /// not of what was sent before it.
+    pub(super) fn repeat(&mut self, segment: &Segment) {
+        let (seq, end) = (segment.seq, segment.end());
+        let is_met = |late: &&mut Late| end.is_after(late.seq) && late.end.is_after(seq);
+        let all = self.0.iter_mut().flat_map(|all| all.iter_mut());
+        all.filter(is_met).for_each(|late| late.counted = None);
+    }
+
+    /// Whether there is any.
+    #[inline]
+    pub(super) const fn is_any(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Whether the acknowledgement of `found`, which was the last to be acknowledged behind `acked`, had to

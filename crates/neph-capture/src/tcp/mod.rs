@@ -21,7 +21,7 @@ use neph_model::Wall;
 use crate::sample::{Half, Sample};
 use crate::sequence::Serial;
 use half::Sender;
-use marks::{Mark, Nanos};
+use marks::{Mark, Roughly};
 pub use order::Event;
 pub use segment::Segment;
 pub use waiting::Room;
@@ -83,8 +83,6 @@ pub trait Sink {
 pub struct Connection {
     client: Sender,
     server: Sender,
-    /// Whether one side has ended it: what opens one on the same ports opens another.
-    is_ended: bool,
 }
 
 impl Connection {
@@ -123,8 +121,10 @@ impl Connection {
         }
         let placed = order::look(at, (side, segment), (&mut *sender, &mut *receiver), sink);
         answer::take_turns(at, (side, segment), placed, (sender, receiver), sink);
-        sender.heard_at = Nanos::at(at);
-        self.is_ended |= segment.is_fin() || segment.is_reset();
+        sender.heard_at = Roughly::at(at);
+        if segment.is_fin() || segment.is_reset() {
+            sender.marks.end();
+        }
         // The byte of a probe is not taken, and sent with others once the window is open.
         if placed != Some(Event::WindowProbe) {
             let left_out = sender.sent(at, (segment, placed), room);
@@ -150,7 +150,8 @@ impl Connection {
                 .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
         };
         let opens = segment.opens() || segment.accepts() && other.is_silent();
-        opens && (self.is_ended || is_other())
+        let is_ended = || sender.marks.is_ended() || other.marks.is_ended();
+        opens && (is_ended() || is_other())
     }
 
     /// Both sides will be needed: see the table of flows.

@@ -62,17 +62,8 @@ impl Scene {
 }
 
 /// Sequence number, length, acknowledgement.
-pub(super) fn data(seq: u32, length: u32, ack: u32) -> Segment {
-    Segment {
-        seq: Serial(seq),
-        ack: Some(Serial(ack)),
-        length,
-        flags: ACK,
-        window: 500,
-        stamps: None,
-        largest: None,
-        duplicate: None,
-    }
+pub(super) const fn data(seq: u32, length: u32, ack: u32) -> Segment {
+    Segment::of_numbers(seq, length, ack)
 }
 
 fn stamped(segment: Segment, value: u32, echo: u32) -> Segment {
@@ -84,7 +75,7 @@ fn syn(seq: u32, ack: Option<u32>) -> Segment {
     Segment {
         ack: ack.map(Serial),
         flags: SYN | if ack.is_some() { ACK } else { 0 },
-        largest: Some(1460),
+        largest: std::num::NonZeroU16::new(1460),
         ..data(seq, 0, 0)
     }
 }

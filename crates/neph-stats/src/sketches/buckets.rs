@@ -37,14 +37,8 @@ impl Sketches {
         });
         self.count_all(labels);
         for same in latest.chunk_by(|one, next| apart(*one).0 == apart(*next).0) {
-            let of = |number: &u64| {
-                let (kind, number) = apart(*number);
-                Exact::of(kind, number, 1)
-            };
-            let all = same[1..].iter().fold(of(&same[0]), |mut all, number| {
-                all.merge(&of(number));
-                all
-            });
+            let (kind, _) = apart(same[0]);
+            let all = Exact::of_sorted(kind, same.iter().map(|number| apart(*number).1));
             self.widen(&all);
         }
         self.thin_out();

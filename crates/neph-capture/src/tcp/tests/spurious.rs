@@ -45,10 +45,7 @@ fn a_receiver_that_got_it_twice_says_so() {
     scene.see(400, Client, data(100, 10, 500));
     scene.see(430, Server, data(500, 0, 110));
     assert_eq!(scene.told.spurious, []);
-    let twice = Segment {
-        duplicate: Some((Serial(100), Serial(110))),
-        ..data(500, 0, 110)
-    };
+    let twice = data(500, 0, 110).reporting(100, 10);
     scene.see(431, Server, twice);
     scene.see(432, Server, twice);
     assert_eq!(scene.told.spurious, FOUND);
