@@ -161,9 +161,7 @@ impl Flow {
     fn fetch(&self) {
         fetch(&self.name);
         fetch(&self.last);
-        fetch(&self.sent[0]);
         fetch(&self.sent[1]);
-        fetch(&self.trips[0]);
         fetch(&self.trips[1]);
         self.connection.fetch();
     }

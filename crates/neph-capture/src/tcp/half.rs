@@ -7,7 +7,7 @@ use neph_model::Wall;
 use super::floor::Floor;
 use super::late::Lates;
 use super::marks::{Mark, Marks, Nanos, Roughly};
-use super::waiting::{Awaited, Awaiting, Room, Waiting, Window};
+use super::waiting::{Awaited, Awaiting, Room, Waiting};
 use super::{Event, Segment};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
@@ -58,14 +58,13 @@ impl Sender {
         u32::try_from(end.since(from)).unwrap_or(0)
     }
 
-    /// Each line of memory that it lies in will be needed.
+    /// Each line of memory that it lies in will be needed: there is a field in each, as the compiler lays
+    /// them out.
     #[inline]
     pub(super) fn fetch(&self) {
-        fetch(&self.marks);
-        fetch(&self.repeated_at);
-        fetch(&self.floor);
-        fetch(&self.late);
         self.waiting.fetch();
+        fetch(&self.marks);
+        fetch(&self.turn);
     }
 
     /// Whether `segment` begins at or behind all that was sent before.
@@ -164,12 +163,7 @@ impl Sender {
                 acknowledgement: is_first,
                 echo: is_newest,
             };
-            let window = Window {
-                acked: self.mark(Mark::Acked).or_else(|| self.mark(Mark::First)),
-                next: self.mark(Mark::Next),
-                room,
-            };
-            left_out = self.waiting.push(one, awaited, window);
+            left_out = self.waiting.push(one, awaited, (&self.marks, room));
         }
         if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
             self.marks.set(Mark::NewestStamp, value);

@@ -137,7 +137,12 @@ impl Connection {
     /// Whether `segment` opens a new connection on the same ports: a SYN behind the end of the one before,
     /// or with another number than that began with. Of a SYN-ACK the same, where only what servers send is
     /// captured.
+    #[inline]
     pub(crate) fn is_followed_by(&self, side: Side, segment: &Segment) -> bool {
+        segment.is_syn() && self.is_reopened_by(side, segment)
+    }
+
+    fn is_reopened_by(&self, side: Side, segment: &Segment) -> bool {
         let (sender, other) = match side {
             Side::Client => (&self.client, &self.server),
             Side::Server => (&self.server, &self.client),

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use neph_model::Wall;
 
 use super::Segment;
+use super::marks::{Mark, Marks};
 use super::thinning::{Hole, Thinning};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
@@ -136,16 +137,6 @@ pub(super) struct Awaited {
     pub(super) echo: bool,
 }
 
-/// Where a window lies, and how much of it may be remembered.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Window {
-    /// Behind what is acknowledged.
-    pub(super) acked: Option<Serial>,
-    /// Behind all that was sent before.
-    pub(super) next: Option<Serial>,
-    pub(super) room: Room,
-}
-
 /// Segments of one side. Those that await an acknowledgement are in the order of their numbers, those
 /// that await an echo in that of their time stamps.
 #[derive(Debug)]
@@ -238,6 +229,7 @@ impl Waiting {
     }
 
     /// Forgets those that await nothing any more; all up to `acked` is there.
+    #[inline]
     pub(super) fn tidy(&mut self, acked: Serial) {
         if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
             self.thinning = None;
@@ -293,17 +285,21 @@ impl Waiting {
         }
     }
 
-    /// Remembers a segment. Returns how many segments are not followed therefore, itself perhaps included.
-    pub(super) fn push(&mut self, one: Awaiting, awaited: Awaited, window: Window) -> usize {
+    /// Remembers a segment; `marks` are those before it. Returns how many segments are not followed
+    /// therefore, itself perhaps included.
+    pub(super) fn push(
+        &mut self,
+        one: Awaiting,
+        awaited: Awaited,
+        (marks, room): (&Marks, Room),
+    ) -> usize {
         if !(awaited.acknowledgement || awaited.echo) {
             return 0;
         }
         let mut left_out = 0;
         if let Some(thinning) = &mut self.thinning {
-            if let Some(next) = window
-                .next
-                .filter(|_| self.far.len() < window.room.most() / 4)
-            {
+            let has_room = self.far.len() < room.most() / 4;
+            if let Some(next) = marks.get(Mark::Next).filter(|_| has_room) {
                 thinning.lower(next);
             }
             let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, one.end);
@@ -315,8 +311,8 @@ impl Waiting {
             }
         }
         self.insert(one, awaited);
-        while self.far.len() > window.room.most() {
-            left_out += self.thin_out(window.acked);
+        while self.far.len() > room.most() {
+            left_out += self.thin_out(marks.get(Mark::Acked).or_else(|| marks.get(Mark::First)));
         }
         left_out
     }
@@ -393,7 +389,6 @@ impl Waiting {
     #[inline]
     pub(super) fn fetch(&self) {
         fetch(&self.near[0]);
-        fetch(&self.near[1]);
         fetch(&self.far);
     }
 

@@ -161,6 +161,9 @@ impl Selection<'_> {
     /// The standard deviation of all numbers (not the estimate from a sample), rounded down; `None`
     /// where numbers are so large that their squares do not add up.
     pub fn deviation(&self) -> Option<u64> {
+        if self.least == self.most {
+            return Some(0);
+        }
         let (n, sum) = (u128::from(self.n.max(1)), u128::from(self.sum));
         let spread = n
             .checked_mul(self.squares)?
