@@ -5,6 +5,7 @@
 
 mod key;
 mod limits;
+mod others;
 mod period;
 mod recency;
 mod table;
@@ -24,10 +25,11 @@ use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
 use key::{End, Key};
 pub use limits::Limits;
+pub use others::Others;
 use period::Before;
 pub use period::Recent;
 pub(crate) use recency::Recency;
-pub use table::{Listener, Others, Table};
+pub use table::{Listener, Table};
 pub use tally::{LaidOut, Quantiles, Sent, Trips};
 
 /// Who speaks with whom, and in what.

@@ -12,6 +12,7 @@ use neph_wire::dissect::{Dissected, Plain, Transport};
 
 use super::key::{End, Key};
 use super::limits::Limits;
+use super::others::Others;
 use super::period::Ended;
 use super::recency::Recency;
 use super::tally::Trips;
@@ -56,21 +57,6 @@ pub trait Listener {
     fn of_no_time(&mut self) {}
     /// A flow is over, or given up for others.
     fn ended(&mut self, _flow: &Flow) {}
-}
-
-/// Packets that are of no flow here.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Others {
-    /// Of UDP.
-    pub udp: u64,
-    /// Of ICMP.
-    pub icmp: u64,
-    /// Parts of packets without a header of their own.
-    pub fragments: u64,
-    /// Of other protocols, or with a header that contradicts itself.
-    pub unread: u64,
-    /// Whose headers were cut off.
-    pub cut: u64,
 }
 
 /// Flows by their addresses and ports.
@@ -387,17 +373,4 @@ impl Table {
 /// Bits of a hash that the table itself does not compare.
 fn tag_of(hash: u64) -> u32 {
     u32::try_from(hash >> 16 & 0xffff_ffff).unwrap_or(0)
-}
-
-impl Others {
-    fn count(&mut self, packet: &Dissected<'_>) {
-        let count = match &packet.transport {
-            _ if packet.is_cut() => &mut self.cut,
-            Transport::Udp { .. } => &mut self.udp,
-            Transport::Icmp(_) => &mut self.icmp,
-            Transport::Fragment => &mut self.fragments,
-            Transport::Tcp { .. } | Transport::Other => &mut self.unread,
-        };
-        *count += 1;
-    }
 }

@@ -7,8 +7,8 @@ use neph_model::Wall;
 use super::floor::Floor;
 use super::late::Lates;
 use super::marks::{Mark, Marks, Nanos, Roughly};
-use super::waiting::{Awaited, Awaiting, Room, Waiting};
-use super::{Event, Segment};
+use super::waiting::{Awaited, Awaiting, Waiting};
+use super::{Event, Room, Segment};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
 

@@ -9,6 +9,7 @@ mod half;
 mod late;
 mod marks;
 mod order;
+mod room;
 mod segment;
 mod thinning;
 mod waiting;
@@ -23,8 +24,8 @@ use crate::sequence::Serial;
 use half::Sender;
 use marks::{Mark, Roughly};
 pub use order::Event;
+pub use room::Room;
 pub use segment::Segment;
-pub use waiting::Room;
 
 /// Bytes that a segment may have overtaken its own SYN by.
 const OVERTAKEN_SYN: i32 = 100_000;

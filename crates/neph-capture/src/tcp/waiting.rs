@@ -11,30 +11,10 @@ use neph_model::Wall;
 
 use super::Segment;
 use super::marks::{Mark, Marks};
+use super::room::Room;
 use super::thinning::{Hole, Thinning};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
-
-/// How much one side may remember of what awaits an answer. Of larger windows a part is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
-    /// 4,096 segments: 96 KB.
-    Ample,
-    /// 256 of them.
-    Tight,
-    /// 8 of them.
-    Scarce,
-}
-
-impl Room {
-    const fn most(self) -> usize {
-        match self {
-            Self::Ample => 4_096,
-            Self::Tight => 256,
-            Self::Scarce => 8,
-        }
-    }
-}
 
 /// Segments that lie with the connection.
 const NEAR: usize = 2;

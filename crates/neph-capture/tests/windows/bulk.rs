@@ -1,7 +1,7 @@
 //! One transfer of a client that is captured at the client: segments evenly spaced, over a path whose queue fills
 //! and drains, so that its round trip and the number of segments in flight go up and down together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use crate::traffic::{Captured, Truth as OfPacket, pcap_packet};
@@ -118,7 +118,7 @@ impl Bulk {
                 arrivals.insert((at + Self::round_trip(at), place), at);
             }
         }
-        let mut got: BTreeMap<u64, ()> = BTreeMap::new();
+        let mut got: BTreeSet<u64> = BTreeSet::new();
         let (mut next, mut waits, mut recent, mut repeated) = (0, 0, 0, 0);
         while let Some(((now, place), passed)) = arrivals.pop_first() {
             let in_order = place == next;
@@ -126,8 +126,8 @@ impl Bulk {
                 // What a delayed acknowledgement echoes is the first that it answers.
                 recent = if waits == 0 { stamp(passed) } else { recent };
             }
-            got.insert(place, ());
-            while got.remove(&next).is_some() {
+            got.insert(place);
+            while got.remove(&next) {
                 next += 1;
             }
             let filled = in_order && next > place + 1;

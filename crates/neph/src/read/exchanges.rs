@@ -36,8 +36,7 @@ const fn name(question: Question) -> &'static str {
 pub(crate) fn rank(pair: &Pair, counted: &Counted) -> Rank {
     let slowest = counted.trips(Half::Server).map(|trips| trips.p50.nanos());
     let between = pair.between();
-    let ends = [End::Client, End::Server].map(|one| end(between, one));
-    Rank::by(slowest, pair.began(), ends.join(" "))
+    Rank::by(slowest, pair.began(), ends(between).join(" "))
 }
 
 #[derive(Clone, Copy)]
@@ -54,6 +53,11 @@ fn end(between: &Between, end: End) -> String {
         (Question::Dns | Question::Quic, End::Server) => between.server.to_string(),
         (Question::Quic, End::Client) => between.client.to_string(),
     }
+}
+
+/// Who asked, and who answered.
+pub(super) fn ends(between: &Between) -> [String; 2] {
+    [End::Client, End::Server].map(|one| end(between, one))
 }
 
 pub(crate) fn row(pair: &Pair, counted: &Counted) -> Vec<Cell> {

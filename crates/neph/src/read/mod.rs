@@ -5,6 +5,7 @@
 //! document all exchanges that are over wait until the end.
 
 pub(crate) mod conversations;
+mod csv;
 mod ending;
 pub(crate) mod exchanges;
 pub(crate) mod file;
@@ -47,6 +48,8 @@ pub(crate) enum Format {
     Json,
     /// A JSON object a line: each flow when it is over, the summary last.
     Ndjson,
+    /// A line a flow and a line a pair that asked outside of TCP, when it is over.
+    Csv,
 }
 
 /// How segments and answers are matched.

@@ -11,7 +11,7 @@ use super::conversations::{Conversations, Told};
 use super::file::File;
 use super::row::{COLUMNS, First, Sort, row};
 use super::summary::Summary;
-use super::{Format, exchanges, json};
+use super::{Format, csv, exchanges, json};
 use crate::counted::counted;
 use crate::output;
 use crate::sheet::{self, Sheet};
@@ -45,7 +45,7 @@ pub(crate) struct Telling {
 
 impl Telling {
     pub(crate) fn new(shown: Shown) -> Self {
-        Self {
+        let mut telling = Self {
             shown,
             out: output::data(),
             refused: None,
@@ -54,7 +54,11 @@ impl Telling {
             left_out: [0; 2],
             documents: String::new(),
             summary: Summary::default(),
+        };
+        if shown.format == Format::Csv {
+            telling.text_line(&csv::header());
         }
+        telling
     }
 
     /// Whether nobody takes the output any more.
@@ -100,6 +104,7 @@ impl Telling {
                 self.summary.write(method, (seen, files), &mut self.out)?;
             }
             Format::Ndjson => writeln!(self.out, "{}", self.summary.json(seen, files))?,
+            Format::Csv => {}
             Format::Json => {
                 let begin = if self.summary.flows == 0 {
                     "{\"flows\": ["
@@ -115,6 +120,11 @@ impl Telling {
             }
         }
         self.out.flush()
+    }
+
+    fn text_line(&mut self, line: &str) {
+        let written = writeln!(self.out, "{line}");
+        self.written(written);
     }
 
     /// A line of JSON.
@@ -147,6 +157,7 @@ impl Told for Telling {
                 }
             }
             Format::Ndjson => self.line(&exchanges::json(pair)),
+            Format::Csv => self.text_line(&csv::pair(pair)),
             Format::Json => {
                 let between = if self.documents.is_empty() { "" } else { "," };
                 // A string takes whatever is written.
@@ -200,6 +211,7 @@ impl Listener for Telling {
                 self.left_out[0] += u64::from(!is_more);
             }
             Format::Ndjson => self.line(&json::flow(flow)),
+            Format::Csv => self.text_line(&csv::flow(flow, self.shown.method)),
             Format::Json => {
                 let before = if self.summary.flows == 0 {
                     "{\"flows\": [\n"

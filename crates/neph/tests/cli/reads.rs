@@ -305,36 +305,6 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
 }
 
 #[test]
-fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
-    let place = Place::empty();
-    let mut capture = Capture::new();
-    // 10, 30, 50 ms and a queue of 100; twice the server holds an acknowledgement back for 40 ms.
-    let trips = [10, 30, 10, 50, 10, 51, 110];
-    for (round, trip) in (0_u32..).zip(trips) {
-        let (at, seq) = (round * 1_000, 100 + round * 10);
-        capture.segment((at, true), ACK, (seq, 500), 10);
-        capture.segment((at + trip, false), ACK, (500, seq + 10), 0);
-    }
-    fs::write(place.path("a.pcap"), capture.0).expect("a file");
-    let document = document(&place.neph(["read", "a.pcap", "--format", "json"]).out);
-    let server = &document["flows"][0]["round_trips"]["server"]["acknowledgement"];
-    let (path, delayed) = (&server["path"], &server["delayed"]);
-    assert_eq!(
-        (&path["n"], &path["mean_ns"]),
-        (&5.into(), &34_000_000.into())
-    );
-    // The root of (3 * 24^2 + 4^2 + 76^2) / 5.
-    assert_eq!(path["deviation_ns"], 38_781_438);
-    assert_eq!(
-        (&path["max_ns"], &delayed["n"]),
-        (&110_000_000.into(), &2.into())
-    );
-    let text = place.neph(["read", "a.pcap"]).out;
-    let told = "Set aside as delayed acknowledgements of servers";
-    assert!(text.contains(told), "{text}");
-}
-
-#[test]
 fn pings_in_a_capture_are_told_as_ping_tells_them() {
     let place = Place::empty();
     let mut capture = Capture::new();
