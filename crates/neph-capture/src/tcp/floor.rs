@@ -18,6 +18,9 @@ const LATE: i64 = 25_000_000;
 const TIMERS: [std::ops::Range<i64>; 2] = [38_000_000..52_000_000, 195_000_000..215_000_000];
 /// Late acknowledgements that count for or against a timer.
 const SURE: i8 = 4;
+/// A side that was silent for so long, and two round trips, acknowledges at once if it ever does: Linux after
+/// its retransmission timeout, which is no shorter. Others hold back each time.
+const IDLE: i64 = 250_000_000;
 /// No round trip.
 const NONE: u32 = u32::MAX;
 
@@ -33,6 +36,8 @@ pub(super) struct Floor {
     since: u32,
     /// Above 0 late acknowledgements come when timers end; below, whenever a queue lets them.
     timer: i8,
+    /// Whether the other side acknowledged at once when it had been idle.
+    is_prompt_after_idle: bool,
 }
 
 impl Default for Floor {
@@ -43,6 +48,7 @@ impl Default for Floor {
             held: NONE,
             since: 0,
             timer: 0,
+            is_prompt_after_idle: false,
         }
     }
 }
@@ -99,13 +105,20 @@ impl Floor {
     /// sent nothing: all that it sends acknowledges what it has, so that a timer begins behind that.
     pub(super) fn is_held_back(&mut self, at: Wall, nanos: i64, quiet: Option<i64>) -> bool {
         self.turn(at);
-        let late = nanos - self.get().unwrap_or(0);
+        let floor = self.get().unwrap_or(0);
+        let late = nanos - floor;
+        let is_idle = quiet.is_some_and(|quiet| quiet >= IDLE + 2 * floor);
         if late < LATE {
+            self.is_prompt_after_idle |= is_idle;
             return false;
         }
-        let least = TIMERS[0].start;
-        let is_timer = TIMERS.iter().any(|timer| timer.contains(&late))
-            && quiet.is_none_or(|quiet| quiet >= least);
+        let may_wait = !(is_idle && self.is_prompt_after_idle)
+            && quiet.is_none_or(|quiet| quiet >= TIMERS[0].start);
+        self.is_by_timer(late, may_wait)
+    }
+
+    fn is_by_timer(&mut self, late: i64, may_wait: bool) -> bool {
+        let is_timer = may_wait && TIMERS.iter().any(|timer| timer.contains(&late));
         let step = if is_timer { 1 } else { -1 };
         self.timer = (self.timer + step).clamp(-SURE, SURE);
         is_timer && self.timer > 0
@@ -166,5 +179,18 @@ mod tests {
         let mut floor = Floor::default();
         floor.path(at(0), 10 * MILLISECOND);
         assert!(floor.is_held_back(at(500), 51 * MILLISECOND, Some(41 * MILLISECOND)));
+    }
+
+    #[test]
+    fn who_acknowledges_at_once_after_a_pause_held_nothing_back_after_the_next() {
+        let mut floor = Floor::default();
+        let pause = Some(500 * MILLISECOND);
+        assert!(!floor.is_held_back(at(0), 10 * MILLISECOND, pause));
+        floor.path(at(0), 10 * MILLISECOND);
+        assert!(!floor.is_held_back(at(500), 50 * MILLISECOND, pause));
+        // Who never did may hold back each time.
+        let mut floor = Floor::default();
+        floor.path(at(0), 10 * MILLISECOND);
+        assert!(floor.is_held_back(at(500), 50 * MILLISECOND, pause));
     }
 }

@@ -48,7 +48,7 @@ fn a_path_has_mean_and_deviation_and_what_a_timer_held_back_stands_beside_it() {
     // 10, 30, 50 ms and a queue of 100; twice the server holds an acknowledgement back for 40 ms.
     let trips = [10, 30, 10, 50, 10, 51, 110];
     for (round, trip) in (0_u32..).zip(trips) {
-        let (at, seq) = (round * 1_000, 100 + round * 10);
+        let (at, seq) = (round * 150, 100 + round * 10);
         capture.segment((at, true), ACK, (seq, 500), 10);
         capture.segment((at + trip, false), ACK, (500, seq + 10), 0);
     }
