@@ -49,6 +49,8 @@ mod planned_fleets;
 mod predictions;
 #[path = "cli/reads.rs"]
 mod reads;
+#[path = "cli/reads_classes.rs"]
+mod reads_classes;
 #[path = "cli/reads_odd_times.rs"]
 mod reads_odd_times;
 #[path = "cli/reads_one_direction.rs"]

@@ -1,5 +1,8 @@
 //! Pairs, fed with packets written by hand.
 
+mod again;
+mod quic;
+
 use std::net::Ipv4Addr;
 
 use neph_wire::dissect::{Link, dissect};
@@ -79,7 +82,7 @@ struct Told {
     asked: (u64, u64),
     trips: Option<(u64, i64, i64)>,
     clients: Option<i64>,
-    deviation: Option<Deviation>,
+    deviation: Option<(Span, Span)>,
 }
 
 impl Told {
@@ -92,7 +95,7 @@ impl Told {
             asked: (all.asked(), all.answered()),
             trips: trips.map(|of| (of.n, ms(of.least), ms(of.most))),
             clients: all.trips(Half::Client).map(|of| ms(of.p50)),
-            deviation: all.deviation(),
+            deviation: trips.and_then(|of| Some((of.mean, of.deviation?))),
         }
     }
 }
@@ -128,9 +131,9 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     assert_eq!(told.asked, (5, 4));
     assert_eq!(told.trips, Some((3, 10, 30)));
     let deviation = told.deviation.expect("three");
-    assert_eq!(deviation.mean, Span::from_millis(20));
     // The root of 200 / 3.
-    assert_eq!(deviation.deviation.nanos(), 8_164_965);
+    let expected = (Span::from_millis(20), Span::from_nanos(8_164_965));
+    assert_eq!(deviation, expected);
 }
 
 /// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
@@ -162,7 +165,7 @@ fn a_period_has_what_came_in_it_and_the_pair_all() {
     let told = scene.end();
     assert_eq!((told.asked, told.trips), ((2, 2), Some((2, 10, 30))));
     assert_eq!(
-        told.deviation.map(|far| far.mean),
+        told.deviation.map(|(mean, _)| mean),
         Some(Span::from_millis(20))
     );
 }
@@ -192,11 +195,19 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
 }
 
 #[test]
-fn what_only_answers_begins_no_pair_and_other_ports_are_none() {
+fn answers_without_a_question_are_counted_and_other_ports_are_of_no_pair() {
     let mut scene = Scene::new(9);
-    assert!(scene.see(0, &echo(false, 1)));
+    for number in 0..3 {
+        assert!(scene.see(0, &echo(false, number)));
+    }
     assert!(!scene.see(1, &udp(true, 5353, &[0, 1, 0, 0])));
-    scene.exchanges.end(|pair| panic!("{pair:?}"));
+    let mut over = Vec::new();
+    scene.exchanges.end(|pair| {
+        let all = pair.counted();
+        let counts = [all.packets(), all.asked(), all.answered(), all.unasked()];
+        over.push((counts, pair.is_one_direction(), pair.between().client.ip()));
+    });
+    assert_eq!(over, [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]);
 }
 
 /// A client 10 ms and a server 30 ms from the point of capture; each sends three datagrams with the
@@ -248,8 +259,9 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
 struct Heard(Vec<(Question, Half, i64)>);
 
 impl Asking for Heard {
-    fn trip(&mut self, of: &Between, half: Half, trip: Span) {
-        self.0.push((of.question, half, trip.nanos()));
+    fn trip(&mut self, of: &Between, trip: Answered) {
+        let nanos = trip.round_trip.nanos();
+        self.0.push((of.question, trip.half, nanos));
     }
 
     fn ended(&mut self, _: &Pair) {}
@@ -268,6 +280,29 @@ fn a_round_trip_is_told_as_it_is_found() {
         exchanges.hear(Wall::from_unix_nanos(at), &packet, &mut heard);
     }
     assert_eq!(heard.0, [(Question::Ping, Half::Server, 7)]);
+}
+
+#[test]
+fn round_trips_from_before_the_spin_was_believed_are_told_when_it_is() {
+    let mut exchanges = Exchanges::new(9, Span::from_secs(300));
+    let mut heard = Heard::default();
+    for turn in 0..20_u8 {
+        let bit = (turn & 1) << 5 | 0x40;
+        for (at, by_client) in [(0, true), (30, false)] {
+            let packet = udp(by_client, 443, &[bit]);
+            let packet = dissect(Link::Ip, &packet, 29).expect("IP");
+            let at = Wall::from_unix_nanos(i64::from(turn) * 40 + at);
+            exchanges.hear(at, &packet, &mut heard);
+        }
+    }
+    let mut told = 0;
+    exchanges.end(|pair| {
+        let all = pair.counted();
+        let n = [Half::Server, Half::Client].map(|half| all.trips(half).map_or(0, |trips| trips.n));
+        told = n[0] + n[1];
+    });
+    assert_eq!(heard.0.len() as u64, told);
+    assert!(told > 30);
 }
 
 proptest! {

@@ -5,6 +5,7 @@
 
 mod key;
 mod limits;
+mod others;
 mod period;
 mod recency;
 mod table;
@@ -24,10 +25,11 @@ use crate::sample::{Half, Sample};
 use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
 use key::{End, Key};
 pub use limits::Limits;
+pub use others::Others;
 use period::Before;
 pub use period::Recent;
 pub(crate) use recency::Recency;
-pub use table::{Listener, Others, Table};
+pub use table::{Listener, Table};
 pub use tally::{LaidOut, Quantiles, Sent, Trips};
 
 /// Who speaks with whom, and in what.
@@ -140,7 +142,7 @@ impl Flow {
         let side = self.name.side(passed.sender);
         let payload = passed.segment.length();
         self.last = self.last.max(passed.at);
-        self.sent[side as usize].packet(passed.bytes, u64::from(payload));
+        self.sent[side as usize].packet(passed.bytes.into(), payload.into());
         let mut counting = Counting {
             name: &self.name,
             sent: &mut self.sent,
@@ -161,9 +163,7 @@ impl Flow {
     fn fetch(&self) {
         fetch(&self.name);
         fetch(&self.last);
-        fetch(&self.sent[0]);
         fetch(&self.sent[1]);
-        fetch(&self.trips[0]);
         fetch(&self.trips[1]);
         self.connection.fetch();
     }
@@ -230,7 +230,7 @@ struct Passed {
     at: Wall,
     sender: End,
     /// Of its IP packet on the wire.
-    bytes: u64,
+    bytes: u32,
     segment: Segment,
 }
 
@@ -265,6 +265,16 @@ impl<L: Listener> Sink for Counting<'_, L> {
     fn event(&mut self, at: Wall, side: Side, event: Event) {
         self.sent[side as usize].event(event);
         self.listener.event(self.name, at, side, event);
+    }
+
+    fn found_spurious(&mut self, at: Wall, side: Side, was: Event) {
+        self.sent[side as usize].found_spurious(was);
+        self.listener.found_spurious(self.name, at, side, was);
+    }
+
+    fn thinned(&mut self, side: Side, segments: u64) {
+        self.sent[side as usize].thin(segments);
+        self.listener.thinned(self.name, segments);
     }
 
     fn backwards(&mut self) {

@@ -26,6 +26,7 @@ pub(super) enum Mark {
 #[derive(Debug, Clone)]
 pub(super) struct Marks {
     numbers: [Serial; 6],
+    /// A bit for each number, the highest where the side has ended the connection.
     known: u8,
 }
 
@@ -39,6 +40,8 @@ impl Default for Marks {
 }
 
 impl Marks {
+    const ENDED: u8 = 1 << 7;
+
     #[inline]
     pub(super) const fn get(&self, mark: Mark) -> Option<Serial> {
         if self.known >> mark as u8 & 1 == 0 {
@@ -51,6 +54,18 @@ impl Marks {
     pub(super) const fn set(&mut self, mark: Mark, number: Serial) {
         self.numbers[mark as usize] = number;
         self.known |= 1 << mark as u8;
+    }
+
+    /// The side has ended the connection, with FIN or RST.
+    #[inline]
+    pub(super) const fn end(&mut self) {
+        self.known |= Self::ENDED;
+    }
+
+    /// Whether it has.
+    #[inline]
+    pub(super) const fn is_ended(&self) -> bool {
+        self.known & Self::ENDED != 0
     }
 
     #[inline]
@@ -73,10 +88,6 @@ impl Nanos {
     /// No time of a packet, and no time between two.
     const NONE: Self = Self(i64::MIN);
 
-    pub(super) const fn of(nanos: i64) -> Self {
-        Self(nanos)
-    }
-
     /// Since 1970.
     pub(super) const fn at(at: Wall) -> Self {
         Self(at.unix_nanos())
@@ -94,5 +105,22 @@ impl Nanos {
     #[inline]
     pub(super) fn wall(self) -> Option<Wall> {
         self.get().map(Wall::from_unix_nanos)
+    }
+}
+
+/// A time to the millisecond, or nearly: 2^20 ns; it comes round again after 52 days. 0 where there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Roughly(u32);
+
+impl Roughly {
+    pub(super) fn at(at: Wall) -> Self {
+        let ticks = u32::try_from((at.unix_nanos() >> 20) & 0xffff_ffff);
+        Self(ticks.unwrap_or(0).max(1))
+    }
+
+    /// Nanoseconds since then.
+    pub(super) fn until(self, at: Wall) -> Option<i64> {
+        let ticks = Self::at(at).0.wrapping_sub(self.0);
+        (self.0 != 0).then(|| i64::from(ticks) << 20)
     }
 }

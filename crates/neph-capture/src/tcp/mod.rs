@@ -4,10 +4,14 @@
 //! connections. Reads no clock: each segment comes with the time at which it passed.
 
 mod answer;
+mod floor;
 mod half;
+mod late;
 mod marks;
 mod order;
+mod room;
 mod segment;
+mod thinning;
 mod waiting;
 
 #[cfg(test)]
@@ -18,10 +22,10 @@ use neph_model::Wall;
 use crate::sample::{Half, Sample};
 use crate::sequence::Serial;
 use half::Sender;
-use marks::Mark;
+use marks::{Mark, Roughly};
 pub use order::Event;
+pub use room::Room;
 pub use segment::Segment;
-pub use waiting::Room;
 
 /// Bytes that a segment may have overtaken its own SYN by.
 const OVERTAKEN_SYN: i32 = 100_000;
@@ -66,6 +70,11 @@ pub trait Sink {
     }
     /// Something else than the next segment, sent by `side`.
     fn event(&mut self, at: Wall, side: Side, event: Event);
+    /// A retransmission of `side` that was counted as `was` turns out to have been spurious.
+    fn found_spurious(&mut self, _at: Wall, _side: Side, _was: Event) {}
+    /// So many segments that `side` sent are not followed: more are under way than there is room for. The
+    /// samples of others stand for them.
+    fn thinned(&mut self, _side: Side, _segments: u64) {}
     /// A segment is stamped before what it answers: it has no round trip.
     fn backwards(&mut self) {}
 }
@@ -103,22 +112,41 @@ impl Connection {
             return;
         }
         if let Some(ack) = segment.ack {
-            answer::look(at, (side, segment), ack, receiver, sink);
+            answer::look(
+                at,
+                (side, segment),
+                ack,
+                (&mut *sender, &mut *receiver),
+                sink,
+            );
         }
         let placed = order::look(at, (side, segment), (&mut *sender, &mut *receiver), sink);
         answer::take_turns(at, (side, segment), placed, (sender, receiver), sink);
+        sender.heard_at = Roughly::at(at);
+        if segment.is_fin() || segment.is_reset() {
+            sender.marks.end();
+        }
         // The byte of a probe is not taken, and sent with others once the window is open.
         if placed != Some(Event::WindowProbe) {
-            sender.sent(at, segment, room);
+            let left_out = sender.sent(at, (segment, placed), room);
+            if left_out > 0 {
+                sink.thinned(side, left_out as u64);
+            }
         }
     }
 
-    /// Whether `segment` is a SYN with another number than the connection began with: it opens a new
-    /// one on the same ports.
+    /// Whether `segment` opens a new connection on the same ports: a SYN behind the end of the one before,
+    /// or with another number than that began with. Of a SYN-ACK the same, where only what servers send is
+    /// captured.
+    #[inline]
     pub(crate) fn is_followed_by(&self, side: Side, segment: &Segment) -> bool {
-        let sender = match side {
-            Side::Client => &self.client,
-            Side::Server => &self.server,
+        segment.is_syn() && self.is_reopened_by(side, segment)
+    }
+
+    fn is_reopened_by(&self, side: Side, segment: &Segment) -> bool {
+        let (sender, other) = match side {
+            Side::Client => (&self.client, &self.server),
+            Side::Server => (&self.server, &self.client),
         };
         let is_other = || match sender.mark(Mark::First) {
             Some(first) => first != segment.seq,
@@ -127,7 +155,9 @@ impl Connection {
                 .mark(Mark::Next)
                 .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
         };
-        segment.opens() && is_other()
+        let opens = segment.opens() || segment.accepts() && other.is_silent();
+        let is_ended = || sender.marks.is_ended() || other.marks.is_ended();
+        opens && (is_ended() || is_other())
     }
 
     /// Both sides will be needed: see the table of flows.
@@ -146,7 +176,7 @@ impl Connection {
 
     /// Bytes of memory beside itself.
     pub(crate) fn heap(&self) -> usize {
-        self.client.waiting.heap() + self.server.waiting.heap()
+        self.client.heap() + self.server.heap()
     }
 
     /// Bytes that `side` has on their way to the other side.

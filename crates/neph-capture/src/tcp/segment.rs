@@ -1,5 +1,7 @@
 //! What a segment's header says, as far as round trips need it.
 
+use std::num::NonZeroU16;
+
 use neph_wire::dissect::Plain;
 use neph_wire::ip::TcpHeader;
 use neph_wire::ip::tcp_options;
@@ -19,15 +21,52 @@ pub struct Segment {
     /// Value and echo of the time stamp option.
     pub(super) stamps: Option<(Serial, Serial)>,
     /// The largest segment that its sender takes; on SYNs.
-    pub(super) largest: Option<u16>,
+    pub(super) largest: Option<NonZeroU16>,
+    /// The first of the bytes that its sender got twice (D-SACK, RFC 2883), and how many these are: mostly
+    /// none. In few bytes, as segments are moved for each packet: with more of them that takes longer.
+    pub(super) duplicate: Serial,
+    pub(super) duplicates: u16,
 }
 
 impl Segment {
+    /// Whether it reports that some of the bytes `from` up to `to` came twice.
+    pub(super) fn reports(&self, from: Serial, to: Serial) -> bool {
+        let last = self.duplicate.plus(self.duplicates.into());
+        self.duplicates > 0 && last.is_after(from) && to.is_after(self.duplicate)
+    }
+
+    /// The same segment, which reports so many bytes that came twice.
+    #[cfg(test)]
+    pub(super) const fn reporting(self, from: u32, length: u16) -> Self {
+        Self {
+            duplicate: Serial(from),
+            duplicates: length,
+            ..self
+        }
+    }
+
+    /// Sequence number, length, acknowledgement; nothing else of note.
+    #[cfg(test)]
+    pub(super) const fn of_numbers(seq: u32, length: u32, ack: u32) -> Self {
+        Self {
+            seq: Serial(seq),
+            ack: Some(Serial(ack)),
+            length,
+            flags: TcpHeader::ACK,
+            window: 500,
+            stamps: None,
+            largest: None,
+            duplicate: Serial(0),
+            duplicates: 0,
+        }
+    }
+
     /// Of a header whose segment carried `payload_len` bytes on the wire.
     #[inline]
     pub fn of(header: &TcpHeader<'_>, payload_len: u32) -> Self {
         let options = tcp_options(header.options);
         let both = |(a, b)| (Serial(a), Serial(b));
+        let (from, to) = options.duplicate(header.ack).unwrap_or_default();
         Self {
             seq: Serial(header.seq),
             ack: (header.flags & TcpHeader::ACK != 0).then_some(Serial(header.ack)),
@@ -35,7 +74,9 @@ impl Segment {
             flags: header.flags,
             window: header.window,
             stamps: options.timestamps.map(both),
-            largest: options.largest_segment,
+            largest: options.largest_segment.and_then(NonZeroU16::new),
+            duplicate: Serial(from),
+            duplicates: u16::try_from(to.wrapping_sub(from)).unwrap_or(u16::MAX),
         }
     }
 
@@ -52,6 +93,8 @@ impl Segment {
                 .stamps
                 .map(|(value, echo)| (Serial(value), Serial(echo))),
             largest: None,
+            duplicate: Serial(0),
+            duplicates: 0,
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod gaps;
 mod half_open;
+mod openings;
+mod spurious;
 
 use neph_model::{Span, Wall};
 use neph_wire::ip::TcpHeader;
@@ -18,6 +20,8 @@ const ACK: u8 = TcpHeader::ACK;
 struct Told {
     samples: Vec<Sample>,
     events: Vec<(Side, Event)>,
+    /// Retransmissions that turned out to be spurious, as what they were told.
+    spurious: Vec<(Side, Event)>,
 }
 
 impl Sink for Told {
@@ -26,6 +30,9 @@ impl Sink for Told {
     }
     fn event(&mut self, _: Wall, side: Side, event: Event) {
         self.events.push((side, event));
+    }
+    fn found_spurious(&mut self, _: Wall, side: Side, was: Event) {
+        self.spurious.push((side, was));
     }
 }
 
@@ -55,16 +62,8 @@ impl Scene {
 }
 
 /// Sequence number, length, acknowledgement.
-fn data(seq: u32, length: u32, ack: u32) -> Segment {
-    Segment {
-        seq: Serial(seq),
-        ack: Some(Serial(ack)),
-        length,
-        flags: ACK,
-        window: 500,
-        stamps: None,
-        largest: None,
-    }
+pub(super) const fn data(seq: u32, length: u32, ack: u32) -> Segment {
+    Segment::of_numbers(seq, length, ack)
 }
 
 fn stamped(segment: Segment, value: u32, echo: u32) -> Segment {
@@ -76,7 +75,7 @@ fn syn(seq: u32, ack: Option<u32>) -> Segment {
     Segment {
         ack: ack.map(Serial),
         flags: SYN | if ack.is_some() { ACK } else { 0 },
-        largest: Some(1460),
+        largest: std::num::NonZeroU16::new(1460),
         ..data(seq, 0, 0)
     }
 }

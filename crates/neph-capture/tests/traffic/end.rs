@@ -3,35 +3,9 @@
 //! Owns numbers, windows and timers; positions count from its SYN and never wrap. Reads no clock.
 
 use super::random::Random;
+pub(super) use super::segment::Segment;
 
 const MILLISECOND: u64 = 1_000_000;
-
-/// A segment, in positions of its sender.
-#[derive(Clone)]
-pub(super) struct Segment {
-    pub(super) position: u64,
-    pub(super) length: u32,
-    pub(super) ack: Option<u64>,
-    pub(super) syn: bool,
-    pub(super) fin: bool,
-    pub(super) window: u16,
-    pub(super) stamps: Option<(u32, u32)>,
-    /// It takes positions that were sent before.
-    pub(super) is_again: bool,
-    /// In positions of its receiver.
-    pub(super) sack: Vec<(u64, u64)>,
-}
-
-impl Segment {
-    pub(super) fn flags(&self) -> u8 {
-        let push = u8::from(self.length > 0) << 3;
-        u8::from(self.fin) | u8::from(self.syn) << 1 | push | u8::from(self.ack.is_some()) << 4
-    }
-
-    pub(super) fn end(&self) -> u64 {
-        self.position + u64::from(self.length) + u64::from(self.syn) + u64::from(self.fin)
-    }
-}
 
 /// What an end does without being told to by a segment.
 #[derive(Clone, Copy)]
@@ -87,6 +61,8 @@ pub(super) struct End {
     // Receiving.
     got: u64,
     beyond: Vec<(u64, u64)>,
+    /// What came twice, until it is reported (RFC 2883).
+    duplicate: Option<(u64, u64)>,
     waits: u32,
     must_answer: bool,
     holds: u32,
@@ -136,6 +112,7 @@ impl End {
                 is_timer_set: false,
                 got: 0,
                 beyond: Vec::new(),
+                duplicate: None,
                 waits: 0,
                 must_answer: false,
                 holds: 0,
@@ -152,6 +129,11 @@ impl End {
 
     pub(super) fn begin(&mut self) {
         self.has_begun = true;
+    }
+
+    /// Whether it takes no data for now.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.is_closed_window
     }
 
     pub(super) fn arrive(&mut self, now: u64, segment: &Segment, random: &mut Random) {
@@ -205,14 +187,16 @@ impl End {
     }
 
     fn receive(&mut self, now: u64, segment: &Segment, random: &mut Random) {
+        let range = (segment.position, segment.end());
+        let is_there = range.1 <= self.got || self.beyond.contains(&range);
+        self.duplicate = is_there.then_some(range).or(self.duplicate);
         if self.is_closed_window || segment.end() <= self.got {
             self.must_answer = true;
             return;
         }
         if segment.position > self.got {
-            self.beyond
-                .retain(|block| *block != (segment.position, segment.end()));
-            self.beyond.insert(0, (segment.position, segment.end()));
+            self.beyond.retain(|block| *block != range);
+            self.beyond.insert(0, range);
             self.must_answer = true;
             return;
         }
@@ -391,7 +375,8 @@ impl End {
             segment.window = window;
             let value = self.clock.map(|clock| clock.wrapping_add(milliseconds));
             segment.stamps = value.map(|value| (value, self.recent));
-            segment.sack.clone_from(&self.beyond);
+            let duplicate = self.duplicate.take().into_iter();
+            segment.sack = duplicate.chain(self.beyond.iter().copied()).collect();
         }
     }
 }

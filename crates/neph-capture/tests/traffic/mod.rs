@@ -8,14 +8,16 @@
 mod end;
 mod frame;
 mod random;
+mod segment;
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
 
-use end::{Act, End, Segment};
+use end::{Act, End};
 use frame::{Addresses, frame};
 use random::Random;
+use segment::Segment;
 
 /// Which end of a connection: the client is 0.
 type Who = usize;
@@ -43,6 +45,8 @@ pub(crate) struct Truth {
     pub(crate) ack: Option<u64>,
     /// It holds what its sender had sent before.
     pub(crate) is_again: bool,
+    /// All of it is there also with what its sender had sent before.
+    pub(crate) is_spurious: bool,
 }
 
 /// A captured packet.
@@ -161,7 +165,8 @@ impl Leg {
 
 enum What {
     Begin,
-    Arrive(Who, Segment),
+    /// A segment, and its place among those captured.
+    Arrive(Who, Segment, usize),
     Act(Who, Act),
 }
 
@@ -177,6 +182,8 @@ struct Connection {
     events: BinaryHeap<Reverse<(u64, u64, usize)>>,
     told: Vec<Option<What>>,
     captured: Vec<Captured>,
+    /// Whether each of these arrives, and finds an open window.
+    taken: Vec<bool>,
 }
 
 impl Connection {
@@ -196,6 +203,24 @@ impl Connection {
             events: BinaryHeap::new(),
             told: Vec::new(),
             captured: Vec::new(),
+            taken: Vec::new(),
+        }
+    }
+
+    /// Says of what was sent again whether that was for nothing.
+    fn judge(&mut self) {
+        for place in 0..self.captured.len() {
+            let truth = self.captured[place].truth;
+            let before = self.captured[..place].iter().zip(&self.taken);
+            let there = before.filter(|(one, taken)| **taken && one.truth.from == truth.from);
+            let mut there: Vec<(u64, u64)> = there.map(|(one, _)| one.truth.range).collect();
+            there.sort_unstable();
+            let mut until = truth.range.0;
+            for (from, to) in there {
+                until = if from <= until { until.max(to) } else { until };
+            }
+            let is_there = truth.range.0 < truth.range.1 && until >= truth.range.1;
+            self.captured[place].truth.is_spurious = truth.is_again && is_there;
         }
     }
 
@@ -214,7 +239,8 @@ impl Connection {
                     self.ends[0].begin();
                     0
                 }
-                What::Arrive(who, segment) => {
+                What::Arrive(who, segment, place) => {
+                    self.taken[place] = !self.ends[who].is_closed();
                     self.ends[who].arrive(now, &segment, &mut self.random);
                     who
                 }
@@ -231,6 +257,7 @@ impl Connection {
                 self.plan(at, What::Act(who, act));
             }
         }
+        self.judge();
         self.captured
     }
 
@@ -254,6 +281,7 @@ impl Connection {
             range: (segment.position, segment.end()),
             ack: segment.ack,
             is_again: segment.is_again,
+            is_spurious: false,
         };
         self.captured.push(Captured {
             at,
@@ -261,8 +289,10 @@ impl Connection {
             length,
             truth,
         });
+        self.taken.push(false);
         if let Some(arrives) = far.cross(at, &mut self.last[to][1], &mut self.random) {
-            self.plan(arrives, What::Arrive(to, segment));
+            let place = self.captured.len() - 1;
+            self.plan(arrives, What::Arrive(to, segment, place));
         }
     }
 }

@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
-use neph_capture::{Between, Event, Flow, Half, Listener, Method, Name, Pair, Sample, Side};
+use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair, Sample, Side};
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
 use super::conversations::{Conversations, Told};
+use super::file::File;
 use super::row::{COLUMNS, First, Sort, row};
-use super::summary::{File, Summary};
-use super::{Format, exchanges, json};
+use super::summary::Summary;
+use super::{Format, csv, exchanges, json};
 use crate::counted::counted;
 use crate::output;
 use crate::sheet::{self, Sheet};
@@ -44,7 +45,7 @@ pub(crate) struct Telling {
 
 impl Telling {
     pub(crate) fn new(shown: Shown) -> Self {
-        Self {
+        let mut telling = Self {
             shown,
             out: output::data(),
             refused: None,
@@ -53,12 +54,22 @@ impl Telling {
             left_out: [0; 2],
             documents: String::new(),
             summary: Summary::default(),
+        };
+        if shown.format == Format::Csv {
+            telling.text_line(&csv::header());
         }
+        telling
     }
 
     /// Whether nobody takes the output any more.
     pub(crate) const fn is_refused(&self) -> bool {
         self.refused.is_some()
+    }
+
+    /// All that is over together.
+    #[cfg(test)]
+    pub(super) const fn summary(&self) -> &Summary {
+        &self.summary
     }
 
     /// Where the data goes.
@@ -93,6 +104,7 @@ impl Telling {
                 self.summary.write(method, (seen, files), &mut self.out)?;
             }
             Format::Ndjson => writeln!(self.out, "{}", self.summary.json(seen, files))?,
+            Format::Csv => {}
             Format::Json => {
                 let begin = if self.summary.flows == 0 {
                     "{\"flows\": ["
@@ -108,6 +120,11 @@ impl Telling {
             }
         }
         self.out.flush()
+    }
+
+    fn text_line(&mut self, line: &str) {
+        let written = writeln!(self.out, "{line}");
+        self.written(written);
     }
 
     /// A line of JSON.
@@ -133,13 +150,14 @@ impl Told for Telling {
         match self.shown.format {
             Format::Text => {
                 let all = pair.counted();
-                if all.asked() > 0 || all.trips(Half::Server).is_some() {
+                if exchanges::is_worth_a_line(&all) {
                     let rank = exchanges::rank(pair, &all);
                     let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &all));
                     self.left_out[1] += u64::from(!is_more);
                 }
             }
             Format::Ndjson => self.line(&exchanges::json(pair)),
+            Format::Csv => self.text_line(&csv::pair(pair)),
             Format::Json => {
                 let between = if self.documents.is_empty() { "" } else { "," };
                 // A string takes whatever is written.
@@ -149,8 +167,11 @@ impl Told for Telling {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, _: &Between, _: Half, trip: Span) {
-        self.summary.of_no_time += u64::from(trip == Span::ZERO);
+    fn answered(&mut self, of: &Between, trip: Answered) {
+        self.summary.of_no_time += u64::from(trip.round_trip == Span::ZERO);
+        if self.shown.samples {
+            self.line(&exchanges::sample(of, trip));
+        }
     }
 }
 
@@ -164,6 +185,12 @@ impl Listener for Telling {
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
         if self.shown.samples {
             self.line(&json::event(of, at, side, event));
+        }
+    }
+
+    fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
+        if self.shown.samples {
+            self.line(&json::found_spurious(of, at, side, was));
         }
     }
 
@@ -184,6 +211,7 @@ impl Listener for Telling {
                 self.left_out[0] += u64::from(!is_more);
             }
             Format::Ndjson => self.line(&json::flow(flow)),
+            Format::Csv => self.text_line(&csv::flow(flow, self.shown.method)),
             Format::Json => {
                 let before = if self.summary.flows == 0 {
                     "{\"flows\": [\n"

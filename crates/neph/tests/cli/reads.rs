@@ -327,6 +327,16 @@ fn pings_in_a_capture_are_told_as_ping_tells_them() {
             "10.00 ms", "20.00 ms", "20.00 ms", "-", "30.00 ms", "8.16 ms", "-"
         ]
     );
+    let ran = place.neph(["read", "a.pcap", "--format", "ndjson", "--samples"]);
+    let lines = ran.out.lines().map(document);
+    let samples: Vec<Value> = lines.filter(|line| line["kind"] == "sample").collect();
+    let trips: Vec<&Value> = samples
+        .iter()
+        .map(|sample| &sample["round_trip_ns"])
+        .collect();
+    assert_eq!(trips, [10_000_000, 20_000_000, 30_000_000]);
+    assert_eq!(samples[2]["at_unix_ns"], 1_700_000_003_030_000_000_i64);
+    assert_eq!(samples[0]["question"], "ping");
     let ran = place.neph(["read", "a.pcap", "--format", "json"]);
     let document = document(&ran.out);
     let pair = &document["exchanges"][0];

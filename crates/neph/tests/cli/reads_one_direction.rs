@@ -20,15 +20,20 @@ fn read(capture: &Capture, more: &[&str]) -> (String, Value) {
 
 /// A packet of QUIC with a short header, each 10 ms; the spin bit turns each 50 ms.
 fn quic(capture: &mut Capture, number: u32, by_client: bool) {
+    quic_at(443, capture, number, by_client);
+}
+
+/// The same of a server at this port.
+fn quic_at(port: u16, capture: &mut Capture, number: u32, by_client: bool) {
     let ends: [u8; 8] = if by_client {
         [192, 0, 2, 1, 198, 51, 100, 2]
     } else {
         [198, 51, 100, 2, 192, 0, 2, 1]
     };
     let ports: [u16; 2] = if by_client {
-        [50_000, 443]
+        [50_000, port]
     } else {
-        [443, 50_000]
+        [port, 50_000]
     };
     let mut packet = vec![0x45, 0, 0, 60, 0, 0, 0, 0, 64, 17, 0, 0];
     packet.extend(ends);
@@ -120,5 +125,43 @@ fn sentences_tell_the_path_by_the_method_that_the_table_has() {
     assert!(
         !by_acknowledgement.contains("by echo"),
         "{by_acknowledgement}"
+    );
+}
+
+#[test]
+fn answers_alone_are_counted_and_shown() {
+    let mut capture = Capture::new();
+    for sequence in 0..3 {
+        capture.echo((u32::from(sequence) * 1_000, false), sequence);
+    }
+    let (text, summary) = read(&capture, &[]);
+    assert!(text.contains("0, 3 unasked"), "{text}");
+    let told = "1 pair of ping or DNS of which one direction alone is in what was captured";
+    assert!(text.contains(told), "{text}");
+    assert_eq!(summary["exchange_packets"], 3);
+    assert_eq!(summary["answers_without_question"], 3);
+    assert_eq!(summary["exchanges_of_one_direction"], 1);
+}
+
+#[test]
+fn a_port_of_quic_can_be_named_where_the_handshake_did_not_pass() {
+    let mut capture = Capture::new();
+    for number in 0..200 {
+        quic_at(4_433, &mut capture, number, true);
+        quic_at(4_433, &mut capture, number, false);
+    }
+    let place = Place::empty();
+    fs::write(place.path("a.pcap"), &capture.0).expect("a file");
+    let json = |more: &[&str]| -> Value {
+        let ran = place.neph([&["read", "a.pcap", "--format", "json"], more].concat());
+        serde_json::from_str(&ran.out).expect("JSON")
+    };
+    let unnamed = json(&[]);
+    assert_eq!(unnamed["summary"]["other_packets"]["udp"], 400);
+    let named = json(&["--quic-port", "4433"]);
+    assert_eq!(named["exchanges"][0]["question"], "quic_spin");
+    assert_eq!(
+        named["exchanges"][0]["round_trips"]["server"]["p50_ns"],
+        2_000_000
     );
 }

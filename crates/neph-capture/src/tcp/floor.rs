@@ -1,0 +1,196 @@
+//! The shortest round trip of late, and whether what takes longer waited for a timer or in a queue.
+//!
+//! Owns how an acknowledgement that was held back is known: by the time that stacks hold them back for.
+//! Reads no clock.
+
+use neph_model::Wall;
+
+/// Ticks of 2^30 ns, a little more than a second, of a stretch: the floor is that of the running stretch and
+/// of the one before.
+const STRETCH: u32 = 10;
+/// Nanoseconds of a tick, as a power of two.
+const TICK: u32 = 30;
+/// Whoever acknowledges later than this waited for something (nanoseconds).
+const LATE: i64 = 25_000_000;
+/// For how long stacks hold acknowledgements back: 40 ms (Linux, FreeBSD, Windows since 10) and 200 ms (older
+/// Windows and BSD). Timers end with a tick of up to 10 ms, never early; a part of a millisecond is left for
+/// the path.
+const TIMERS: [std::ops::Range<i64>; 2] = [38_000_000..52_000_000, 195_000_000..215_000_000];
+/// Late acknowledgements that count for or against a timer.
+const SURE: i8 = 4;
+/// A side that was silent for so long, and two round trips, acknowledges at once if it ever does: Linux after
+/// its retransmission timeout, which is no shorter. Others hold back each time.
+const IDLE: i64 = 250_000_000;
+/// No round trip.
+const NONE: u32 = u32::MAX;
+
+/// Of the round trips to one side, in nanoseconds; 4 s stand for longer ones.
+#[derive(Debug, Clone)]
+pub(super) struct Floor {
+    /// The shortest of the path, in the running stretch and in the one before.
+    now: u32,
+    before: u32,
+    /// The shortest that a timer seemed to hold back in the running stretch.
+    held: u32,
+    /// The tick in which the stretch began.
+    since: u32,
+    /// Above 0 late acknowledgements come when timers end; below, whenever a queue lets them.
+    timer: i8,
+    /// Whether the other side acknowledged at once when it had been idle.
+    is_prompt_after_idle: bool,
+}
+
+impl Default for Floor {
+    fn default() -> Self {
+        Self {
+            now: NONE,
+            before: NONE,
+            held: NONE,
+            since: 0,
+            timer: 0,
+            is_prompt_after_idle: false,
+        }
+    }
+}
+
+fn short(nanos: i64) -> u32 {
+    u32::try_from(nanos).unwrap_or(NONE).min(NONE - 1)
+}
+
+impl Floor {
+    /// The shortest round trip of the last 10 to 20 s, or of the latest such stretch.
+    #[inline]
+    pub(super) fn get(&self) -> Option<i64> {
+        let least = self.now.min(self.before);
+        (least != NONE).then(|| i64::from(least))
+    }
+
+    /// A round trip of the path took so many nanoseconds.
+    #[inline]
+    pub(super) fn path(&mut self, at: Wall, nanos: i64) {
+        self.turn(at);
+        self.now = self.now.min(short(nanos));
+    }
+
+    /// One took so long that a timer may have held it back. Where nothing else is seen for a stretch it is
+    /// the path that takes so long.
+    pub(super) fn held_back(&mut self, at: Wall, nanos: i64) {
+        self.turn(at);
+        self.held = self.held.min(short(nanos));
+    }
+
+    #[inline]
+    fn turn(&mut self, at: Wall) {
+        let tick = u32::try_from((at.unix_nanos() >> TICK) & 0xffff_ffff).unwrap_or(0);
+        if tick.wrapping_sub(self.since) >= STRETCH {
+            self.begin(tick);
+        }
+    }
+
+    #[cold]
+    fn begin(&mut self, tick: u32) {
+        let ended = if self.now == NONE {
+            self.held
+        } else {
+            self.now
+        };
+        if ended != NONE {
+            self.before = ended;
+        }
+        (self.now, self.held, self.since) = (NONE, NONE, tick);
+    }
+
+    /// Whether an acknowledgement that nothing forced was held back, by a round trip of so many nanoseconds:
+    /// it is late by what a timer takes, as most late ones are. `quiet` is for how long the other side had
+    /// sent nothing: all that it sends acknowledges what it has, so that a timer begins behind that.
+    pub(super) fn is_held_back(&mut self, at: Wall, nanos: i64, quiet: Option<i64>) -> bool {
+        self.turn(at);
+        let floor = self.get().unwrap_or(0);
+        let late = nanos - floor;
+        let is_idle = quiet.is_some_and(|quiet| quiet >= IDLE + 2 * floor);
+        if late < LATE {
+            self.is_prompt_after_idle |= is_idle;
+            return false;
+        }
+        let may_wait = !(is_idle && self.is_prompt_after_idle)
+            && quiet.is_none_or(|quiet| quiet >= TIMERS[0].start);
+        self.is_by_timer(late, may_wait)
+    }
+
+    fn is_by_timer(&mut self, late: i64, may_wait: bool) -> bool {
+        let is_timer = may_wait && TIMERS.iter().any(|timer| timer.contains(&late));
+        let step = if is_timer { 1 } else { -1 };
+        self.timer = (self.timer + step).clamp(-SURE, SURE);
+        is_timer && self.timer > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: i64 = 1_000_000;
+
+    fn at(millis: i64) -> Wall {
+        Wall::from_unix_nanos(1_700_000_000_000_000_000 + millis * MILLISECOND)
+    }
+
+    /// How many of round trips of these milliseconds, one each half a second, were held back.
+    fn held(trips: impl IntoIterator<Item = i64>) -> usize {
+        let mut floor = Floor::default();
+        let mut held = 0;
+        for (n, trip) in (0..).zip(trips) {
+            let nanos = trip * MILLISECOND;
+            if floor.is_held_back(at(n * 500), nanos, None) {
+                held += 1;
+                floor.held_back(at(n * 500), nanos);
+            } else {
+                floor.path(at(n * 500), nanos);
+            }
+        }
+        held
+    }
+
+    #[test]
+    fn what_takes_as_long_as_a_timer_was_held_back() {
+        assert_eq!(held([10, 50, 10, 53, 55, 10, 211, 10]), 4);
+    }
+
+    #[test]
+    fn a_path_that_becomes_longer_is_no_timer() {
+        assert_eq!(held([10; 5].into_iter().chain([70; 15])), 0);
+        // By as much as a timer takes: until nothing shorter was seen for two stretches.
+        let held = held([10; 5].into_iter().chain([50; 60]));
+        assert!((30..45).contains(&held), "{held}");
+    }
+
+    #[test]
+    fn a_queue_of_any_length_is_no_timer_where_few_wait_as_long_as_one_takes() {
+        let queue = |n: i64| 20 + n * 7_919 % 320;
+        let held = held((0..400).map(queue));
+        assert!(held <= 4, "{held}");
+    }
+
+    #[test]
+    fn who_sent_something_meanwhile_held_nothing_back() {
+        let mut floor = Floor::default();
+        floor.path(at(0), 10 * MILLISECOND);
+        assert!(!floor.is_held_back(at(500), 51 * MILLISECOND, Some(20 * MILLISECOND)));
+        let mut floor = Floor::default();
+        floor.path(at(0), 10 * MILLISECOND);
+        assert!(floor.is_held_back(at(500), 51 * MILLISECOND, Some(41 * MILLISECOND)));
+    }
+
+    #[test]
+    fn who_acknowledges_at_once_after_a_pause_held_nothing_back_after_the_next() {
+        let mut floor = Floor::default();
+        let pause = Some(500 * MILLISECOND);
+        assert!(!floor.is_held_back(at(0), 10 * MILLISECOND, pause));
+        floor.path(at(0), 10 * MILLISECOND);
+        assert!(!floor.is_held_back(at(500), 50 * MILLISECOND, pause));
+        // Who never did may hold back each time.
+        let mut floor = Floor::default();
+        floor.path(at(0), 10 * MILLISECOND);
+        assert!(floor.is_held_back(at(500), 50 * MILLISECOND, pause));
+    }
+}

@@ -1,0 +1,99 @@
+//! Retransmissions that neph calls spurious, beside what the simulation knows of each: whether what was sent first
+//! arrived.
+
+use std::collections::BTreeMap;
+
+use neph_capture::{Event, Flow, Limits, Listener, Name, Sample, Side, Table};
+use neph_model::Wall;
+use neph_wire::dissect::{Link, Transport, dissect};
+
+use super::traffic::{Wish, traffic};
+
+/// Of each flow and side: packets that were sent again for nothing, of all that were sent again.
+type Counts = BTreeMap<(u16, u16, usize), (u64, u64)>;
+
+#[derive(Default)]
+struct Ours {
+    counts: Counts,
+    found_later: u64,
+}
+
+impl Listener for Ours {
+    fn sample(&mut self, _: &Name, _: &Sample) {}
+
+    fn found_spurious(&mut self, _: &Name, _: Wall, _: Side, was: Event) {
+        assert!(matches!(
+            was,
+            Event::Retransmission | Event::FastRetransmission
+        ));
+        self.found_later += 1;
+    }
+
+    fn ended(&mut self, flow: &Flow) {
+        let ports = (flow.name().client().port(), flow.name().server().port());
+        for side in [Side::Client, Side::Server] {
+            let sent = flow.sent(side);
+            let all = self
+                .counts
+                .entry((ports.0, ports.1, side as usize))
+                .or_default();
+            all.0 += u64::from(sent.spurious());
+            all.1 += u64::from(sent.sent_again());
+        }
+    }
+}
+
+#[test]
+fn what_is_called_spurious_had_arrived_and_most_of_it_is_found() {
+    let mut truth = Counts::new();
+    let (mut table, mut ours) = (Table::new(Limits::default()), Ours::default());
+    let wish = Wish {
+        flows: 1_000,
+        requests: 6,
+        spacing: 20_000_000,
+        seed: 7,
+        clean: false,
+    };
+    traffic(wish, |one| {
+        let length = u32::try_from(one.length).expect("short");
+        let Some(packet) = dissect(Link::Ethernet, &one.bytes, length) else {
+            return;
+        };
+        if let Transport::Tcp {
+            header,
+            payload_len,
+        } = &packet.transport
+        {
+            let ports = [header.source, header.destination];
+            let from = one.truth.from;
+            let known = truth
+                .entry((ports[from], ports[1 - from], from))
+                .or_default();
+            // A single byte may be a probe, which is not taken although it arrives.
+            let is_probe = *payload_len == 1;
+            known.0 += u64::from(one.truth.is_spurious && !is_probe);
+            known.1 += u64::from(one.truth.is_again);
+        }
+        table.see(
+            Wall::from_unix_nanos(one.at.cast_signed()),
+            &packet,
+            &mut ours,
+        );
+    });
+    table.end(&mut ours);
+    let (mut called, mut right, mut all, mut again) = (0, 0, 0, 0);
+    for (of, (spurious, sent_again)) in &truth {
+        let (ours, _) = ours.counts.get(of).copied().unwrap_or_default();
+        called += ours;
+        right += ours.min(*spurious);
+        all += spurious;
+        again += sent_again;
+    }
+    let later = ours.found_later;
+    println!(
+        "{again} retransmissions, {all} spurious; {called} called so, {later} of them later, {right} rightly"
+    );
+    assert!(later > 20);
+    assert!(right * 1_000 >= called * 995, "{right} of {called}");
+    assert!(right * 10 >= all * 9, "{right} of {all}");
+}

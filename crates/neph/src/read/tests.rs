@@ -1,0 +1,111 @@
+//! Captures of the fuzz corpora, read whole.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use neph_capture::{Limits, Method};
+use neph_probe::Stop;
+use serde_json::Value;
+
+use super::conversations::Conversations;
+use super::row::Sort;
+use super::telling::{Shown, Telling};
+use super::{Format, read};
+
+/// The summary of a capture, for programs and for people; `None` where it is none.
+fn summary(path: &Path) -> Option<(Value, String)> {
+    let shown = Shown {
+        format: Format::Text,
+        sort: Sort::P50,
+        top: 0,
+        method: Method::Acknowledgement,
+        samples: false,
+    };
+    let mut seen = Conversations::new(Limits::default(), &[]);
+    let mut telling = Telling::new(shown);
+    let file = read(path, &Stop::default(), (&mut seen, &mut telling)).ok()?;
+    seen.end(&mut telling);
+    let (files, mut text) = ([file], Vec::new());
+    let summary = telling.summary();
+    (summary.write(Method::Acknowledgement, (&seen, &files), &mut text)).expect("written");
+    let text = String::from_utf8(text).expect("text");
+    Some((summary.json(&seen, &files), text))
+}
+
+/// Packets that each of the summary's counters has.
+fn counted(summary: &Value) -> u64 {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let others = summary["other_packets"].as_object().expect("an object");
+    let of_files = |key: &str| -> u64 {
+        let files = summary["files"].as_array().expect("a list");
+        files.iter().map(|file| number(&file[key])).sum()
+    };
+    let of_all = ["packets", "exchange_packets", "packets_seen_twice"];
+    of_all.iter().map(|key| number(&summary[*key])).sum::<u64>()
+        + others.values().map(number).sum::<u64>()
+        + of_files("packets_not_ip")
+        + of_files("packets_without_time")
+}
+
+/// The files of a folder, in their order; none where it is not there.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
+
+/// A capture of this link type, each packet of which is a file.
+fn capture(link: u32, packets: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
+    file.extend(link.to_le_bytes());
+    for (number, packet) in (0_u32..).zip(packets) {
+        let length = u32::try_from(packet.len()).expect("short");
+        let fields = [1_700_000_000, number * 1_000, length, length];
+        file.extend(fields.into_iter().flat_map(u32::to_le_bytes));
+        file.extend(packet);
+    }
+    file
+}
+
+/// Those of the corpus of captures, without the byte that tells the fuzz target how to cut them; and the
+/// packets of the corpus of dissection, as each link type may have them.
+fn corpus() -> Vec<Vec<u8>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let inputs = |name: &str| {
+        let files = files(&root.join("fuzz/corpus").join(name)).into_iter();
+        files.map(|path| fs::read(path).expect("a file"))
+    };
+    let mut captures: Vec<Vec<u8>> = inputs("capture")
+        .filter_map(|input| input.get(1..).map(<[u8]>::to_vec))
+        .collect();
+    let packets: Vec<Vec<u8>> = inputs("dissect").collect();
+    captures.extend([1, 9, 101, 113, 276].map(|link| capture(link, &packets)));
+    // Beside the checkout, where they are.
+    let cases = files(&root.join("../shared/cases")).into_iter();
+    captures.extend(cases.map(|path| fs::read(path).expect("a file")));
+    captures
+}
+
+#[test]
+fn each_packet_of_each_capture_is_in_one_counter_and_something_is_said_of_it() {
+    let (mut captures_read, mut packets) = (0, 0);
+    let folder = std::env::temp_dir().join(format!("neph-corpus-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("a.pcap");
+    for (number, bytes) in corpus().into_iter().enumerate() {
+        fs::write(&path, bytes).expect("written");
+        let Some((summary, text)) = summary(&path) else {
+            continue;
+        };
+        let captured = summary["packets_captured"].as_u64().expect("a number");
+        assert_eq!(counted(&summary), captured, "{number}: {summary}");
+        assert!(captured == 0 || !text.is_empty(), "{number}");
+        captures_read += u64::from(captured > 0);
+        packets += captured;
+    }
+    fs::remove_dir_all(&folder).expect("removed");
+    println!("{packets} packets of {captures_read} captures");
+    assert!(captures_read > 300 && packets > 1_000, "{packets} packets");
+}
