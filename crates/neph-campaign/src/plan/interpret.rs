@@ -49,15 +49,11 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     fleet::check_pairs(course.pairs.as_ref(), &endpoints, problems);
     let positive =
         |value: Option<Placed<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
-    let raised = endpoints.iter().flat_map(|endpoint| {
-        let told = endpoint.axes.raised.iter();
-        told.map(|why| format!("endpoint '{}': {why}", endpoint.name))
-    });
-    let notes = typed.notes.into_iter().chain(raised).collect();
     let plan = Plan {
         name: typed.name.unwrap_or_default(),
         text: source.text().to_owned(),
         path: source.name().to_owned(),
+        notes: typed.notes.into_iter().chain(raised(&endpoints)).collect(),
         endpoints,
         skips: typed
             .skips
@@ -92,11 +88,18 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         congestions,
         stresses,
         limits: sections.limits,
-        notes,
     };
     check_blocks(&plan, &sections.plot_span, problems);
     check_matrix(&plan, (&typed.span, &skip_spans), problems);
     plan
+}
+
+/// Sizes that are not sent as the plan asks for them.
+fn raised(endpoints: &[Endpoint]) -> impl Iterator<Item = String> {
+    endpoints.iter().flat_map(|endpoint| {
+        let told = endpoint.axes.raised.iter();
+        told.map(|why| format!("endpoint '{}': {why}", endpoint.name))
+    })
 }
 
 /// Blocks that the report is to show must be there.

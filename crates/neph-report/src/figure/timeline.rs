@@ -193,29 +193,27 @@ fn legend(
             "spurious retransmission (no loss)".to_owned(),
         ));
     }
-    if experiments().any(|e| e.main().is_some_and(|flow| flow.lost() > 0)) {
-        entries.push((
-            Swatch::Tick(Colour::ALARM),
-            "lost message (at the top)".to_owned(),
-        ));
-    }
-    if experiments().any(|e| e.main().is_some_and(|flow| flow.errors() > 0)) {
-        entries.push((
-            Swatch::Tick(ERROR),
-            "error: not answered as expected (at the top)".to_owned(),
-        ));
-    }
-    if experiments().any(|e| e.main().is_some_and(|flow| flow.failed() > 0)) {
-        entries.push((
-            Swatch::Tick(NOT_SENT),
-            "message not sent (at the top)".to_owned(),
-        ));
-    }
+    entries.extend(endings(experiments));
     if experiments().any(|e| e.reconnects().next().is_some()) {
         entries.push((Swatch::Line(RECONNECT), "reconnect".to_owned()));
     }
     entries.extend(alarms::legend(experiments()));
     entries
+}
+
+/// The marks of messages without a valid reply, as far as some ended so.
+fn endings<'a, I: Iterator<Item = &'a ExperimentData>>(
+    experiments: impl Fn() -> I,
+) -> impl Iterator<Item = (Swatch, String)> {
+    type Count = fn(&FlowData) -> usize;
+    let kinds: [(Count, Colour, &str); 3] = [
+        (FlowData::lost, Colour::ALARM, "lost message"),
+        (FlowData::errors, ERROR, "error: not answered as expected"),
+        (FlowData::failed, NOT_SENT, "message not sent"),
+    ];
+    let some = move |count: Count| experiments().any(|e| e.main().is_some_and(|f| count(f) > 0));
+    let there = kinds.into_iter().filter(move |(count, ..)| some(*count));
+    there.map(|(_, colour, name)| (Swatch::Tick(colour), format!("{name} (at the top)")))
 }
 
 /// The mark of a message that could not be sent.
