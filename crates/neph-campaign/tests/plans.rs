@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use neph_campaign::estimate::estimate;
 use neph_campaign::expand::scenarios;
@@ -207,8 +207,12 @@ fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
     for entry in fs::read_dir(folder()).expect("the plans") {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("UTF-8");
-        let is_plan =
-            name.ends_with(".yaml") || (name.ends_with(".toml") && !name.ends_with(".lab.toml"));
+        let path = Path::new(name);
+        let is_lab = name.ends_with(".lab.toml");
+        let is_plan = path
+            .extension()
+            .is_some_and(|end| end == "yaml" || end == "toml")
+            && !is_lab;
         if !is_plan {
             continue;
         }

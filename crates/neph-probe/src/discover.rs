@@ -16,6 +16,7 @@ use rustls::ClientConfig;
 
 use crate::ProbeError;
 use crate::channel::{Channel, ChannelError};
+use crate::fault;
 use crate::refusals::{REFUSED_HEADER, Refusals};
 use crate::spec::{TlsVersion, Trust};
 use crate::stamp_clock::now;
@@ -101,7 +102,7 @@ fn ask(
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
                 format!("no answer in {patience}")
             }
-            _ => error.to_string(),
+            _ => fault::why(error),
         }),
         ..Discovery::default()
     };

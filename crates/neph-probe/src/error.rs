@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use neph_sys::place::PlaceError;
 
+use crate::fault::{Known, answer_of, sentence};
 use crate::tls::TlsError;
 
 /// Names what was tried, on what.
@@ -17,7 +18,7 @@ pub enum ProbeError {
     #[error(transparent)]
     Site(#[from] PlaceError),
     /// A socket cannot be had.
-    #[error("{operation} {address}: {source}")]
+    #[error("{}", told(operation, *address, source))]
     Socket {
         /// The verb: listen on, open a socket to ...
         operation: &'static str,
@@ -107,4 +108,12 @@ pub enum ProbeError {
     /// The key is empty.
     #[error("the STAMP key is empty; give the secret that the reflector was started with")]
     EmptyKey,
+}
+
+/// What failed; a fault of this host is named as such, with a remedy.
+fn told(operation: &str, address: SocketAddr, source: &io::Error) -> String {
+    // An address to listen at is the user's choice, and no port that ran out.
+    let is_sending = !operation.starts_with("listen");
+    let answer = answer_of(source, Known::AtOnce).filter(|_| is_sending);
+    sentence(&format!("{operation} {address}"), source, answer)
 }

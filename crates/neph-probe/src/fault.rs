@@ -64,6 +64,14 @@ pub(crate) fn answer_of(error: &io::Error, known: Known) -> Option<Answer> {
     }
 }
 
+/// The same of a datagram: what TCP refuses by RST, UDP's peer refuses by ICMP.
+pub(crate) fn answer_of_datagram(error: &io::Error, known: Known) -> Option<Answer> {
+    match answer_of(error, known) {
+        Some(Answer::Syn(SynAnswer::Rst)) => Some(Answer::Icmp(IcmpKind::PortUnreachable)),
+        other => other,
+    }
+}
+
 /// The error in a sentence: a fault of this host is named as such, with a remedy.
 pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -> String {
     let text = error.to_string();
@@ -76,6 +84,13 @@ pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -
         ),
         _ => format!("{doing}: {what}"),
     }
+}
+
+/// The error alone in words, without what was done.
+pub(crate) fn why(error: &io::Error) -> String {
+    let answer = answer_of(error, Known::AtOnce);
+    let told = sentence("", error, answer);
+    told.trim_start_matches(": ").to_owned()
 }
 
 /// The end of a connection whose socket failed while `doing` something.
@@ -126,5 +141,8 @@ mod tests {
             at(Known::Later),
             Some(Answer::Icmp(IcmpKind::NetUnreachable))
         );
+        let refused = io::Error::from_raw_os_error(errno::ECONNREFUSED);
+        let of_udp = answer_of_datagram(&refused, Known::Later);
+        assert_eq!(of_udp, Some(Answer::Icmp(IcmpKind::PortUnreachable)));
     }
 }

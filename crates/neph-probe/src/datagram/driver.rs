@@ -196,7 +196,7 @@ impl Driver {
                 Ok(()) => self.session.refused_by(&fault::sentence(
                     "an earlier message",
                     &earlier,
-                    fault::answer_of(&earlier, Known::Later),
+                    fault::answer_of_datagram(&earlier, Known::Later),
                 )),
                 Err(error) => {
                     self.session.not_sent(seq, &error, now());
@@ -280,7 +280,7 @@ impl Driver {
             }
             Err(error) => {
                 if error.kind() != io::ErrorKind::WouldBlock {
-                    let answer = fault::answer_of(&error, Known::Later);
+                    let answer = fault::answer_of_datagram(&error, Known::Later);
                     let why = fault::sentence("receive", &error, answer);
                     self.session.refused_by(&why);
                 }

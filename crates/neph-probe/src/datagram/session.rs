@@ -74,7 +74,7 @@ impl Session {
 
     /// The kernel would not take it.
     pub(crate) fn not_sent(&mut self, seq: Seq, why: &std::io::Error, at: Instant<Own>) {
-        let answer = fault::answer_of(why, Known::AtOnce);
+        let answer = fault::answer_of_datagram(why, Known::AtOnce);
         self.book.failed(seq, answer, at);
         self.refused_by(&fault::sentence("send", why, answer));
     }

@@ -26,6 +26,15 @@ impl Drop for Server {
     }
 }
 
+#[expect(
+    clippy::print_stdout,
+    reason = "a skipped test is counted by what it prints"
+)]
+fn skip(test: &str, why: &str) {
+    assert!(env::var("CI").as_deref() != Ok("true"), "{test}: {why}");
+    println!("SKIP {test}: {why}");
+}
+
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     listener.local_addr().expect("an address").port()
@@ -35,9 +44,9 @@ fn free_port() -> u16 {
 fn serve(test: &str, port: u16, command: &mut Command) -> Option<Server> {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(process) = quiet.stdin(Stdio::null()).spawn() else {
-        println!(
-            "SKIP {test}: {} is not installed",
-            command.get_program().display()
+        skip(
+            test,
+            &format!("{} is not installed", command.get_program().display()),
         );
         return None;
     };
@@ -155,7 +164,10 @@ async def app(scope, receive, send):
 fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
     let test = "no_message_is_lost_where_a_keep_alive_ends_between_two_messages";
     let Some(python) = env::var_os("NEPH_PYTHON") else {
-        println!("SKIP {test}: NEPH_PYTHON names no Python with uvicorn (make test makes one)");
+        skip(
+            test,
+            "NEPH_PYTHON names no Python with uvicorn (make test makes one)",
+        );
         return;
     };
     let folder = certificate();
@@ -198,12 +210,12 @@ fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
 fn nginx(test: &str, folder: &TempDir, inside: &str) -> Option<Server> {
     let port = free_port();
     let path = folder.path().display();
-    let text = format!(
+    let settings = format!(
         "daemon off; master_process off; pid {path}/pid; error_log {path}/error;\n\
          events {{}}\nhttp {{ access_log off; server {{ listen 127.0.0.1:{port}; {inside} }} }}\n"
     );
     let file = folder.path().join("nginx.conf");
-    fs::write(&file, text).expect("write");
+    fs::write(&file, settings).expect("write");
     let mut command = Command::new("nginx");
     serve(
         test,
@@ -283,15 +295,15 @@ fn a_status_that_is_not_expected_is_an_error_and_never_a_latency() {
 /// haproxy in front of these servers of ours.
 fn haproxy(test: &str, folder: &TempDir, more: &str, servers: &[SocketAddr]) -> Option<Server> {
     let port = free_port();
-    let mut text = format!(
+    let mut settings = format!(
         "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n {more}\n\
          frontend f\n bind 127.0.0.1:{port}\n default_backend b\nbackend b\n balance roundrobin\n"
     );
     for (number, server) in servers.iter().enumerate() {
-        text.push_str(&format!(" server s{number} {server}\n"));
+        settings.push_str(&format!(" server s{number} {server}\n"));
     }
     let file = folder.path().join("haproxy.cfg");
-    fs::write(&file, text).expect("write");
+    fs::write(&file, settings).expect("write");
     let mut command = Command::new("haproxy");
     serve(test, port, command.arg("-db").arg("-f").arg(&file))
 }
@@ -325,7 +337,7 @@ fn reflector_ahead(test: &str) -> Option<Server> {
         .stderr(Stdio::null())
         .status();
     if !allowed.is_ok_and(|status| status.success()) {
-        println!("SKIP {test}: time namespaces need root");
+        skip(test, "time namespaces need root");
         return None;
     }
     serve(test, port, &mut command)
