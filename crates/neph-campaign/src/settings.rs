@@ -48,15 +48,8 @@ pub(crate) fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Pr
 
 fn read(mut fields: Fields<'_>) -> TypedPlan {
     let mut notes = Vec::new();
-    let endpoints = endpoints(&mut fields);
-    let secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.secure);
-    if endpoints.iter().any(secure) {
-        notes.push(
-            "certificates are verified, which the Latency Tester does not do: for one that nobody \
-             signed, write a TOML plan with insecure = true"
-                .to_owned(),
-        );
-    }
+    let mut endpoints = endpoints(&mut fields);
+    believe(&mut fields, &mut endpoints, &mut notes);
     let mut axes = axes(&mut fields);
     let course = course(&mut fields, &mut axes, endpoints.len());
     let pings = pings(&mut fields);
@@ -235,6 +228,34 @@ fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
         ));
     }
     Target::parse(&format!("{scheme}://{destination}{PATH}"))
+}
+
+/// Which certificates are believed: any, as the Latency Tester does, unless the file says otherwise by
+/// keys that are ours (`ca_file`, `insecure: false`). That any is accepted is said aloud.
+fn believe(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut Vec<String>) {
+    let ca_file = fields.optional_with("ca_file", word);
+    let insecure = fields.optional::<bool>("insecure");
+    let accepts_any = insecure.map_or(ca_file.is_none(), |insecure| insecure.value);
+    let is_secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.secure);
+    let mut secure = endpoints.iter_mut().filter(|one| is_secure(one)).peekable();
+    if secure.peek().is_some() && accepts_any {
+        notes.push(
+            "WARNING: any certificate is accepted, as by the Latency Tester: whoever is on the way can \
+             pose as the server. Write ca_file: FILE for an authority of your own, or insecure: false \
+             to verify by the public ones"
+                .to_owned(),
+        );
+    }
+    for endpoint in secure {
+        let span = endpoint.span.clone();
+        let (name, value) = match &ca_file {
+            Some(file) if !accepts_any => ("ca_file", file.value.clone()),
+            _ if accepts_any => ("insecure", "true".to_owned()),
+            _ => continue,
+        };
+        let value = vec![Placed { value, span }];
+        endpoint.axes.parameters.insert(name, value);
+    }
 }
 
 fn pings(fields: &mut Fields<'_>) -> Vec<TypedPing> {

@@ -1,6 +1,8 @@
 //! The plan's `[[compare]]`: which endpoints are to be shown equivalent, and how far apart they may
 //! be. Stated before anything is measured, as a test of equivalence wants it.
 
+use std::ops::Range;
+
 use neph_model::Span;
 use neph_text::{Fault, Fields, Placed, Problems, choice, did_you_mean};
 
@@ -16,6 +18,8 @@ pub struct ComparePlan {
     pub layer: ComparedLayer,
     /// Above zero.
     pub margin: Span,
+    /// Where the plan writes it.
+    pub written_at: Range<usize>,
 }
 
 /// What is to be equivalent.
@@ -50,17 +54,36 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
         let what = "one endpoint cannot be compared";
         fields.fault(only.span.clone(), what, "name another one beside it");
     }
+    let written_at = fields.span();
     fields.finish();
     Some(ComparePlan {
         endpoints: endpoints.unwrap_or_default(),
         layer: layer.map_or_else(ComparedLayer::default, |layer| layer.value),
         margin: margin?.value,
+        written_at,
     })
 }
 
 /// Notes every endpoint that the plan does not have.
 pub(crate) fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for compare in compares {
+        let mut named: Vec<&str> = compare.endpoints.iter().map(|one| &*one.value).collect();
+        if named.is_empty() {
+            named.clone_from(&known);
+        }
+        named.sort_unstable();
+        named.dedup();
+        // One that is named alone was refused where it was read.
+        if named.len() < 2 && compare.endpoints.len() != 1 {
+            let what = "there are no two endpoints to compare";
+            let fault = Fault::new(
+                what,
+                "name two endpoints of this plan, or remove [[compare]]",
+            );
+            problems.add(compare.written_at.clone(), fault);
+        }
+    }
     for name in compares.iter().flat_map(|compare| &compare.endpoints) {
         if !known.contains(&name.value.as_str()) {
             let what = format!("there is no endpoint '{}' to compare", name.value);
@@ -100,6 +123,26 @@ url = "ws://10.0.0.2"
         let text = format!("{text}layer = \"network\"\n");
         let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
         assert_eq!(plan.compares[0].layer, ComparedLayer::Network);
+    }
+
+    #[test]
+    fn a_comparison_needs_two_different_endpoints() {
+        let one_endpoint = PLAN
+            .split("[[endpoint]]\nname = \"other\"")
+            .next()
+            .expect("text");
+        let alone = format!("{one_endpoint}[[compare]]\nmargin = \"1ms\"\n");
+        let twice =
+            format!("{PLAN}[[compare]]\nendpoints = [\"one\", \"one\"]\nmargin = \"1ms\"\n");
+        for text in [alone, twice] {
+            let found = parse(&Source::new("p.toml", text)).expect_err("a mistake");
+            let told = found[0].to_string();
+            let refused = [
+                "no two endpoints to compare",
+                "one endpoint cannot be compared",
+            ];
+            assert!(refused.iter().any(|part| told.contains(part)), "{told}");
+        }
     }
 
     #[test]

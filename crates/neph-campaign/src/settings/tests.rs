@@ -156,3 +156,26 @@ fn a_key_without_a_value_is_as_good_as_absent() {
     let found = problems_of(&LEAST.replace("runs: 2", "runs:"));
     assert_eq!(found, ["s.yaml:1:1: 'runs' is missing; add it"]);
 }
+
+/// The Latency Tester accepts any certificate, its server's self-signed one too.
+#[test]
+fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwise() {
+    let with = |more: &str| read(&format!("{LEAST}tls_enabled: true\n{more}"));
+    let parameter = |plan: &Plan, name: &str| plan.endpoints[0].axes.parameters.get(name).cloned();
+    let any = with("");
+    assert_eq!(parameter(&any, "insecure"), Some(vec!["true".to_owned()]));
+    assert!(
+        any.notes
+            .iter()
+            .any(|note| note.starts_with("WARNING: any certificate"))
+    );
+    let own = with("ca_file: ca.pem\n");
+    assert_eq!(parameter(&own, "ca_file"), Some(vec!["ca.pem".to_owned()]));
+    let public = with("insecure: false\n");
+    for plan in [own, public] {
+        assert_eq!(parameter(&plan, "insecure"), None);
+        assert!(!plan.notes.iter().any(|note| note.contains("WARNING")));
+    }
+    let plain = read(LEAST);
+    assert!(!plain.notes.iter().any(|note| note.contains("certificate")));
+}

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::ops::Range;
 
-use neph_campaign::plan::{LabPlan, LabReflector};
+use neph_campaign::plan::{LabPlan, LabReflector, ThroughputTool};
 use neph_campaign::{Plan, parse_stress, resolve};
 use neph_lab::Topology;
 use neph_text::{Fault, Placed, Problems, Source, did_you_mean};
@@ -23,6 +23,7 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     for key in &plan.key_files {
         check_file("key file", &key.value, &key.span, problems);
     }
+    check_iperf3(plan, problems);
     for name in &plan.congestions {
         if let Err(Unusable { why, loaded }) = congestion::check(&name.value) {
             let what = format!(
@@ -32,6 +33,20 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
             let fault = Fault::new(what, format!("loaded are {loaded}"));
             problems.add(name.span.clone(), fault);
         }
+    }
+}
+
+/// Notes that the program of the throughput checks is not here.
+fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
+    let checks = plan.throughput.as_ref();
+    let checks = checks.filter(|checks| checks.tool == ThroughputTool::Iperf3);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_here = std::env::split_paths(&path).any(|folder| folder.join("iperf3").is_file());
+    if let (Some(server), false) = (checks.and_then(|checks| checks.servers.first()), is_here) {
+        let what = "iperf3 is not installed here, and the throughput checks need it";
+        let remedy =
+            "install it (apt-get install iperf3), or write tool = \"neph\" under [throughput]";
+        problems.add(server.written_at.clone(), Fault::new(what, remedy));
     }
 }
 

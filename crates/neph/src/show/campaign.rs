@@ -151,14 +151,19 @@ fn throughput(checks: &[Throughput]) -> Sheet {
         };
         let goodputs: Vec<String> = seconds.map(|second| second.goodput.to_string()).collect();
         let goodput = check.goodput;
+        // A check that failed found nothing, and not 0 bit/s.
+        let known = |cell: &dyn Fn() -> Cell| match check.failure {
+            None => cell(),
+            Some(_) => Cell::absent(),
+        };
         sheet.rows.push(vec![
             Cell::block(check.block),
             Cell::text(&check.endpoint),
             check.site.as_ref().map_or_else(Cell::absent, Cell::text),
             Cell::text(&check.tool),
-            Cell::new(goodput.to_string(), goodput.bits_per_second()),
-            Cell::count(sum(|second| second.retransmissions)),
-            Cell::count(sum(|second| second.spurious_retransmissions)),
+            known(&|| Cell::new(goodput.to_string(), goodput.bits_per_second())),
+            known(&|| Cell::count(sum(|second| second.retransmissions))),
+            known(&|| Cell::count(sum(|second| second.spurious_retransmissions))),
             Cell::new(goodputs.join(", "), json!(check.seconds)),
             Cell::new(
                 check.failure.clone().unwrap_or_default(),
