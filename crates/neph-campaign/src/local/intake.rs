@@ -105,7 +105,8 @@ impl Intake {
         match report {
             Report::Message(mut message) => {
                 if flow.0 == 0 {
-                    self.so_far.take(message.outcome == Outcome::Reply);
+                    let answered = matches!(message.outcome, Outcome::Reply | Outcome::Error);
+                    self.so_far.take(answered);
                     self.backends.add(&message);
                 }
                 message.marks = since(self.origin.at, message.marks);
@@ -220,9 +221,10 @@ impl Intake {
         Ok(())
     }
 
-    /// How the main flow's end is to be judged: without a single reply nothing was measured.
+    /// How the main flow's end is to be judged: without a single answer nothing was measured. Errors are
+    /// answers, and what the endpoint is to be judged by.
     pub(crate) fn verdict(&self) -> Ending {
-        if self.main.replies > 0 {
+        if self.main.replies + self.main.errors > 0 {
             return Ending::Complete;
         }
         let why = self
