@@ -44,8 +44,8 @@ pub fn text(
     out
 }
 
-/// What was measured, what stands out most beside the causes that were told (each alarm of the plan, where
-/// any was raised), what was flagged.
+/// What was measured, what stands out most beside the causes that were found (each alarm of the plan,
+/// where any was raised), and every kind of flag.
 pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses) -> Vec<Finding> {
     let fleets = compared(data, settings);
     let found = findings_beside(data, settings, (&told.causes, &fleets));
@@ -60,7 +60,10 @@ pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses
         let first = of_kind.next();
         // Whoever set several rules asked for each of them.
         let is_alarm = first.is_some_and(|finding| finding.topic == ALARM);
-        let more = of_kind.take_while(move |finding| is_alarm && finding.topic == ALARM);
+        // Every kind of warning is shown: one that is left out makes the numbers look better than they are.
+        let is_flagged = kind == FindingKind::Flagged;
+        let more =
+            of_kind.take_while(move |finding| is_flagged || (is_alarm && finding.topic == ALARM));
         first.into_iter().chain(more).cloned()
     })
     .collect()

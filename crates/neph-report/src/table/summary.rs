@@ -160,7 +160,6 @@ pub(super) fn table(rows: &[SummaryRow]) -> Table {
         "loss_low",
         "loss_high",
         "not_sent",
-        "errors",
         "mean_ms",
         "sd_ms",
         "p50_ms",
@@ -173,6 +172,8 @@ pub(super) fn table(rows: &[SummaryRow]) -> Table {
         "p99_low_ms",
         "p99_high_ms",
         "flagged",
+        // Behind what older versions had: columns keep their places.
+        "errors",
     ];
     Table {
         name: "summary",
@@ -195,7 +196,6 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         Cell::real(row.loss.map(|loss| loss.low)),
         Cell::real(row.loss.map(|loss| loss.high)),
         row.not_sent.map_or(Cell::Absent, count),
-        row.errors.map_or(Cell::Absent, count),
         Cell::real(row.mean),
         Cell::real(row.sd),
     ];
@@ -208,6 +208,7 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     cells.push(Cell::Text(
         if row.flagged { "yes" } else { "no" }.to_owned(),
     ));
+    cells.push(row.errors.map_or(Cell::Absent, count));
     cells
 }
 

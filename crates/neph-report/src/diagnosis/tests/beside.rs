@@ -89,7 +89,7 @@ fn a_rule_that_could_not_look_says_what_it_needs() {
     assert_eq!(blind(&told), rules);
     let shown = diagnoses_in_brief(&told, 200);
     assert!(
-        shown.contains("none of the 10 rules that could look speaks")
+        shown.contains("none of the 11 rules that could look speaks")
             && shown.contains("ICMP treated differently: needs ICMP echoes")
             && shown.contains(
                 "head-of-line blocking at the sender, L7 proxy in the path: needs 10 replies"
