@@ -286,15 +286,21 @@ fn a_connection_attempt_is_shown_as_one_and_sizes_as_they_are_sent() {
 }
 
 #[test]
-fn an_http_server_that_refuses_is_measured_and_said() {
+fn an_http_server_that_refuses_is_said_and_measured_where_its_status_is_expected() {
     let http = server("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    let ran = few(&format!("http://127.0.0.1:{http}"), &["-q"]);
-    assert_eq!(ran.status, 0, "{}", ran.err);
+    let target = format!("http://127.0.0.1:{http}");
+    let refused = few(&target, &["-q"]);
+    assert_eq!(refused.status, 1, "nothing but errors: {}", refused.out);
+    let said = refused.err.contains("answers HEAD with status 404");
+    assert!(said, "{}", refused.err);
     assert!(
-        ran.err.contains("answers HEAD with status 404"),
+        refused.out.contains("3 errors (100.00 %)"),
         "{}",
-        ran.err
+        refused.out
     );
+    let expected = few(&target, &["-q", "--expect-status", "404"]);
+    assert_eq!(expected.status, 0, "{}", expected.err);
+    assert!(expected.out.contains("3 replies"), "{}", expected.out);
 }
 
 #[test]
