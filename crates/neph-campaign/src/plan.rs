@@ -31,7 +31,7 @@ pub(crate) use fleet::MOST_A_SECOND as MOST_FLEET_MESSAGES_A_SECOND;
 pub(crate) use interpret::plan as interpret;
 pub(crate) use meaning::hash_of;
 pub(crate) use parameter::word;
-pub(crate) use plot::{blocks as plot_blocks, check as check_plot};
+pub(crate) use plot::{BOX, blocks as plot_blocks, check as check_plot};
 pub(crate) use sections::{
     IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
 };

@@ -11,9 +11,9 @@ use neph_text::{
 };
 
 use crate::plan::{
-    Also, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target, ThroughputServer,
-    ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan, TypedThroughput,
-    authority_of, check_plot, host, interpret, plot_blocks, port_number, word,
+    Also, BOX, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target,
+    ThroughputServer, ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan,
+    TypedThroughput, authority_of, check_plot, host, interpret, plot_blocks, port_number, word,
 };
 
 const MINUTE: i64 = 60_000_000_000;
@@ -55,7 +55,7 @@ fn read(mut fields: Fields<'_>) -> TypedPlan {
     let pings = pings(&mut fields);
     let throughput = throughput(&mut fields);
     let span = fields.span();
-    let plot = plot(&mut fields);
+    let plot = plot(&mut fields, &mut notes);
     without_effect(&mut fields, &mut notes);
     let source = fields.problems().source();
     let typed = TypedPlan {
@@ -314,7 +314,7 @@ fn iperf_port(node: &Node) -> Result<u16, Fault> {
     }
 }
 
-fn plot(fields: &mut Fields<'_>) -> PlotPlan {
+fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan {
     let mut plot = PlotPlan::default();
     if let Some(value) = fields.optional::<Percent>("percentiles_to_remove") {
         plot.percentiles_to_remove = value.value.0;
@@ -339,6 +339,17 @@ fn plot(fields: &mut Fields<'_>) -> PlotPlan {
         });
     if !empty {
         plot.blocks = plot_blocks(fields, "runs_to_plot");
+    }
+    for (name, value, edge) in [
+        ("whisker_min", &mut plot.whisker_min, BOX.0),
+        ("whisker_max", &mut plot.whisker_max, BOX.1),
+    ] {
+        if let Some(at) = value.filter(|at| *at > BOX.0 && *at < BOX.1) {
+            notes.push(format!(
+                "{name} {at} lies inside of the box, which goes from 25 to 75: it is drawn at {edge}"
+            ));
+            *value = Some(edge);
+        }
     }
     check_plot(&plot, fields);
     plot

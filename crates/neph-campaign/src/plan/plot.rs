@@ -87,6 +87,9 @@ pub(crate) fn blocks<'a>(fields: &mut Fields<'a>, key: &'a str) -> Vec<u32> {
     blocks
 }
 
+/// The box of a box plot goes from quartile to quartile, percent: no whisker ends inside.
+pub(crate) const BOX: (f64, f64) = (25.0, 75.0);
+
 /// What contradicts itself.
 pub(crate) fn check(plot: &PlotPlan, fields: &Fields<'_>) {
     if plot.percentiles_to_remove >= 50.0 {
@@ -101,6 +104,17 @@ pub(crate) fn check(plot: &PlotPlan, fields: &Fields<'_>) {
             "rtt_min is not below rtt_max",
             "exchange them",
         );
+    }
+    let is_inside = |value: Option<f64>| value.is_some_and(|at| at > BOX.0 && at < BOX.1);
+    for (name, value) in [
+        ("whisker_min", plot.whisker_min),
+        ("whisker_max", plot.whisker_max),
+    ] {
+        if let Some(at) = value.filter(|_| is_inside(value)) {
+            let what = format!("{name} {at} lies inside of the box, which goes from 25 to 75");
+            let remedy = "write whisker_min from 0 to 25, and whisker_max from 75 to 100";
+            fields.fault(fields.span(), what, remedy);
+        }
     }
     if backwards(plot.whisker_min, plot.whisker_max) {
         let what = "whisker_min is not below whisker_max";

@@ -179,3 +179,17 @@ fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwis
     let plain = read(LEAST);
     assert!(!plain.notes.iter().any(|note| note.contains("certificate")));
 }
+
+#[test]
+fn a_whisker_inside_of_the_box_is_drawn_at_its_edge_and_that_is_said() {
+    let plan = read(&format!("{LEAST}whisker_min: 40\nwhisker_max: 90\n"));
+    assert_eq!(
+        (plan.plot.whisker_min, plan.plot.whisker_max),
+        (Some(25.0), Some(90.0))
+    );
+    assert!(
+        plan.notes
+            .iter()
+            .any(|note| note.starts_with("whisker_min 40 lies inside"))
+    );
+}
