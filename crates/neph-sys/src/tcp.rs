@@ -195,6 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn retransmissions_and_the_duplicates_among_them_are_read() {
+        let mut data = Vec::new();
+        data.extend(12_u16.to_ne_bytes());
+        data.extend(NLA_TOTAL_RETRANS.to_ne_bytes());
+        data.extend(7_u64.to_ne_bytes());
+        data.extend(8_u16.to_ne_bytes());
+        data.extend(NLA_DSACK_DUPS.to_ne_bytes());
+        data.extend(5_u32.to_ne_bytes());
+        let stats = from_netlink(&data);
+        assert_eq!((stats.retransmissions, stats.dsack_duplicates), (7, 5));
+    }
+
+    #[test]
     fn a_torn_attribute_ends_the_reading() {
         let mut data = Vec::new();
         data.extend(8_u16.to_ne_bytes());

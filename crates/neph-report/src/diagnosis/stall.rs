@@ -85,7 +85,13 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
     let mut tasks: Vec<Task> = tasks.to_vec();
     tasks.sort_by(|a, b| a.due.total_cmp(&b.due));
     let done = tasks.iter().filter_map(|task| task.done);
-    let mut acts: Vec<f64> = done.chain(others.iter().copied()).collect();
+    // Before the first is due nobody knows of a stall.
+    let begun = tasks.first().map(|task| task.due);
+    let mut acts: Vec<f64> = begun
+        .into_iter()
+        .chain(done)
+        .chain(others.iter().copied())
+        .collect();
     acts.sort_by(f64::total_cmp);
     let mut found: Vec<Stall> = Vec::new();
     for pair in acts.windows(2) {
@@ -298,6 +304,14 @@ mod tests {
         assert_eq!(stall.waited.len(), 40);
         let slope = slope(&tasks, &found).expect("points");
         assert!((slope + 1.0).abs() < 0.001, "{slope}");
+    }
+
+    #[test]
+    fn a_stall_that_is_there_from_the_first_message_on_is_one_too() {
+        let tasks = every_ten(|due| Some(due.max(450.0) + 0.1));
+        let found = stalls(&tasks, &[]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].waited.len(), 46);
     }
 
     #[test]

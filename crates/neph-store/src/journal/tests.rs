@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use neph_model::{ExperimentId, FlowIndex};
+use neph_model::{ExperimentId, FlowIndex, TcpState};
 use proptest::prelude::*;
 
 use super::*;
@@ -134,4 +134,26 @@ fn a_record_beyond_the_limit_is_refused_and_spoils_nothing() {
     writer.event(&huge).expect_err("too large");
     writer.messages(&[message(0, 0)]).expect("recorded");
     assert_eq!(read(&path, id), [Record::Message(message(0, 0))]);
+}
+
+/// Journals of older versions end a TCP state with the delivery rate.
+#[test]
+fn a_message_without_the_counter_of_dsacks_reads_too() {
+    let mut one = message(3, 0);
+    let state = TcpState {
+        cwnd: 10,
+        retransmissions: 4,
+        dsack_duplicates: 0,
+        delivery_rate: 1_000,
+        ..TcpState::default()
+    };
+    (one.tcp_at_send, one.tcp_at_ack) = (None, Some(state));
+    let mut bytes = Vec::new();
+    encode::message(&one, &mut bytes);
+    // Behind the kind, the mask, the flow, the number and the outcome.
+    let how = 1 + 2 + 4 + 8 + 1;
+    assert_ne!(bytes[how] & encode::HAS_DSACKS, 0);
+    bytes[how] &= !encode::HAS_DSACKS;
+    bytes.truncate(bytes.len() - 4);
+    assert_eq!(decode::record(&bytes), Some(Record::Message(one)));
 }

@@ -7,7 +7,8 @@ use neph_model::{Seq, Stage};
 
 use crate::axis::millis;
 use crate::diagnosis::{
-    Agreement, Crossing, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, measure_without,
+    Agreement, Crossing, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Stall,
+    measure_without,
 };
 use crate::findings::capacity::{Capacity, Traffic};
 use crate::findings::real;
@@ -46,6 +47,8 @@ const BREATHES_DEEPLY: f64 = 0.25;
 const RAMP: std::ops::Range<f64> = 0.15..0.7;
 /// Some dozen messages may vary by so much more than the path's jitter by chance.
 const BY_CHANCE: f64 = 1.5;
+/// A stretch that is no longer than so many stalls of the peer is one.
+const AS_A_STALL: f64 = 1.5;
 /// Beside the queue's delay our own host's is nothing.
 const OWN: f64 = 0.1;
 /// The share of the link's rate from which on the messages themselves fill it, and below which they
@@ -132,9 +135,13 @@ fn stretch(run: &Run<'_>) -> Option<Stretch> {
     let breathes = spread >= BREATHES_DEEPLY * found.added()
         || (spread >= BREATHES * found.added()
             && edges.any(|one| on_its_way.contains(&one.network)));
+    // Of a peer that stands still again and again a single stall may look unlike the others.
+    let stalls = run.stalls.peer.stalls.iter();
+    let longest = stalls.map(Stall::length).fold(0.0, f64::max);
+    let is_stall = 1e3 * (last.at - first.at) <= AS_A_STALL * longest;
     let is_long = last.at - first.at >= LEAST_SECONDS && inside.len() >= MESSAGES;
     let is_rested = real(rested.len()) >= RESTED * real(all.len());
-    (breathes && is_long && is_rested && is_not_ours(run, &found)).then_some(found)
+    (breathes && is_long && is_rested && !is_stall && is_not_ours(run, &found)).then_some(found)
 }
 
 /// The messages around a stretch's first or last one.

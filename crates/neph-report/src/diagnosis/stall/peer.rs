@@ -253,8 +253,13 @@ fn side(flow: &FlowData, one: &Exchange) -> Side {
         share if share >= MOST_OF_IT => Side::Host,
         _ => Side::Unknown,
     };
-    if let Some(network) = flow.network(one) {
-        return of_it(network.millis_f64());
+    // Whatever else is merged with it, if the peer's kernel and program are not.
+    let crossing = flow.ledger(one).find(|(set, _)| {
+        let has_peer = set.contains(Stage::PeerKernel) || set.contains(Stage::PeerApp);
+        set.contains(Stage::Network) && !has_peer
+    });
+    if let Some((_, time)) = crossing {
+        return of_it(time.millis_f64());
     }
     // Of one that is not acknowledged at once TCP waits for the reply.
     let acknowledged = one.ack.filter(|_| service >= DELAYED_ACK_MS);
