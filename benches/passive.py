@@ -1,13 +1,14 @@
 """Packets per CPU second and peak memory of programs that read a capture for round trips.
 
     cargo build --release -p neph && cargo build --release -p neph-capture --examples
-    python3 benches/passive.py --neph target/release/neph --traffic target/release/examples/traffic
+    python3 benches/passive.py --neph target/release/neph --traffic target/release/examples/traffic [--old OTHER]
 
 Makes a capture of 20,000 simulated connections that overlap (several million packets, about 1 GB in
 the temporary folder), reads it into the page cache, and runs each program on it in turn. CPU time is
 user and system of the program; elapsed time is not told, since it says little on a shared machine.
 tshark takes far longer and is given the first packets only; tcptrace and pping are run once, if they are installed. Also told: how many round trips by
-acknowledgement each found. tshark's are a few more, since it counts what was sent again.
+acknowledgement each found. tshark's are a few more, since it counts retransmitted segments. With --old
+another neph reads the same capture, the two in turn, so that what else the machine does meets both.
 """
 
 import argparse
@@ -36,7 +37,10 @@ def run(command: list[str], out: pathlib.Path) -> tuple[float, int]:
 
 def measured(command: list[str], out: pathlib.Path, rounds: int) -> tuple[float, int]:
     """Medians of several runs."""
-    runs = [run(command, out) for _ in range(rounds)]
+    return medians([run(command, out) for _ in range(rounds)])
+
+
+def medians(runs: list[tuple[float, int]]) -> tuple[float, int]:
     return statistics.median(cpu for cpu, _ in runs), max(memory for _, memory in runs)
 
 
@@ -52,8 +56,22 @@ def beginning(capture: pathlib.Path, packets: int, into: pathlib.Path) -> int:
     return packets
 
 
-def ours(neph: str, capture: pathlib.Path, out: pathlib.Path, rounds: int) -> dict:
-    cpu, memory = measured([neph, "read", str(capture), "--format", "json"], out, rounds)
+def ours(nephs: list[str], capture: pathlib.Path, out: pathlib.Path, rounds: int) -> list[dict]:
+    """What each of these takes; they read in turn."""
+    runs: dict[str, list] = {neph: [] for neph in nephs}
+    found = {}
+    for _ in range(rounds):
+        for neph in nephs:
+            runs[neph].append(run([neph, "read", str(capture), "--format", "json"], out))
+            found[neph] = counts(out)
+    return [
+        {"program": f"{name} read", **found[neph], **dict(zip(("cpu", "memory"), medians(runs[neph])))}
+        for name, neph in zip(("neph", "old neph"), nephs)
+    ]
+
+
+def counts(out: pathlib.Path) -> dict:
+    """Packets and round trips of a document of neph read."""
     # Flows stand before it: all of them, read here, would count as the next program's memory.
     with out.open("rb") as document:
         document.seek(-min(1 << 16, out.stat().st_size), os.SEEK_END)
@@ -61,7 +79,7 @@ def ours(neph: str, capture: pathlib.Path, out: pathlib.Path, rounds: int) -> di
     path = summary["round_trips"]
     trips = [answer["n"] for half in path.values() for key, answer in half["acknowledgement"].items()
              if answer and key != "path"]
-    return {"program": "neph read", "packets": summary["packets"], "cpu": cpu, "memory": memory, "trips": sum(trips)}
+    return {"packets": summary["packets"], "trips": sum(trips)}
 
 
 def tsharks(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
@@ -100,6 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--neph", required=True)
     parser.add_argument("--traffic", required=True, help="the example of neph-capture")
+    parser.add_argument("--old", help="another neph, to be compared with")
     parser.add_argument("--connections", type=int, default=20_000)
     parser.add_argument("--requests", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=5)
@@ -112,8 +131,8 @@ def main() -> None:
         plain = loop(folder, capture, out, options.rounds)
         rows = [
             plain,
-            ours(options.neph, capture, out, options.rounds),
-            {**ours(options.neph, first, out, 1), "program": "neph read, first packets"},
+            *ours([options.neph, *filter(None, [options.old])], capture, out, options.rounds),
+            {**ours([options.neph], first, out, 1)[0], "program": "neph read, first packets"},
             {**tsharks(first, few, out), "program": "tshark, first packets"},
         ]
         if shutil.which("tcptrace"):

@@ -30,7 +30,12 @@ fn walk(options: &[u8]) -> TcpOptions {
         match (options[at], length) {
             (2, 4) => found.largest_segment = Some(u16::from_be_bytes([options[value], options[value + 1]])),
             (3, 3) => found.window_scale = Some(options[value]),
-            (5, 10..) => found.sack = Some((word(options, value), word(options, value + 4))),
+            (5, 10..) => {
+                found.sack = Some((word(options, value), word(options, value + 4)));
+                // A second block only where the option has one as a whole.
+                let second = length >= 18;
+                found.second_sack = second.then(|| (word(options, value + 8), word(options, value + 12)));
+            }
             (8, 10) => found.timestamps = Some((word(options, value), word(options, value + 4))),
             _ => {}
         }

@@ -75,6 +75,21 @@ fn a_syns_options_and_a_selective_acknowledgement_are_read_up_to_what_is_broken(
 }
 
 #[test]
+fn a_first_block_of_what_is_there_already_reports_a_duplicate() {
+    let blocks = |first: (u8, u8), second: (u8, u8)| {
+        let edges = [first.0, first.1, second.0, second.1];
+        let edges = edges.into_iter().flat_map(|edge| [0, 0, 0, edge]);
+        let option: Vec<u8> = [1, 1, 5, 18].into_iter().chain(edges).collect();
+        tcp_options(&option).duplicate(50)
+    };
+    // RFC 2883, 4: below the acknowledgement, within the second block, and neither.
+    assert_eq!(blocks((40, 50), (60, 90)), Some((40, 50)));
+    assert_eq!(blocks((70, 80), (60, 90)), Some((70, 80)));
+    assert_eq!(blocks((60, 70), (80, 90)), None);
+    assert_eq!(TcpOptions::default().duplicate(50), None);
+}
+
+#[test]
 fn ipv6_extensions_are_skipped_to_the_datagram() {
     let udp = [0x12, 0x34, 0, 53, 0, 10, 0, 0, b'h', b'i'];
     let hop_by_hop = [43, 0, 0, 0, 0, 0, 0, 0];

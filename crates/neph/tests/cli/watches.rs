@@ -187,6 +187,12 @@ fn flows_are_told_in_periods_and_at_the_end() {
             .sum::<u64>();
         assert_eq!(summary["files"][0]["packets"], packets);
         assert_eq!(summary["files"][0]["packets_lost_by_capture"], 0);
+        for period in of_kind(&lines, "period") {
+            for key in ["sent_again", "spurious_retransmissions"] {
+                assert!(period[key].is_u64(), "{key}: {period}");
+            }
+            assert_eq!(period["segments_not_followed"], 0);
+        }
         let samples = of_kind(&lines, "sample");
         assert!(samples.len() >= 20, "{}", samples.len());
     });
