@@ -11,7 +11,7 @@ use neph_stats::ClockNature;
 use super::offsets::Offsets;
 use super::point::Point;
 use super::{Args, strangers};
-use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
+use crate::clock::captures::{WANDER, refuse_cut, refuse_one_capture};
 use crate::clock::words;
 use crate::counted::counted;
 use crate::exit::Failure;
@@ -59,10 +59,6 @@ pub(super) fn clocks(
             Offsets::Same
         } else if !followed.is_met(segment) {
             Offsets::Unknown
-        } else if met.here.fell > DISORDER {
-            return Err(Failure::usage(format!(
-                "the clock of {name} was set back while it captured; cut its file there (editcap -A)"
-            )));
         } else {
             refuse_one_capture(paths, &met, ANOTHER_POINT)?;
             Offsets::fitted(&met, nature).map_err(Failure::refused)?
