@@ -5,6 +5,7 @@
 //! samples and events go out as they are found.
 
 mod ahead;
+mod chosen;
 mod exchange;
 mod flow;
 mod hops;
@@ -20,7 +21,7 @@ mod tcp;
 mod twice;
 mod ways;
 
-pub use exchange::{Asking, Between, Counted, Deviation, Exchanges, Pair, Question};
+pub use exchange::{Answered, Asking, Between, Counted, Exchanges, Pair, Question};
 pub use flow::{
     Flow, LaidOut, Limits, Listener, Name, Others, Quantiles, Recent, Sent, Table, Trips,
 };

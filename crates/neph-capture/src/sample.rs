@@ -17,6 +17,9 @@ pub struct Sample {
     pub answer: Answer,
     /// Bytes on their way to that end when the segment passed, its own included.
     pub in_flight: u32,
+    /// Segments that it stands for, itself included: more than 1 where not all of a large window are
+    /// followed.
+    pub weight: u32,
 }
 
 impl Sample {
@@ -62,8 +65,8 @@ pub enum Answer {
     Bare,
     /// An acknowledgement that came with data: includes what the program took to answer.
     WithData,
-    /// An acknowledgement that nothing forced, so late that its sender probably held it back
-    /// (RFC 9293, 3.8.6.3).
+    /// An acknowledgement that nothing forced, later than the path by what a timer takes: its sender
+    /// probably held it back (RFC 9293, 3.8.6.3).
     Delayed,
 }
 

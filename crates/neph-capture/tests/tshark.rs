@@ -3,6 +3,7 @@
 //! `NEPH_FLOWS=100000 cargo test --release -p neph-capture --test tshark` compares so many flows.
 
 mod traffic;
+mod windows;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -92,19 +93,17 @@ fn ours(capture: &mut impl Read) -> Vec<Said> {
 }
 
 fn tsharks(capture: &Path) -> Option<Vec<Said>> {
+    let fields: Vec<&str> = FIELDS.iter().map(|(field, _)| *field).collect();
+    let lines = run_tshark(capture, &[&["tcp.analysis.ack_rtt"], &fields[..]].concat())?;
+    Some(lines.iter().map(|line| said(line)).collect())
+}
+
+/// These fields of each packet, with bars between them; `None` where tshark is not installed.
+fn run_tshark(capture: &Path, fields: &[&str]) -> Option<Vec<String>> {
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(capture);
-    command.args([
-        "-T",
-        "fields",
-        "-E",
-        "separator=|",
-        "-E",
-        "occurrence=f",
-        "-e",
-        "tcp.analysis.ack_rtt",
-    ]);
-    for (field, _) in FIELDS {
+    command.args(["-T", "fields", "-E", "separator=|", "-E", "occurrence=f"]);
+    for field in fields {
         command.args(["-e", field]);
     }
     let mut child = command
@@ -113,7 +112,7 @@ fn tsharks(capture: &Path) -> Option<Vec<Said>> {
         .spawn()
         .ok()?;
     let lines = BufReader::new(child.stdout.take()?).lines();
-    let all = lines.map(|line| said(&line.expect("text"))).collect();
+    let all = lines.map(|line| line.expect("text")).collect();
     assert!(child.wait().expect("ended").success(), "tshark refused");
     Some(all)
 }

@@ -46,23 +46,78 @@ const LARGEST: u64 = (1 << (64 - KIND_BITS)) - 1;
 /// How many numbers of which size there were of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketches {
-    /// The exact ends of each kind, least and most, two words each; behind them buckets, a word each,
-    /// in their order; behind these the latest numbers as they are, two words each, in the order of
-    /// their coming. While there are few, all are the latest.
+    /// What is exact of each kind ([`Exact`]); behind it buckets, a word each, in their order; behind
+    /// these the latest numbers as they are, two words each, in the order of their coming. While there
+    /// are few, all are the latest.
     words: Vec<u32>,
     /// What had no room in the count of a word, by its kind and bucket.
     #[expect(clippy::box_collection, reason = "two words less in each of very many")]
     carried: Option<Box<BTreeMap<u32, u64>>>,
     /// Buckets of a doubling, as a power of two; none while all numbers are kept as they are.
     precision: Option<u8>,
-    /// Kinds whose ends are there.
+    /// Kinds whose exact values are there.
     kinds: u8,
     /// Numbers that are kept as they are.
     latest: u8,
 }
 
-/// Words that the ends of a kind take.
-const ENDS: usize = 4;
+/// Words that the exact values of a kind take: ends two each, their sum two, that of squares four.
+const EXACT_WORDS: usize = 10;
+
+/// What is kept exactly of the numbers of one kind, however coarse its buckets are.
+#[derive(Clone, Copy, Debug)]
+struct Exact {
+    kind: u8,
+    least: u64,
+    most: u64,
+    sum: u64,
+    /// Of squares.
+    squares: u128,
+}
+
+impl Exact {
+    /// Of one number that is counted so many times.
+    fn of(kind: u8, number: u64, times: u64) -> Self {
+        Self {
+            kind,
+            least: number,
+            most: number,
+            sum: number.saturating_mul(times),
+            squares: u128::from(number).pow(2).saturating_mul(times.into()),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+        self.sum = self.sum.saturating_add(other.sum);
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+
+    fn read(words: &[u32; EXACT_WORDS]) -> Self {
+        let [a, b, c, d, e, f, squares @ ..] = *words;
+        let ((kind, least), (_, most)) = (apart(joined([a, b])), apart(joined([c, d])));
+        let squares = squares.into_iter();
+        Self {
+            kind,
+            least,
+            most,
+            sum: joined([e, f]),
+            squares: squares.fold(0, |all, word| all << 32 | u128::from(word)),
+        }
+    }
+
+    fn words(&self) -> [u32; EXACT_WORDS] {
+        let half = |squares: u128| u64::try_from(squares & u128::from(u64::MAX)).unwrap_or(0);
+        let ([a, b], [c, d]) = (
+            split(whole(self.kind, self.least)),
+            split(whole(self.kind, self.most)),
+        );
+        let [e, f] = split(self.sum);
+        let ([g, h], [i, j]) = (split(half(self.squares >> 64)), split(half(self.squares)));
+        [a, b, c, d, e, f, g, h, i, j]
+    }
+}
 
 impl Sketches {
     /// Kinds that there can be.
@@ -78,6 +133,15 @@ impl Sketches {
         let number = whole(kind % Self::KINDS, number.min(LARGEST));
         self.words.extend_from_slice(&split(number));
         self.latest += 1;
+    }
+
+    /// Counts a number of a kind that stands for `times` numbers of its size.
+    pub fn add_times(&mut self, kind: u8, number: u64, times: u64) {
+        if times == 1 {
+            return self.add(kind, number);
+        }
+        self.put_into_buckets();
+        self.put_into_bucket(Exact::of(kind % Self::KINDS, number.min(LARGEST), times), times);
     }
 
     /// Counts all that `other` counted.
@@ -98,8 +162,8 @@ impl Sketches {
         for (label, count) in other.carried.as_deref().into_iter().flatten() {
             self.count(relabel(*label), *count);
         }
-        for (kind, least, most) in other.ends() {
-            self.widen(kind, least, most);
+        for exact in other.exact() {
+            self.widen(&exact);
         }
         self.thin_out();
     }
@@ -136,7 +200,7 @@ impl Sketches {
     pub fn has_any(&self, kinds: impl IntoIterator<Item = u8>) -> bool {
         let kinds = bits(kinds);
         let is_meant = |kind: u8| kinds >> kind & 1 != 0;
-        self.ends().any(|(kind, ..)| is_meant(kind))
+        self.exact().any(|exact| is_meant(exact.kind))
             || self.numbers().any(|(kind, _)| is_meant(kind))
     }
 
@@ -182,7 +246,7 @@ impl Sketches {
 
     /// Where buckets begin.
     fn buckets(&self) -> usize {
-        ENDS * usize::from(self.kinds)
+        EXACT_WORDS * usize::from(self.kinds)
     }
 
     /// Where the latest numbers begin.
@@ -196,13 +260,10 @@ impl Sketches {
         latest.iter().map(|words| apart(joined(*words)))
     }
 
-    /// Least and most of each kind.
-    fn ends(&self) -> impl Iterator<Item = (u8, u64, u64)> {
-        let ends = self.words[..self.buckets()].as_chunks::<ENDS>().0;
-        ends.iter().map(|[a, b, c, d]| {
-            let ((kind, least), (_, most)) = (apart(joined([*a, *b])), apart(joined([*c, *d])));
-            (kind, least, most)
-        })
+    /// What is exact of each kind.
+    fn exact(&self) -> impl Iterator<Item = Exact> {
+        let exact = self.words[..self.buckets()].as_chunks().0;
+        exact.iter().map(Exact::read)
     }
 
     /// Kind and bucket as one, and how many there are of them; in their order, but for what had no room.

@@ -12,50 +12,36 @@ pub struct Counted {
     pub(super) packets: u64,
     pub(super) asked: u64,
     pub(super) answered: u64,
+    /// Questions of which it is not known whether they were answered: too many waited.
+    pub(super) not_followed: u64,
+    /// Answers to nothing that was asked here.
+    pub(super) unasked: u64,
     /// Answers stamped before their questions.
     pub(super) backwards: u64,
     /// Of each half: of the client's there are some for QUIC alone.
     trips: Sketches,
-    sums: [Sums; 2],
-}
-
-/// For the mean, and how far from it round trips lie.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    n: u128,
-    sum: u128,
-    squares: u128,
-}
-
-/// Mean and deviation as ping tells them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deviation {
-    /// The mean.
-    pub mean: Span,
-    /// The standard deviation of all, not of a sample.
-    pub deviation: Span,
+    /// How many round trips those stand for that were measured, less these; by half.
+    unseen: [u64; 2],
 }
 
 impl Counted {
-    pub(super) fn trip(&mut self, half: Half, trip: Span) {
+    /// A round trip that stands for so many.
+    pub(super) fn trip(&mut self, half: Half, trip: Span, weight: u64) {
         let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
-        self.trips.add(half as u8, nanos);
-        let sums = &mut self.sums[half as usize];
-        sums.n += 1;
-        sums.sum = sums.sum.saturating_add(u128::from(nanos));
-        sums.squares = sums.squares.saturating_add(u128::from(nanos).pow(2));
+        self.trips.add_times(half as u8, nanos, weight);
+        self.unseen[half as usize] += weight - 1;
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.packets += other.packets;
         self.asked += other.asked;
         self.answered += other.answered;
+        self.not_followed += other.not_followed;
+        self.unasked += other.unasked;
         self.backwards += other.backwards;
         self.trips.merge(&other.trips);
-        for (all, sums) in self.sums.iter_mut().zip(&other.sums) {
-            all.n += sums.n;
-            all.sum = all.sum.saturating_add(sums.sum);
-            all.squares = all.squares.saturating_add(sums.squares);
+        for (all, unseen) in self.unseen.iter_mut().zip(other.unseen) {
+            *all += unseen;
         }
     }
 
@@ -63,7 +49,7 @@ impl Counted {
     pub(super) fn without_trips(self) -> Self {
         Self {
             trips: Sketches::default(),
-            sums: [Sums::default(); 2],
+            unseen: [0; 2],
             ..self
         }
     }
@@ -83,6 +69,18 @@ impl Counted {
         self.answered
     }
 
+    /// Questions of which it is not known whether they were answered, since more waited for an answer than
+    /// there is room for; part of those asked.
+    pub const fn not_followed(&self) -> u64 {
+        self.not_followed
+    }
+
+    /// Answers to nothing that was asked here: the question passed elsewhere or before the capture, or was
+    /// answered before.
+    pub const fn unasked(&self) -> u64 {
+        self.unasked
+    }
+
     /// Answers that are stamped before what was asked: they have no round trip. 0 of QUIC.
     pub const fn backwards(&self) -> u64 {
         self.backwards
@@ -91,19 +89,8 @@ impl Counted {
     /// Round trips between the point of capture and the end behind `half`, its time to answer
     /// included; of the client's half there are some for QUIC alone.
     pub fn trips(&self, half: Half) -> Option<Quantiles> {
-        self.trips.of([half as u8]).as_ref().map(Quantiles::of)
-    }
-
-    /// Mean and deviation of the round trips to the server.
-    pub fn deviation(&self) -> Option<Deviation> {
-        let Sums { n, sum, squares } = self.sums[Half::Server as usize];
-        let mean = sum.checked_div(n)?;
-        // Times that lie may be so long that even 128 bits do not hold their squares.
-        let variance = n.checked_mul(squares)?.checked_sub(sum.checked_mul(sum)?)? / (n * n);
-        let span = |nanos: u128| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
-        Some(Deviation {
-            mean: span(mean),
-            deviation: span(variance.isqrt()),
-        })
+        let trips = self.trips.of([half as u8]);
+        let unseen = self.unseen[half as usize];
+        trips.as_ref().map(|trips| Quantiles::of(trips, unseen))
     }
 }

@@ -5,13 +5,16 @@
 
 mod counted;
 mod pair;
+mod part;
+mod quic;
 mod spin;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use foldhash::fast::RandomState;
 use neph_model::{Span, Wall};
@@ -20,14 +23,11 @@ use neph_wire::dissect::{Dissected, Transport, Tunnel};
 use crate::flow::Recency;
 use crate::sample::Half;
 use crate::tcp::Side;
-pub use counted::{Counted, Deviation};
+pub use counted::Counted;
 pub use pair::Pair;
-
-const DNS: u16 = 53;
-const QUIC: u16 = 443;
-/// Types of ICMP and of `ICMPv6`: they differ, so that the version need not be asked.
-const ECHO: [u8; 2] = [8, 128];
-const ECHO_REPLY: [u8; 2] = [0, 129];
+use part::part_of;
+use quic::QuicPorts;
+use waiting::Numbered;
 
 /// What is asked and answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +36,8 @@ pub enum Question {
     Ping,
     /// A query to UDP port 53.
     Dns,
-    /// The spin bit of QUIC at UDP port 443.
+    /// The spin bit of QUIC: at UDP port 443, at ports that were named, and of connections whose handshake
+    /// passed at any port.
     Quic,
 }
 
@@ -45,11 +46,21 @@ impl Question {
     pub const ALL: [Self; 3] = [Self::Ping, Self::Dns, Self::Quic];
 }
 
+/// A round trip outside of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// When the answer passed the point of capture.
+    pub at: Wall,
+    /// Which part of the path: between the point of capture and the end behind it.
+    pub half: Half,
+    /// From the question to the answer.
+    pub round_trip: Span,
+}
+
 /// Is told of exchanges as packets come.
 pub trait Asking {
-    /// A round trip between the point of capture and the end behind `half`. Of QUIC only from when
-    /// its spin bit is believed.
-    fn trip(&mut self, _of: &Between, _half: Half, _trip: Span) {}
+    /// A round trip. Of QUIC when its spin bit is believed: the first ones are told then.
+    fn trip(&mut self, _of: &Between, _trip: Answered) {}
 
     /// A pair is over.
     fn ended(&mut self, pair: &Pair);
@@ -82,8 +93,8 @@ pub struct Between {
 /// What a packet says to those it is between.
 #[derive(Debug, Clone, Copy)]
 enum Said {
-    Asks(u32),
-    Answers(u32),
+    Asks(Numbered),
+    Answers(Numbered),
     Spins(Side, u8),
 }
 
@@ -98,6 +109,7 @@ pub struct Exchanges {
     recency: Recency,
     now: i64,
     crowded_out: u64,
+    quic: QuicPorts,
     /// What was counted in the running period of pairs that ended in it, by question; none where
     /// nobody looks at periods.
     ended: Option<Box<[Counted; Question::ALL.len()]>>,
@@ -116,8 +128,16 @@ impl Exchanges {
             recency: Recency::default(),
             now: i64::MIN,
             crowded_out: 0,
+            quic: QuicPorts::default(),
             ended: None,
         }
+    }
+
+    /// Servers at these ports of UDP speak QUIC too, also where the handshake is not seen.
+    #[must_use]
+    pub fn with_quic_ports(mut self, ports: &[u16]) -> Self {
+        self.quic.name(ports);
+        self
     }
 
     /// A packet was captured at `at`. Tells whether it was part of an exchange; pairs that are over
@@ -137,21 +157,19 @@ impl Exchanges {
     }
 
     fn take_in(&mut self, at: Wall, packet: &Dissected<'_>, told: &mut impl Asking) -> bool {
-        let Some((between, said)) = part_of(packet) else {
+        let places = &self.places;
+        let is_known = |between: &Between| places.contains_key(between);
+        let Some((between, said)) = part_of(packet, &mut self.quic, is_known) else {
             return false;
         };
         self.quiet(at, told);
         let place = match self.places.get(&between) {
             Some(place) => *place,
-            // An answer without a question begins nothing.
-            None if matches!(said, Said::Answers(_)) => return true,
             None => self.insert(at, between, told),
         };
         self.recency.touch(place, self.now);
-        if let Some(pair) = &mut self.pairs[place as usize]
-            && let Some((half, trip)) = pair.see(at, said)
-        {
-            told.trip(pair.between(), half, trip);
+        if let Some(pair) = &mut self.pairs[place as usize] {
+            pair.see(at, said, &mut |between, trip| told.trip(between, trip));
         }
         true
     }
@@ -227,52 +245,4 @@ impl Exchanges {
             told.ended(&pair);
         }
     }
-}
-
-/// What a packet is part of.
-fn part_of(packet: &Dissected<'_>) -> Option<(Between, Said)> {
-    let (source, destination) = (packet.ip.source, packet.ip.destination);
-    let (question, client, server, said) = match &packet.transport {
-        Transport::Icmp([kind, 0, _, _, a, b, c, d, ..]) => {
-            let id = u32::from_be_bytes([*a, *b, *c, *d]);
-            let (asks, answers) = (ECHO.contains(kind), ECHO_REPLY.contains(kind));
-            let ends = |client: IpAddr, server: IpAddr| ((client, 0), (server, 0));
-            let ((client, server), said) = match (asks, answers) {
-                (true, _) => (ends(source, destination), Said::Asks(id)),
-                (_, true) => (ends(destination, source), Said::Answers(id)),
-                _ => return None,
-            };
-            (Question::Ping, client, server, said)
-        }
-        Transport::Udp { header, .. } => {
-            let (from, to) = ((source, header.source), (destination, header.destination));
-            match header.payload {
-                [a, b, flags, ..] if from.1 == DNS || to.1 == DNS => {
-                    let id = |port: u16| u32::from(port) << 16 | u32::from_be_bytes([0, 0, *a, *b]);
-                    let (client, server, said) = match (flags & 0x80 != 0, to.1, from.1) {
-                        (false, DNS, port) => (from.0, to, Said::Asks(id(port))),
-                        (true, port, DNS) => (to.0, from, Said::Answers(id(port))),
-                        _ => return None,
-                    };
-                    (Question::Dns, (client, 0), server, said)
-                }
-                [first, ..] if to.1 == QUIC => {
-                    (Question::Quic, from, to, Said::Spins(Side::Client, *first))
-                }
-                [first, ..] if from.1 == QUIC => {
-                    (Question::Quic, to, from, Said::Spins(Side::Server, *first))
-                }
-                _ => return None,
-            }
-        }
-        _ => return None,
-    };
-    let between = Between {
-        question,
-        client: client.into(),
-        server: server.into(),
-        vlan: packet.vlan,
-        tunnel: packet.tunnel,
-    };
-    Some((between, said))
 }

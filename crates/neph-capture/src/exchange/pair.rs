@@ -1,17 +1,20 @@
 //! One pair: what of it awaits an answer, and what was counted.
 
-use std::collections::VecDeque;
-
 use neph_model::{Span, Wall};
 
 use super::counted::Counted;
 use super::spin::Spin;
-use super::{Between, Question, Said};
+use super::waiting::{Asked, Found, Numbered, Questions};
+use super::{Answered, Between, Question, Said};
 use crate::sample::Half;
 use crate::tcp::Side;
 
-/// Questions of a pair that may await their answers; of more the oldest are forgotten.
-const WAITING: usize = 64;
+/// A ping is sent once: one with the number and content of another that came soon stands in the capture twice.
+const PING_AGAIN: Span = Span::from_secs(1);
+/// Resolvers ask again under the same number for so long; later it is another question.
+const DNS_AGAIN: Span = Span::from_secs(30);
+/// Round trips by the spin bit that are kept until it is believed.
+const UNBELIEVED: usize = 64;
 
 /// What takes longer is no round trip, but a clock that was set.
 const LONGEST: Span = Span::from_secs(3600);
@@ -26,10 +29,11 @@ pub struct Pair {
     counted: Counted,
     /// Until the last look.
     before: Option<Box<Counted>>,
-    /// Number of the question, and when it passed; no time where it was asked twice.
-    waiting: VecDeque<(u32, Option<Wall>)>,
+    questions: Questions,
     spin: Spin,
-    /// Of QUIC whether packets of the client, and of the server, were captured.
+    /// Round trips by the spin bit, while it is not believed.
+    unbelieved: Vec<Answered>,
+    /// Whether packets of the client, and of the server, were captured.
     heard: [bool; 2],
 }
 
@@ -41,58 +45,75 @@ impl Pair {
             last: at,
             counted: Counted::default(),
             before: None,
-            waiting: VecDeque::new(),
+            questions: Questions::default(),
             spin: Spin::default(),
+            unbelieved: Vec::new(),
             heard: [false; 2],
         }
     }
 
-    /// A packet of it. A round trip, if it ends one that is believed.
-    pub(super) fn see(&mut self, at: Wall, said: Said) -> Option<(Half, Span)> {
+    /// A packet of it. Hands out the round trips that it shows, once they are believed.
+    pub(super) fn see(&mut self, at: Wall, said: Said, found: &mut impl FnMut(&Between, Answered)) {
         self.last = self.last.max(at);
         self.counted.packets += 1;
-        let (half, trip) = match said {
-            Said::Asks(id) => {
-                self.asks(at, id);
-                return None;
+        let trip = match said {
+            Said::Asks(of) => {
+                self.heard[Side::Client as usize] = true;
+                return self.asks(at, of);
             }
-            Said::Answers(id) => (Half::Server, self.answers(at, id)?),
+            Said::Answers(of) => {
+                self.heard[Side::Server as usize] = true;
+                self.answers(at, of).map(|trip| (Half::Server, trip))
+            }
             Said::Spins(side, first) => {
                 self.heard[side as usize] = true;
-                let half = match side {
-                    Side::Client => Half::Client,
-                    Side::Server => Half::Server,
-                };
-                (half, self.spin.see(at, side, first)?)
+                let trip = self.spin.see(at, side, first);
+                trip.map(|trip| (side.half(), (trip, 1)))
             }
         };
-        if trip > LONGEST {
-            return None;
-        }
-        self.counted.trip(half, trip);
-        self.is_believed().then_some((half, trip))
-    }
-
-    fn asks(&mut self, at: Wall, id: u32) {
-        // Asked again: which of the two is answered cannot be told.
-        if let Some((_, since)) = self.waiting.iter_mut().find(|(known, _)| *known == id) {
-            *since = None;
+        let Some((half, (round_trip, weight))) = trip.filter(|(_, (trip, _))| *trip <= LONGEST)
+        else {
             return;
+        };
+        self.counted.trip(half, round_trip, weight);
+        let answered = Answered {
+            at,
+            half,
+            round_trip,
+        };
+        if self.is_believed() {
+            for one in self.unbelieved.drain(..) {
+                found(&self.between, one);
+            }
+            found(&self.between, answered);
+        } else if self.unbelieved.len() < UNBELIEVED {
+            self.unbelieved.push(answered);
         }
-        self.counted.asked += 1;
-        if self.waiting.len() >= WAITING {
-            self.waiting.pop_front();
-        }
-        self.waiting.push_back((id, Some(at)));
     }
 
-    fn answers(&mut self, at: Wall, id: u32) -> Option<Span> {
-        let place = self.waiting.iter().position(|(known, _)| *known == id);
-        let (_, since) = place.and_then(|place| self.waiting.remove(place))?;
+    fn asks(&mut self, at: Wall, of: Numbered) {
+        let again = match self.between.question {
+            Question::Ping => PING_AGAIN,
+            Question::Dns | Question::Quic => DNS_AGAIN,
+        };
+        self.counted.asked += u64::from(self.questions.ask(at, of, again) == Asked::Another);
+        self.counted.not_followed += self.questions.take_left_out();
+    }
+
+    /// The round trip, and how many it stands for.
+    fn answers(&mut self, at: Wall, of: Numbered) -> Option<(Span, u64)> {
+        let (since, weight) = match self.questions.answer(of) {
+            Found::Question(since, weight) => (since, weight),
+            Found::NotFollowed => return None,
+            Found::Nothing => {
+                self.counted.unasked += 1;
+                return None;
+            }
+        };
         self.counted.answered += 1;
         let nanos = at.unix_nanos().saturating_sub(since?.unix_nanos());
         self.counted.backwards += u64::from(nanos < 0);
-        (nanos >= 0).then_some(Span::from_nanos(nanos))
+        (nanos >= 0).then_some((Span::from_nanos(nanos), weight))
     }
 
     /// What it showed since the last look; `None` if no packet came.
@@ -122,10 +143,9 @@ impl Pair {
         self.between.question != Question::Quic || self.spin.is_spinning()
     }
 
-    /// Whether it is of QUIC, and packets of one direction alone were captured: its spin bit tells no
-    /// round trip then, however it turns.
+    /// Whether packets of one direction alone were captured: then it has no round trip.
     pub fn is_one_direction(&self) -> bool {
-        self.between.question == Question::Quic && self.heard != [true; 2]
+        self.heard != [true; 2]
     }
 
     /// Who asks whom.

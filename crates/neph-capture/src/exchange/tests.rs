@@ -79,7 +79,7 @@ struct Told {
     asked: (u64, u64),
     trips: Option<(u64, i64, i64)>,
     clients: Option<i64>,
-    deviation: Option<Deviation>,
+    deviation: Option<(Span, Span)>,
 }
 
 impl Told {
@@ -92,7 +92,7 @@ impl Told {
             asked: (all.asked(), all.answered()),
             trips: trips.map(|of| (of.n, ms(of.least), ms(of.most))),
             clients: all.trips(Half::Client).map(|of| ms(of.p50)),
-            deviation: all.deviation(),
+            deviation: trips.and_then(|of| Some((of.mean, of.deviation?))),
         }
     }
 }
@@ -128,9 +128,9 @@ fn an_echo_is_matched_by_its_number_and_counts_once() {
     assert_eq!(told.asked, (5, 4));
     assert_eq!(told.trips, Some((3, 10, 30)));
     let deviation = told.deviation.expect("three");
-    assert_eq!(deviation.mean, Span::from_millis(20));
     // The root of 200 / 3.
-    assert_eq!(deviation.deviation.nanos(), 8_164_965);
+    let expected = (Span::from_millis(20), Span::from_nanos(8_164_965));
+    assert_eq!(deviation, expected);
 }
 
 /// Of a look: packets, questions, answers and round trips of each pair, and of all pings.
@@ -162,7 +162,7 @@ fn a_period_has_what_came_in_it_and_the_pair_all() {
     let told = scene.end();
     assert_eq!((told.asked, told.trips), ((2, 2), Some((2, 10, 30))));
     assert_eq!(
-        told.deviation.map(|far| far.mean),
+        told.deviation.map(|(mean, _)| mean),
         Some(Span::from_millis(20))
     );
 }
@@ -192,11 +192,159 @@ fn a_dns_reply_is_matched_by_its_number_and_the_askers_port() {
 }
 
 #[test]
-fn what_only_answers_begins_no_pair_and_other_ports_are_none() {
+fn answers_without_a_question_are_counted_and_other_ports_are_of_no_pair() {
     let mut scene = Scene::new(9);
-    assert!(scene.see(0, &echo(false, 1)));
+    for number in 0..3 {
+        assert!(scene.see(0, &echo(false, number)));
+    }
     assert!(!scene.see(1, &udp(true, 5353, &[0, 1, 0, 0])));
-    scene.exchanges.end(|pair| panic!("{pair:?}"));
+    let mut over = Vec::new();
+    scene.exchanges.end(|pair| {
+        let all = pair.counted();
+        let counts = [all.packets(), all.asked(), all.answered(), all.unasked()];
+        over.push((counts, pair.is_one_direction(), pair.between().client.ip()));
+    });
+    assert_eq!(over, [([3, 0, 0, 3], true, Ipv4Addr::from(CLIENT).into())]);
+}
+
+#[test]
+fn a_number_that_comes_back_is_another_question_and_the_first_stays_unanswered() {
+    let mut scene = Scene::new(9);
+    // Each fifth of the first round is not answered, and all of the second are.
+    for number in 0..20 {
+        let at = i64::from(number) * 1_000;
+        scene.see(at, &echo(true, number));
+        if number % 5 > 0 {
+            scene.see(at + 10, &echo(false, number));
+        }
+    }
+    for number in 0..20 {
+        let at = 100_000 + i64::from(number) * 1_000;
+        scene.see(at, &echo(true, number));
+        scene.see(at + 10, &echo(false, number));
+    }
+    let told = scene.end();
+    assert_eq!(told.asked, (40, 36));
+    assert_eq!(told.trips, Some((36, 10, 10)));
+}
+
+#[test]
+fn two_pings_of_one_number_are_told_apart_by_what_they_carry() {
+    let carrying = |by_client: bool, content: u8| {
+        let kind = if by_client { 8 } else { 0 };
+        ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, 0, 1, content])
+    };
+    let mut scene = Scene::new(9);
+    scene.see(0, &carrying(true, 1));
+    scene.see(100, &carrying(true, 2));
+    scene.see(130, &carrying(false, 2));
+    scene.see(140, &carrying(false, 1));
+    let told = scene.end();
+    assert_eq!((told.asked, told.trips), ((2, 2), Some((2, 30, 140))));
+}
+
+/// A query for a name of one label, or its answer.
+fn query(by_client: bool, label: u8) -> Vec<u8> {
+    let flags = if by_client { 1 } else { 0x81 };
+    let message = [
+        0xab, 0xcd, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, label, 0, 0, 1, 0, 1,
+    ];
+    udp(by_client, 53, &message)
+}
+
+#[test]
+fn a_query_that_is_asked_again_is_one_until_nobody_waits_for_it_any_more() {
+    let mut scene = Scene::new(9);
+    for at in [0, 5_000, 10_000] {
+        scene.see(at, &query(true, b'a'));
+    }
+    // Another name under the same number.
+    scene.see(10_001, &query(true, b'b'));
+    scene.see(10_004, &query(false, b'b'));
+    scene.see(100_000, &query(true, b'a'));
+    scene.see(100_007, &query(false, b'a'));
+    let told = scene.end();
+    assert_eq!((told.asked, told.trips), ((3, 2), Some((2, 3, 7))));
+}
+
+#[test]
+fn of_many_that_wait_some_stand_for_all_and_are_not_the_fast_ones() {
+    let mut scene = Scene::new(9);
+    let numbered = |by_client: bool, number: u16| {
+        let kind = if by_client { 8 } else { 0 };
+        let [a, b] = number.to_be_bytes();
+        ipv4(by_client, 1, &[kind, 0, 0, 0, 0, 77, a, b])
+    };
+    // One each millisecond, and each second answer takes 2 s longer: 5,000 wait at a time.
+    let mut packets: Vec<(i64, bool, u16)> = Vec::new();
+    for number in 0..20_000_u16 {
+        let at = i64::from(number);
+        let slow = i64::from(number % 2) * 2_000;
+        packets.push((at, true, number));
+        packets.push((at + 4_000 + slow, false, number));
+    }
+    packets.sort_unstable();
+    for (at, by_client, number) in packets {
+        scene.see(at, &numbered(by_client, number));
+    }
+    let mut over = None;
+    scene.exchanges.end(|pair| over = Some(pair.counted()));
+    let all = over.expect("a pair");
+    assert_eq!((all.asked(), all.unasked()), (20_000, 0));
+    assert_eq!(all.answered() + all.not_followed(), 20_000);
+    let trips = all.trips(Half::Server).expect("some");
+    assert!(trips.n > 1_000 && trips.n == all.answered(), "{trips:?}");
+    assert!((18_000..22_000).contains(&trips.estimated), "{trips:?}");
+    assert!(
+        (4_900..5_100).contains(&(trips.mean.nanos() / 1_000_000)),
+        "{trips:?}"
+    );
+}
+
+/// A datagram of QUIC between ports of neither's: `client` at 50,000, the server at 4,433.
+fn datagram(by_client: bool, payload: &[u8]) -> Vec<u8> {
+    let mut packet = udp(by_client, 4_433, payload);
+    let client = if by_client { 20..22 } else { 22..24 };
+    packet[client].copy_from_slice(&50_000_u16.to_be_bytes());
+    packet
+}
+
+/// Turns of the spin bit at a port that is nobody's.
+fn turn(scene: &mut Scene, at: i64) {
+    for turn in 0..20_u8 {
+        let (at, bit) = (at + 40 * i64::from(turn), (turn & 1) << 5 | 0x40);
+        scene.see(at, &datagram(true, &[bit]));
+        scene.see(at + 30, &datagram(false, &[bit]));
+    }
+}
+
+#[test]
+fn a_handshake_shows_quic_at_any_port() {
+    for version in [1, 0x6b33_43cf_u32, 0xff00_001d] {
+        let mut long = vec![0xc3];
+        long.extend(version.to_be_bytes());
+        long.extend([8, 1, 2, 3, 4, 5, 6, 7, 8, 0]);
+        let mut scene = Scene::new(9);
+        assert!(scene.see(0, &datagram(true, &long)));
+        assert!(scene.see(30, &datagram(false, &long)));
+        turn(&mut scene, 100);
+        let told = scene.end();
+        assert_eq!(told.between.server.port(), 4_433);
+        assert_eq!(told.trips, Some((19, 30, 30)));
+        assert_eq!(told.clients, Some(10));
+    }
+}
+
+#[test]
+fn without_a_handshake_it_is_quic_at_a_port_that_was_named_alone() {
+    let mut scene = Scene::new(9);
+    assert!(!scene.see(0, &datagram(true, &[0x40])));
+    // Neither a version that there is nor a long header.
+    assert!(!scene.see(0, &datagram(true, &[0xc3, 1, 2, 3, 4, 8])));
+    assert!(!scene.see(0, &datagram(true, &[0x43, 0, 0, 0, 1, 8])));
+    scene.exchanges = scene.exchanges.with_quic_ports(&[4_433]);
+    turn(&mut scene, 100);
+    assert_eq!(scene.end().trips, Some((19, 30, 30)));
 }
 
 /// A client 10 ms and a server 30 ms from the point of capture; each sends three datagrams with the
@@ -248,8 +396,9 @@ fn a_period_has_round_trips_of_quic_once_the_spin_is_believed() {
 struct Heard(Vec<(Question, Half, i64)>);
 
 impl Asking for Heard {
-    fn trip(&mut self, of: &Between, half: Half, trip: Span) {
-        self.0.push((of.question, half, trip.nanos()));
+    fn trip(&mut self, of: &Between, trip: Answered) {
+        let nanos = trip.round_trip.nanos();
+        self.0.push((of.question, trip.half, nanos));
     }
 
     fn ended(&mut self, _: &Pair) {}
@@ -268,6 +417,29 @@ fn a_round_trip_is_told_as_it_is_found() {
         exchanges.hear(Wall::from_unix_nanos(at), &packet, &mut heard);
     }
     assert_eq!(heard.0, [(Question::Ping, Half::Server, 7)]);
+}
+
+#[test]
+fn round_trips_from_before_the_spin_was_believed_are_told_when_it_is() {
+    let mut exchanges = Exchanges::new(9, Span::from_secs(300));
+    let mut heard = Heard::default();
+    for turn in 0..20_u8 {
+        let bit = (turn & 1) << 5 | 0x40;
+        for (at, by_client) in [(0, true), (30, false)] {
+            let packet = udp(by_client, 443, &[bit]);
+            let packet = dissect(Link::Ip, &packet, 29).expect("IP");
+            let at = Wall::from_unix_nanos(i64::from(turn) * 40 + at);
+            exchanges.hear(at, &packet, &mut heard);
+        }
+    }
+    let mut told = 0;
+    exchanges.end(|pair| {
+        let all = pair.counted();
+        let n = [Half::Server, Half::Client].map(|half| all.trips(half).map_or(0, |trips| trips.n));
+        told = n[0] + n[1];
+    });
+    assert_eq!(heard.0.len() as u64, told);
+    assert!(told > 30);
 }
 
 proptest! {

@@ -9,8 +9,8 @@ pub struct Limits {
     pub flows: usize,
     /// A flow that is silent for longer is over.
     pub idle: Span,
-    /// Bytes of segments and time stamps that await their answers, of all flows; beyond, each flow
-    /// keeps its latest few.
+    /// Bytes of segments and time stamps that await their answers, of all flows. From half of it on
+    /// each flow follows 256 segments of a window, beyond it 8, and counts those that it does not.
     pub waiting: usize,
 }
 

@@ -267,6 +267,16 @@ impl<L: Listener> Sink for Counting<'_, L> {
         self.listener.event(self.name, at, side, event);
     }
 
+    fn found_spurious(&mut self, at: Wall, side: Side, was: Event) {
+        self.sent[side as usize].found_spurious(was);
+        self.listener.found_spurious(self.name, at, side, was);
+    }
+
+    fn thinned(&mut self, side: Side, segments: u64) {
+        self.sent[side as usize].thin(segments);
+        self.listener.thinned(self.name, segments);
+    }
+
     fn backwards(&mut self) {
         self.listener.backwards();
     }

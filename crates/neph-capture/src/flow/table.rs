@@ -43,6 +43,10 @@ pub trait Listener {
     fn sample(&mut self, _of: &Name, _sample: &Sample) {}
     /// Something else than the next segment, sent by `side`.
     fn event(&mut self, _of: &Name, _at: Wall, _side: Side, _event: Event) {}
+    /// A retransmission of `side` that was told as `was` turns out to have been spurious.
+    fn found_spurious(&mut self, _of: &Name, _at: Wall, _side: Side, _was: Event) {}
+    /// So many segments are not followed to their answers.
+    fn thinned(&mut self, _of: &Name, _segments: u64) {}
     /// A segment is stamped before what it answers: it has no round trip.
     fn backwards(&mut self) {}
     /// A segment has the stamp of what it acknowledges: once, however many round trips say so.
@@ -226,10 +230,10 @@ impl Table {
         self.end_silent(listener);
         let place = self.place(one, listener);
         self.recency.touch(place, self.now);
-        let room = if self.waiting < self.limits.waiting {
-            Room::Ample
-        } else {
-            Room::Scarce
+        let room = match self.waiting {
+            waiting if waiting < self.limits.waiting / 2 => Room::Ample,
+            waiting if waiting < self.limits.waiting => Room::Tight,
+            _ => Room::Scarce,
         };
         let flow = &mut self.flows[place as usize];
         let before = flow.connection.heap();

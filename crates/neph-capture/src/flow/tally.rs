@@ -19,7 +19,15 @@ pub struct Sent {
     /// Bytes on their way to the other side at most, as seen from the point of capture.
     pub most_in_flight: u32,
     /// None before the first: most flows have none, and there are very many flows.
-    events: Option<Box<[u32; Event::ALL.len()]>>,
+    rare: Option<Box<Rare>>,
+}
+
+/// What most flows have nothing of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Rare {
+    events: [u32; Event::ALL.len()],
+    /// Segments that were not followed to their answer.
+    thinned: u64,
 }
 
 impl Sent {
@@ -30,50 +38,83 @@ impl Sent {
     }
 
     pub(super) fn event(&mut self, event: Event) {
-        let count = &mut self.events.get_or_insert_default()[event as usize];
+        let count = &mut self.rare.get_or_insert_default().events[event as usize];
         *count = count.saturating_add(1);
+    }
+
+    /// A retransmission that was counted as `was` was spurious.
+    pub(super) fn found_spurious(&mut self, was: Event) {
+        let count = &mut self.rare.get_or_insert_default().events[was as usize];
+        *count = count.saturating_sub(1);
+        self.event(Event::SpuriousRetransmission);
+    }
+
+    /// So many segments more are not followed.
+    pub(super) fn thin(&mut self, segments: u64) {
+        self.rare.get_or_insert_default().thinned += segments;
+    }
+
+    /// Segments whose answers were not waited for, since more were under way than there is room for. The
+    /// round trips of others stand for theirs.
+    pub fn thinned(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |rare| rare.thinned)
     }
 
     /// How often `event` happened to what it sent.
     pub fn count(&self, event: Event) -> u32 {
-        let events = self.events.as_ref();
-        events.map_or(0, |events| events[event as usize])
+        let rare = self.rare.as_ref();
+        rare.map_or(0, |rare| rare.events[event as usize])
     }
 
     /// What was sent since `before` was counted of the same side. What is the most is that of all.
     pub(super) fn since(&self, before: &Self) -> Self {
-        let mut events = self.events.clone();
-        if let (Some(events), Some(before)) = (&mut events, &before.events) {
-            for (event, before) in events.iter_mut().zip(**before) {
+        let mut rare = self.rare.clone();
+        if let (Some(rare), Some(before)) = (&mut rare, &before.rare) {
+            for (event, before) in rare.events.iter_mut().zip(before.events) {
+                // What was counted as needed before may have turned out to be spurious since.
                 *event = event.saturating_sub(before);
             }
+            rare.thinned -= before.thinned;
         }
         Self {
             packets: self.packets.saturating_sub(before.packets),
             bytes: self.bytes.saturating_sub(before.bytes),
             payload: self.payload.saturating_sub(before.payload),
             most_in_flight: self.most_in_flight,
-            events,
+            rare,
         }
     }
 
     /// Bytes of memory beside itself.
     pub(super) fn heap(&self) -> usize {
-        self.events.as_deref().map_or(0, size_of_val)
+        self.rare.as_deref().map_or(0, size_of_val)
+    }
+
+    /// Retransmissions that were needed, as far as is known: a loss each, or more than the sender's
+    /// patience.
+    pub fn retransmitted(&self) -> u32 {
+        let timed_out = self.count(Event::Retransmission);
+        timed_out.saturating_add(self.count(Event::FastRetransmission))
+    }
+
+    /// Retransmissions of what had arrived: no loss.
+    pub fn spurious(&self) -> u32 {
+        self.count(Event::SpuriousRetransmission)
     }
 
     /// Segments that were sent again, for whatever reason.
     pub fn sent_again(&self) -> u32 {
-        let needed = self
-            .count(Event::Retransmission)
-            .saturating_add(self.count(Event::FastRetransmission));
-        needed.saturating_add(self.count(Event::SpuriousRetransmission))
+        self.retransmitted().saturating_add(self.spurious())
     }
 }
 
 /// Round trips of one half of a flow's path, by method and by what answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trips(Sketches);
+pub struct Trips {
+    counted: Sketches,
+    /// How many segments more than those with a round trip these stand for, by kind; most flows have none.
+    unseen: Option<Box<[u64; KINDS]>>,
+}
 
 impl Trips {
     /// Counts a round trip that one method found.
@@ -95,17 +136,30 @@ impl Trips {
 
     fn count(&mut self, found: Found, sample: &Sample) {
         let nanos = u64::try_from(sample.round_trip.nanos()).unwrap_or(0);
-        self.0.add(kind(found, sample.answer), nanos);
+        let (kind, weight) = (kind(found, sample.answer), u64::from(sample.weight));
+        self.counted.add_times(kind, nanos, weight);
+        if weight > 1 {
+            self.unseen.get_or_insert_default()[usize::from(kind)] += weight - 1;
+        }
     }
 
     /// Counts all that `other` counted.
     pub fn merge(&mut self, other: &Self) {
-        self.0.merge(&other.0);
+        self.counted.merge(&other.counted);
+        if let Some(more) = &other.unseen {
+            let unseen = self.unseen.get_or_insert_default();
+            for (all, more) in unseen.iter_mut().zip(**more) {
+                *all += more;
+            }
+        }
     }
 
     /// Laid out, to be asked several things.
     pub fn laid_out(&self) -> LaidOut {
-        LaidOut(self.0.layout())
+        LaidOut {
+            counted: self.counted.layout(),
+            unseen: self.unseen.as_deref().copied().unwrap_or_default(),
+        }
     }
 
     /// Those of one method and one kind of answer.
@@ -120,29 +174,32 @@ impl Trips {
 
     /// Whether any speaks of the path alone.
     pub fn has_path(&self, method: Method) -> bool {
-        self.0.has_any(kinds(method, &PATH))
+        self.counted.has_any(kinds(method, &PATH))
     }
 
     /// What is asked from now on is told without a copy.
     pub(super) fn settle(&mut self) {
-        self.0.settle();
+        self.counted.settle();
     }
 
     /// Its memory will be needed: see [`crate::ahead`].
     #[inline]
     pub(super) fn fetch_far(&self) {
-        self.0.soon_needed().for_each(fetch);
+        self.counted.soon_needed().for_each(fetch);
     }
 
     /// Bytes of memory beside itself.
     pub(super) fn heap(&self) -> usize {
-        self.0.heap()
+        self.counted.heap() + self.unseen.as_deref().map_or(0, size_of_val)
     }
 }
 
 /// Round trips by method and answer, as [`Trips`] tell them.
 #[derive(Debug)]
-pub struct LaidOut(Layout);
+pub struct LaidOut {
+    counted: Layout,
+    unseen: [u64; KINDS],
+}
 
 impl LaidOut {
     /// Those of one method and one kind of answer.
@@ -156,8 +213,9 @@ impl LaidOut {
     }
 
     fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
-        let found = self.0.of(kinds(method, answers));
-        found.as_ref().map(Quantiles::of)
+        let found = self.counted.of(kinds(method, answers));
+        let unseen = kinds(method, answers).map(|kind| self.unseen[usize::from(kind)]);
+        (found.as_ref()).map(|found| Quantiles::of(found, unseen.sum()))
     }
 }
 
@@ -180,6 +238,8 @@ impl Found {
     }
 }
 
+/// Numbers that round trips are counted under.
+const KINDS: usize = Sketches::KINDS as usize;
 /// What speaks of the path alone.
 const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
 
@@ -202,9 +262,12 @@ const fn kind(found: Found, answer: Answer) -> u8 {
 /// A sample of round trips in few numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantiles {
-    /// How many round trips.
+    /// How many round trips were measured.
     pub n: u64,
-    /// The shortest.
+    /// How many they stand for: more where not all segments of a large window were followed. Quantiles,
+    /// mean and deviation are of these.
+    pub estimated: u64,
+    /// The shortest that was measured.
     pub least: Span,
     /// By nearest rank, as the other quantiles.
     pub p50: Span,
@@ -212,24 +275,33 @@ pub struct Quantiles {
     pub p95: Option<Span>,
     /// Of 299 or more.
     pub p99: Option<Span>,
-    /// The longest.
+    /// The longest that was measured.
     pub most: Span,
+    /// The mean, exact where all segments were followed.
+    pub mean: Span,
+    /// The standard deviation of all of them, not the estimate from a sample, as ping has it; none where
+    /// round trips of centuries do not add up.
+    pub deviation: Option<Span>,
 }
 
 impl Quantiles {
     /// The numbers of round trips that quantiles need are those of all of Nephoscope: an interval of
-    /// 95 % has ends.
-    pub(crate) fn of(trips: &Selection<'_>) -> Self {
+    /// 95 % has ends. `unseen` of the round trips were not measured, others stand for them.
+    pub(crate) fn of(trips: &Selection<'_>, unseen: u64) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(trips.quantile(permille));
-        let of_at_least = |n, permille| (trips.n() >= n).then(|| quantile(permille));
+        let n = trips.n().saturating_sub(unseen);
+        let of_at_least = |least, permille| (n >= least).then(|| quantile(permille));
         Self {
-            n: trips.n(),
+            n,
+            estimated: trips.n(),
             least: span(trips.least()),
             p50: quantile(500),
             p95: of_at_least(59, 950),
             p99: of_at_least(299, 990),
             most: span(trips.most()),
+            mean: span(trips.mean()),
+            deviation: trips.deviation().map(span),
         }
     }
 }

@@ -3,32 +3,42 @@
 use neph_model::{Span, Wall};
 
 use super::half::{Sender, Turn};
-use super::marks::{Mark, Nanos};
+use super::late::Verdict;
+use super::marks::Mark;
 use super::waiting::Awaiting;
 use super::{Event, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
 
-/// No stack holds an acknowledgement back for less (Linux: `TCP_DELACK_MIN`, 40 ms) ...
-const HELD_LEAST: i64 = 35_000_000;
-/// ... nor for longer than this (RFC 9293, 3.8.6.3: less than 0.5 s).
-const HELD_MOST: i64 = 550_000_000;
 /// What TCP has to take for the largest segment when nobody said (RFC 9293, 3.7.1).
 const LARGEST: u32 = 536;
 
-/// Samples of what `segment`, sent by `side`, acknowledges and echoes.
+/// Samples of what `segment`, sent by `side`, acknowledges and echoes, and what it says was sent again for
+/// nothing.
 pub(super) fn look(
     at: Wall,
     (side, segment): (Side, &Segment),
     ack: Serial,
-    receiver: &mut Sender,
+    (sender, receiver): (&Sender, &mut Sender),
     sink: &mut impl Sink,
 ) {
+    let acked = receiver.mark(Mark::Acked);
     // Of a long answer each segment says the same of what was asked.
     if receiver.waiting.is_any() {
-        tell(at, (side, segment), ack, receiver, sink);
+        let quiet = sender.heard_at.wall().and_then(|last| elapsed(last, at));
+        let answered = Answered::by((at, segment), (ack, quiet), receiver);
+        tell((side, segment), &answered, receiver, sink);
     }
-    let acked = receiver.mark(Mark::Acked);
+    let verdict = Verdict {
+        at,
+        segment,
+        ack,
+        acked,
+        floor: receiver.floor.get(),
+    };
+    receiver
+        .late
+        .judge(&verdict, |was| sink.found_spurious(at, side.other(), was));
     if acked.is_none_or(|acked| ack.is_after(acked)) {
         receiver.marks.set(Mark::Acked, ack);
     }
@@ -39,37 +49,35 @@ pub(super) fn look(
 
 /// Samples of what awaits an answer.
 fn tell(
-    at: Wall,
     (side, segment): (Side, &Segment),
-    ack: Serial,
+    answered: &Answered,
     receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
-    // What was acknowledged, `receiver` had sent: the path beyond is that to `side`.
-    let half = side.half();
-    let answered = Answered::by(segment, ack, receiver);
+    let (at, ack) = (answered.at, answered.ack);
+    let acked = receiver.mark(Mark::Acked);
     let matched = receiver.waiting.acknowledged(ack);
+    let matched = matched.filter(|found| !receiver.late.kept_waiting(found, acked));
     let echoed = segment
         .stamps
         .and_then(|(_, echo)| receiver.waiting.echoed(ack, echo));
     let mut is_backwards = false;
+    let mut is_held = None;
     let mut sample = |method, found: Option<Awaiting>| {
         let found = found?;
         let nanos = elapsed(found.at, at);
         is_backwards |= nanos.is_none();
         let nanos = nanos?;
-        let floor = receiver.floor.get();
-        let answer = answered.answer(found.is_syn(), nanos, floor);
-        if answer.speaks_of_path() {
-            receiver.floor = Nanos::of(floor.map_or(nanos, |floor| floor.min(nanos)));
-        }
+        let answer = answered.answer(&found, nanos, (&mut is_held, receiver));
         Some(Sample {
             at,
             round_trip: Span::from_nanos(nanos),
-            half,
+            // What was acknowledged, `receiver` had sent: the path beyond is that to `side`.
+            half: side.half(),
             method,
             answer,
             in_flight: found.in_flight(),
+            weight: receiver.waiting.weight(&found),
         })
     };
     let matched = sample(Method::Acknowledgement, matched);
@@ -78,7 +86,7 @@ fn tell(
     if is_backwards {
         sink.backwards();
     }
-    receiver.waiting.tidy();
+    receiver.waiting.tidy(ack);
 }
 
 /// Nanoseconds; none where the capturing machine's clock was set back in between, or packets stand out
@@ -114,6 +122,7 @@ pub(super) fn take_turns(
             method: Method::Response,
             answer: Answer::WithData,
             in_flight: 0,
+            weight: 1,
         });
     }
     sender.turn = match (placed, sender.turn) {
@@ -124,34 +133,57 @@ pub(super) fn take_turns(
 
 /// What a segment acknowledges, before it is counted.
 struct Answered {
+    at: Wall,
+    ack: Serial,
     with_data: bool,
     /// So much at once has to be acknowledged at once (RFC 9293, 3.8.6.3: each second segment).
     forced: bool,
+    /// Since its sender sent anything before it (nanoseconds).
+    quiet: Option<i64>,
 }
 
 impl Answered {
-    fn by(segment: &Segment, ack: Serial, receiver: &Sender) -> Self {
+    fn by(
+        (at, segment): (Wall, &Segment),
+        (ack, quiet): (Serial, Option<i64>),
+        receiver: &Sender,
+    ) -> Self {
         let new = receiver
             .mark(Mark::Acked)
             .map_or(0, |acked| ack.since(acked));
         let largest = u32::from(receiver.largest).max(LARGEST);
         Self {
+            at,
+            ack,
             with_data: segment.length > 0,
             forced: u32::try_from(new).is_ok_and(|new| new > largest),
+            quiet,
         }
     }
 
-    fn answer(&self, is_syn: bool, nanos: i64, floor: Option<i64>) -> Answer {
+    /// What the answer to `found` speaks of, by the time it took; the floor of the path is told of it.
+    /// `is_held` is what was said of the same segment before.
+    fn answer(
+        &self,
+        found: &Awaiting,
+        nanos: i64,
+        (is_held, receiver): (&mut Option<bool>, &mut Sender),
+    ) -> Answer {
         if self.with_data {
             return Answer::WithData;
         }
-        if is_syn {
-            return Answer::Handshake;
-        }
-        let late = nanos - floor.unwrap_or(0);
-        if !self.forced && (HELD_LEAST..HELD_MOST).contains(&late) {
+        let floor = &mut receiver.floor;
+        let is_free = found.is_syn() || self.forced;
+        let mut held = || floor.is_held_back(self.at, nanos, self.quiet);
+        if !is_free && *is_held.get_or_insert_with(&mut held) {
+            floor.held_back(self.at, nanos);
             return Answer::Delayed;
         }
-        Answer::Bare
+        floor.path(self.at, nanos);
+        if found.is_syn() {
+            Answer::Handshake
+        } else {
+            Answer::Bare
+        }
     }
 }

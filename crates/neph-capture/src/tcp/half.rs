@@ -4,9 +4,11 @@ use std::cmp::Ordering;
 
 use neph_model::Wall;
 
-use super::Segment;
+use super::floor::Floor;
+use super::late::Lates;
 use super::marks::{Mark, Marks, Nanos};
-use super::waiting::{Awaited, Awaiting, Room, Waiting};
+use super::waiting::{Awaited, Awaiting, Room, Waiting, Window};
+use super::{Event, Segment};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
 
@@ -19,8 +21,12 @@ pub(super) struct Sender {
     /// The largest segment that the other side takes.
     pub(super) largest: u16,
     pub(super) waiting: Waiting,
-    /// The shortest round trip to the other side so far.
-    pub(super) floor: Nanos,
+    /// What it sent that passed later than its number says.
+    pub(super) late: Lates,
+    /// Round trips to the other side.
+    pub(super) floor: Floor,
+    /// When anything of it passed last.
+    pub(super) heard_at: Nanos,
     /// The window it told with what it acknowledged last, and how often it said the same again.
     pub(super) window: Option<u16>,
     pub(super) repeated: u32,
@@ -102,10 +108,10 @@ impl Sender {
 
     /// What should have followed `segment` passed already: how the segment's time stamp compares with
     /// those of it, and when the first of it passed. Greater than the oldest, it was sent after what
-    /// should have followed; less than the newest, before what passed. Of what was forgotten only the
-    /// newest stamp and the last passage are known.
+    /// should have followed; less than the newest, before what passed. Of a gap that is not remembered
+    /// only the newest stamp and the last passage are known.
     pub(super) fn overtakers(&self, segment: &Segment) -> (Option<Ordering>, Option<Wall>) {
-        let beyond = self.waiting.beyond(segment.end());
+        let beyond = self.waiting.beyond(segment);
         let stamps = segment.stamps.zip(self.mark(Mark::NewestStamp));
         let order = stamps.map(|((own, _), newest)| {
             let oldest = beyond.map_or(newest, |(oldest, _)| oldest);
@@ -119,21 +125,33 @@ impl Sender {
         (order, passed.or_else(|| self.next_at.wall()))
     }
 
-    /// Whether some of `segment` passed here before, or may have: what was forgotten is not known.
+    /// Whether some of `segment` passed here before.
     pub(super) fn passed_before(&self, segment: &Segment) -> bool {
         self.mark(Mark::Acked)
             .is_some_and(|acked| acked.is_after(segment.seq))
-            || self.waiting.may_hold(segment)
+            || self.waiting.holds(segment)
     }
 
-    /// Remembers a segment, once it has been looked at.
-    pub(super) fn sent(&mut self, at: Wall, segment: &Segment, room: Room) {
+    /// Remembers a segment, once it has been looked at; `placed` is what it is other than the next. Returns
+    /// how many segments are not followed, because more are under way than there is room for.
+    pub(super) fn sent(
+        &mut self,
+        at: Wall,
+        (segment, placed): (&Segment, Option<Event>),
+        room: Room,
+    ) -> usize {
         let is_newest = self.is_newest_stamp(segment);
+        let mut left_out = 0;
         if segment.takes() > 0 && !segment.is_reset() {
-            let is_first = self.is_new(segment) || !self.passed_before(segment);
+            let is_new = self.is_new(segment);
+            let is_first = is_new || !self.passed_before(segment);
             if !is_first {
                 self.waiting.sent_again(segment);
             }
+            if !is_new {
+                self.late.push(at, segment, (!is_first, placed));
+            }
+            self.waiting.pass(at, segment, self.mark(Mark::Next));
             let one = Awaiting::of(at, segment, self.in_flight(segment.end()));
             // A time stamp that a bare acknowledgement used first is left out: its echo may answer
             // what followed up to a tick later.
@@ -141,7 +159,12 @@ impl Sender {
                 acknowledgement: is_first,
                 echo: is_newest,
             };
-            self.waiting.push(one, awaited, room);
+            let window = Window {
+                acked: self.mark(Mark::Acked).or_else(|| self.mark(Mark::First)),
+                next: self.mark(Mark::Next),
+                room,
+            };
+            left_out = self.waiting.push(one, awaited, window);
         }
         if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
             self.marks.set(Mark::NewestStamp, value);
@@ -156,6 +179,12 @@ impl Sender {
             self.marks.set(Mark::Next, segment.end());
             self.next_at = Nanos::at(at);
         }
+        left_out
+    }
+
+    /// Bytes of memory beside itself.
+    pub(super) fn heap(&self) -> usize {
+        self.waiting.heap() + self.late.heap()
     }
 
     /// Whether nothing was sent with this time stamp or a later one before.

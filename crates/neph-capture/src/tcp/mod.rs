@@ -4,10 +4,13 @@
 //! connections. Reads no clock: each segment comes with the time at which it passed.
 
 mod answer;
+mod floor;
 mod half;
+mod late;
 mod marks;
 mod order;
 mod segment;
+mod thinning;
 mod waiting;
 
 #[cfg(test)]
@@ -18,7 +21,7 @@ use neph_model::Wall;
 use crate::sample::{Half, Sample};
 use crate::sequence::Serial;
 use half::Sender;
-use marks::Mark;
+use marks::{Mark, Nanos};
 pub use order::Event;
 pub use segment::Segment;
 pub use waiting::Room;
@@ -66,6 +69,11 @@ pub trait Sink {
     }
     /// Something else than the next segment, sent by `side`.
     fn event(&mut self, at: Wall, side: Side, event: Event);
+    /// A retransmission of `side` that was counted as `was` turns out to have been spurious.
+    fn found_spurious(&mut self, _at: Wall, _side: Side, _was: Event) {}
+    /// So many segments that `side` sent are not followed: more are under way than there is room for. The
+    /// samples of others stand for them.
+    fn thinned(&mut self, _side: Side, _segments: u64) {}
     /// A segment is stamped before what it answers: it has no round trip.
     fn backwards(&mut self) {}
 }
@@ -75,6 +83,8 @@ pub trait Sink {
 pub struct Connection {
     client: Sender,
     server: Sender,
+    /// Whether one side has ended it: what opens one on the same ports opens another.
+    is_ended: bool,
 }
 
 impl Connection {
@@ -103,22 +113,34 @@ impl Connection {
             return;
         }
         if let Some(ack) = segment.ack {
-            answer::look(at, (side, segment), ack, receiver, sink);
+            answer::look(
+                at,
+                (side, segment),
+                ack,
+                (&mut *sender, &mut *receiver),
+                sink,
+            );
         }
         let placed = order::look(at, (side, segment), (&mut *sender, &mut *receiver), sink);
         answer::take_turns(at, (side, segment), placed, (sender, receiver), sink);
+        sender.heard_at = Nanos::at(at);
+        self.is_ended |= segment.is_fin() || segment.is_reset();
         // The byte of a probe is not taken, and sent with others once the window is open.
         if placed != Some(Event::WindowProbe) {
-            sender.sent(at, segment, room);
+            let left_out = sender.sent(at, (segment, placed), room);
+            if left_out > 0 {
+                sink.thinned(side, left_out as u64);
+            }
         }
     }
 
-    /// Whether `segment` is a SYN with another number than the connection began with: it opens a new
-    /// one on the same ports.
+    /// Whether `segment` opens a new connection on the same ports: a SYN behind the end of the one before,
+    /// or with another number than that began with. Of a SYN-ACK the same, where only what servers send is
+    /// captured.
     pub(crate) fn is_followed_by(&self, side: Side, segment: &Segment) -> bool {
-        let sender = match side {
-            Side::Client => &self.client,
-            Side::Server => &self.server,
+        let (sender, other) = match side {
+            Side::Client => (&self.client, &self.server),
+            Side::Server => (&self.server, &self.client),
         };
         let is_other = || match sender.mark(Mark::First) {
             Some(first) => first != segment.seq,
@@ -127,7 +149,8 @@ impl Connection {
                 .mark(Mark::Next)
                 .is_some_and(|next| !(0..=OVERTAKEN_SYN).contains(&next.since(segment.seq))),
         };
-        segment.opens() && is_other()
+        let opens = segment.opens() || segment.accepts() && other.is_silent();
+        opens && (self.is_ended || is_other())
     }
 
     /// Both sides will be needed: see the table of flows.
@@ -146,7 +169,7 @@ impl Connection {
 
     /// Bytes of memory beside itself.
     pub(crate) fn heap(&self) -> usize {
-        self.client.waiting.heap() + self.server.waiting.heap()
+        self.client.heap() + self.server.heap()
     }
 
     /// Bytes that `side` has on their way to the other side.

@@ -26,7 +26,8 @@ pub enum Event {
     Retransmission,
     /// Sent again, because the receiver asked for it three times (RFC 5681, 3.2).
     FastRetransmission,
-    /// Sent again although its acknowledgement had passed.
+    /// Sent again although its acknowledgement had passed, or although what was sent first had arrived,
+    /// as its receiver said later. No loss.
     SpuriousRetransmission,
     /// Sent before what passed before it.
     OutOfOrder,

@@ -20,6 +20,8 @@ pub struct Segment {
     pub(super) stamps: Option<(Serial, Serial)>,
     /// The largest segment that its sender takes; on SYNs.
     pub(super) largest: Option<u16>,
+    /// Bytes that its sender got twice (D-SACK, RFC 2883): the first, and the one behind the last.
+    pub(super) duplicate: Option<(Serial, Serial)>,
 }
 
 impl Segment {
@@ -36,6 +38,7 @@ impl Segment {
             window: header.window,
             stamps: options.timestamps.map(both),
             largest: options.largest_segment,
+            duplicate: options.duplicate(header.ack).map(both),
         }
     }
 
@@ -52,6 +55,7 @@ impl Segment {
                 .stamps
                 .map(|(value, echo)| (Serial(value), Serial(echo))),
             largest: None,
+            duplicate: None,
         }
     }
 

@@ -55,7 +55,7 @@ impl Scene {
 }
 
 /// Sequence number, length, acknowledgement.
-fn data(seq: u32, length: u32, ack: u32) -> Segment {
+pub(super) fn data(seq: u32, length: u32, ack: u32) -> Segment {
     Segment {
         seq: Serial(seq),
         ack: Some(Serial(ack)),
@@ -64,6 +64,7 @@ fn data(seq: u32, length: u32, ack: u32) -> Segment {
         window: 500,
         stamps: None,
         largest: None,
+        duplicate: None,
     }
 }
 

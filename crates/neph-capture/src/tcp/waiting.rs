@@ -1,23 +1,26 @@
 //! What of one side's segments awaits an answer: their acknowledgement, the echo of their time stamp,
 //! or both.
 //!
-//! Owns how much is remembered. What is beyond is forgotten oldest first: its samples are missing,
-//! none is wrong. The first few lie where the connection does: most connections have no more, and
-//! memory that lies elsewhere costs more than all else.
+//! Owns how much is remembered. Of a window with more segments than that a part is followed, chosen evenly
+//! (thinning): each stands for as many as are not. The first few lie where the connection does: most
+//! connections have no more, and memory that lies elsewhere costs more than all else.
 
 use std::collections::VecDeque;
 
 use neph_model::Wall;
 
 use super::Segment;
+use super::thinning::{Hole, Thinning};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
 
-/// How much one side may remember of what awaits an answer.
+/// How much one side may remember of what awaits an answer. Of larger windows a part is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// 256 segments: 6 KB. Where windows are larger the oldest have no sample.
+    /// 4,096 segments: 96 KB.
     Ample,
+    /// 256 of them.
+    Tight,
     /// 8 of them.
     Scarce,
 }
@@ -25,7 +28,8 @@ pub enum Room {
 impl Room {
     const fn most(self) -> usize {
         match self {
-            Self::Ample => 256,
+            Self::Ample => 4_096,
+            Self::Tight => 256,
             Self::Scarce => 8,
         }
     }
@@ -37,6 +41,9 @@ const NEAR: usize = 2;
 /// Segments that there is room for as soon as there are more: a window of a common size, so that its
 /// memory is asked for once and not each time that it grows.
 const FAR: usize = 16;
+
+/// More room than most windows take: it is given back when it is not needed.
+const LARGE: usize = 512;
 
 /// No segment.
 const NONE: Awaiting = Awaiting {
@@ -51,10 +58,10 @@ const NONE: Awaiting = Awaiting {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Awaiting {
     pub(super) at: Wall,
-    seq: Serial,
+    pub(super) seq: Serial,
     pub(super) end: Serial,
     /// Its time stamp.
-    value: Serial,
+    pub(super) value: Serial,
     load: Load,
 }
 
@@ -99,6 +106,13 @@ impl Awaiting {
         self.load.0 & Load::AGAIN != 0
     }
 
+    /// Whether `ack` acknowledges all of it, and no more. Of a SYN with data the number alone may be (RFC
+    /// 7413, 4.2.2): then the data was refused.
+    const fn is_what_ends_at(&self, ack: Serial) -> bool {
+        let is_opening = self.is_syn() && ack.is_after(self.seq) && self.end.is_after(ack);
+        is_opening || self.end.0 == ack.0
+    }
+
     const fn awaits(&self, what: u32) -> bool {
         self.load.0 & what != 0
     }
@@ -122,6 +136,16 @@ pub(super) struct Awaited {
     pub(super) echo: bool,
 }
 
+/// Where a window lies, and how much of it may be remembered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    /// Behind what is acknowledged.
+    pub(super) acked: Option<Serial>,
+    /// Behind all that was sent before.
+    pub(super) next: Option<Serial>,
+    pub(super) room: Room,
+}
+
 /// Segments of one side. Those that await an acknowledgement are in the order of their numbers, those
 /// that await an echo in that of their time stamps.
 #[derive(Debug)]
@@ -130,8 +154,8 @@ pub(super) struct Waiting {
     near: [Awaiting; NEAR],
     /// All of them, as soon as there are more than have room near; else none.
     far: VecDeque<Awaiting>,
-    /// Behind the last of those that were forgotten unacknowledged.
-    forgotten: Option<Serial>,
+    /// Where not all are followed.
+    thinning: Option<Box<Thinning>>,
 }
 
 impl Default for Waiting {
@@ -139,7 +163,7 @@ impl Default for Waiting {
         Self {
             near: [NONE; NEAR],
             far: VecDeque::new(),
-            forgotten: None,
+            thinning: None,
         }
     }
 }
@@ -159,26 +183,27 @@ impl Waiting {
         (first.load.0 | second.load.0) & Load::ANYTHING != 0 || self.far.capacity() > 0
     }
 
-    /// The segment whose last byte `ack` acknowledges, unless it was sent again, or had to wait at the
-    /// receiver for another that was: all before it are answered too, and one of them passed later
-    /// or once more.
+    /// The segment whose last byte `ack` acknowledges, unless it was sent again.
     pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
-        let (mut filled, mut again, mut waited) = (None, false, false);
         let last = self.answered(Load::ACKNOWLEDGEMENT, |one| {
-            let is_answered = !one.end.is_after(ack);
-            if is_answered {
-                waited = again || filled > Some(one.at);
-                filled = filled.max(Some(one.at));
-                again |= one.is_again();
-            }
-            is_answered
+            !one.end.is_after(ack) || one.is_what_ends_at(ack)
         });
-        last.filter(|last| last.end == ack && !last.is_again() && !waited)
+        last.filter(|last| last.is_what_ends_at(ack) && !last.is_again())
     }
 
-    /// Of what lies behind `end` and awaits its acknowledgement the oldest time stamp, and when the
+    /// How many segments `one` stands for, itself included.
+    pub(super) fn weight(&self, one: &Awaiting) -> u32 {
+        let thinning = self.thinning.as_ref();
+        thinning.map_or(1, |thinning| thinning.weight(one.end))
+    }
+
+    /// Of what lies behind `segment` and awaits its acknowledgement the oldest time stamp, and when the
     /// first of it passed.
-    pub(super) fn beyond(&self, end: Serial) -> Option<(Serial, Wall)> {
+    pub(super) fn beyond(&self, segment: &Segment) -> Option<(Serial, Wall)> {
+        if let Some(thinning) = &self.thinning {
+            return thinning.hole_of(segment).map(|hole| (hole.value, hole.at));
+        }
+        let end = segment.end();
         let is_beyond =
             |one: &&Awaiting| one.awaits(Load::ACKNOWLEDGEMENT) && !end.is_after(one.seq);
         let beyond = self.all().filter(is_beyond);
@@ -192,7 +217,8 @@ impl Waiting {
     /// acknowledge it, or it answers something else.
     pub(super) fn echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
         let last = self.answered(Load::ECHO, |one| !one.value.is_after(echo));
-        last.filter(|last| last.value == echo && !last.end.is_after(ack))
+        let is_there = |last: &Awaiting| !last.end.is_after(ack) || last.is_what_ends_at(ack);
+        last.filter(|last| last.value == echo && is_there(last))
     }
 
     /// The last of those at the front of which `is` holds: they await `what` no more.
@@ -211,8 +237,11 @@ impl Waiting {
         answered.copied()
     }
 
-    /// Forgets those that await nothing any more.
-    pub(super) fn tidy(&mut self) {
+    /// Forgets those that await nothing any more; all up to `acked` is there.
+    pub(super) fn tidy(&mut self, acked: Serial) {
+        if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
+            self.thinning = None;
+        }
         if !self.near[0].awaits(Load::ANYTHING) && self.near[1].awaits(Load::ANYTHING) {
             self.near.swap(0, 1);
         }
@@ -225,15 +254,35 @@ impl Waiting {
         }
         if self.far.is_empty() {
             self.far = VecDeque::new();
+        } else if self.far.capacity() > LARGE && self.far.len() * 8 < self.far.capacity() {
+            self.far.shrink_to(self.far.len() * 2);
         }
     }
 
-    /// Whether some of `segment` awaits its acknowledgement, or may have before it was forgotten.
-    pub(super) fn may_hold(&self, segment: &Segment) -> bool {
-        let is_forgotten = self
-            .forgotten
-            .is_some_and(|until| until.is_after(segment.seq));
-        is_forgotten || self.all().any(|one| one.overlaps(segment))
+    /// Whether some of `segment` awaits its acknowledgement.
+    pub(super) fn holds(&self, segment: &Segment) -> bool {
+        match &self.thinning {
+            Some(thinning) => thinning.hole_of(segment).is_none(),
+            None => self.all().any(|one| one.overlaps(segment)),
+        }
+    }
+
+    /// `segment` passed, and `next` is behind all that passed before: where not all is followed it is
+    /// known from gaps what did not.
+    pub(super) fn pass(&mut self, at: Wall, segment: &Segment, next: Option<Serial>) {
+        let (Some(thinning), Some(next)) = (&mut self.thinning, next) else {
+            return;
+        };
+        if segment.seq.is_after(next) {
+            thinning.remember(Hole {
+                from: next,
+                to: segment.seq,
+                at,
+                value: segment.stamps.map_or(Serial(0), |(value, _)| value),
+            });
+        } else {
+            thinning.fill(segment);
+        }
     }
 
     /// What of `segment` awaits its acknowledgement has no sample any more. What lies behind the
@@ -244,8 +293,35 @@ impl Waiting {
         }
     }
 
-    /// Remembers a segment.
-    pub(super) fn push(&mut self, one: Awaiting, awaited: Awaited, room: Room) {
+    /// Remembers a segment. Returns how many segments are not followed therefore, itself perhaps included.
+    pub(super) fn push(&mut self, one: Awaiting, awaited: Awaited, window: Window) -> usize {
+        if !(awaited.acknowledgement || awaited.echo) {
+            return 0;
+        }
+        let mut left_out = 0;
+        if let Some(thinning) = &mut self.thinning {
+            if let Some(next) = window
+                .next
+                .filter(|_| self.far.len() < window.room.most() / 4)
+            {
+                thinning.lower(next);
+            }
+            let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, one.end);
+            while self.far.front().is_some_and(is_past) {
+                self.far.pop_front();
+            }
+            if !thinning.follows(&one) {
+                return 1;
+            }
+        }
+        self.insert(one, awaited);
+        while self.far.len() > window.room.most() {
+            left_out += self.thin_out(window.acked);
+        }
+        left_out
+    }
+
+    fn insert(&mut self, one: Awaiting, awaited: Awaited) {
         let is_overtaken = awaited.acknowledgement && self.reaches_behind(one.end);
         if is_overtaken {
             self.spill();
@@ -267,9 +343,21 @@ impl Waiting {
             }
             self.append(last);
         }
-        while self.far.len() > room.most() {
-            self.forget();
-        }
+    }
+
+    /// From now on half as many are followed. Returns how many are not any more.
+    #[cold]
+    fn thin_out(&mut self, acked: Option<Serial>) -> usize {
+        let (before, far) = (self.far.len(), &mut self.far);
+        let begin = || {
+            let unacknowledged = far.iter().filter(|one| one.awaits(Load::ACKNOWLEDGEMENT));
+            Box::new(Thinning::begin(acked, unacknowledged))
+        };
+        let thinning = self.thinning.get_or_insert_with(begin);
+        thinning.raise();
+        self.far.retain(|one| thinning.follows(one));
+        self.far.shrink_to(self.far.len() * 2);
+        before - self.far.len()
     }
 
     /// Whether what awaits its acknowledgement goes further than `end`.
@@ -301,14 +389,6 @@ impl Waiting {
         self.far.extend(near);
     }
 
-    fn forget(&mut self) {
-        if let Some(oldest) = self.far.pop_front()
-            && oldest.awaits(Load::ACKNOWLEDGEMENT)
-        {
-            self.forgotten = Some(oldest.end);
-        }
-    }
-
     /// Each line of memory that it lies in will be needed.
     #[inline]
     pub(super) fn fetch(&self) {
@@ -326,6 +406,7 @@ impl Waiting {
 
     /// Bytes of memory beside itself.
     pub(super) fn heap(&self) -> usize {
-        self.far.capacity() * size_of::<Awaiting>()
+        let thinning = self.thinning.as_ref().map_or(0, |thinning| thinning.heap());
+        self.far.capacity() * size_of::<Awaiting>() + thinning
     }
 }

@@ -3,8 +3,8 @@
 //! While buckets change no latest numbers stand behind them.
 
 use super::{
-    COARSEST, COUNT_BITS, COUNT_MOST, ENDS, FINE, MANY, Sketches, TOGETHER, apart, bits, counted,
-    joined, label, relabel, split, whole,
+    COARSEST, COUNT_BITS, COUNT_MOST, EXACT_WORDS, Exact, FINE, MANY, Sketches, TOGETHER, apart, bits,
+    counted, joined, label, relabel,
 };
 
 impl Sketches {
@@ -25,9 +25,10 @@ impl Sketches {
         // buckets may become too many, it matters when.
         let at_most = end - self.buckets() + latest.len();
         if at_most > MANY * usize::from(self.kinds.max(1)) && self.has_new_kind(latest) {
-            return latest
-                .iter()
-                .for_each(|number| self.put_into_bucket(*number));
+            return latest.iter().for_each(|number| {
+                let (kind, number) = apart(*number);
+                self.put_into_bucket(Exact::of(kind, number, 1), 1);
+            });
         }
         latest.sort_unstable();
         let labels = latest.iter().map(|number| {
@@ -36,23 +37,30 @@ impl Sketches {
         });
         self.count_all(labels);
         for same in latest.chunk_by(|one, next| apart(*one).0 == apart(*next).0) {
-            let ((kind, least), (_, most)) = (apart(same[0]), apart(same[same.len() - 1]));
-            self.widen(kind, least, most);
+            let of = |number: &u64| {
+                let (kind, number) = apart(*number);
+                Exact::of(kind, number, 1)
+            };
+            let all = same[1..].iter().fold(of(&same[0]), |mut all, number| {
+                all.merge(&of(number));
+                all
+            });
+            self.widen(&all);
         }
         self.thin_out();
     }
 
     /// Whether any of these numbers is of a kind that was not there.
     fn has_new_kind(&self, numbers: &[u64]) -> bool {
-        let known = bits(self.ends().map(|(kind, ..)| kind));
+        let known = bits(self.exact().map(|exact| exact.kind));
         bits(numbers.iter().map(|number| apart(*number).0)) & !known != 0
     }
 
-    fn put_into_bucket(&mut self, number: u64) {
-        let (kind, number) = apart(number);
+    /// One number, counted so many times.
+    pub(super) fn put_into_bucket(&mut self, one: Exact, times: u64) {
         let precision = self.precision.unwrap_or(FINE);
-        self.count(label(kind, number, precision), 1);
-        self.widen(kind, number, number);
+        self.count(label(one.kind, one.least, precision), times);
+        self.widen(&one);
         self.thin_out();
     }
 
@@ -104,22 +112,19 @@ impl Sketches {
         }
     }
 
-    /// Moves the ends of a kind out to these.
-    pub(super) fn widen(&mut self, kind: u8, least: u64, most: u64) {
-        let (least, most) = (whole(kind, least), whole(kind, most));
+    /// Adds to what is exact of a kind.
+    pub(super) fn widen(&mut self, more: &Exact) {
         let buckets = self.buckets();
-        for ends in self.words[..buckets].as_chunks_mut::<ENDS>().0 {
-            let [a, b, c, d] = *ends;
-            let (low, high) = (joined([a, b]), joined([c, d]));
-            if apart(low).0 == kind {
-                let ([a, b], [c, d]) = (split(low.min(least)), split(high.max(most)));
-                *ends = [a, b, c, d];
+        for words in self.words[..buckets].as_chunks_mut::<EXACT_WORDS>().0 {
+            let mut known = Exact::read(words);
+            if known.kind == more.kind {
+                known.merge(more);
+                *words = known.words();
                 return;
             }
         }
-        self.make_room(ENDS);
-        let ends = split(least).into_iter().chain(split(most));
-        self.words.splice(buckets..buckets, ends);
+        self.make_room(EXACT_WORDS);
+        self.words.splice(buckets..buckets, more.words());
         self.kinds += 1;
     }
 

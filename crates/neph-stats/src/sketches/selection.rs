@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Sketches, apart, bits, bounds, parts, whole};
+use super::{Exact, Sketches, apart, bits, bounds, parts, whole};
 
 /// Numbers of all kinds: laid out once, where several kinds are asked for.
 #[derive(Clone, Debug, Default)]
@@ -13,14 +13,12 @@ pub struct Layout {
     kinds: Vec<OfKind>,
 }
 
-/// Where numbers of a kind lie, and their ends: buckets tell their middles only.
+/// Where numbers of a kind lie, and what is exact of them: buckets tell their middles only.
 #[derive(Clone, Debug)]
 struct OfKind {
-    kind: u8,
     sizes: Range<usize>,
     n: u64,
-    least: u64,
-    most: u64,
+    exact: Exact,
 }
 
 impl Layout {
@@ -42,9 +40,9 @@ impl Layout {
             sizes.sort_unstable();
         }
         let mut layout = Self::of_sorted(sizes);
-        for (kind, least, most) in all.ends() {
-            if let Some(of) = layout.kinds.iter_mut().find(|of| of.kind == kind) {
-                (of.least, of.most) = (least, most);
+        for exact in all.exact() {
+            if let Some(of) = (layout.kinds.iter_mut()).find(|of| of.exact.kind == exact.kind) {
+                of.exact = exact;
             }
         }
         layout
@@ -64,17 +62,17 @@ impl Layout {
         for (place, (size, count)) in sizes.iter_mut().enumerate() {
             let (kind, number) = apart(*size);
             *size = number;
-            match kinds.last_mut().filter(|last| last.kind == kind) {
+            let exact = Exact::of(kind, number, *count);
+            match kinds.last_mut().filter(|last| last.exact.kind == kind) {
                 Some(last) => {
-                    (last.sizes.end, last.most) = (place + 1, number);
+                    last.sizes.end = place + 1;
+                    last.exact.merge(&exact);
                     last.n += *count;
                 }
                 None => kinds.push(OfKind {
-                    kind,
                     sizes: place..place + 1,
                     n: *count,
-                    least: number,
-                    most: number,
+                    exact,
                 }),
             }
         }
@@ -84,21 +82,24 @@ impl Layout {
     /// Numbers of these kinds, together; `None` where there is none.
     pub fn of(&self, kinds: impl IntoIterator<Item = u8>) -> Option<Selection<'_>> {
         let kinds = bits(kinds);
-        let mut meant = self.kinds.iter().filter(|of| kinds >> of.kind & 1 != 0);
+        let is_meant = |of: &&OfKind| kinds >> of.exact.kind & 1 != 0;
+        let mut meant = self.kinds.iter().filter(is_meant);
         let first = meant.next()?;
-        let mut all = Selection {
-            sizes: Cow::Borrowed(&self.sizes[first.sizes.clone()]),
-            n: first.n,
-            least: first.least,
-            most: first.most,
-        };
+        let mut sizes = Cow::Borrowed(&self.sizes[first.sizes.clone()]);
+        let (mut n, mut exact) = (first.n, first.exact);
         for more in meant {
-            all.sizes = Cow::Owned(merged(&all.sizes, &self.sizes[more.sizes.clone()]));
-            all.n += more.n;
-            all.least = all.least.min(more.least);
-            all.most = all.most.max(more.most);
+            sizes = Cow::Owned(merged(&sizes, &self.sizes[more.sizes.clone()]));
+            n += more.n;
+            exact.merge(&more.exact);
         }
-        Some(all)
+        Some(Selection {
+            sizes,
+            n,
+            least: exact.least,
+            most: exact.most,
+            sum: exact.sum,
+            squares: exact.squares,
+        })
     }
 }
 
@@ -129,6 +130,9 @@ pub struct Selection<'a> {
     n: u64,
     least: u64,
     most: u64,
+    sum: u64,
+    /// Of squares.
+    squares: u128,
 }
 
 impl Selection<'_> {
@@ -138,7 +142,22 @@ impl Selection<'_> {
             n: self.n,
             least: self.least,
             most: self.most,
+            sum: self.sum,
+            squares: self.squares,
         }
+    }
+
+    /// The mean, exactly, rounded down.
+    pub fn mean(&self) -> u64 {
+        self.sum / self.n.max(1)
+    }
+
+    /// The standard deviation of all numbers (not the estimate from a sample), rounded down; `None`
+    /// where numbers are so large that their squares do not add up.
+    pub fn deviation(&self) -> Option<u64> {
+        let (n, sum) = (u128::from(self.n.max(1)), u128::from(self.sum));
+        let spread = n.checked_mul(self.squares)?.checked_sub(sum.checked_mul(sum)?)?;
+        u64::try_from((spread / (n * n)).isqrt()).ok()
     }
 
     /// How many numbers there are.

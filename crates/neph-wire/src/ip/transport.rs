@@ -97,6 +97,19 @@ pub struct TcpOptions {
     /// The first block of a selective acknowledgement: from its first byte to the one behind its
     /// last (RFC 2018, 3). One below the acknowledgement tells of a duplicate (RFC 2883).
     pub sack: Option<(u32, u32)>,
+    /// The second block. A first block within it reports a duplicate too (RFC 2883, 4.2).
+    pub second_sack: Option<(u32, u32)>,
+}
+
+impl TcpOptions {
+    /// The bytes that the receiver got twice, as a segment that acknowledges up to `ack` reports them
+    /// (D-SACK, RFC 2883): the first byte and the one behind the last.
+    pub fn duplicate(&self, ack: u32) -> Option<(u32, u32)> {
+        let (from, to) = self.sack?;
+        let is_behind = |a: u32, b: u32| a.wrapping_sub(b).cast_signed() <= 0;
+        let is_within = |(first, last)| is_behind(first, from) && is_behind(to, last);
+        (is_behind(to, ack) || self.second_sack.is_some_and(is_within)).then_some((from, to))
+    }
 }
 
 /// Reads options as far as they are there and whole.
@@ -135,7 +148,10 @@ fn read_option(reader: &mut Reader<'_>, found: &mut TcpOptions) -> Option<()> {
     match (kind, len) {
         (2, 2) => found.largest_segment = value.u16(),
         (3, 1) => found.window_scale = value.u8(),
-        (5, 8..) => found.sack = value.u32().zip(value.u32()),
+        (5, 8..) => {
+            found.sack = value.u32().zip(value.u32());
+            found.second_sack = value.u32().zip(value.u32());
+        }
         (8, 8) => found.timestamps = value.u32().zip(value.u32()),
         _ => {}
     }

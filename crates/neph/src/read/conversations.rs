@@ -2,8 +2,8 @@
 //!
 //! Owns which of them takes a packet, and that a packet which passed several interfaces counts once.
 
-use neph_capture::{Asking, Between, Exchanges, Half, Limits, Listener, Pair, Table, Twice};
-use neph_model::{Span, Wall};
+use neph_capture::{Answered, Asking, Between, Exchanges, Limits, Listener, Pair, Table, Twice};
+use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain};
 
 /// What to capture so that packets are there once, or can be told apart: of one that a router passed on the
@@ -21,16 +21,16 @@ pub(crate) trait Told: Listener {
     /// Those who asked and answered are over.
     fn exchanged(&mut self, pair: &Pair);
 
-    /// Somebody was answered: the round trip between the point of capture and the end behind `half`.
-    fn answered(&mut self, _of: &Between, _half: Half, _trip: Span) {}
+    /// Somebody was answered.
+    fn answered(&mut self, _of: &Between, _trip: Answered) {}
 }
 
 /// Who is told, as exchanges know him.
 struct Telling<'a, T>(&'a mut T);
 
 impl<T: Told> Asking for Telling<'_, T> {
-    fn trip(&mut self, of: &Between, half: Half, trip: Span) {
-        self.0.answered(of, half, trip);
+    fn trip(&mut self, of: &Between, trip: Answered) {
+        self.0.answered(of, trip);
     }
 
     fn ended(&mut self, pair: &Pair) {
@@ -80,10 +80,11 @@ impl Again {
 }
 
 impl Conversations {
-    pub(crate) fn new(limits: Limits) -> Self {
+    /// Servers at `quic` ports of UDP speak QUIC too.
+    pub(crate) fn new(limits: Limits, quic: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
-            exchanges: Exchanges::new(limits.flows, limits.idle),
+            exchanges: Exchanges::new(limits.flows, limits.idle).with_quic_ports(quic),
             twice: Twice::default(),
             has_interfaces: false,
             first: FIRST,

@@ -1,18 +1,21 @@
 //! Questions and answers outside of TCP, as lines of a table of their own and for programs.
 
-use neph_capture::{Between, Counted, Deviation, Half, Pair, Question};
+use neph_capture::{Answered, Between, Counted, Half, Pair, Question};
+use neph_model::Span;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::json::quantiles;
+use super::json::{half, quantiles};
 use super::row::{Rank, span, travels_in};
 use crate::sheet::{Cell, Column};
 
-pub(crate) const COLUMNS: [Column; 12] = [
+pub(crate) const COLUMNS: [Column; 13] = [
     Column::left("ASKED", "question"),
     Column::left("BY", "client"),
     Column::left("OF", "server"),
     Column::right("TIMES", "asked"),
     Column::right("ANSWERED", "answered"),
+    Column::right("UNASKED", "answers_without_question"),
     Column::right("MIN", "min_ns"),
     Column::right("MEAN", "mean_ns"),
     Column::right("P50", "p50_ns"),
@@ -61,20 +64,28 @@ pub(crate) fn row(pair: &Pair, counted: &Counted) -> Vec<Cell> {
         Question::Ping | Question::Dns => Cell::count(count),
     };
     let trips = counted.trips(Half::Server);
-    let far = counted.deviation();
+    let answered = match counted.not_followed() {
+        0 => many(counted.answered()),
+        left_out => {
+            let followed = counted.asked().saturating_sub(left_out);
+            let answered = counted.answered();
+            Cell::new(format!("{answered} of {followed} followed"), answered)
+        }
+    };
     let server = end(between, End::Server) + &travels_in(between.vlan, between.tunnel);
     vec![
         Cell::text(name(between.question)),
         Cell::text(end(between, End::Client)),
         Cell::text(server),
         many(counted.asked()),
-        many(counted.answered()),
+        answered,
+        many(counted.unasked()),
         span(trips.map(|trips| trips.least)),
-        span(far.map(|far| far.mean)),
+        span(trips.map(|trips| trips.mean)),
         span(trips.map(|trips| trips.p50)),
         span(trips.and_then(|trips| trips.p95)),
         span(trips.map(|trips| trips.most)),
-        span(far.map(|far| far.deviation)),
+        span(trips.and_then(|trips| trips.deviation)),
         span(counted.trips(Half::Client).map(|trips| trips.p50)),
     ]
 }
@@ -106,17 +117,47 @@ pub(crate) fn key(question: Question) -> String {
 
 /// Questions, answers and round trips of one pair or of several, for programs.
 pub(crate) fn told(counted: &Counted) -> Value {
-    let far = counted.deviation();
-    let nanos = |of: fn(&Deviation) -> neph_model::Span| far.as_ref().map(|far| of(far).nanos());
+    let trips = counted.trips(Half::Server);
     json!({
         "packets": counted.packets(),
         "asked": counted.asked(),
         "answered": counted.answered(),
+        "questions_not_followed": counted.not_followed(),
+        "answers_without_question": counted.unasked(),
         "round_trips": {
-            "server": quantiles(counted.trips(Half::Server)),
+            "server": quantiles(trips),
             "client": quantiles(counted.trips(Half::Client)),
         },
-        "server_mean_ns": nanos(|far| far.mean),
-        "server_deviation_ns": nanos(|far| far.deviation),
+        "server_mean_ns": trips.map(|trips| trips.mean.nanos()),
+        "server_deviation_ns": trips.and_then(|trips| trips.deviation).map(Span::nanos),
     })
+}
+
+/// Whether a pair has anything that a line of a table shows.
+pub(crate) fn is_worth_a_line(counted: &Counted) -> bool {
+    counted.asked() > 0 || counted.unasked() > 0 || counted.trips(Half::Server).is_some()
+}
+
+/// A single round trip, for programs.
+pub(super) fn sample(of: &Between, trip: Answered) -> impl Serialize {
+    SampleFound {
+        kind: "sample",
+        at_unix_ns: trip.at.unix_nanos(),
+        question: key(of.question),
+        client: end(of, End::Client),
+        server: end(of, End::Server),
+        half: half(trip.half),
+        round_trip_ns: trip.round_trip.nanos(),
+    }
+}
+
+#[derive(Serialize)]
+struct SampleFound {
+    kind: &'static str,
+    at_unix_ns: i64,
+    question: String,
+    client: String,
+    server: String,
+    half: &'static str,
+    round_trip_ns: i64,
 }

@@ -80,7 +80,7 @@ pub(crate) struct SentBy<'a>(&'a Sent);
 impl Serialize for SentBy<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(sent) = self;
-        let mut object = serializer.serialize_map(Some(4 + EVENTS.len()))?;
+        let mut object = serializer.serialize_map(Some(5 + EVENTS.len()))?;
         object.serialize_entry("packets", &sent.packets)?;
         object.serialize_entry("bytes", &sent.bytes)?;
         object.serialize_entry("payload_bytes", &sent.payload)?;
@@ -88,6 +88,7 @@ impl Serialize for SentBy<'_> {
         for (event, key) in EVENTS {
             object.serialize_entry(key, &sent.count(event))?;
         }
+        object.serialize_entry("segments_not_followed", &sent.thinned())?;
         object.end()
     }
 }
@@ -114,11 +115,16 @@ struct ByAnswer {
 #[derive(Serialize)]
 pub(crate) struct Told {
     n: u64,
+    /// Round trips that the `n` stand for, where not all segments of a window were followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated_n: Option<u64>,
     min_ns: i64,
+    mean_ns: i64,
     p50_ns: i64,
     p95_ns: Option<i64>,
     p99_ns: Option<i64>,
     max_ns: i64,
+    deviation_ns: Option<i64>,
 }
 
 pub(crate) fn trips(trips: &Trips) -> ByMethod {
@@ -143,11 +149,14 @@ pub(crate) fn trips(trips: &Trips) -> ByMethod {
 pub(crate) fn quantiles(quantiles: Option<Quantiles>) -> Option<Told> {
     quantiles.map(|of| Told {
         n: of.n,
+        estimated_n: (of.estimated > of.n).then_some(of.estimated),
         min_ns: of.least.nanos(),
+        mean_ns: of.mean.nanos(),
         p50_ns: of.p50.nanos(),
         p95_ns: of.p95.map(Span::nanos),
         p99_ns: of.p99.map(Span::nanos),
         max_ns: of.most.nanos(),
+        deviation_ns: of.deviation.map(Span::nanos),
     })
 }
 
@@ -163,6 +172,7 @@ pub(crate) fn sample(name: &Name, sample: &Sample) -> impl Serialize {
         answer: answer(sample.answer),
         round_trip_ns: sample.round_trip.nanos(),
         in_flight_bytes: sample.in_flight,
+        weight: sample.weight,
     }
 }
 
@@ -177,10 +187,27 @@ struct SampleFound {
     answer: &'static str,
     round_trip_ns: i64,
     in_flight_bytes: u32,
+    /// Segments that it stands for, itself included.
+    weight: u32,
 }
 
 /// Something else than the next segment.
 pub(crate) fn event(name: &Name, at: Wall, side: Side, event: Event) -> impl Serialize {
+    event_called(name, (at, side), EVENTS[event as usize].1, None)
+}
+
+/// A retransmission that was written as `was` turns out to have been spurious.
+pub(crate) fn found_spurious(name: &Name, at: Wall, side: Side, was: Event) -> impl Serialize {
+    let was = EVENTS[was as usize].1;
+    event_called(name, (at, side), "found_spurious", Some(was))
+}
+
+fn event_called(
+    name: &Name,
+    (at, side): (Wall, Side),
+    event: &'static str,
+    was: Option<&'static str>,
+) -> EventFound {
     EventFound {
         kind: "event",
         at_unix_ns: at.unix_nanos(),
@@ -190,7 +217,8 @@ pub(crate) fn event(name: &Name, at: Wall, side: Side, event: Event) -> impl Ser
             Side::Client => "client",
             Side::Server => "server",
         },
-        event: EVENTS[event as usize].1,
+        event,
+        was,
     }
 }
 
@@ -202,6 +230,9 @@ struct EventFound {
     server: SocketAddr,
     sent_by: &'static str,
     event: &'static str,
+    /// What it was written as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    was: Option<&'static str>,
 }
 
 const fn answer(answer: Answer) -> &'static str {
@@ -213,7 +244,7 @@ const fn answer(answer: Answer) -> &'static str {
     }
 }
 
-const fn half(half: Half) -> &'static str {
+pub(super) const fn half(half: Half) -> &'static str {
     match half {
         Half::Client => "client",
         Half::Server => "server",

@@ -7,6 +7,7 @@
 pub(crate) mod conversations;
 mod ending;
 pub(crate) mod exchanges;
+pub(crate) mod file;
 mod gzip;
 pub(crate) mod json;
 mod order;
@@ -14,7 +15,7 @@ mod packed;
 pub(crate) mod packets;
 pub(crate) mod row;
 pub(crate) mod source;
-pub(crate) mod summary;
+mod summary;
 pub(crate) mod telling;
 
 use std::ops::ControlFlow;
@@ -30,8 +31,8 @@ use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
 use conversations::Conversations;
+use file::{File, Times};
 use row::Sort;
-use summary::{File, Times};
 use telling::{Shown, Telling};
 
 /// How flows are written.
@@ -79,6 +80,10 @@ pub(crate) struct Args {
     /// Flows at a time: one more ends the one that was silent the longest
     #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
     flows: usize,
+    /// Servers at this UDP port speak QUIC, also where the handshake is not in the capture; 443 always; may
+    /// be given more than once
+    #[arg(long, value_name = "PORT", value_parser = value::port)]
+    quic_port: Vec<u16>,
 }
 
 impl By {
@@ -113,7 +118,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         flows: args.flows,
         ..Limits::default()
     };
-    let (mut seen, mut telling) = (Conversations::new(limits), Telling::new(args.shown()));
+    let (mut seen, mut telling) = (
+        Conversations::new(limits, &args.quic_port),
+        Telling::new(args.shown()),
+    );
     let mut files = Vec::new();
     let mut wrong = None;
     for path in &order::by_time(&args.files, &stop) {

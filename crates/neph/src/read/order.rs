@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use neph_capture::read_capture;
 use neph_probe::Stop;
 
+use super::file::{File, Times};
 use super::source;
-use super::summary::{File, Times};
 use crate::output;
 
 /// The captures in the order of their first packets. What has none, or none with a time, keeps its

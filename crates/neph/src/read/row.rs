@@ -8,21 +8,27 @@ use neph_wire::dissect::Tunnel;
 
 use crate::sheet::{Cell, Column};
 
-pub(super) const COLUMNS: [Column; 15] = [
+pub(super) const COLUMNS: [Column; 21] = [
     Column::left("CLIENT", "client"),
     Column::left("SERVER", "server"),
     Column::right("PACKETS", "packets"),
     Column::right("BYTES", "bytes"),
     Column::right("PATH MIN", "server_path_min_ns"),
+    Column::right("MEAN", "server_path_mean_ns"),
     Column::right("P50", "server_path_p50_ns"),
     Column::right("P95", "server_path_p95_ns"),
     Column::right("P99", "server_path_p99_ns"),
+    Column::right("MAX", "server_path_max_ns"),
+    Column::right("DEVIATION", "server_path_deviation_ns"),
     Column::right("N", "server_path_n"),
     Column::right("RESPONSE", "server_response_p50_ns"),
     Column::right("N", "server_response_n"),
+    Column::right("DELAYED", "server_delayed_p50_ns"),
+    Column::right("N", "server_delayed_n"),
     Column::right("CLIENT'S PATH", "client_path_p50_ns"),
     Column::right("N", "client_path_n"),
-    Column::right("AGAIN", "sent_again"),
+    Column::right("RETRANSMITTED", "retransmissions"),
+    Column::right("SPURIOUS", "spurious_retransmissions"),
     Column::left("ODD", "marks"),
 ];
 
@@ -93,7 +99,7 @@ pub(crate) enum Sort {
     Bytes,
     /// The most packets first
     Packets,
-    /// The most segments that were sent again first
+    /// The most retransmissions first
     Again,
 }
 
@@ -129,37 +135,54 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
         Cell::count(count(flow, Side::Client) + count(flow, Side::Server))
     };
     let server = flow.trips(Half::Server).laid_out();
-    let response = server.of(Method::Response, Answer::WithData);
     let mut cells = vec![
         Cell::text(name.client().to_string()),
         Cell::text(format!("{}{}", name.server(), via(name))),
         both(|flow, side| flow.sent(side).packets),
         both(|flow, side| flow.sent(side).bytes),
     ];
-    let path = server.path(method);
-    cells.push(match &path {
-        Some(path) => span(Some(path.least)),
-        None => Cell::new(missing(&server, method), serde_json::Value::Null),
-    });
-    for quantile in [
-        path.map(|path| path.p50),
-        path.and_then(|path| path.p95),
-        path.and_then(|path| path.p99),
-    ] {
-        cells.push(span(quantile));
-    }
-    cells.push(n(path));
-    cells.push(span(response.map(|trips| trips.p50)));
-    cells.push(n(response));
+    cells.extend(path(&server, method));
     let client = flow.trips(Half::Client).path(method);
-    cells.push(span(client.map(|path| path.p50)));
-    cells.push(n(client));
-    cells.push(both(|flow, side| flow.sent(side).sent_again().into()));
-    cells.push(Cell::text(marks(
-        flow.sent(Side::Client),
-        flow.sent(Side::Server),
-    )));
+    for trips in [
+        server.of(Method::Response, Answer::WithData),
+        server.of(method, Answer::Delayed),
+        client,
+    ] {
+        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
+    }
+    let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
+    cells.extend(repairs(sent));
     cells
+}
+
+/// The path to the server: its round trips, or why there is none.
+pub(crate) fn path(server: &LaidOut, method: Method) -> [Cell; 8] {
+    let path = server.path(method);
+    let least = match &path {
+        Some(path) => span(Some(path.least)),
+        None => Cell::new(missing(server, method), serde_json::Value::Null),
+    };
+    [
+        least,
+        span(path.map(|path| path.mean)),
+        span(path.map(|path| path.p50)),
+        span(path.and_then(|path| path.p95)),
+        span(path.and_then(|path| path.p99)),
+        span(path.map(|path| path.most)),
+        span(path.and_then(|path| path.deviation)),
+        n(path),
+    ]
+}
+
+/// Retransmissions of both sides, needed ones and spurious ones, and what else is odd.
+pub(crate) fn repairs((client, server): (&Sent, &Sent)) -> [Cell; 3] {
+    let both =
+        |count: fn(&Sent) -> u32| Cell::count(u64::from(count(client)) + u64::from(count(server)));
+    [
+        both(Sent::retransmitted),
+        both(Sent::spurious),
+        Cell::text(marks(client, server)),
+    ]
 }
 
 /// Why there is no round trip of the path.
@@ -176,8 +199,14 @@ pub(crate) fn span(span: Option<Span>) -> Cell {
     })
 }
 
+/// How many round trips; of how many, where not all segments were followed.
 pub(crate) fn n(trips: Option<Quantiles>) -> Cell {
-    Cell::count(trips.map_or(0, |trips| trips.n))
+    match trips {
+        Some(trips) if trips.estimated > trips.n => {
+            Cell::new(format!("{} of {}", trips.n, trips.estimated), trips.n)
+        }
+        trips => Cell::count(trips.map_or(0, |trips| trips.n)),
+    }
 }
 
 /// What a flow travels in.
@@ -214,5 +243,7 @@ pub(crate) fn marks(client: &Sent, server: &Sent) -> String {
         let count = client.count(event) + server.count(event);
         (count > 0).then(|| format!("{count} {word}"))
     });
-    told.collect::<Vec<_>>().join(", ")
+    let left_out = client.thinned() + server.thinned();
+    let left_out = (left_out > 0).then(|| format!("{left_out} not followed"));
+    told.chain(left_out).collect::<Vec<_>>().join(", ")
 }

@@ -3,87 +3,17 @@
 use std::io::{self, Write};
 
 use neph_capture::{
-    Account, Answer, Ending, Event, Flow, Half, Method, Pair, Quantiles, Question, Side, Trips,
+    Answer, Event, Flow, Half, LaidOut, Method, Pair, Quantiles, Question, Side, Trips,
 };
-use neph_model::{Span, Wall};
+use neph_model::Wall;
 use serde_json::{Value, json};
 
 use super::conversations::{Conversations, ONCE};
+use super::file::{self, File};
 use super::json;
-use super::{ending, gzip};
 use crate::counted::counted;
 use crate::enough::advice;
 use crate::when;
-
-/// A capture that was read.
-pub(crate) struct File {
-    pub(crate) name: String,
-    pub(crate) account: Account,
-    /// Packets without IP, or of a link that is not known.
-    pub(crate) not_ip: u64,
-    /// A link type that is not known, of some of them.
-    pub(crate) unread: Option<u32>,
-    /// When its packets passed.
-    pub(crate) times: Option<Times>,
-    /// Packets that the file keeps no time of.
-    pub(crate) without_time: u64,
-}
-
-/// The times of a capture's packets, in the order of the file; nanoseconds since 1970.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Times {
-    /// Of the first packet.
-    pub(crate) first: i64,
-    /// The latest.
-    pub(crate) last: i64,
-    /// Packets that lay before the latest until then.
-    late: u64,
-    /// The furthest that one did, nanoseconds.
-    back: i64,
-}
-
-impl Times {
-    /// Packets of several processors and interfaces stand out of order by less than this.
-    const DISORDER: Span = Span::from_nanos(5_000_000_000);
-
-    pub(crate) const fn from(at: i64) -> Self {
-        Self {
-            first: at,
-            last: at,
-            late: 0,
-            back: 0,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn see(&mut self, at: i64) {
-        if at >= self.last {
-            self.last = at;
-        } else {
-            self.late += 1;
-            self.back = self.back.max(self.last.saturating_sub(at));
-        }
-    }
-
-    /// Whether both passed at the same time, for a while.
-    pub(crate) const fn overlaps(self, other: Self) -> bool {
-        self.first < other.last && other.first < self.last
-    }
-
-    /// How far they go back at once, where that is more than disorder.
-    pub(crate) fn jump(self) -> Option<Span> {
-        Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
-    }
-
-    /// Packets that stand behind later ones; none where the times jump.
-    const fn out_of_turn(self) -> u64 {
-        if self.back > Self::DISORDER.nanos() {
-            0
-        } else {
-            self.late
-        }
-    }
-}
 
 /// What was counted of all flows.
 #[derive(Default)]
@@ -95,8 +25,12 @@ pub(super) struct Summary {
     one_direction: u64,
     packets: u64,
     bytes: u64,
+    /// Retransmissions of whatever kind, and those of them that were spurious.
     sent_again: u64,
+    spurious: u64,
     out_of_order: u64,
+    /// Segments whose answers were not waited for.
+    not_followed: u64,
     server: Trips,
     client: Trips,
     began: Option<Wall>,
@@ -104,6 +38,11 @@ pub(super) struct Summary {
     /// Pairs outside of TCP, and their packets.
     exchanges: u64,
     exchanged: u64,
+    /// Those of pings and DNS of which one direction alone was captured.
+    pairs_one_direction: u64,
+    /// Answers to nothing that was asked here, and questions whose answers were not waited for.
+    unasked: u64,
+    questions_not_followed: u64,
     /// Connections of QUIC whose spin bit did not tell a round trip.
     without_spin: u64,
     /// Those of them of which one side alone was captured.
@@ -122,6 +61,8 @@ impl Summary {
             self.packets += sent.packets;
             self.bytes += sent.bytes;
             self.sent_again += u64::from(sent.sent_again());
+            self.spurious += u64::from(sent.spurious());
+            self.not_followed += sent.thinned();
             self.out_of_order += u64::from(sent.count(Event::OutOfOrder));
         }
         let server = flow.trips(Half::Server);
@@ -143,7 +84,10 @@ impl Summary {
         let all = pair.counted();
         self.exchanged += all.packets();
         self.backwards += all.backwards();
+        self.unasked += all.unasked();
+        self.questions_not_followed += all.not_followed();
         let is_quic = pair.between().question == Question::Quic;
+        self.pairs_one_direction += u64::from(!is_quic && pair.is_one_direction());
         let is_without = is_quic && all.trips(Half::Server).is_none();
         self.without_spin += u64::from(is_without);
         self.quic_one_direction += u64::from(is_without && pair.is_one_direction());
@@ -160,23 +104,26 @@ impl Summary {
             let (began, last) = (when::utc(began), when::utc(last));
             writeln!(
                 out,
-                "{} of TCP, {}, {} bytes, {began} to {last}; {} sent again, {} out of order.",
+                "{} of TCP, {}, {} bytes, {began} to {last}; {} retransmitted ({} of them spurious), {} \
+                 out of order.",
                 counted(self.flows, "flow"),
                 counted(self.packets, "packet"),
                 self.bytes,
                 self.sent_again,
+                self.spurious,
                 self.out_of_order
             )?;
         }
+        if self.exchanges > 0 {
+            writeln!(
+                out,
+                "{} outside of TCP (ping, DNS, QUIC), {}.",
+                counted(self.exchanges, "pair"),
+                counted(self.exchanged, "packet")
+            )?;
+        }
         for (whose, trips) in [("servers", &self.server), ("clients", &self.client)] {
-            if let Some(path) = trips.path(method) {
-                let by = if method == Method::Echo {
-                    ", by echo"
-                } else {
-                    ""
-                };
-                writeln!(out, "Path to {whose} and back{by}: {}.", told(&path))?;
-            }
+            classes((whose, &trips.laid_out()), method, out)?;
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
             let told = told(&response);
@@ -199,7 +146,7 @@ impl Summary {
         &self,
         seen: &Conversations,
         files: &[File],
-    ) -> [(u64, &'static str, &'static str); 10] {
+    ) -> [(u64, &'static str, &'static str); 14] {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
         // They mislead only where anything is told of the order of segments.
@@ -217,6 +164,26 @@ impl Summary {
                 "without a path to the server that could be measured: every answer came with data, or late, or to what was sent twice, or not at all",
             ),
             (
+                self.pairs_one_direction,
+                "pair",
+                "of ping or DNS of which one direction alone is in what was captured: nobody answered, or the other one passes elsewhere",
+            ),
+            (
+                self.unasked,
+                "answer",
+                "of ping or DNS without a question before it: that passed elsewhere or before the capture, or was answered before",
+            ),
+            (
+                self.not_followed,
+                "segment",
+                "not followed to an answer, of windows larger than neph has room for: the round trips of others, evenly chosen, stand for theirs",
+            ),
+            (
+                self.questions_not_followed,
+                "question",
+                "not followed to an answer, since too many waited for one: others, evenly chosen, stand for them",
+            ),
+            (
                 self.quic_one_direction,
                 "connection",
                 "of QUIC of which one direction alone is in what was captured: a spin bit tells round trips where both pass",
@@ -229,7 +196,7 @@ impl Summary {
             (
                 out_of_turn.filter(|_| is_misled).sum(),
                 "packet",
-                "standing behind later ones: what is told to be sent again or out of order may be that alone; reordercap puts a capture in order",
+                "standing behind later ones: what is reported as retransmitted or out of order may be that alone; reordercap puts a capture in order",
             ),
             (
                 self.backwards,
@@ -262,15 +229,20 @@ impl Summary {
     /// The same for programs.
     pub(super) fn json(&self, seen: &Conversations, files: &[File]) -> Value {
         let others = seen.table.others();
-        let files: Vec<Value> = files.iter().map(file).collect();
+        let captured: u64 = files.iter().map(|file| file.account.packets).sum();
+        let files: Vec<Value> = files.iter().map(file::json).collect();
         json!({
             "kind": "summary",
             "files": files,
+            "packets_captured": captured,
             "flows": self.flows,
             "flows_ended_for_others": seen.table.crowded_out(),
             "exchanges": self.exchanges,
             "exchanges_ended_for_others": seen.exchanges.crowded_out(),
             "exchange_packets": self.exchanged,
+            "exchanges_of_one_direction": self.pairs_one_direction,
+            "answers_without_question": self.unasked,
+            "questions_not_followed": self.questions_not_followed,
             "quic_without_spin": self.without_spin,
             "quic_of_one_direction": self.quic_one_direction,
             "packets_seen_twice": seen.counts().copies,
@@ -283,6 +255,9 @@ impl Summary {
             "packets": self.packets,
             "bytes": self.bytes,
             "sent_again": self.sent_again,
+            "retransmissions": self.sent_again - self.spurious,
+            "spurious_retransmissions": self.spurious,
+            "segments_not_followed": self.not_followed,
             "out_of_order": self.out_of_order,
             "round_trips": {
                 "server": json::trips(&self.server),
@@ -334,7 +309,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
         writeln!(
             out,
             "{} of the {} that were looked at stand there again (a mirror of both directions, or interfaces \
-             that the capture does not tell): they count twice, as sent again or asked again; capture {ONCE}.",
+             that the capture does not tell): they count twice, as retransmitted or asked again; capture {ONCE}.",
             counted(again.packets, "packet"),
             again.looked
         )?;
@@ -342,38 +317,48 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
     Ok(())
 }
 
-fn file(file: &File) -> Value {
-    let ending = match &file.account.ending {
-        _ if ending::is_whole(&file.account) => "whole",
-        Ending::BrokenPacked(error) if gzip::is_trailing(error) => "cut off",
-        Ending::Whole | Ending::CutOff | Ending::CutPacked => "cut off",
-        Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
-        Ending::Failed(_) => "failed",
-        Ending::Stopped => "stopped",
+/// Round trips of one half of the path: the path's, and beside them those that a timer held back.
+fn classes(
+    (whose, trips): (&str, &LaidOut),
+    method: Method,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let by = if method == Method::Echo {
+        ", by echo"
+    } else {
+        ""
     };
-    json!({
-        "name": file.name,
-        "packets": file.account.packets,
-        "bytes": file.account.bytes,
-        "packets_not_ip": file.not_ip,
-        "packets_without_time": file.without_time,
-        "packets_lost_by_capture": file.account.dropped,
-        "packets_out_of_turn": file.times.map_or(0, Times::out_of_turn),
-        "jump_back_ns": file.times.and_then(Times::jump).map(Span::nanos),
-        "ending": ending,
-    })
+    if let Some(path) = trips.path(method) {
+        writeln!(out, "Path to {whose} and back{by}: {}.", told(&path))?;
+    }
+    if let Some(delayed) = trips.of(method, Answer::Delayed) {
+        writeln!(
+            out,
+            "Set aside as delayed acknowledgements of {whose}{by} (late by a timer of 40 or 200 ms): {}.",
+            told(&delayed)
+        )?;
+    }
+    Ok(())
 }
 
 fn told(path: &Quantiles) -> String {
-    let mut told = format!("p50 {}", path.p50);
+    let mut told = format!("mean {}, p50 {}", path.mean, path.p50);
     for (name, quantile) in [("p95", path.p95), ("p99", path.p99)] {
         if let Some(quantile) = quantile {
             told.push_str(&format!(", {name} {quantile}"));
         }
     }
+    let deviation = path
+        .deviation
+        .map(|deviation| format!(", deviation {deviation}"));
+    let of = match path.estimated {
+        all if all > path.n => format!(" that stand for {all}"),
+        _ => String::new(),
+    };
     format!(
-        "{told}, longest {}, {}",
+        "{told}, longest {}{}, {}{of}",
         path.most,
+        deviation.unwrap_or_default(),
         counted(path.n, "round trip")
     )
 }

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
-use neph_capture::{Between, Event, Flow, Half, Listener, Method, Name, Pair, Sample, Side};
+use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair, Sample, Side};
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
 use super::conversations::{Conversations, Told};
+use super::file::File;
 use super::row::{COLUMNS, First, Sort, row};
-use super::summary::{File, Summary};
+use super::summary::Summary;
 use super::{Format, exchanges, json};
 use crate::counted::counted;
 use crate::output;
@@ -133,7 +134,7 @@ impl Told for Telling {
         match self.shown.format {
             Format::Text => {
                 let all = pair.counted();
-                if all.asked() > 0 || all.trips(Half::Server).is_some() {
+                if exchanges::is_worth_a_line(&all) {
                     let rank = exchanges::rank(pair, &all);
                     let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &all));
                     self.left_out[1] += u64::from(!is_more);
@@ -149,8 +150,11 @@ impl Told for Telling {
         self.summary.add_exchange(pair);
     }
 
-    fn answered(&mut self, _: &Between, _: Half, trip: Span) {
-        self.summary.of_no_time += u64::from(trip == Span::ZERO);
+    fn answered(&mut self, of: &Between, trip: Answered) {
+        self.summary.of_no_time += u64::from(trip.round_trip == Span::ZERO);
+        if self.shown.samples {
+            self.line(&exchanges::sample(of, trip));
+        }
     }
 }
 
@@ -164,6 +168,12 @@ impl Listener for Telling {
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
         if self.shown.samples {
             self.line(&json::event(of, at, side, event));
+        }
+    }
+
+    fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
+        if self.shown.samples {
+            self.line(&json::found_spurious(of, at, side, was));
         }
     }
 

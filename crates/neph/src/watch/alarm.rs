@@ -99,6 +99,7 @@ mod tests {
             method: Method::Acknowledgement,
             answer: Answer::Bare,
             in_flight: 1,
+            weight: 1,
         }
     }
 

@@ -31,11 +31,12 @@ impl Intake {
         let (link, kept) = ears.format();
         let writing = args.write.as_deref();
         let writing = writing.map(|path| Writing::begin(path, link, kept));
-        let mut conversations = Conversations::new(Limits {
+        let limits = Limits {
             flows: args.flows.max(1),
             idle: args.idle,
             ..Limits::default()
-        });
+        };
+        let mut conversations = Conversations::new(limits, &args.quic_port);
         // The first period begins.
         conversations.table.look(|_, _| {});
         conversations.exchanges.look(|_, _| {});

@@ -72,6 +72,9 @@ pub(super) fn period(lately: &Lately) -> Value {
         "packets_seen_twice": lately.counts.copies,
         "bytes": lately.counts.bytes,
         "packets_lost": seen.lost,
+        "retransmissions": lately.repairs.retransmissions,
+        "spurious_retransmissions": lately.repairs.spurious,
+        "segments_not_followed": lately.repairs.not_followed,
         "times_ring_full": seen.frozen,
         "packets_not_ip": seen.not_ip,
         "other_packets": {

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_capture::{Answer, Between, Half, Method, Name, Others, Question, Sample};
+use neph_capture::{Answer, Answered, Between, Half, Method, Name, Others, Question, Sample};
 use neph_model::Span;
 
 use super::ears::Seen;
+use super::watching::Repairs;
 
 /// Upper bounds of the buckets in nanoseconds, 10 us to 10 s; longer ones count in all only.
 const BOUNDS: [u64; 19] = [
@@ -49,7 +50,8 @@ struct Histogram {
     nanos: u128,
 }
 
-/// Whose, on which side, and what answered: `path` or `with_data` of TCP, `ping`, `dns` or `quic_spin`.
+/// Whose, on which side, and what answered: `path`, `with_data` or `delayed` of TCP, `ping`, `dns` or
+/// `quic_spin`.
 type Labels = (Option<(IpAddr, IpAddr)>, &'static str, &'static str);
 
 #[derive(Debug)]
@@ -67,16 +69,17 @@ pub(super) struct Totals {
     /// Of IP, of each packet once.
     pub(super) bytes: u64,
     pub(super) flows: usize,
+    pub(super) repairs: Repairs,
 }
 
 impl Histogram {
-    fn add(&mut self, nanos: u64) {
+    fn add(&mut self, nanos: u64, weight: u64) {
         let place = BOUNDS.partition_point(|bound| *bound < nanos);
         if let Some(bucket) = self.buckets.get_mut(place) {
-            *bucket += 1;
+            *bucket += weight;
         }
-        self.n += 1;
-        self.nanos += u128::from(nanos);
+        self.n += weight;
+        self.nanos += u128::from(nanos) * u128::from(weight);
     }
 }
 
@@ -93,32 +96,39 @@ impl Metrics {
         let what = match sample.answer {
             Answer::Handshake | Answer::Bare => "path",
             Answer::WithData => "with_data",
-            Answer::Delayed => return,
+            Answer::Delayed => "delayed",
         };
         if sample.method != self.method {
             return;
         }
         let hosts = (of.client().ip(), of.server().ip());
-        self.add((hosts, sample.half, what), sample.round_trip);
+        let weight = u64::from(sample.weight);
+        self.add((hosts, sample.half, what), (sample.round_trip, weight));
     }
 
     /// A round trip outside of TCP.
-    pub(super) fn answered(&mut self, of: &Between, half: Half, trip: Span) {
+    pub(super) fn answered(&mut self, of: &Between, trip: Answered) {
         let what = match of.question {
             Question::Ping => "ping",
             Question::Dns => "dns",
             Question::Quic => "quic_spin",
         };
-        self.add(((of.client.ip(), of.server.ip()), half, what), trip);
+        let hosts = (of.client.ip(), of.server.ip());
+        self.add((hosts, trip.half, what), (trip.round_trip, 1));
     }
 
-    fn add(&mut self, (hosts, half, what): ((IpAddr, IpAddr), Half, &'static str), trip: Span) {
+    /// A round trip, and how many it stands for.
+    fn add(
+        &mut self,
+        (hosts, half, what): ((IpAddr, IpAddr), Half, &'static str),
+        (trip, weight): (Span, u64),
+    ) {
         let half = match half {
             Half::Client => "client",
             Half::Server => "server",
         };
         let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
-        self.of((Some(hosts), half, what)).add(nanos);
+        self.of((Some(hosts), half, what)).add(nanos, weight);
     }
 
     /// The histogram with these labels, or that of the rest where there are too many.
@@ -185,6 +195,7 @@ impl Totals {
             others,
             bytes,
             flows,
+            repairs,
         } = self;
         for (name, kind, what, value) in [
             (
@@ -210,6 +221,24 @@ impl Totals {
                 "counter",
                 "How often the ring was full.",
                 seen.frozen,
+            ),
+            (
+                "retransmissions_total",
+                "counter",
+                "TCP segments that were retransmitted, spurious ones included.",
+                repairs.retransmissions,
+            ),
+            (
+                "spurious_retransmissions_total",
+                "counter",
+                "Retransmissions of what had arrived: no loss.",
+                repairs.spurious,
+            ),
+            (
+                "segments_not_followed_total",
+                "counter",
+                "TCP segments of windows too large to follow all; others stand for them.",
+                repairs.not_followed,
             ),
             ("flows", "gauge", "TCP flows at the moment.", *flows as u64),
         ] {
@@ -266,6 +295,11 @@ mod tests {
             others: Others::default(),
             bytes: 0,
             flows: 3,
+            repairs: Repairs {
+                retransmissions: 5,
+                spurious: 2,
+                not_followed: 9,
+            },
         };
         metrics.page(&totals, &[("path > \"2ms\"", true)])
     }
@@ -274,7 +308,7 @@ mod tests {
     fn a_round_trip_is_in_each_bucket_that_is_not_below_it() {
         let mut metrics = Metrics::new(Method::Echo);
         for nanos in [10_000, 10_001, 99_000_000_000] {
-            metrics.of(pair(1)).add(nanos);
+            metrics.of(pair(1)).add(nanos, 1);
         }
         let page = page(&metrics);
         let labels = "client=\"0.0.0.1\",server=\"9.9.9.9\",half=\"server\",answer=\"path\"";
@@ -289,13 +323,25 @@ mod tests {
             let line = format!("neph_watch_round_trip_seconds{line} {value}\n");
             assert!(page.contains(&line), "{line}{page}");
         }
-        assert!(page.contains("neph_watch_flows 3\n"));
+        for line in [
+            "neph_watch_flows 3\n",
+            "neph_watch_retransmissions_total 5\n",
+            "neph_watch_spurious_retransmissions_total 2\n",
+            "neph_watch_segments_not_followed_total 9\n",
+        ] {
+            assert!(page.contains(line), "{line}{page}");
+        }
         assert!(page.contains("neph_watch_alarm{rule=\"path > \\\"2ms\\\"\"} 1\n"));
     }
 
     #[test]
     fn what_is_asked_outside_of_tcp_counts_by_hosts_and_kind_and_not_by_flow() {
         let mut metrics = Metrics::new(Method::Echo);
+        let trip = Answered {
+            at: neph_model::Wall::from_unix_nanos(0),
+            half: Half::Server,
+            round_trip: Span::from_micros(70),
+        };
         for port in [4000, 4001] {
             let of = Between {
                 question: Question::Quic,
@@ -306,7 +352,7 @@ mod tests {
             };
             for question in Question::ALL {
                 let of = Between { question, ..of };
-                metrics.answered(&of, Half::Server, Span::from_micros(70));
+                metrics.answered(&of, trip);
             }
         }
         assert_eq!(metrics.histograms.len(), 3);
@@ -323,9 +369,9 @@ mod tests {
     fn pairs_beyond_the_bound_share_a_histogram() {
         let mut metrics = Metrics::new(Method::Echo);
         for number in 0..10_000 {
-            metrics.of(pair(number)).add(1);
+            metrics.of(pair(number)).add(1, 1);
         }
-        metrics.of(pair(7)).add(1);
+        metrics.of(pair(7)).add(1, 1);
         assert_eq!(metrics.histograms.len(), OWN + 1);
         assert_eq!(metrics.of(pair(7)).n, 2);
         assert_eq!(metrics.of(pair(9_999)).n, 6_000);

@@ -121,6 +121,10 @@ pub(crate) struct Args {
     /// A flow that is silent for longer is over
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "60s")]
     idle: Span,
+    /// Servers at this UDP port speak QUIC, also where the handshake was not seen; 443 always; may be given
+    /// more than once
+    #[arg(long, value_name = "PORT", value_parser = value::port)]
+    quic_port: Vec<u16>,
 }
 
 impl Args {

@@ -11,25 +11,31 @@ use super::watching::Lately;
 use crate::counted::counted;
 use crate::output;
 use crate::read::exchanges;
-use crate::read::row::{First, Sort, marks, missing, n, span, via};
+use crate::read::row::{First, Sort, n, path, repairs, span, via};
 use crate::sheet::{Cell, Column, Sheet};
 use crate::when;
 
-const COLUMNS: [Column; 15] = [
+const COLUMNS: [Column; 21] = [
     Column::left("CLIENT", "client"),
     Column::left("SERVER", "server"),
     Column::right("PACKETS/S", "packets_per_s"),
     Column::right("BYTES/S", "bytes_per_s"),
     Column::right("PATH MIN", "server_path_min_ns"),
+    Column::right("MEAN", "server_path_mean_ns"),
     Column::right("P50", "server_path_p50_ns"),
     Column::right("P95", "server_path_p95_ns"),
     Column::right("P99", "server_path_p99_ns"),
+    Column::right("MAX", "server_path_max_ns"),
+    Column::right("DEVIATION", "server_path_deviation_ns"),
     Column::right("N", "server_path_n"),
     Column::right("WITH DATA", "server_with_data_p50_ns"),
     Column::right("N", "server_with_data_n"),
+    Column::right("DELAYED", "server_delayed_p50_ns"),
+    Column::right("N", "server_delayed_n"),
     Column::right("CLIENT'S PATH", "client_path_p50_ns"),
     Column::right("N", "client_path_n"),
-    Column::right("AGAIN", "sent_again"),
+    Column::right("RETRANSMITTED", "retransmissions"),
+    Column::right("SPURIOUS", "spurious_retransmissions"),
     Column::left("ODD", "marks"),
 ];
 
@@ -86,7 +92,7 @@ impl Screen {
 
     /// A pair of the period that is to be drawn.
     pub(super) fn exchange(&mut self, pair: &Pair, recent: &Counted) {
-        if recent.asked() > 0 || recent.trips(Half::Server).is_some() {
+        if exchanges::is_worth_a_line(recent) {
             let rank = exchanges::rank(pair, recent);
             let kept = (self.exchanges).keep(rank, || exchanges::row(pair, recent));
             self.hidden += u64::from(!kept);
@@ -160,30 +166,23 @@ fn cut(line: &str, width: usize) -> &str {
 fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<Cell> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
     let trips = recent.trips(Half::Server).laid_out();
-    let path = trips.path(method);
-    let with_data = trips.of(method, Answer::WithData);
-    let clients = recent.trips(Half::Client).path(method);
     let name = flow.name();
-    vec![
+    let mut cells = vec![
         Cell::text(name.client().to_string()),
         Cell::text(format!("{}{}", name.server(), via(name))),
         Cell::count(per_second(client.packets + server.packets, length)),
         Cell::count(per_second(client.bytes + server.bytes, length)),
-        match &path {
-            Some(path) => span(Some(path.least)),
-            None => Cell::new(missing(&trips, method), serde_json::Value::Null),
-        },
-        span(path.map(|path| path.p50)),
-        span(path.and_then(|path| path.p95)),
-        span(path.and_then(|path| path.p99)),
-        n(path),
-        span(with_data.map(|trips| trips.p50)),
-        n(with_data),
-        span(clients.map(|path| path.p50)),
-        n(clients),
-        Cell::count((client.sent_again() + server.sent_again()).into()),
-        Cell::text(marks(client, server)),
-    ]
+    ];
+    cells.extend(path(&trips, method));
+    for trips in [
+        trips.of(method, Answer::WithData),
+        trips.of(method, Answer::Delayed),
+        recent.trips(Half::Client).path(method),
+    ] {
+        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
+    }
+    cells.extend(repairs((client, server)));
+    cells
 }
 
 /// `23:59:59 UTC  1200 packets a second, ...`: what came, what was of no flow and what was lost.
@@ -212,6 +211,18 @@ fn sentence(lately: &Lately) -> String {
         0 => String::new(),
         copies => format!(", {} of them once more", rate(copies)),
     };
+    let again = match lately.repairs {
+        repairs if repairs.retransmissions == 0 => String::new(),
+        repairs => format!(
+            ", {} retransmissions ({} of them spurious)",
+            rate(repairs.retransmissions),
+            rate(repairs.spurious)
+        ),
+    };
+    let not_followed = match lately.repairs.not_followed {
+        0 => String::new(),
+        segments => format!(", {} segments not followed", rate(segments)),
+    };
     let lost = if seen.lost == 0 {
         "none lost".to_owned()
     } else {
@@ -220,7 +231,7 @@ fn sentence(lately: &Lately) -> String {
         format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
     };
     format!(
-        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP; {lost}",
+        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP{again}{not_followed}; {lost}",
         when::utc(lately.stretch.until),
         rate(seen.packets),
         rate(lately.counts.bytes),

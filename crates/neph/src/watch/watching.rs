@@ -4,8 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use neph_capture::{
-    Account, Between, Counted, Ending, Event, Flow, Half, Listener, Name, Others, Pair as Asking,
-    Question, Recent, Sample, Side, Trips,
+    Account, Answered, Between, Counted, Ending, Event, Flow, Listener, Name, Others,
+    Pair as Asking, Question, Recent, Sample, Side, Trips,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
@@ -23,7 +23,7 @@ use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::read::conversations::{Conversations, Counts, Told};
-use crate::read::summary::File;
+use crate::read::file::File;
 use crate::read::telling::Telling;
 use crate::{output, when};
 
@@ -45,10 +45,39 @@ pub(super) struct Lately {
     pub(super) seen: Seen,
     pub(super) others: Others,
     pub(super) counts: Counts,
+    pub(super) repairs: Repairs,
     /// Round trips of all flows together.
     pub(super) trips: [Trips; 2],
     /// Of all pairs together, by question.
     pub(super) exchanges: [Counted; Question::ALL.len()],
+}
+
+/// What was retransmitted, and what was not followed; each only grows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Repairs {
+    /// Of whatever kind.
+    pub(super) retransmissions: u64,
+    /// Those of them that were spurious, as they or what came later showed.
+    pub(super) spurious: u64,
+    /// Segments whose answers were not waited for.
+    pub(super) not_followed: u64,
+}
+
+impl Repairs {
+    const fn since(self, before: Self) -> Self {
+        Self {
+            retransmissions: self.retransmissions - before.retransmissions,
+            spurious: self.spurious - before.spurious,
+            not_followed: self.not_followed - before.not_followed,
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let is_spurious = event == Event::SpuriousRetransmission;
+        let is_needed = matches!(event, Event::Retransmission | Event::FastRetransmission);
+        self.retransmissions += u64::from(is_spurious || is_needed);
+        self.spurious += u64::from(is_spurious);
+    }
 }
 
 pub(super) struct Watching {
@@ -65,6 +94,8 @@ pub(super) struct Watching {
     seen: Seen,
     others: Others,
     counts: Counts,
+    /// Up to now, and when the period began.
+    repairs: [Repairs; 2],
 }
 
 impl Watching {
@@ -89,6 +120,7 @@ impl Watching {
             seen: Seen::default(),
             others: Others::default(),
             counts: Counts::default(),
+            repairs: Default::default(),
         })
     }
 
@@ -123,6 +155,7 @@ impl Watching {
             seen: seen.since(&self.seen),
             others: since(others, self.others),
             counts: counts.since(self.counts),
+            repairs: self.repairs[0].since(self.repairs[1]),
             trips,
             exchanges,
         };
@@ -138,6 +171,7 @@ impl Watching {
         self.telling.written(flushed);
         (self.began, self.seen) = (now, seen);
         (self.others, self.counts) = (others, counts);
+        self.repairs[1] = self.repairs[0];
     }
 
     /// Answers Prometheus, if it asks.
@@ -151,6 +185,7 @@ impl Watching {
                 others: all.table.others(),
                 bytes: all.counts().bytes,
                 flows: all.table.len(),
+                repairs: self.repairs[0],
             };
             let alarms: Vec<_> = self.alarms.iter().map(Alarm::standing).collect();
             metrics.page(&totals, &alarms)
@@ -234,10 +269,10 @@ impl Told for Watching {
         self.telling.exchanged(pair);
     }
 
-    fn answered(&mut self, of: &Between, half: Half, trip: Span) {
-        self.telling.answered(of, half, trip);
+    fn answered(&mut self, of: &Between, trip: Answered) {
+        self.telling.answered(of, trip);
         if let Some((metrics, _)) = &mut self.metrics {
-            metrics.answered(of, half, trip);
+            metrics.answered(of, trip);
         }
     }
 }
@@ -254,7 +289,17 @@ impl Listener for Watching {
     }
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
+        self.repairs[0].event(event);
         self.telling.event(of, at, side, event);
+    }
+
+    fn thinned(&mut self, _: &Name, segments: u64) {
+        self.repairs[0].not_followed += segments;
+    }
+
+    fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
+        self.repairs[0].spurious += 1;
+        self.telling.found_spurious(of, at, side, was);
     }
 
     fn backwards(&mut self) {

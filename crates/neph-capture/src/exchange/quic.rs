@@ -1,0 +1,107 @@
+//! Which datagrams are of QUIC, and who of the two is the server.
+//!
+//! Owns the ports that are known to speak it. Elsewhere the handshake shows it: the long headers of its packets
+//! carry a version of 32 bits (RFC 8999, 5.1).
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use foldhash::fast::RandomState;
+
+use crate::tcp::Side;
+
+/// The port of HTTP/3.
+const HTTPS: u16 = 443;
+/// Ports below this are those of services.
+const SERVICES: u16 = 1_024;
+/// The form and the fixed bit of a long header, and of a short one the latter alone.
+const LONG: u8 = 0x80;
+const FIXED: u8 = 0x40;
+/// Connection IDs of these versions are no longer.
+const LONGEST_ID: u8 = 20;
+/// Ports at which handshakes were seen, at most.
+const MOST_LEARNT: usize = 4_096;
+
+/// Ports at which servers speak QUIC.
+#[derive(Debug)]
+pub(super) struct QuicPorts {
+    /// Where all is QUIC, also where the handshake was not seen.
+    named: Vec<u16>,
+    /// Where a handshake was seen: connections of which more is known.
+    learnt: HashSet<u16, RandomState>,
+}
+
+impl Default for QuicPorts {
+    fn default() -> Self {
+        Self {
+            named: vec![HTTPS],
+            learnt: HashSet::default(),
+        }
+    }
+}
+
+impl QuicPorts {
+    pub(super) fn name(&mut self, ports: &[u16]) {
+        self.named.extend_from_slice(ports);
+    }
+
+    /// Who sent a datagram of QUIC; `None` where it is none. `is_known` tells of client and server whether
+    /// there is a connection between them.
+    pub(super) fn sender(
+        &mut self,
+        (from, to): (SocketAddr, SocketAddr),
+        payload: &[u8],
+        is_known: impl Fn(SocketAddr, SocketAddr) -> bool,
+    ) -> Option<Side> {
+        let first = *payload.first()?;
+        if self.named.contains(&to.port()) {
+            return Some(Side::Client);
+        }
+        if self.named.contains(&from.port()) {
+            return Some(Side::Server);
+        }
+        let is_handshake = has_version(payload);
+        let may_be = first & FIXED != 0 && !self.learnt.is_empty();
+        if !is_handshake && !may_be {
+            return None;
+        }
+        if self.learnt.contains(&to.port()) && is_known(from, to) {
+            return Some(Side::Client);
+        }
+        if self.learnt.contains(&from.port()) && is_known(to, from) {
+            return Some(Side::Server);
+        }
+        if !is_handshake {
+            return None;
+        }
+        // Who speaks first is the client, but for a capture that begins later.
+        let is_service =
+            |end: SocketAddr| end.port() < SERVICES || self.learnt.contains(&end.port());
+        let side = if is_service(from) && !is_service(to) {
+            Side::Server
+        } else {
+            Side::Client
+        };
+        let server = if side == Side::Client { to } else { from };
+        if self.learnt.len() >= MOST_LEARNT && !self.learnt.contains(&server.port()) {
+            return None;
+        }
+        self.learnt.insert(server.port());
+        Some(side)
+    }
+}
+
+/// Whether a datagram begins with a long header of a version of QUIC that is known: 1 (RFC 9000), 2 (RFC
+/// 9369), or a draft.
+fn has_version(payload: &[u8]) -> bool {
+    let [first, a, b, c, d, length, rest @ ..] = payload else {
+        return false;
+    };
+    let version = u32::from_be_bytes([*a, *b, *c, *d]);
+    let is_known = matches!(version, 1 | 0x6b33_43cf | 0xff00_0001..=0xff00_00ff);
+    let second = rest.get(usize::from(*length));
+    first & (LONG | FIXED) == LONG | FIXED
+        && is_known
+        && *length <= LONGEST_ID
+        && second.is_none_or(|length| *length <= LONGEST_ID)
+}

@@ -1,0 +1,244 @@
+//! A window of more segments than are followed: which of them are, and what must be known of the others.
+//!
+//! Owns the choice. A hash of a segment's numbers decides, so that the choice depends neither on when its
+//! answer comes nor on what receivers acknowledge (each second segment, mostly): of a window that grows
+//! evenly fewer are followed, and each stands for as many as are not. Reads no clock.
+
+use std::collections::VecDeque;
+
+use neph_model::Wall;
+
+use super::Segment;
+use super::waiting::Awaiting;
+use crate::chosen::is_chosen;
+use crate::sequence::Serial;
+
+/// Gaps that are remembered; beyond, the two oldest become one.
+const HOLES: usize = 64;
+/// What lies further behind than any window (RFC 7323, 2.3) is of an earlier round of the numbers.
+const FURTHEST: i32 = 1 << 30;
+
+/// Numbers that did not pass here when what follows them did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hole {
+    pub(super) from: Serial,
+    pub(super) to: Serial,
+    /// When the first segment behind it passed.
+    pub(super) at: Wall,
+    /// The time stamp of that.
+    pub(super) value: Serial,
+}
+
+/// Of one side.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Thinning {
+    /// One in `2^shift` is followed.
+    shift: u8,
+    /// What ends here or before was chosen as one in `2^` so many, since the window was larger then.
+    before: Option<(Serial, u8)>,
+    /// In their order.
+    holes: VecDeque<Hole>,
+}
+
+impl Thinning {
+    /// Of a window whose segments were all followed: those that await their acknowledgement, in their
+    /// order, behind what is acknowledged.
+    pub(super) fn begin<'a>(
+        acked: Option<Serial>,
+        segments: impl Iterator<Item = &'a Awaiting>,
+    ) -> Self {
+        let mut thinning = Self::default();
+        let mut next = acked;
+        for one in segments {
+            let from = next.unwrap_or(one.seq);
+            if one.seq.is_after(from) {
+                thinning.remember(Hole {
+                    from,
+                    to: one.seq,
+                    at: one.at,
+                    value: one.value,
+                });
+            }
+            let is_further = next.is_none_or(|next| one.end.is_after(next));
+            next = if is_further { Some(one.end) } else { next };
+        }
+        thinning
+    }
+
+    /// How many segments one that ends at `end` stands for.
+    pub(super) fn weight(&self, end: Serial) -> u32 {
+        1 << self.shift_of(end).min(31)
+    }
+
+    /// Whether a segment is followed.
+    pub(super) fn follows(&self, one: &Awaiting) -> bool {
+        is_chosen((one.end.0, one.value.0), self.shift_of(one.end))
+    }
+
+    fn shift_of(&self, end: Serial) -> u8 {
+        match self.before {
+            Some((until, shift)) if !end.is_after(until) => shift.max(self.shift),
+            _ => self.shift,
+        }
+    }
+
+    /// Half as many are followed from now on.
+    pub(super) fn raise(&mut self) {
+        self.shift = (self.shift + 1).min(32);
+    }
+
+    /// Twice as many are followed of what is sent behind `next`. Not while others are under way that were
+    /// chosen before the last time.
+    pub(super) fn lower(&mut self, next: Serial) {
+        if self.before.is_none() && self.shift > 0 {
+            self.before = Some((next, self.shift));
+            self.shift -= 1;
+        }
+    }
+
+    /// All up to `acked` is there. Returns whether all is followed again.
+    pub(super) fn acknowledged(&mut self, acked: Serial) -> bool {
+        self.before = self.before.filter(|(until, _)| until.is_after(acked));
+        while self
+            .holes
+            .front()
+            .is_some_and(|hole| !hole.to.is_after(acked))
+        {
+            self.holes.pop_front();
+        }
+        self.shift == 0 && self.before.is_none()
+    }
+
+    /// Whether a segment lies so far before `next` that its numbers come round again.
+    pub(super) fn is_long_past(segment_end: Serial, next: Serial) -> bool {
+        next.since(segment_end) > FURTHEST
+    }
+
+    /// Numbers were left out.
+    pub(super) fn remember(&mut self, hole: Hole) {
+        let is_past = |old: &Hole| Self::is_long_past(old.to, hole.to);
+        while self.holes.front().is_some_and(is_past) {
+            self.holes.pop_front();
+        }
+        self.holes.push_back(hole);
+        if self.holes.len() > HOLES
+            && let Some(first) = self.holes.pop_front()
+            && let Some(second) = self.holes.front_mut()
+        {
+            second.from = first.from;
+            second.at = first.at;
+        }
+    }
+
+    /// The gap that a segment lies in as a whole: nothing of it passed here before.
+    pub(super) fn hole_of(&self, segment: &Segment) -> Option<&Hole> {
+        let holds =
+            |hole: &&Hole| !hole.from.is_after(segment.seq) && !segment.end().is_after(hole.to);
+        self.holes.iter().find(holds)
+    }
+
+    /// A segment passed: it fills what of gaps it covers.
+    pub(super) fn fill(&mut self, segment: &Segment) {
+        let (from, to) = (segment.seq, segment.end());
+        let is_met = |hole: &Hole| to.is_after(hole.from) && hole.to.is_after(from);
+        if !self.holes.iter().any(is_met) {
+            return;
+        }
+        let rest = |hole: Hole| {
+            let parts = if is_met(&hole) {
+                [Hole { to: from, ..hole }, Hole { from: to, ..hole }].map(Some)
+            } else {
+                [Some(hole), None]
+            };
+            let is_left = |part: &Hole| part.to.is_after(part.from);
+            parts.into_iter().flatten().filter(is_left)
+        };
+        self.holes = self.holes.drain(..).flat_map(rest).collect();
+    }
+
+    /// Bytes of memory beside itself.
+    pub(super) fn heap(&self) -> usize {
+        size_of::<Self>() + self.holes.capacity() * size_of::<Hole>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::data;
+    use super::*;
+
+    fn hole(from: u32, to: u32) -> Hole {
+        Hole {
+            from: Serial(from),
+            to: Serial(to),
+            at: Wall::from_unix_nanos(i64::from(from)),
+            value: Serial(0),
+        }
+    }
+
+    fn ranges(thinning: &Thinning) -> Vec<(u32, u32)> {
+        let holes = thinning.holes.iter();
+        holes.map(|hole| (hole.from.0, hole.to.0)).collect()
+    }
+
+    #[test]
+    fn what_fills_a_part_of_a_gap_leaves_the_rest() {
+        let mut thinning = Thinning::default();
+        thinning.remember(hole(100, 200));
+        thinning.remember(hole(300, 400));
+        assert!(thinning.hole_of(&data(130, 20, 0)).is_some());
+        thinning.fill(&data(130, 20, 0));
+        assert_eq!(ranges(&thinning), [(100, 130), (150, 200), (300, 400)]);
+        assert!(thinning.hole_of(&data(130, 20, 0)).is_none());
+        thinning.fill(&data(190, 150, 0));
+        assert_eq!(ranges(&thinning), [(100, 130), (150, 190), (340, 400)]);
+        thinning.fill(&data(100, 300, 0));
+        assert_eq!(ranges(&thinning), []);
+    }
+
+    #[test]
+    fn gaps_are_bounded_and_the_oldest_become_one() {
+        let mut thinning = Thinning::default();
+        for number in 0..100 {
+            thinning.remember(hole(number * 20, number * 20 + 10));
+        }
+        assert_eq!(thinning.holes.len(), HOLES);
+        assert_eq!(ranges(&thinning)[0], (0, 36 * 20 + 10));
+    }
+
+    #[test]
+    fn of_segments_of_any_size_one_in_so_many_is_followed_also_of_each_second() {
+        for size in [1, 100, 536, 1_448, 2_896, 65_160] {
+            for step in [1, 2, 4] {
+                let mut thinning = Thinning::default();
+                (0..4).for_each(|_| thinning.raise());
+                let ends = (1..=16_000_u32).map(|n| n.wrapping_mul(size * step));
+                let followed = ends.filter(|end| {
+                    let segment = data(end.wrapping_sub(size), size, 0);
+                    thinning.follows(&Awaiting::of(Wall::from_unix_nanos(0), &segment, 0))
+                });
+                let followed = followed.count();
+                // 1,000, with a standard deviation of 31.
+                assert!(
+                    (850..1_150).contains(&followed),
+                    "{size} {step}: {followed}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_chosen_in_a_larger_window_keeps_its_weight() {
+        let mut thinning = Thinning::default();
+        thinning.raise();
+        thinning.raise();
+        thinning.lower(Serial(1_000));
+        thinning.lower(Serial(2_000));
+        assert_eq!(thinning.weight(Serial(1_000)), 4);
+        assert_eq!(thinning.weight(Serial(1_001)), 2);
+        assert!(!thinning.acknowledged(Serial(1_000)));
+        thinning.lower(Serial(2_000));
+        assert_eq!(thinning.weight(Serial(2_001)), 1);
+        assert!(thinning.acknowledged(Serial(2_000)));
+    }
+}

@@ -1,0 +1,183 @@
+//! Bulk transfers with ten to ten thousand segments in flight, beside tshark and beside the truth: neph follows
+//! a part of large windows, and what it reports of them is not biased.
+
+mod bulk;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use neph_capture::{
+    Answer, Flow, Half, Limits, Listener, Method, Quantiles, Side, Table, read_capture,
+};
+use neph_model::Wall;
+use neph_wire::dissect::dissect;
+
+use super::{nanos, run_tshark};
+use bulk::{Bulk, Truth};
+
+/// Of the only flow: path to the server by both methods, and segments of the client that were not followed.
+#[derive(Default)]
+struct Ours {
+    trips: Vec<Option<Quantiles>>,
+    thinned: u64,
+}
+
+impl Listener for Ours {
+    fn ended(&mut self, flow: &Flow) {
+        let trips = flow.trips(Half::Server);
+        let methods = [Method::Acknowledgement, Method::Echo];
+        self.trips = methods
+            .map(|method| trips.of(method, Answer::Bare))
+            .to_vec();
+        self.thinned = flow.sent(Side::Client).thinned();
+    }
+}
+
+fn ours(path: &Path, limits: Limits) -> Ours {
+    let (mut table, mut ours) = (Table::new(limits), Ours::default());
+    read_capture(&mut File::open(path).expect("written"), |record| {
+        let at = Wall::from_unix_nanos(record.at.expect("pcap has times"));
+        let packet = dissect(record.link, record.bytes, record.length).expect("IP");
+        table.see(at, &packet, &mut ours);
+        std::ops::ControlFlow::Continue(())
+    });
+    table.end(&mut ours);
+    ours
+}
+
+/// n, p50, p99 and max of round trips, by nearest rank.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Summary {
+    n: u64,
+    p50: i64,
+    p99: i64,
+    most: i64,
+}
+
+impl Summary {
+    fn of(mut trips: Vec<i64>) -> Self {
+        trips.sort_unstable();
+        let at = |permille: usize| trips[(trips.len() * permille).div_ceil(1_000) - 1];
+        Self {
+            n: trips.len() as u64,
+            p50: at(500),
+            p99: at(990),
+            most: at(1_000),
+        }
+    }
+
+    fn of_ours(of: &Quantiles) -> Self {
+        Self {
+            n: of.estimated,
+            p50: of.p50.nanos(),
+            p99: of.p99.map_or(0, neph_model::Span::nanos),
+            most: of.most.nanos(),
+        }
+    }
+
+    /// Each number within so many parts of a thousand of the other's.
+    fn is_near(&self, other: &Self, permille: i64) -> bool {
+        let near = |a: i64, b: i64| (a - b).abs() * 1_000 <= b * permille;
+        let n = |summary: &Self| i64::try_from(summary.n).expect("few");
+        near(n(self), n(other))
+            && near(self.p50, other.p50)
+            && near(self.p99, other.p99)
+            && near(self.most, other.most)
+    }
+}
+
+fn line(who: &str, all: &Summary) {
+    let ms = |nanos: i64| f64::from(u32::try_from(nanos / 1_000).expect("short")) / 1_000.0;
+    println!(
+        "  {who:<28} n {:>7}  p50 {:>8.3} ms  p99 {:>8.3} ms  max {:>8.3} ms",
+        all.n,
+        ms(all.p50),
+        ms(all.p99),
+        ms(all.most)
+    );
+}
+
+/// Writes a transfer; gives what is true of it.
+fn write(path: &Path, bulk: &Bulk) -> Truth {
+    let mut file = BufWriter::new(File::create(path).expect("a file"));
+    super::pcap_header(&mut file).expect("written");
+    let truth = bulk.write(&mut file);
+    file.flush().expect("written");
+    truth
+}
+
+fn tsharks(path: &Path) -> Option<Summary> {
+    // Of the server's packets: the handshake, and acknowledgements of data.
+    let lines = run_tshark(path, &["ip.src", "tcp.analysis.ack_rtt"])?;
+    let trips = lines.iter().filter_map(|line| {
+        let (from, seconds) = line.split_once('|')?;
+        (from == "10.0.0.2" && !seconds.is_empty()).then(|| nanos(seconds))
+    });
+    Some(Summary::of(trips.collect()))
+}
+
+#[test]
+fn windows_of_ten_to_ten_thousand_segments_are_what_tshark_and_the_truth_say() {
+    let folder = std::env::temp_dir().join(format!("neph-windows-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("bulk.pcap");
+    for window in [10, 100, 1_000, 9_900] {
+        let truth = write(&path, &Bulk::of(window));
+        let theirs = tsharks(&path);
+        let ours = ours(&path, Limits::default());
+        println!(
+            "{window} segments in flight, {} of them not followed",
+            ours.thinned
+        );
+        let found: Vec<_> = ours.trips.iter().flatten().collect();
+        assert_eq!(found.len(), 2, "both methods");
+        let by_ack = Summary::of_ours(found[0]);
+        let by_echo = Summary::of_ours(found[1]);
+        let (true_ack, true_echo) = (Summary::of(truth.acknowledged), Summary::of(truth.echoed));
+        line("truth", &true_ack);
+        theirs.iter().for_each(|theirs| line("tshark", theirs));
+        line("neph", &by_ack);
+        line("truth, by echo", &true_echo);
+        line("neph, by echo", &by_echo);
+        // Quantiles of what is followed whole are those of buckets.
+        let permille = if window > 4_096 { 30 } else { 5 };
+        assert_eq!(ours.thinned > 0, window > 4_096);
+        assert!(by_ack.is_near(&true_ack, permille), "{window}");
+        // A tick of a millisecond has one sample, so that there are few.
+        let permille = if window > 4_096 { 100 } else { 5 };
+        assert!(by_echo.is_near(&true_echo, permille), "{window}");
+        if let Some(theirs) = theirs {
+            // The handshake is one more.
+            assert!(by_ack.is_near(&theirs, 30), "{window}: {theirs:?}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn what_is_lost_from_a_window_that_is_not_followed_whole_keeps_no_sample_waiting() {
+    let folder = std::env::temp_dir().join(format!("neph-lossy-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("bulk.pcap");
+    let mut bulk = Bulk::of(9_900);
+    bulk.lost_one_in = 20_000;
+    let truth = Summary::of(write(&path, &bulk).acknowledged);
+    for (waiting, least, permille) in [(16 << 20, 2_000, 50), (24 << 10, 100, 150)] {
+        let limits = Limits {
+            waiting,
+            ..Limits::default()
+        };
+        let ours = ours(&path, limits);
+        let found = ours.trips[0].expect("some");
+        println!(
+            "{waiting} bytes, {} round trips, {} not followed",
+            found.n, ours.thinned
+        );
+        line("truth", &truth);
+        line("neph", &Summary::of_ours(&found));
+        assert!(found.n > least && ours.thinned > 0);
+        assert!(Summary::of_ours(&found).is_near(&truth, permille));
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
