@@ -141,7 +141,10 @@ impl Sketches {
             return self.add(kind, number);
         }
         self.put_into_buckets();
-        self.put_into_bucket(Exact::of(kind % Self::KINDS, number.min(LARGEST), times), times);
+        self.put_into_bucket(
+            Exact::of(kind % Self::KINDS, number.min(LARGEST), times),
+            times,
+        );
     }
 
     /// Counts all that `other` counted.

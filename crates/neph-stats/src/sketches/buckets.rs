@@ -3,8 +3,8 @@
 //! While buckets change no latest numbers stand behind them.
 
 use super::{
-    COARSEST, COUNT_BITS, COUNT_MOST, EXACT_WORDS, Exact, FINE, MANY, Sketches, TOGETHER, apart, bits,
-    counted, joined, label, relabel,
+    COARSEST, COUNT_BITS, COUNT_MOST, EXACT_WORDS, Exact, FINE, MANY, Sketches, TOGETHER, apart,
+    bits, counted, joined, label, relabel,
 };
 
 impl Sketches {

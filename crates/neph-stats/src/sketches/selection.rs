@@ -156,7 +156,9 @@ impl Selection<'_> {
     /// where numbers are so large that their squares do not add up.
     pub fn deviation(&self) -> Option<u64> {
         let (n, sum) = (u128::from(self.n.max(1)), u128::from(self.sum));
-        let spread = n.checked_mul(self.squares)?.checked_sub(sum.checked_mul(sum)?)?;
+        let spread = n
+            .checked_mul(self.squares)?
+            .checked_sub(sum.checked_mul(sum)?)?;
         u64::try_from((spread / (n * n)).isqrt()).ok()
     }
 

@@ -145,8 +145,9 @@ pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Behind<'_> {
                 return Some(Ok(Framed { vlan, packet }));
             }
             VLAN | SERVICE_VLAN | OLD_SERVICE_VLAN => {
-                let tag = reader.u16()? & 0x0fff;
-                vlan = vlan.or(Some(tag));
+                // Number 0 is none: such a tag has a priority alone (IEEE 802.1Q, 9.6).
+                let tag = Some(reader.u16()? & 0x0fff).filter(|number| *number != 0);
+                vlan = vlan.or(tag);
                 kind = reader.u16()?;
             }
             MPLS => {

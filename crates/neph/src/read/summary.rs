@@ -31,6 +31,8 @@ pub(super) struct Summary {
     out_of_order: u64,
     /// Segments whose answers were not waited for.
     not_followed: u64,
+    /// Flows and pairs whose directions travel in different VLANs or tunnels.
+    apart: u64,
     server: Trips,
     client: Trips,
     began: Option<Wall>,
@@ -56,6 +58,7 @@ pub(super) struct Summary {
 impl Summary {
     pub(super) fn add(&mut self, flow: &Flow) {
         self.flows += 1;
+        self.apart += u64::from(flow.travels_apart(Side::Client).is_some());
         for side in [Side::Client, Side::Server] {
             let sent = flow.sent(side);
             self.packets += sent.packets;
@@ -81,6 +84,7 @@ impl Summary {
 
     pub(super) fn add_exchange(&mut self, pair: &Pair) {
         self.exchanges += 1;
+        self.apart += u64::from(pair.other().is_some());
         let all = pair.counted();
         self.exchanged += all.packets();
         self.backwards += all.backwards();
@@ -146,7 +150,7 @@ impl Summary {
         &self,
         seen: &Conversations,
         files: &[File],
-    ) -> [(u64, &'static str, &'static str); 14] {
+    ) -> [(u64, &'static str, &'static str); 16] {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
         // They mislead only where anything is told of the order of segments.
@@ -216,7 +220,17 @@ impl Summary {
             (
                 seen.counts().copies,
                 "packet",
-                "that had passed another interface just before, and do not count again",
+                "that the capture shows again (another interface, a VLAN or tunnel more, a mirror): each counts once",
+            ),
+            (
+                self.apart,
+                "flow",
+                "whose directions travel in different VLANs or tunnels: joined, since addresses, ports and numbers of one answer the other and no other flow fits",
+            ),
+            (
+                seen.table.ambiguous() + seen.exchanges.ambiguous(),
+                "direction",
+                "in VLANs or tunnels of their own that several others could answer: left apart, each of one direction",
             ),
             (
                 dropped.sum(),
@@ -245,6 +259,8 @@ impl Summary {
             "questions_not_followed": self.questions_not_followed,
             "quic_without_spin": self.without_spin,
             "quic_of_one_direction": self.quic_one_direction,
+            "flows_in_different_tunnels": self.apart,
+            "directions_of_several": seen.table.ambiguous() + seen.exchanges.ambiguous(),
             "packets_seen_twice": seen.counts().copies,
             "packets_shown_again": seen.again().packets,
             "packets_looked_at": seen.again().looked,
