@@ -121,6 +121,8 @@ impl Hops {
     /// Each several that are alike, as they came, without what a point showed again.
     fn alike(&mut self) -> Vec<Vec<u32>> {
         let seen = std::mem::take(&mut self.seen);
+        let whole = |known: u64| seen.get(&known).map(|seen| seen.first);
+        self.fragmented = std::mem::take(&mut self.fragments).groups(whole);
         let firsts = seen.values().map(|seen| seen.first);
         let mut firsts: Vec<u32> = firsts
             .filter(|first| self.packets.chain(*first).nth(1).is_some())
@@ -146,7 +148,12 @@ impl Hops {
         let segments = self.points.len().saturating_sub(1);
         let is_one = |segment: usize| one_clock.get(segment).copied().unwrap_or(false);
         order::by_stamps(&self.packets, &mut self.points);
-        let spreads = join(&mut self.packets, &self.flows, &mut self.points);
+        let spreads = join(
+            &mut self.packets,
+            &self.flows,
+            &mut self.points,
+            &self.fragmented,
+        );
         let mut followed = Followed {
             spreads,
             answering: self.flows.answering(),

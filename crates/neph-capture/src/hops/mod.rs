@@ -12,6 +12,7 @@ mod along;
 mod copies;
 mod datagrams;
 mod followed;
+mod fragments;
 mod joined;
 mod mapping;
 mod order;
@@ -37,6 +38,8 @@ pub use renamed::Called;
 pub use strangers::Strangers;
 pub use trips::Trip;
 
+use fragments::{Fragments, Passing, Piece, is_fragment};
+
 use crate::identity::Identity;
 use crate::meeting::{Point, SOON};
 use crate::steady::Steady;
@@ -50,6 +53,9 @@ pub struct Hops {
     flows: Flows,
     packets: Packets,
     points: Vec<Place>,
+    fragments: Fragments,
+    /// Of all points, once all are read.
+    fragmented: Vec<Vec<Piece>>,
     /// Rules of all points.
     rules: usize,
 }
@@ -119,6 +125,8 @@ impl Hops {
             flows: Flows::default(),
             packets: Packets::at(points),
             points: (0..points).map(|_| Place::default()).collect(),
+            fragments: Fragments::default(),
+            fragmented: Vec::new(),
             rules: 0,
         }
     }
@@ -171,6 +179,16 @@ impl Hops {
         if let Some(number) = found {
             self.packets.set(number, point, Some(at));
             place.order.push(number);
+            if is_fragment(packet) {
+                let passing = Passing {
+                    point,
+                    at,
+                    number,
+                    identity,
+                };
+                let hash = |whole| self.hasher.hash_one(whole);
+                self.fragments.see(passing, packet, hash);
+            }
         }
     }
 

@@ -1,3 +1,4 @@
+mod fragments;
 mod order;
 
 use neph_model::Wall;

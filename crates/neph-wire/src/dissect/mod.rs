@@ -128,7 +128,17 @@ fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing>
     Err(Nothing::NotIp)
 }
 
-impl Dissected<'_> {
+impl<'a> Dissected<'a> {
+    /// What an IP packet carries, in no tunnel and no VLAN, and looked through none.
+    pub fn of_ip(ip: IpPacket<'a>) -> Self {
+        Self {
+            vlan: None,
+            tunnel: None,
+            transport: transport(&ip),
+            ip,
+        }
+    }
+
     /// Whether the header of TCP or UDP was cut off.
     pub fn is_cut(&self) -> bool {
         let ip = &self.ip;

@@ -27,7 +27,8 @@ pub struct IpPacket<'a> {
     pub total_len: usize,
     /// Bytes from the start of the packet to the payload.
     pub header_len: usize,
-    /// What the sender numbered the packet with; IPv6 has none.
+    /// What the sender numbered the packet with. IPv6 numbers fragments alone: of these it is the lower
+    /// half.
     pub identification: Option<u16>,
     /// Where this fragment's payload belongs, in bytes; 0 for the first and for whole packets.
     pub fragment_offset: u16,
@@ -121,7 +122,7 @@ fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         traffic_class: first << 4 | second >> 4,
         total_len,
         header_len: 40 + body.len() - behind.payload.len(),
-        identification: None,
+        identification: behind.identification,
         fragment_offset: behind.fragment & 0xfff8,
         more_fragments: more(behind.fragment & 1),
         payload: behind.payload,
@@ -131,12 +132,13 @@ fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
 struct BehindExtensions<'a> {
     protocol: u8,
     fragment: u16,
+    identification: Option<u16>,
     payload: &'a [u8],
 }
 
 fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>, IpError>> {
     let mut reader = Reader::new(body);
-    let (mut protocol, mut fragment) = (first, 0);
+    let (mut protocol, mut fragment, mut identification) = (first, 0, None);
     for _ in 0..=EXTENSIONS_MAX {
         match protocol {
             // Hop-by-hop, routing, destination options.
@@ -149,12 +151,14 @@ fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>
                 protocol = reader.u8()?;
                 reader.skip(1)?;
                 fragment = reader.u16()?;
-                reader.skip(4)?;
+                reader.skip(2)?;
+                identification = Some(reader.u16()?);
                 if fragment & 0xfff8 != 0 {
                     // Only the first fragment holds further headers.
                     return Some(Ok(BehindExtensions {
                         protocol,
                         fragment,
+                        identification,
                         payload: reader.rest(),
                     }));
                 }
@@ -168,6 +172,7 @@ fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>
                 return Some(Ok(BehindExtensions {
                     protocol,
                     fragment,
+                    identification,
                     payload: reader.rest(),
                 }));
             }

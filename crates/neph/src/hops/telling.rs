@@ -346,7 +346,7 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     let known = [
         (
             followed.joined(),
-            "cut or joined by segmentation offload: told is their last byte",
+            "cut or joined on the way (segmentation offload, IP fragments): each counts once, its delay is that of its last byte",
         ),
         (followed.alike(), "left out because others are like them"),
     ];
