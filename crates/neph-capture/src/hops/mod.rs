@@ -9,6 +9,7 @@
 
 mod again;
 mod along;
+mod askers;
 mod copies;
 mod datagrams;
 mod followed;

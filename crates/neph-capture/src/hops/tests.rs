@@ -1,3 +1,4 @@
+mod askers;
 mod fragments;
 mod order;
 
