@@ -1,7 +1,7 @@
 //! From a captured packet to its innermost IP packet and transport header.
 //!
-//! Owns looking through VLAN tags, MPLS labels and tunnels (VXLAN, Geneve, GRE, IP in IP), and how
-//! long a payload was on the wire, of which a capture may have kept less. Does not own connections
+//! Owns looking through VLAN tags, MPLS labels, LLC, PPP and tunnels (VXLAN, Geneve, GRE, ERSPAN, GTP-U, IP
+//! in IP), and how long a payload was on the wire, of which a capture may have kept less. Does not own connections
 //! (see neph-capture), reassembly or checksums.
 
 mod link;

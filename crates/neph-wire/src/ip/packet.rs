@@ -1,6 +1,6 @@
 //! IPv4 and IPv6 headers as one type (RFC 791, 8200).
 //!
-//! Owns lengths, fragments and IPv6 extension headers. Does not own options, nor reassembly.
+//! Owns lengths, fragments, IPv6 extension headers and authentication headers. Does not own options, nor reassembly.
 
 use std::net::IpAddr;
 
@@ -9,6 +9,9 @@ use crate::bytes::Reader;
 
 /// Longer chains are refused, so that a packet cannot make a reader walk.
 const EXTENSIONS_MAX: usize = 8;
+
+/// The protocol of an authentication header: what it covers stands behind it in the clear.
+const AUTHENTICATION: u8 = 51;
 
 /// A packet of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +88,18 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
         });
     }
     let payload = bytes.get(header_len..total_len.min(bytes.len()));
-    let payload = payload.ok_or(SHORT)?;
+    let mut payload = payload.ok_or(SHORT)?;
+    let (mut protocol, mut header_len) = (protocol, header_len);
+    if protocol == AUTHENTICATION && fragment & 0x1fff == 0 {
+        match authenticated(payload) {
+            Some(behind) => {
+                header_len += payload.len() - behind.1.len();
+                (protocol, payload) = behind;
+            }
+            None if bytes.len() < total_len => return Err(SHORT),
+            None => {}
+        }
+    }
     Ok(IpPacket {
         source: IpAddr::from(source),
         destination: IpAddr::from(destination),
@@ -99,6 +113,14 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
         more_fragments: more(fragment & 0x2000),
         payload,
     })
+}
+
+/// What is behind an authentication header (RFC 4302), and its protocol.
+fn authenticated(bytes: &[u8]) -> Option<(u8, &[u8])> {
+    let mut reader = Reader::new(bytes);
+    let (protocol, fours) = (reader.u8()?, usize::from(reader.u8()?));
+    reader.skip(6 + 4 * fours)?;
+    Some((protocol, reader.rest()))
 }
 
 fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
@@ -163,10 +185,11 @@ fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>
                     }));
                 }
             }
-            51 => {
-                protocol = reader.u8()?;
-                let fours = usize::from(reader.u8()?);
-                reader.skip(6 + 4 * fours)?;
+            AUTHENTICATION => {
+                (protocol, reader) = {
+                    let (protocol, behind) = authenticated(reader.rest())?;
+                    (protocol, Reader::new(behind))
+                }
             }
             _ => {
                 return Some(Ok(BehindExtensions {

@@ -261,7 +261,7 @@ fn nothing_read(file: &File) -> Option<Failure> {
     let name = &file.name;
     match file.unread {
         Some(number) if is_of_others(file) => Some(Failure::usage(format!(
-            "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Linux \
+            "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Cisco HDLC, Linux \
              cooked captures (-i any), loopback and netfilter's log"
         ))),
         Some(number) => {

@@ -246,6 +246,9 @@ pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
         Tunnel::Gre(Some(key)) => format!(" gre {key}"),
         Tunnel::Gre(None) => " gre".to_owned(),
         Tunnel::Ip => " ip in ip".to_owned(),
+        Tunnel::Gtp(endpoint) => format!(" gtp {endpoint:#x}"),
+        Tunnel::Erspan(Some(session)) => format!(" erspan {session}"),
+        Tunnel::Erspan(None) => " erspan".to_owned(),
     });
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
 }
