@@ -195,6 +195,16 @@ impl Followed {
         walls(self.points[point].lasted)
     }
 
+    /// Whether a point shows packets, and of no two hosts both directions.
+    pub fn is_one_direction(&self, point: usize) -> bool {
+        let mut heard = vec![[false; 2]; self.flows.pairs()];
+        for number in &self.points[point].order {
+            let (pair, is_upward) = self.between(*number);
+            heard[pair][usize::from(is_upward)] = true;
+        }
+        !self.points[point].order.is_empty() && !heard.contains(&[true; 2])
+    }
+
     /// Packets that were left out because others are like them.
     pub fn alike(&self) -> u64 {
         let packets = self.packets.of.iter();

@@ -280,7 +280,8 @@ pub(crate) fn refuse_one_capture(
 
 fn too_few(here: &Path, there: &Path) -> Failure {
     Failure::usage(format!(
-        "{} and {} share packets of one direction only; the clocks' offset needs requests and replies",
+        "{} and {} share packets of one direction only; the clocks' offset needs requests and replies (of a TAP with a \
+         file for each direction give both: a.pcap+b.pcap)",
         here.display(),
         there.display()
     ))

@@ -10,6 +10,7 @@ pub(crate) mod exchanges;
 pub(crate) mod file;
 mod gzip;
 pub(crate) mod json;
+pub(crate) mod merged;
 mod order;
 mod packed;
 pub(crate) mod packets;
@@ -59,7 +60,7 @@ pub(crate) enum By {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     /// Captures (pcap, pcapng; also packed by gzip or zstd), read in the order of their first packets;
-    /// '-' is standard input
+    /// '-' is standard input. a.pcap+b.pcap: one point's directions in two files (a TAP), merged by time
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How to write flows

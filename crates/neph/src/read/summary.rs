@@ -160,7 +160,7 @@ impl Summary {
             (
                 self.one_direction,
                 "flow",
-                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the other one passes elsewhere",
+                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the other one passes elsewhere (of a TAP with a file for each direction give both: a.pcap+b.pcap)",
             ),
             (
                 self.unmeasured - self.one_direction,

@@ -27,8 +27,11 @@ const COOKED_IPV6: u16 = 0x0057;
 /// More tags or labels than anybody stacks.
 const TAGS_MAX: usize = 8;
 
+/// Reads what stands behind an ethertype.
+type Read = for<'a> fn(Reader<'a>) -> Behind<'a>;
+
 /// Ethertypes of what stands between Ethernet and IP, beside VLANs, and what reads it.
-const BETWEEN: [(u16, for<'a> fn(Reader<'a>) -> Behind<'a>); 3] = [
+const BETWEEN: [(u16, Read); 3] = [
     (0x8847, labels::below),
     (0x8848, labels::below),
     (0x8864, ppp::over_ethernet),
@@ -86,6 +89,23 @@ impl Link {
             104 => Self::CiscoHdlc,
             239 => Self::NetfilterLog,
             other => Self::Unknown(other),
+        }
+    }
+
+    /// A number of it in the pcap registry.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Ethernet => 1,
+            Self::Ip => 101,
+            Self::Cooked => 113,
+            Self::Cooked2 => 276,
+            Self::Loopback => 0,
+            Self::Ppp => 9,
+            Self::PppWithDirection => 204,
+            Self::PppOverEthernet => 51,
+            Self::CiscoHdlc => 104,
+            Self::NetfilterLog => 239,
+            Self::Unknown(number) => number,
         }
     }
 

@@ -25,7 +25,8 @@ fn read(payload: &[u8]) -> Through<'_> {
     let kind = reader.u16()?;
     let has = |flag| flags & flag != 0;
     let (is_first, is_second) = (flags & VERSION == 0, flags & VERSION == 1);
-    if !is_first && !(is_second && kind == PPP) {
+    let is_read = is_first || is_second && kind == PPP;
+    if !is_read {
         return Some(Err(Nothing::NotIp));
     }
     if is_first && has(CHECKSUM) {
