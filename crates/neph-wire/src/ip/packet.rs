@@ -90,7 +90,7 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     let payload = bytes.get(header_len..total_len.min(bytes.len()));
     let mut payload = payload.ok_or(SHORT)?;
     let (mut protocol, mut header_len) = (protocol, header_len);
-    if protocol == AUTHENTICATION && fragment & 0x1fff == 0 {
+    if protocol == AUTHENTICATION && fragment.trailing_zeros() >= 13 {
         match authenticated(payload) {
             Some(behind) => {
                 header_len += payload.len() - behind.1.len();

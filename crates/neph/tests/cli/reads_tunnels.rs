@@ -239,3 +239,32 @@ fn directions_that_several_could_answer_are_left_apart_and_reported() {
     let told = "2 directions in VLANs or tunnels of their own that several others could answer";
     assert!(text.contains(told), "{text}");
 }
+
+#[test]
+fn the_two_files_of_a_tap_are_read_as_one_capture() {
+    let place = Place::empty();
+    let mut capture = Capture::default();
+    capture.connection(0, (1_000, 9_000), (In::Nothing, In::Nothing));
+    let halves = [&[10, 0, 0, 1], &[10, 0, 0, 2]].map(|from: &[u8; 4]| {
+        let sent = capture
+            .0
+            .iter()
+            .filter(|(_, frame)| frame[26..30] == from[..]);
+        Capture(sent.cloned().collect())
+    });
+    for (half, name) in halves.into_iter().zip(["up.pcap", "down+2.pcap"]) {
+        half.write(&place);
+        fs::rename(place.path("a.pcap"), place.path(name)).expect("a file");
+    }
+    capture.write(&place);
+    let whole = read(&place)["flows"].clone();
+    for names in ["up.pcap+down+2.pcap", "down+2.pcap+up.pcap"] {
+        let ran = place.neph(["read", names, "--format", "json"]);
+        assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+        let both: Value = serde_json::from_str(&ran.out).expect("JSON");
+        assert_eq!(both["flows"], whole, "{names}");
+    }
+    let alone = place.neph(["read", "up.pcap"]).out;
+    assert!(alone.contains("give both: a.pcap+b.pcap"), "{alone}");
+    assert_eq!(place.neph(["read", "up.pcap+none.pcap"]).status, 2);
+}

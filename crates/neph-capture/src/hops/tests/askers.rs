@@ -32,13 +32,13 @@ fn round_trips(asks: Way, ports: (u16, u16), first: usize, began: bool) -> Vec<i
     let mut packets = Vec::new();
     for round in 0..30 {
         let asked = round * 10 * MILLI;
-        let answered = asked + DELAY + 50 * MICRO;
+        let replied = asked + DELAY + 50 * MICRO;
         let other = if asks == Way::There {
             Way::Back
         } else {
             Way::There
         };
-        for (left, way) in [(asked, asks), (answered, other)] {
+        for (left, way) in [(asked, asks), (replied, other)] {
             packets.push((left, way, between(number, way == Way::There, ports)));
             number += 1;
         }

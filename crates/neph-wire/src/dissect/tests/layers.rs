@@ -59,9 +59,8 @@ fn each_layer_is_looked_through() {
             "{name}"
         );
         assert_eq!(seen.vlan, vlan, "{name}");
-        let found = seen
-            .tunnel
-            .map_or("-".to_owned(), |tunnel| format!("{tunnel:?}"));
+        let found = seen.tunnel.map(|tunnel| format!("{tunnel:?}"));
+        let found = found.unwrap_or_else(|| "-".to_owned());
         assert_eq!(found, tunnel, "{name}");
     }
 }
