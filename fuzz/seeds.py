@@ -115,6 +115,12 @@ SEEDS["dissect"] = [
     + struct.pack(">BBHIBBH", 0x45, 0, 20 + len(VXLAN) + 14 + len(TCP_PACKET), 0, 64, 17, 0)
     + bytes(8) + VXLAN + ETHERNET + TCP_PACKET,
 ]
+LAYERS = pathlib.Path(__file__).parent.parent / "crates/neph-wire/src/dissect/tests/layers.txt"
+for line in LAYERS.read_text().splitlines():
+    if not line.startswith("#"):
+        _, link, _, _, packet = line.split()
+        SEEDS["dissect"].append(bytes([int(link), 0]) + bytes.fromhex(packet))
+        SEEDS["dissect"].append(bytes([int(link), 9]) + bytes.fromhex(packet))
 SEEDS["tcp_options"] = [
     b"\x01\x01\x08\x0a" + struct.pack(">II", 7, 8),
     b"\x02\x04\x05\xb4\x04\x02\x08\x0a" + struct.pack(">II", 7, 0) + b"\x01\x03\x03\x07",

@@ -102,7 +102,7 @@ fn check(followed: &Followed, seen: &[Vec<i64>]) {
     let mut told = vec![Vec::new(); seen.len()];
     for passage in followed.passages() {
         for (point, told) in told.iter_mut().enumerate() {
-            told.extend(passage.mark(point));
+            told.extend(passage.mark(point).map(|at| followed.stamp(point, at)));
             assert!(followed.spread(&passage, point).is_none_or(|spread| spread >= 0));
         }
         for segment in 0..followed.segments() {

@@ -45,6 +45,17 @@ impl Identity {
         self.number.is_some_and(|number| number != 0) || is_echo
     }
 
+    /// What all fragments of one packet have in common.
+    pub(crate) fn of_fragments(&self) -> Self {
+        Self {
+            source: SocketAddr::new(self.source.ip(), 0),
+            destination: SocketAddr::new(self.destination.ip(), 0),
+            fragment_offset: 0,
+            content: 0,
+            ..*self
+        }
+    }
+
     /// Of a packet behind all tunnels. `None` if what counts was not kept by the capture.
     pub fn of(packet: &Dissected<'_>) -> Option<Self> {
         let (ports, content) = content(packet)?;

@@ -15,6 +15,7 @@ mod meeting;
 mod packets;
 mod sample;
 mod sequence;
+mod steady;
 mod stream;
 mod tcp;
 mod twice;
@@ -26,7 +27,7 @@ pub use flow::{
 };
 pub use hops::{Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, Strangers, Trip};
 pub use identity::Identity;
-pub use meeting::{Crossing, Meeting, Met, Point};
+pub use meeting::{Crossing, Meeting, Met, Point, SetBack};
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};

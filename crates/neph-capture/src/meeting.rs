@@ -1,7 +1,7 @@
 //! Two captures of one path: which packets passed both points, when by each clock, and which way.
 //!
-//! Owns matching, and what the packets prove of the clocks. Does not own what makes a packet itself
-//! ([`Identity`]), telling the ways apart ([`crate::ways`]), nor the fit of the clocks (neph-stats).
+//! Owns matching. Does not own what makes a packet itself ([`Identity`]), telling the ways apart
+//! ([`crate::ways`]), what the packets prove of the clocks (proofs), nor the fit of the clocks (neph-stats).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,11 +9,15 @@ use std::hash::BuildHasher;
 use std::net::IpAddr;
 
 use foldhash::quality::RandomState;
-use neph_stats::{FourStamps, OffsetLimit};
 use neph_wire::dissect::Dissected;
 
 use crate::identity::Identity;
+use crate::steady::{Fall, Steady, added_at};
 use crate::ways::{Way, Ways};
+
+mod proofs;
+
+pub use proofs::SetBack;
 
 /// Matches the packets of two captures: first all of one, then all of the other. Takes some 90 bytes
 /// for each packet that is in both, and 50 for each of the first that is not.
@@ -27,6 +31,7 @@ pub struct Meeting {
     found: Vec<Found>,
     here: Point,
     there: Point,
+    times: [Steady; 2],
     alike: u64,
     alike_in_both: u64,
 }
@@ -40,12 +45,9 @@ pub struct Point {
     pub cut: u64,
     /// How exact its stamps are, in nanoseconds: 1, 1,000 or 1,000,000.
     pub resolution: i64,
-    /// By how much its time ever fell from one packet to the next, in nanoseconds.
-    pub fell: i64,
     /// Packets that it showed again at once: what a mirror or another interface made of one. The first
     /// counts.
     pub again: u64,
-    latest: Option<i64>,
 }
 
 impl Default for Point {
@@ -54,9 +56,7 @@ impl Default for Point {
             packets: 0,
             cut: 0,
             resolution: 1_000_000,
-            fell: 0,
             again: 0,
-            latest: None,
         }
     }
 }
@@ -92,7 +92,8 @@ struct Found {
 /// A packet that passed both points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
-    /// When it passed the first point by its clock, in nanoseconds since 1970.
+    /// When it passed the first point, in nanoseconds since 1970 by its clock, in steady time: the steps
+    /// back of [`Met::set_back`] are no part of it.
     pub here: i64,
     /// And the second, by that one's.
     pub there: i64,
@@ -125,6 +126,8 @@ pub struct Met {
     pub timeless: u64,
     /// Packets of both captures that have the same stamp in both.
     pub same_stamp: u64,
+    /// Where the time of each capture falls.
+    pub(crate) falls: [Vec<Fall>; 2],
 }
 
 impl Point {
@@ -136,19 +139,9 @@ impl Point {
         }
     }
 
-    /// One that none is like before: of a capture that stands in a file twice those do not say that its
-    /// clock was set back.
-    pub(crate) fn pass(&mut self, at: i64) {
-        if let Some(latest) = self.latest {
-            self.fell = self.fell.max(latest.saturating_sub(at));
-        }
-        self.latest = Some(at);
-    }
-
     /// One of which too little was kept.
-    pub(crate) fn cut_short(&mut self, at: i64) {
+    pub(crate) const fn cut_short(&mut self, at: i64) {
         self.count(at);
-        self.pass(at);
         self.cut += 1;
     }
 }
@@ -162,34 +155,42 @@ impl Meeting {
     /// A packet of the first capture of which too little was kept.
     pub fn here_cut(&mut self, at: i64) {
         self.here.cut_short(at);
+        self.times[0].next(at);
     }
 
     /// The same of the second.
     pub fn there_cut(&mut self, at: i64) {
         self.there.cut_short(at);
+        self.times[1].next(at);
     }
 
     /// A packet of the first capture.
     pub fn here(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
-            self.here.cut_short(at);
+            self.here_cut(at);
             return;
         };
         self.here.count(at);
+        let time = &mut self.times[0];
         match self.seen.entry(self.hasher.hash_one(identity)) {
             Entry::Vacant(place) => {
-                self.here.pass(at);
-                let found = Seen::NOT_YET;
+                let (at, found) = (time.next(at), Seen::NOT_YET);
                 place.insert(Seen { at, found });
             }
-            // Of what both show again the first is paired with the first, which is never earlier there
-            // than it was sent.
-            Entry::Occupied(seen) if is_again(seen.get().at, at, identity.is_named(packet)) => {
-                self.here.again += 1;
-            }
             Entry::Occupied(mut seen) => {
-                self.alike += 1;
-                seen.get_mut().found = Seen::ALIKE;
+                let first = seen.get().at;
+                // Of what both show again the first is paired with the first, which is never earlier
+                // there than it was sent.
+                if is_again(
+                    first,
+                    time.near(at, (first, SOON)),
+                    identity.is_named(packet),
+                ) {
+                    self.here.again += 1;
+                } else {
+                    self.alike += 1;
+                    seen.get_mut().found = Seen::ALIKE;
+                }
             }
         }
     }
@@ -197,16 +198,18 @@ impl Meeting {
     /// A packet of the second, once the first is over.
     pub fn there(&mut self, at: i64, packet: &Dissected<'_>) {
         let Some(identity) = Identity::of(packet) else {
-            self.there.cut_short(at);
+            self.there_cut(at);
             return;
         };
         self.there.count(at);
+        let time = &mut self.times[1];
         let Some(seen) = self.seen.get_mut(&self.hasher.hash_one(identity)) else {
-            self.there.pass(at);
+            time.next(at);
             return;
         };
         if seen.found != Seen::NOT_YET {
             if let Some(found) = self.found.get_mut(seen.found as usize) {
+                let at = time.near(at, (found.there, SOON));
                 if is_again(found.there, at, identity.is_named(packet)) {
                     self.there.again += 1;
                     return;
@@ -218,7 +221,7 @@ impl Meeting {
             self.alike_in_both += 1;
             return;
         }
-        self.there.pass(at);
+        let at = time.next(at);
         seen.found = u32::try_from(self.found.len()).map_or(Seen::ALIKE, |place| place);
         let (source, destination) = (identity.source, identity.destination);
         let is_upward = source < destination;
@@ -244,8 +247,12 @@ impl Meeting {
             let apart = found.there.saturating_sub(found.here);
             ways.see(found.pair, found.is_upward, apart);
         }
-        let stamps = self.found.iter();
-        let same_stamp = stamps.filter(|found| found.here == found.there).count() as u64;
+        let [here, there] = self.times.each_ref().map(Steady::falls);
+        let is_same = |found: &&Found| {
+            let here = found.here - added_at(here, found.here);
+            here == found.there - added_at(there, found.there)
+        };
+        let same_stamp = self.found.iter().filter(is_same).count() as u64;
         let mut met = Met {
             crossings: Vec::with_capacity(self.found.len()),
             here: self.here,
@@ -256,6 +263,7 @@ impl Meeting {
             even: 0,
             timeless: 0,
             same_stamp,
+            falls: self.times.map(|time| time.falls().to_vec()),
         };
         for found in &self.found {
             met.cross(
@@ -301,72 +309,6 @@ impl Met {
         let shared = self.crossings.len() as u64 + self.one_way + self.even;
         let resolution = self.here.resolution.max(self.there.resolution);
         self.same_stamp > 0 && self.same_stamp == shared && resolution < 1_000_000
-    }
-
-    /// What the packets prove of the second clock minus the first one's: limits from above and from
-    /// below, each ascending in time, whatever the resolution of the stamps.
-    pub fn limits(&self) -> (Vec<OffsetLimit>, Vec<OffsetLimit>) {
-        let wider = |point: &Point| {
-            if point.resolution > 1 {
-                point.resolution
-            } else {
-                0
-            }
-        };
-        let (mut most, mut least) = (Vec::new(), Vec::new());
-        // When the first point is known to have heard of what the second did next.
-        let mut heard = None;
-        for crossing in self.crossings.iter().rev() {
-            if crossing.way == Way::Back {
-                heard = Some(crossing.here);
-            } else if let Some(heard) = heard {
-                most.push(OffsetLimit {
-                    at: crossing.here,
-                    within: heard.saturating_sub(crossing.here),
-                    offset: (crossing.there.saturating_sub(crossing.here))
-                        .saturating_add(wider(&self.there)),
-                });
-            }
-        }
-        // And when it had sent what the second heard last.
-        let mut said = None;
-        for crossing in &self.crossings {
-            if crossing.way == Way::There {
-                said = Some(crossing.here);
-            } else if let Some(said) = said {
-                least.push(OffsetLimit {
-                    at: said,
-                    within: crossing.here.saturating_sub(said),
-                    offset: (crossing.there.saturating_sub(crossing.here))
-                        .saturating_sub(wider(&self.here)),
-                });
-            }
-        }
-        for limits in [&mut most, &mut least] {
-            // Between which a clock was set.
-            limits.retain(|limit| limit.within >= 0);
-            limits.sort_by_key(|limit| limit.at);
-        }
-        (most, least)
-    }
-
-    /// Each packet there with the next one back between the same hosts, if none went there in between.
-    pub fn exchanges(&self) -> Vec<FourStamps> {
-        let mut open: HashMap<u32, Crossing> = HashMap::new();
-        let mut exchanges = Vec::new();
-        for crossing in &self.crossings {
-            if crossing.way == Way::There {
-                open.insert(crossing.pair, *crossing);
-            } else if let Some(request) = open.remove(&crossing.pair) {
-                exchanges.push(FourStamps {
-                    sent: request.here,
-                    arrived: request.there,
-                    answered: crossing.there,
-                    returned: crossing.here,
-                });
-            }
-        }
-        exchanges
     }
 }
 

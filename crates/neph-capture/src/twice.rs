@@ -1,9 +1,11 @@
-//! Packets that a capture of several interfaces shows more than once: on the way in, over a bridge, on
-//! the way out.
+//! Packets that a capture shows more than once: at several interfaces, bare and in what a layer adds (a
+//! VLAN, a tunnel), or twice by a mirror of both directions.
 //!
-//! Owns telling such a copy from a packet that was sent again: it is the same to the last byte looked
-//! at, its sender's number of the packet included, passed another interface, and so soon after that
-//! nobody had reason to send again.
+//! Owns telling such a copy from a packet that was retransmitted. A copy is the same in its transport
+//! header and the bytes behind it, and comes so soon that nobody had reason to send again. Its sender's
+//! number in IP is the same; where that is 0, or there is none (IPv6), it is a copy at another interface
+//! and in another layer. At the same one it is a copy where that host pair's packets nearly all come
+//! twice (mirrored), or where nobody sends again so soon: a SYN, an echo.
 
 use std::hash::BuildHasher;
 use std::ops::RangeInclusive;
@@ -11,6 +13,10 @@ use std::ops::RangeInclusive;
 use foldhash::fast::RandomState;
 use neph_model::{Span, Wall};
 use neph_wire::dissect::{Dissected, Transport};
+
+mod mirrored;
+
+use mirrored::{Kind, Mirrored, One};
 
 /// Places of a set: a packet is remembered in one of those of the set that its hash names.
 const WAYS: usize = 8;
@@ -21,20 +27,40 @@ const SETS: RangeInclusive<usize> = 512..=1 << 15;
 const COMPARED: usize = 64;
 /// No retransmission timer is shorter (RFC 6298 asks for 1 s, Linux has 200 ms).
 const SOON: Span = Span::from_millis(50);
+/// Mirrors show a packet again within this: what has no number and comes later was sent again, as it is by
+/// a sender whom its receiver told of a gap.
+const MIRRORED: Span = Span::from_millis(5);
+
+/// More than one copy in so many packets is no accident of the network.
+const SHARE: u64 = 20;
 
 /// What of a packet is remembered.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     hash: u64,
     interface: u32,
+    /// In what it travelled: a digest of its tunnel above that of its VLAN, each 0 where there is none.
+    layers: u32,
     at: Wall,
 }
 
 impl Seen {
     /// Captures of several processors stand out of order: the copy may be stamped first.
-    fn is_near(self, at: Wall) -> bool {
+    fn later(self, at: Wall) -> Span {
         let later = at.unix_nanos().saturating_sub(self.at.unix_nanos());
-        later.saturating_abs() < SOON.nanos()
+        Span::from_nanos(later.saturating_abs())
+    }
+
+    /// Whether both are the same packet but for what layers add: two VLANs, or two tunnels, are those of
+    /// two networks.
+    const fn is_alike(self, hash: u64, layers: u32) -> bool {
+        const fn nests(a: u32, b: u32) -> bool {
+            a == b || a == 0 || b == 0
+        }
+        let (vlan, tunnel) = (0x1fff, !0x1fff);
+        self.hash == hash
+            && nests(self.layers & vlan, layers & vlan)
+            && nests(self.layers & tunnel, layers & tunnel)
     }
 }
 
@@ -44,35 +70,96 @@ pub struct Twice {
     hasher: RandomState,
     /// None before the first packet; whole sets, a power of two of them.
     places: Vec<Option<Seen>>,
+    mirrored: Mirrored,
     looked: u64,
     again: u64,
+    copies: u64,
 }
 
 impl Twice {
-    /// Whether this packet passed another interface just before; the first passage is remembered.
+    /// Whether this packet was shown just before at another interface or in another layer: what it is at
+    /// the same one is left to who follows packets over several points.
     pub fn is_copy(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> bool {
+        self.look(at, interface, packet) == Shown::Elsewhere
+    }
+
+    /// Whether this packet was shown just before, by a mirror of both directions too.
+    pub fn is_duplicate(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> bool {
+        self.look(at, interface, packet) != Shown::First
+    }
+
+    /// The first passage is remembered.
+    fn look(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> Shown {
         self.looked += 1;
-        let ip = &packet.ip;
-        let payload = &ip.payload[..ip.payload.len().min(COMPARED)];
-        let name = (ip.source, ip.destination, ip.identification);
-        let whole = (name, ip.fragment_offset, ip.total_len, payload);
-        let hash = self.hasher.hash_one((whole, packet.vlan, packet.tunnel));
+        let hash = self.hash(packet);
         let this = Seen {
             hash,
             interface,
+            layers: self.layers(packet),
             at,
         };
+        let one = self.one(packet);
         let mut seen = self.set(hash).iter_mut().flatten();
-        match seen.find(|seen| seen.hash == hash) {
-            Some(seen) if seen.is_near(at) => {
-                let is_copy = seen.interface != interface;
-                self.again += u64::from(!is_copy && is_named(packet));
-                return is_copy;
-            }
-            Some(seen) => *seen = this,
-            None => self.remember(this),
+        let found = seen.find(|seen| seen.is_alike(hash, this.layers));
+        let Some(seen) = found else {
+            self.remember(this);
+            self.mirrored.once(one);
+            return Shown::First;
+        };
+        let later = seen.later(at);
+        if later >= SOON {
+            *seen = this;
+            self.mirrored.once(one);
+            return Shown::First;
         }
-        false
+        if seen.interface != interface || seen.layers != this.layers {
+            self.copies += 1;
+            return Shown::Elsewhere;
+        }
+        if later >= MIRRORED {
+            // Sent again: the next may be its copy.
+            seen.at = at;
+        }
+        if self.mirrored.again(one, later) {
+            self.copies += 1;
+            return Shown::Again;
+        }
+        self.again += u64::from(one.kind != Kind::Repeatable && later < MIRRORED);
+        Shown::First
+    }
+
+    fn one(&self, packet: &Dissected<'_>) -> One {
+        let (a, b) = (packet.ip.source, packet.ip.destination);
+        One {
+            hosts: self.hasher.hash_one((a.min(b), a.max(b))),
+            is_upward: a < b,
+            number: packet.ip.identification.unwrap_or(0),
+            kind: Kind::of(packet),
+        }
+    }
+
+    /// Of what is the same in all copies.
+    fn hash(&self, packet: &Dissected<'_>) -> u64 {
+        let ip = &packet.ip;
+        let payload = &ip.payload[..ip.payload.len().min(COMPARED)];
+        // A checksum may be left to the interface.
+        let checksum = match packet.transport {
+            Transport::Tcp { .. } => 16,
+            Transport::Udp { .. } => 6,
+            _ => payload.len(),
+        };
+        let (before, rest) = payload.split_at(checksum.min(payload.len()));
+        let behind = rest.get(2..).unwrap_or_default();
+        let name = (ip.source, ip.destination, ip.identification);
+        let whole = (name, ip.fragment_offset, ip.total_len, before, behind);
+        self.hasher.hash_one(whole)
+    }
+
+    fn layers(&self, packet: &Dissected<'_>) -> u32 {
+        let vlan = packet.vlan.map_or(0, |vlan| 0x1000 | u32::from(vlan));
+        let tunnel = packet.tunnel.map(|tunnel| self.hasher.hash_one(tunnel));
+        let digest = |hash: u64| u32::try_from(hash >> 45).unwrap_or(0).max(1) << 13;
+        tunnel.map_or(0, digest) | vlan
     }
 
     /// The places in which a packet may be remembered.
@@ -94,7 +181,7 @@ impl Twice {
             let set = self.set(this.hash).iter_mut();
             let oldest = set.min_by_key(|place| place.map(|seen| seen.at));
             let Some(place) = oldest else { return };
-            if is_full_grown || !place.is_some_and(|seen| seen.is_near(this.at)) {
+            if is_full_grown || !place.is_some_and(|seen| seen.later(this.at) < SOON) {
                 *place = Some(this);
                 return;
             }
@@ -119,128 +206,27 @@ impl Twice {
         self.looked
     }
 
-    /// Packets among them that passed the same interface again.
+    /// Packets among them that were shown again at once and are no copies for certain.
     pub const fn again(&self) -> u64 {
         self.again
     }
+
+    /// Whether so many of them are copies that there will be more.
+    #[inline]
+    pub const fn has_copies(&self) -> bool {
+        self.copies * SHARE > self.looked
+    }
 }
 
-/// Whether its sender numbered it, in IP or above: another one is not the same to the last byte. Many
-/// number 0 what they do not cut.
-const fn is_named(packet: &Dissected<'_>) -> bool {
-    match packet.ip.identification {
-        Some(number) => number != 0,
-        None => match packet.transport {
-            Transport::Tcp { payload_len, .. } => payload_len > 0,
-            Transport::Icmp(_) => true,
-            _ => false,
-        },
-    }
+/// What a packet is to those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    First,
+    /// It passed another interface, or another layer.
+    Elsewhere,
+    /// It stands there again.
+    Again,
 }
 
 #[cfg(test)]
-mod tests {
-    use neph_wire::dissect::{Link, dissect};
-
-    use super::*;
-
-    /// A TCP segment in raw IPv4 whose sender gave the packet this number.
-    fn segment(identification: u8) -> Vec<u8> {
-        let mut packet = vec![0x45, 0, 0, 40, 0, identification, 0x40, 0, 64, 6, 0, 0];
-        packet.extend([192, 0, 2, 1, 198, 51, 100, 2, 0x9c, 0x40, 1, 0xbb]);
-        packet.extend([0, 0, 0, 1, 0, 0, 0, 2, 0x50, 16, 1, 0, 0, 0, 0, 0]);
-        packet
-    }
-
-    fn at(milliseconds: i64) -> Wall {
-        Wall::from_unix_nanos(1_700_000_000_000_000_000 + milliseconds * 1_000_000)
-    }
-
-    #[test]
-    fn a_copy_is_the_same_packet_at_another_interface_at_once() {
-        let mut twice = Twice::default();
-        let bytes = segment(7);
-        let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-        assert!(!twice.is_copy(at(0), 1, &packet));
-        assert!(twice.is_copy(at(0), 2, &packet));
-        assert!(twice.is_copy(at(1), 3, &packet));
-        // A duplicate that the network made.
-        assert!(!twice.is_copy(at(1), 1, &packet));
-        assert!(!twice.is_copy(at(400), 2, &packet));
-        assert_eq!((twice.looked(), twice.again()), (5, 1));
-    }
-
-    #[test]
-    fn what_has_no_number_of_its_own_is_not_the_same_packet_again() {
-        let mut twice = Twice::default();
-        let bytes = segment(0);
-        let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-        assert!(!twice.is_copy(at(0), 1, &packet) && !twice.is_copy(at(1), 1, &packet));
-        assert_eq!((twice.looked(), twice.again()), (2, 0));
-    }
-
-    #[test]
-    fn what_was_sent_again_has_another_number_and_is_no_copy() {
-        let mut twice = Twice::default();
-        for (number, interface) in [(7, 1), (8, 2)] {
-            let bytes = segment(number);
-            let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-            assert!(!twice.is_copy(at(0), interface, &packet));
-        }
-    }
-
-    #[test]
-    fn a_router_in_between_lowers_the_hops_left_of_the_same_packet() {
-        let mut twice = Twice::default();
-        let (before, mut after) = (segment(7), segment(7));
-        after[8] = 63;
-        let before = dissect(Link::Ip, &before, 40).expect("a packet");
-        let after = dissect(Link::Ip, &after, 40).expect("a packet");
-        assert!(!twice.is_copy(at(0), 1, &before));
-        assert!(twice.is_copy(at(0), 2, &after));
-    }
-
-    /// Segments of one sender, numbered, so many microseconds apart; each passes a second interface so
-    /// many of them later. How many of the second passages are copies.
-    fn copies(apart: i64, behind: u32, many: u32) -> u64 {
-        let mut twice = Twice::default();
-        let mut bytes = segment(0);
-        let mut found = 0;
-        for turn in 0..many + behind {
-            let at = Wall::from_unix_nanos(at(0).unix_nanos() + i64::from(turn) * apart * 1_000);
-            for (number, interface) in [(Some(turn), 1), (turn.checked_sub(behind), 2)] {
-                let Some(number) = number.filter(|number| *number < many) else {
-                    continue;
-                };
-                bytes[24..28].copy_from_slice(&number.to_be_bytes());
-                let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-                found += u64::from(twice.is_copy(at, interface, &packet));
-            }
-        }
-        assert!(twice.places.len() <= SETS.end() * WAYS);
-        found
-    }
-
-    #[test]
-    fn no_copy_within_its_time_is_missed_however_many_packets_lie_between() {
-        for behind in [1, 100, 2_000, 4_900] {
-            assert_eq!(copies(10, behind, 20_000), 20_000, "{behind}");
-        }
-    }
-
-    #[test]
-    fn memory_is_bounded_where_times_say_nothing() {
-        // Each at the same moment: of so many some are forgotten.
-        assert!(copies(0, 1, 600_000) > 599_000);
-        assert!(copies(0, 500_000, 600_000) < 600_000);
-    }
-
-    #[test]
-    fn a_copy_that_is_stamped_before_the_first_passage_is_one_too() {
-        let mut twice = Twice::default();
-        let bytes = segment(7);
-        let packet = dissect(Link::Ip, &bytes, 40).expect("a packet");
-        assert!(!twice.is_copy(at(3), 1, &packet));
-        assert!(twice.is_copy(at(2), 2, &packet));
-    }
-}
+mod tests;

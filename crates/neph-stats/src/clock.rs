@@ -20,7 +20,7 @@ mod moved;
 #[cfg(test)]
 mod tests;
 
-pub use course::{ClockCourse, ClockStep, clock_course};
+pub use course::{ClockCourse, ClockCut, ClockStep, clock_course, clock_course_between};
 pub use four_stamps::{FourStamps, MeanOffset};
 pub use kept::KeptLimits;
 

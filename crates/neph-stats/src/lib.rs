@@ -74,8 +74,8 @@ pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
 pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
 pub use classes::{LevelClass, Weighted, class_of, classes};
 pub use clock::{
-    ClockCourse, ClockFit, ClockNature, ClockStep, FourStamps, KeptLimits, MeanOffset, OffsetLimit,
-    OffsetLimits, clock_course, clock_fit,
+    ClockCourse, ClockCut, ClockFit, ClockNature, ClockStep, FourStamps, KeptLimits, MeanOffset,
+    OffsetLimit, OffsetLimits, clock_course, clock_course_between, clock_fit,
 };
 pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};

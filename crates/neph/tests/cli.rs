@@ -59,6 +59,8 @@ mod reads_one_direction;
 mod reads_order;
 #[path = "cli/reads_silent.rs"]
 mod reads_silent;
+#[path = "cli/reads_tunnels.rs"]
+mod reads_tunnels;
 #[path = "cli/records.rs"]
 mod records;
 #[path = "cli/refusals.rs"]

@@ -4,6 +4,7 @@
 //! QUIC it is one connection. Does not own packets sent twice, nor what is asked.
 
 mod counted;
+mod mirror;
 mod pair;
 mod part;
 mod quic;
@@ -104,6 +105,10 @@ pub struct Exchanges {
     most: usize,
     idle: Span,
     places: HashMap<Between, u32, RandomState>,
+    /// Those of pairs in VLANs or tunnels, by who they are without these.
+    tagged: HashMap<Between, Vec<u32>, RandomState>,
+    /// Answers that may belong to several others.
+    ambiguous: u64,
     pairs: Vec<Option<Pair>>,
     free: Vec<u32>,
     recency: Recency,
@@ -123,6 +128,8 @@ impl Exchanges {
             most: most.max(1),
             idle,
             places: HashMap::default(),
+            tagged: HashMap::default(),
+            ambiguous: 0,
             pairs: Vec::new(),
             free: Vec::new(),
             recency: Recency::default(),
@@ -165,7 +172,10 @@ impl Exchanges {
         self.quiet(at, told);
         let place = match self.places.get(&between) {
             Some(place) => *place,
-            None => self.insert(at, between, told),
+            None => match self.join_mirrored(&between, said) {
+                Some(place) => place,
+                None => self.insert(at, between, told),
+            },
         };
         self.recency.touch(place, self.now);
         if let Some(pair) = &mut self.pairs[place as usize] {
@@ -231,6 +241,7 @@ impl Exchanges {
         self.pairs[place as usize] = Some(Pair::begin(at, between));
         self.recency.insert(place, self.now);
         self.places.insert(between, place);
+        self.tag(&between, place);
         place
     }
 
@@ -238,6 +249,7 @@ impl Exchanges {
         self.recency.remove(place);
         if let Some(pair) = self.pairs[place as usize].take() {
             self.places.remove(pair.between());
+            self.untag(&pair, place);
             self.free.push(place);
             if let Some(ended) = &mut self.ended {
                 ended[pair.between().question as usize].merge(&pair.rest());

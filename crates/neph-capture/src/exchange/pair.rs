@@ -23,6 +23,8 @@ const LONGEST: Span = Span::from_secs(3600);
 #[derive(Debug)]
 pub struct Pair {
     between: Between,
+    /// The other direction, where it travels in another VLAN or tunnel.
+    pub(super) other: Option<Box<Between>>,
     began: Wall,
     last: Wall,
     /// Since the last look, or ever where nobody looks.
@@ -41,6 +43,7 @@ impl Pair {
     pub(super) fn begin(at: Wall, between: Between) -> Self {
         Self {
             between,
+            other: None,
             began: at,
             last: at,
             counted: Counted::default(),
@@ -146,6 +149,21 @@ impl Pair {
     /// Whether packets of one direction alone were captured: then it has no round trip.
     pub fn is_one_direction(&self) -> bool {
         self.heard != [true; 2]
+    }
+
+    /// Whether nothing of this direction was seen, and it answers what the other one shows.
+    pub(super) fn is_mirrored_by(&self, said: Said) -> bool {
+        let (side, fits) = match said {
+            Said::Asks(_) => return false,
+            Said::Answers(of) => (Side::Server, self.questions.awaits(of)),
+            Said::Spins(side, _) => (side, true),
+        };
+        self.other.is_none() && fits && !self.heard[side as usize]
+    }
+
+    /// The other direction, where it travels in another VLAN or tunnel.
+    pub fn other(&self) -> Option<&Between> {
+        self.other.as_deref()
     }
 
     /// Who asks whom.

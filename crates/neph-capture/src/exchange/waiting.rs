@@ -94,6 +94,11 @@ impl Questions {
         Asked::Another
     }
 
+    /// Whether a question of this number and content awaits its answer.
+    pub(super) fn awaits(&self, of: Numbered) -> bool {
+        self.open.iter().any(|open| open.of == of)
+    }
+
     /// An answer. Where none has its content it is that of the only one with its number.
     pub(super) fn answer(&mut self, of: Numbered) -> Found {
         let exact = self.open.iter().position(|open| open.of == of);

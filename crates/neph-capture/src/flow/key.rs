@@ -1,7 +1,8 @@
 //! What tells a flow from others: addresses and ports both ways, and what it travelled in.
 //!
 //! The same addresses in two VLANs or two tenants' tunnels are two flows, and a packet that a capture
-//! shows bare and in its tunnel is one of each.
+//! shows bare and in its tunnel is one of each. Directions that differ in VLAN or tunnel are joined in
+//! mirror.
 
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -95,6 +96,21 @@ impl Key {
             tunnel: None,
         };
         (key, sender)
+    }
+
+    /// Whether it has a VLAN or a tunnel.
+    #[inline]
+    pub(super) const fn is_tagged(&self) -> bool {
+        self.vlan.is_some() || self.tunnel.is_some()
+    }
+
+    /// The same without VLAN and tunnel.
+    pub(super) const fn bare(&self) -> Self {
+        Self {
+            vlan: None,
+            tunnel: None,
+            ..*self
+        }
     }
 
     /// Whether no packet has it.

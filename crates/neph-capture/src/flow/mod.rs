@@ -5,6 +5,7 @@
 
 mod key;
 mod limits;
+mod mirror;
 mod others;
 mod period;
 mod recency;
@@ -95,6 +96,10 @@ impl Name {
 #[derive(Debug)]
 pub struct Flow {
     name: Name,
+    /// The key of the other direction, where that travels in another VLAN or tunnel.
+    other: Option<Box<Key>>,
+    /// Who sent its first segment.
+    first: Side,
     began: Wall,
     last: Wall,
     connection: Connection,
@@ -106,9 +111,11 @@ pub struct Flow {
 
 impl Flow {
     /// One whose first segment was captured at `at`.
-    fn begin(at: Wall, name: Name) -> Self {
+    fn begin(at: Wall, name: Name, first: Side) -> Self {
         Self {
             name,
+            other: None,
+            first,
             began: at,
             last: at,
             connection: Connection::default(),
@@ -125,7 +132,7 @@ impl Flow {
             client: End::Lower,
             is_client_known: false,
         };
-        Self::begin(Wall::from_unix_nanos(0), name)
+        Self::begin(Wall::from_unix_nanos(0), name, Side::Client)
     }
 
     const fn is_vacant(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Packets that are of no flow.
+//! Packets of which no flow is made.
 
 use neph_wire::dissect::{Dissected, Transport};
 

@@ -12,6 +12,7 @@ use neph_wire::dissect::{Dissected, Plain, Transport};
 
 use super::key::{End, Key};
 use super::limits::Limits;
+use super::mirror::Tagged;
 use super::others::Others;
 use super::period::Ended;
 use super::recency::Recency;
@@ -31,11 +32,11 @@ const NOWHERE: u32 = u32::MAX;
 
 /// A segment, and where its flow is or was.
 #[derive(Debug)]
-struct Arrived {
-    hash: u64,
-    key: Key,
+pub(super) struct Arrived {
+    pub(super) hash: u64,
+    pub(super) key: Key,
     place: u32,
-    passed: Passed,
+    pub(super) passed: Passed,
 }
 
 /// What is larger is moved by a call: a tenth of the time that a packet takes.
@@ -63,11 +64,15 @@ pub trait Listener {
 #[derive(Debug)]
 pub struct Table {
     limits: Limits,
-    hasher: RandomState,
+    pub(super) hasher: RandomState,
     /// Places by the hash of their flow's key, the middle of which stands beside the place.
-    places: HashTable<(u32, u32)>,
+    pub(super) places: HashTable<(u32, u32)>,
+    /// Those of flows in VLANs or tunnels, for directions that differ in these.
+    pub(super) tagged: Tagged,
+    /// Directions that may belong to several others.
+    pub(super) ambiguous: u64,
     /// Vacant where none is: whether there is one is not asked of memory before it is needed.
-    flows: Vec<Flow>,
+    pub(super) flows: Vec<Flow>,
     free: Vec<u32>,
     recency: Recency,
     /// Seen and not yet told.
@@ -94,6 +99,8 @@ impl Table {
             limits,
             hasher: RandomState::default(),
             places: HashTable::new(),
+            tagged: Tagged::default(),
+            ambiguous: 0,
             flows: Vec::new(),
             free: Vec::new(),
             recency: Recency::default(),
@@ -256,12 +263,12 @@ impl Table {
 
     /// Flows at the moment.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.flows.len() - self.free.len()
     }
 
     /// Whether there is no flow at the moment.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.len() == 0
     }
 
     /// Packets that were of no flow.
@@ -283,7 +290,7 @@ impl Table {
             + self.recency.heap()
     }
 
-    fn flow(&self, place: u32) -> Option<&Flow> {
+    pub(super) fn flow(&self, place: u32) -> Option<&Flow> {
         self.flows.get(place as usize)
     }
 
@@ -293,9 +300,8 @@ impl Table {
         found.map_or(NOWHERE, |(_, place)| *place)
     }
 
-    fn find(&self, hash: u64, key: &Key) -> Option<u32> {
-        let is_it =
-            |(_, place): &(u32, u32)| self.flow(*place).is_some_and(|flow| flow.name.key == *key);
+    pub(super) fn find(&self, hash: u64, key: &Key) -> Option<u32> {
+        let is_it = |(_, place): &(u32, u32)| self.flow(*place).is_some_and(|flow| flow.is_of(key));
         self.places.find(hash, is_it).map(|(_, place)| *place)
     }
 
@@ -304,7 +310,7 @@ impl Table {
         // It was looked up before others that arrived with it had ended or begun flows.
         let is_there = self
             .flow(one.place)
-            .is_some_and(|flow| flow.name.key == one.key);
+            .is_some_and(|flow| flow.is_of(&one.key));
         let found = if is_there {
             Some(one.place)
         } else {
@@ -317,12 +323,15 @@ impl Table {
                 return place;
             }
             self.remove(place, listener);
+        } else if let Some(place) = self.join_mirrored(one) {
+            return place;
         }
-        if self.places.len() >= self.limits.flows.max(1) {
+        if self.len() >= self.limits.flows.max(1) {
             self.crowd_out(listener);
         }
         let name = Name::of(one.key, one.passed.sender, &one.passed.segment);
-        self.insert(one.hash, Flow::begin(one.passed.at, name))
+        let first = name.side(one.passed.sender);
+        self.insert(one.hash, Flow::begin(one.passed.at, name, first))
     }
 
     fn insert(&mut self, hash: u64, flow: Flow) -> u32 {
@@ -330,13 +339,10 @@ impl Table {
             self.flows.push(Flow::vacant());
             u32::try_from(self.flows.len() - 1).expect("as many as `limits` allows")
         });
+        self.tagged.insert(place, &flow.name.key, &self.hasher);
         self.flows[place as usize] = flow;
         self.recency.insert(place, self.now);
-        let (flows, hasher) = (&self.flows, &self.hasher);
-        self.places
-            .insert_unique(hash, (tag_of(hash), place), |(_, place)| {
-                hasher.hash_one(flows[*place as usize].name.key)
-            });
+        self.index(hash, place);
         place
     }
 
@@ -359,9 +365,12 @@ impl Table {
         let flow = &mut self.flows[place as usize];
         let mut flow = std::mem::replace(flow, Flow::vacant());
         flow.settle();
-        let hash = self.hasher.hash_one(flow.name.key);
-        if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == place) {
-            entry.remove();
+        self.tagged.remove(place, &flow.name.key, &self.hasher);
+        for key in std::iter::once(&flow.name.key).chain(flow.other.as_deref()) {
+            let hash = self.hasher.hash_one(key);
+            if let Ok(entry) = self.places.find_entry(hash, |(_, known)| *known == place) {
+                entry.remove();
+            }
         }
         self.waiting -= flow.connection.heap();
         self.free.push(place);
@@ -371,6 +380,6 @@ impl Table {
 }
 
 /// Bits of a hash that the table itself does not compare.
-fn tag_of(hash: u64) -> u32 {
+pub(super) fn tag_of(hash: u64) -> u32 {
     u32::try_from(hash >> 16 & 0xffff_ffff).unwrap_or(0)
 }

@@ -53,7 +53,7 @@ impl Followed {
             let (votes, latest) = (&mut votes[pair], &mut latest[pair]);
             let apart = there.saturating_sub(here);
             let larger = if is_one {
-                apart
+                (self.stamp(second, there)).saturating_sub(self.stamp(first, here))
             } else {
                 let before = latest[usize::from(!is_upward)];
                 latest[usize::from(is_upward)] = Some((here, apart));

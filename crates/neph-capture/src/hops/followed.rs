@@ -8,7 +8,7 @@ use super::joined::{Spreads, join};
 use super::packet::{Flowing, Flows, Packets, Standing};
 use super::renamed::Renamed;
 use super::{Hops, Place, again, copies, order};
-use crate::meeting::{Met, Point};
+use crate::meeting::Point;
 use crate::ways::{Way, Ways};
 
 /// Packets of all captures.
@@ -18,8 +18,8 @@ pub struct Followed {
     pub(super) flows: Flows,
     /// For each flow the one that answers it.
     pub(super) answering: Vec<u32>,
-    ways: Ways,
-    points: Vec<Place>,
+    pub(super) ways: Ways,
+    pub(super) points: Vec<Place>,
     /// For each segment, whether packets of a pair of hosts passed both of its points.
     pub(super) crosses: Vec<Vec<bool>>,
     /// For each segment, whether packets of a flow's protocol and direction, between its hosts, did.
@@ -28,6 +28,8 @@ pub struct Followed {
     pub(super) passes: Vec<Vec<bool>>,
     /// For each segment; none of a window.
     pub(super) renamed: Vec<Renamed>,
+    /// Of each segment, whether its points have one clock.
+    pub(super) one_clock: Vec<bool>,
     /// For each packet a bit for each segment in which it was overtaken.
     overtaken: Vec<u8>,
     copies: Vec<Copies>,
@@ -59,7 +61,8 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// When it passed a point by that one's clock, in nanoseconds since 1970.
+    /// When it passed a point by that one's clock, in nanoseconds since 1970, in steady time: where the
+    /// clock was set back it goes on ([`Followed::stamp`] has the stamp).
     pub fn mark(&self, point: usize) -> Option<i64> {
         self.marks.get(point).copied().flatten()
     }
@@ -118,6 +121,8 @@ impl Hops {
     /// Each several that are alike, as they came, without what a point showed again.
     fn alike(&mut self) -> Vec<Vec<u32>> {
         let seen = std::mem::take(&mut self.seen);
+        let whole = |known: u64| seen.get(&known).map(|seen| seen.first);
+        self.fragmented = std::mem::take(&mut self.fragments).groups(whole);
         let firsts = seen.values().map(|seen| seen.first);
         let mut firsts: Vec<u32> = firsts
             .filter(|first| self.packets.chain(*first).nth(1).is_some())
@@ -140,8 +145,15 @@ impl Hops {
 
     /// With their ways.
     fn followed(mut self, one_clock: &[bool]) -> Followed {
+        let segments = self.points.len().saturating_sub(1);
+        let is_one = |segment: usize| one_clock.get(segment).copied().unwrap_or(false);
         order::by_stamps(&self.packets, &mut self.points);
-        let spreads = join(&mut self.packets, &self.flows, &mut self.points);
+        let spreads = join(
+            &mut self.packets,
+            &self.flows,
+            &mut self.points,
+            &self.fragmented,
+        );
         let mut followed = Followed {
             spreads,
             answering: self.flows.answering(),
@@ -150,13 +162,14 @@ impl Hops {
             kinds: Vec::new(),
             passes: Vec::new(),
             renamed: Vec::new(),
+            one_clock: (0..segments).map(is_one).collect(),
             overtaken: Vec::new(),
             copies: Vec::new(),
             packets: self.packets,
             flows: self.flows,
             points: self.points,
         };
-        followed.vote(one_clock);
+        followed.vote();
         followed
     }
 }
@@ -180,6 +193,16 @@ impl Followed {
     /// From when until when the capture of a point is known to have lasted, by its clock.
     pub fn lasted(&self, point: usize) -> Option<(Wall, Wall)> {
         walls(self.points[point].lasted)
+    }
+
+    /// Whether a point shows packets, and of no two hosts both directions.
+    pub fn is_one_direction(&self, point: usize) -> bool {
+        let mut heard = vec![[false; 2]; self.flows.pairs()];
+        for number in &self.points[point].order {
+            let (pair, is_upward) = self.between(*number);
+            heard[pair][usize::from(is_upward)] = true;
+        }
+        !self.points[point].order.is_empty() && !heard.contains(&[true; 2])
     }
 
     /// Packets that were left out because others are like them.
@@ -278,27 +301,6 @@ impl Followed {
         }
     }
 
-    /// What the two captures of a segment have in common, for its clocks.
-    pub fn meeting(&self, segment: usize) -> Met {
-        let mut met = Met {
-            crossings: Vec::new(),
-            here: *self.point(segment),
-            there: *self.point(segment + 1),
-            alike: 0,
-            alike_in_both: 0,
-            one_way: 0,
-            even: 0,
-            timeless: 0,
-            same_stamp: 0,
-        };
-        for (number, here, there) in self.both(segment) {
-            let (flow, pair) = self.flow(number);
-            met.same_stamp += u64::from(here == there);
-            met.cross((here, there), (pair, flow.is_upward()), &self.ways);
-        }
-        met
-    }
-
     pub(super) fn way(&self, number: u32) -> Option<Way> {
         let (flow, pair) = self.flow(number);
         self.ways.way(pair, flow.is_upward())
@@ -310,7 +312,7 @@ impl Followed {
         order.filter(|number| self.packets.get(*number).standing == Standing::Followed)
     }
 
-    fn flow(&self, number: u32) -> (Flowing, u32) {
+    pub(super) fn flow(&self, number: u32) -> (Flowing, u32) {
         self.flows.of[self.packets.get(number).flow as usize]
     }
 
@@ -326,7 +328,7 @@ impl Followed {
     }
 
     /// Packets that passed both points of a segment, as they passed the second.
-    fn both(&self, segment: usize) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
+    pub(super) fn both(&self, segment: usize) -> impl Iterator<Item = (u32, i64, i64)> + '_ {
         self.passed(segment, segment + 1)
     }
 
@@ -343,14 +345,15 @@ impl Followed {
         })
     }
 
-    fn vote(&mut self, one_clock: &[bool]) {
+    fn vote(&mut self) {
         let mut ways = Ways::of(self.flows.pairs());
         for segment in 0..self.segments() {
-            let is_one = one_clock.get(segment).copied().unwrap_or(false);
             for (number, here, there) in self.both(segment) {
                 let (flow, pair) = self.flow(number);
                 let apart = there.saturating_sub(here);
-                if is_one {
+                if self.one_clock[segment] {
+                    let (here, there) = (self.stamp(segment, here), self.stamp(segment + 1, there));
+                    let apart = there.saturating_sub(here);
                     ways.see_by_one_clock(pair, flow.is_upward(), apart);
                 } else {
                     ways.see(pair, flow.is_upward(), apart);

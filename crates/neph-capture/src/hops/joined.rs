@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
+use super::fragments::{self, Piece};
 use super::packet::{Flows, Packets, Standing};
 use super::{Place, datagrams};
 use crate::sequence::Serial;
@@ -17,12 +18,16 @@ use crate::sequence::Serial;
 pub(super) type Spreads = HashMap<u32, Vec<Option<i64>>, RandomState>;
 
 /// Numbers of the whole that a piece belongs to.
-type Wholes = HashMap<u32, u32, RandomState>;
+pub(super) type Wholes = HashMap<u32, u32, RandomState>;
 
 /// Finds them, and puts the whole in their place.
-pub(super) fn join(packets: &mut Packets, flows: &Flows, points: &mut [Place]) -> Spreads {
-    let mut spreads = Spreads::default();
-    let mut wholes = Wholes::default();
+pub(super) fn join(
+    packets: &mut Packets,
+    flows: &Flows,
+    points: &mut [Place],
+    fragments: &[Vec<Piece>],
+) -> Spreads {
+    let (mut spreads, mut wholes) = fragments::join(packets, fragments, points.len());
     let mut pieces = candidates(packets, points.len());
     pieces.sort_unstable();
     let trains = pieces.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));

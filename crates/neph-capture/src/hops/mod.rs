@@ -9,9 +9,11 @@
 
 mod again;
 mod along;
+mod askers;
 mod copies;
 mod datagrams;
 mod followed;
+mod fragments;
 mod joined;
 mod mapping;
 mod order;
@@ -20,6 +22,7 @@ mod renamed;
 mod strangers;
 #[cfg(test)]
 mod tests;
+mod times;
 mod trips;
 
 use std::collections::HashMap;
@@ -36,8 +39,11 @@ pub use renamed::Called;
 pub use strangers::Strangers;
 pub use trips::Trip;
 
+use fragments::{Fragments, Passing, Piece, is_fragment};
+
 use crate::identity::Identity;
-use crate::meeting::Point;
+use crate::meeting::{Point, SOON};
+use crate::steady::Steady;
 use packet::{Flows, NONE, Packet, Packets};
 
 /// Reads captures one behind the other, in the order of the path.
@@ -48,6 +54,9 @@ pub struct Hops {
     flows: Flows,
     packets: Packets,
     points: Vec<Place>,
+    fragments: Fragments,
+    /// Of all points, once all are read.
+    fragmented: Vec<Vec<Piece>>,
     /// Rules of all points.
     rules: usize,
 }
@@ -56,10 +65,11 @@ pub struct Hops {
 #[derive(Debug, Default)]
 struct Place {
     point: Point,
+    time: Steady,
     rules: Vec<Rule>,
-    /// First and last stamp of packets.
+    /// First and last packet, in steady time.
     extent: Option<(i64, i64)>,
-    /// From when until when its capture is known to have lasted, whatever passed.
+    /// From when until when its capture is known to have lasted, whatever passed, in steady time.
     lasted: Option<(i64, i64)>,
     /// Packets as they stand in the capture; then as they passed.
     order: Vec<u32>,
@@ -116,6 +126,8 @@ impl Hops {
             flows: Flows::default(),
             packets: Packets::at(points),
             points: (0..points).map(|_| Place::default()).collect(),
+            fragments: Fragments::default(),
+            fragmented: Vec::new(),
             rules: 0,
         }
     }
@@ -155,17 +167,29 @@ impl Hops {
             return;
         };
         place.point.count(at);
-        place.saw(at);
         identity.source = place.name(identity.source);
         identity.destination = place.name(identity.destination);
-        let (found, is_first) = self.find(point, identity, packet);
+        let (found, before) = self.find(point, identity, packet);
         let place = &mut self.points[point];
-        if is_first {
-            place.point.pass(at);
-        }
+        let before = before.and_then(|before| self.packets.mark(before, point));
+        let at = match before {
+            Some(before) => place.time.near(at, (before, SOON)),
+            None => place.time.next(at),
+        };
+        place.saw(at);
         if let Some(number) = found {
             self.packets.set(number, point, Some(at));
             place.order.push(number);
+            if is_fragment(packet) {
+                let passing = Passing {
+                    point,
+                    at,
+                    number,
+                    identity,
+                };
+                let hash = |whole| self.hasher.hash_one(whole);
+                self.fragments.see(passing, packet, hash);
+            }
         }
     }
 
@@ -173,6 +197,7 @@ impl Hops {
     pub fn see_cut(&mut self, point: usize, at: i64) {
         if let Some(place) = self.points.get_mut(point) {
             place.point.cut_short(at);
+            let at = place.time.next(at);
             place.saw(at);
         }
     }
@@ -180,32 +205,30 @@ impl Hops {
     /// The capture of a point lasted at this moment: something stands in it that is not followed, or
     /// whoever recorded it says so.
     pub fn lasts(&mut self, point: usize, at: i64) {
-        if let Some(place) = self.points.get_mut(point) {
+        if let Some(place) = self.points.get_mut(point)
+            && let Some(at) = place.time.beside(at)
+        {
             place.lasted = Some(reaching(place.lasted, at));
         }
     }
 
-    /// The packet that this is at this point, of those that are alike the next; and whether it is the
-    /// first of them here.
+    /// The packet that this is at this point, of those that are alike the next; and the one that is like
+    /// it here, if there was one before.
     fn find(
         &mut self,
         point: usize,
         identity: Identity,
         packet: &Dissected<'_>,
-    ) -> (Option<u32>, bool) {
+    ) -> (Option<u32>, Option<u32>) {
         let key = self.hasher.hash_one(identity);
         let here = u8::try_from(point).unwrap_or(u8::MAX);
-        let mut is_first = true;
+        let mut before = None;
         if let Some(seen) = self.seen.get_mut(&key) {
-            is_first = seen.point != here;
-            let next = if is_first {
-                seen.first
-            } else {
-                self.packets.get(seen.last).next
-            };
+            before = (seen.point == here).then_some(seen.last);
+            let next = before.map_or(seen.first, |before| self.packets.get(before).next);
             if next != NONE {
                 (seen.last, seen.point) = (next, here);
-                return (Some(next), is_first);
+                return (Some(next), before);
             }
         }
         let flow = self.flows.number(Flowing {
@@ -216,7 +239,7 @@ impl Hops {
         let mut kept = Packet::of(packet, flow, &self.hasher);
         kept.is_named |= identity.is_named(packet);
         let Some(number) = self.packets.push(kept) else {
-            return (None, is_first);
+            return (None, before);
         };
         let seen = self.seen.entry(key).or_insert(Seen {
             first: number,
@@ -227,7 +250,7 @@ impl Hops {
             self.packets.of[seen.last as usize].next = number;
             (seen.last, seen.point) = (number, here);
         }
-        (Some(number), is_first)
+        (Some(number), before)
     }
 }
 

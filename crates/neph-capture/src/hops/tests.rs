@@ -1,3 +1,5 @@
+mod askers;
+mod fragments;
 mod order;
 
 use neph_model::Wall;

@@ -3,7 +3,8 @@
 //! Owns the rules, by the order at the last point: nearest to who answers, where the fewest are under
 //! way. An echo is answered by the reply of its number; a segment by the first that
 //! acknowledges its last byte, if it was not sent again and nothing newer was under way; of everything
-//! else a packet is answered by the next one back, if none went there in between. Fragments behind the
+//! else a packet is answered by the next one back, if none went there in between, and if it is the near
+//! end that asks (askers). Fragments behind the
 //! first have no ports, by which one asker is told from another: they ask and answer nothing.
 
 use std::collections::HashMap;
@@ -32,10 +33,11 @@ impl Followed {
     pub fn trips(&self) -> Vec<Trip> {
         let mut trips = Vec::new();
         let mut waiting = Waiting::default();
+        let asked_from_far = self.asked_from_far();
         let mut highest: HashMap<u32, Serial, RandomState> = HashMap::default();
         for number in self.order(self.segments()) {
             let packet = self.packets.get(number);
-            if packet.kind == Kind::Piece {
+            if packet.kind == Kind::Piece || asked_from_far.contains(&packet.flow) {
                 continue;
             }
             let echo = match packet.kind {

@@ -137,7 +137,7 @@ fn of_what_a_mirror_shows_twice_the_first_counts_whichever_capture_has_it() {
         assert_eq!((stamps, met.alike), (told.to_vec(), 0));
         let again = [here, there].map(|of| of.len() as u64 - 2);
         assert_eq!([met.here.again, met.there.again], again);
-        assert_eq!((met.here.fell, met.there.fell), (0, 0));
+        assert!(met.set_back().is_empty());
     }
 }
 
@@ -146,11 +146,16 @@ fn what_the_captures_are_like_is_told() {
     let packets = exchanges(5, SECOND, |_| 200_000);
     let met = meet(
         &packets,
-        |at| if at > 2 * SECOND { at - SECOND } else { at },
+        |at| if at > 2 * SECOND { at - 2 * SECOND } else { at },
     );
     assert_eq!((met.here.packets, met.there.packets), (10, 10));
     assert_eq!((met.here.resolution, met.there.resolution), (1_000, 1_000));
-    assert!(met.there.fell > 0 && met.here.fell == 0);
+    let set = met.set_back();
+    assert_eq!(set.len(), 1, "{set:?}");
+    assert_eq!((set[0].cut.until, set[0].cut.from), (SECOND, 2 * SECOND));
+    // Behind it the second clock's steady time is ahead of its stamps.
+    let fell = 2 * SECOND + 200_000 - (SECOND + 400_000);
+    assert!(set[0].by <= -fell && set[0].by > -2 * SECOND, "{set:?}");
 }
 
 proptest! {

@@ -8,6 +8,7 @@ mod floor;
 mod half;
 mod late;
 mod marks;
+mod mirror;
 mod order;
 mod room;
 mod segment;

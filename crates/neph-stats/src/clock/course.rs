@@ -21,6 +21,15 @@ pub struct ClockStep {
     pub bound: i64,
 }
 
+/// Between two moments one of the clocks was set, whatever the limits say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockCut {
+    /// What began until here had ended before, in nanoseconds of our clock.
+    pub until: i64,
+    /// What began from here on began behind it.
+    pub from: i64,
+}
+
 /// Limits in parts between which a clock was set.
 #[derive(Debug, Clone)]
 pub struct ClockCourse<'a> {
@@ -45,22 +54,31 @@ pub fn clock_course(
     limits: OffsetLimits<'_>,
     nature: ClockNature,
 ) -> Result<ClockCourse<'_>, StatsError> {
+    clock_course_between(limits, &[], nature)
+}
+
+/// The same, where it is known of some moments that a clock was set: `cuts`, ascending.
+///
+/// # Errors
+/// Those of [`clock_course`].
+pub fn clock_course_between<'a>(
+    limits: OffsetLimits<'a>,
+    cuts: &[ClockCut],
+    nature: ClockNature,
+) -> Result<ClockCourse<'a>, StatsError> {
     super::refuse_unnatural(nature)?;
     refuse_disorder("limits from above", limits.at_most)?;
     refuse_disorder("limits from below", limits.at_least)?;
-    let moments = moments(limits);
     let mut parts = Vec::new();
-    let mut rest = &moments[..];
-    while let Some(&from) = rest.first() {
-        let agreeing = Agreement { limits, nature };
-        let length = agreeing.longest(rest);
-        let (part, after) = rest.split_at(length);
-        let until = match after.first() {
-            None => part.last().copied().unwrap_or(from),
-            Some(&next) => agreeing.surely_before(part, next),
-        };
-        Part::new(limits, from, until).split(&mut parts);
-        rest = after;
+    let mut from = i64::MIN;
+    let end = ClockCut {
+        until: i64::MAX,
+        from: i64::MAX,
+    };
+    for cut in cuts.iter().chain([&end]) {
+        let limits = limits.between(from, cut.until);
+        Agreement { limits, nature }.parts(&mut parts);
+        from = from.max(cut.from);
     }
     Ok(ClockCourse { nature, parts })
 }
@@ -114,12 +132,17 @@ impl ClockCourse<'_> {
         let steps = pairs.filter_map(|(left, right)| {
             let before = fit(left, right.from).or_else(|| fit(left, left.until))?;
             let after = fit(right, right.from).or_else(|| fit(right, right.until))?;
-            // Nothing spoke within the horizon: the clocks drift apart meanwhile.
+            // Nothing spoke within the horizon: the clocks drift apart meanwhile. Of a silence that the
+            // step itself makes of a moment the other clock says how long it was.
+            let by = after.offset.saturating_sub(before.offset);
             let apart = after.at.saturating_sub(before.at);
+            let by_theirs = apart.saturating_add(by);
+            let apart = Some(by_theirs).filter(|theirs| (0..apart).contains(theirs));
+            let apart = apart.unwrap_or_else(|| after.at.saturating_sub(before.at));
             Some(ClockStep {
                 after: left.until,
                 before: right.from.saturating_add(right.first_took()),
-                by: after.offset.saturating_sub(before.offset),
+                by,
                 bound: after
                     .bound
                     .saturating_add(before.bound)
@@ -172,7 +195,23 @@ struct Agreement<'a> {
     nature: ClockNature,
 }
 
-impl Agreement<'_> {
+impl<'a> Agreement<'a> {
+    /// Cuts the limits into parts of one clock each.
+    fn parts(&self, parts: &mut Vec<Part<'a>>) {
+        let moments = moments(self.limits);
+        let mut rest = &moments[..];
+        while let Some(&from) = rest.first() {
+            let length = self.longest(rest);
+            let (part, after) = rest.split_at(length);
+            let until = match after.first() {
+                None => part.last().copied().unwrap_or(from),
+                Some(&next) => self.surely_before(part, next),
+            };
+            Part::new(self.limits, from, until).split(parts);
+            rest = after;
+        }
+    }
+
     /// How many of these moments, at least one, can be of one clock.
     fn longest(&self, moments: &[i64]) -> usize {
         // A limit speaks one horizon far: windows of that length, each beginning in the middle of
@@ -186,13 +225,28 @@ impl Agreement<'_> {
                 let good = |count: usize| self.is_one_clock(from, moments[start + count - 1]);
                 return start + bisect(end - start, good).max(1);
             }
-            if end == moments.len() {
+            if end == moments.len() || self.is_set_in_silence(&moments[..end], moments[end]) {
                 return end;
             }
             let middle = from.saturating_add(self.nature.horizon / 2);
             let next = moments.partition_point(|&at| at < middle);
             start = next.clamp(start + 1, end);
         }
+    }
+
+    /// Whether nothing speaks for long between `before` and `next`, so that no window has enough of both
+    /// sides, and no clock drifts as far as their limits are apart.
+    fn is_set_in_silence(&self, before: &[i64], next: i64) -> bool {
+        let Some((first, last)) = before.first().zip(before.last()) else {
+            return false;
+        };
+        let side = self.nature.horizon / 2;
+        if next.saturating_sub(*last) <= side / 2 {
+            return false;
+        }
+        let from = last.saturating_sub(side).max(*first);
+        let until = self.agreeing_until(next, next.saturating_add(side));
+        !self.is_one_clock(from, until)
     }
 
     /// The last moment of `part` that cannot be of the clock that `next` is of: what follows it
@@ -205,11 +259,10 @@ impl Agreement<'_> {
         let near = part.get(start..).unwrap_or_default();
         let good = |count: usize| self.is_one_clock(near[near.len() - count], until);
         let shared = bisect(near.len() + 1, good);
-        let sure = near.len().saturating_sub(shared);
-        match sure.checked_sub(1).and_then(|last| near.get(last)) {
-            Some(&last) => last,
-            None => part.first().copied().unwrap_or(next),
-        }
+        // Where all that is near may be of the other side, what lies further off is not.
+        let sure = start + near.len().saturating_sub(shared);
+        let last = part.get(sure.saturating_sub(1));
+        last.copied().unwrap_or(next)
     }
 
     /// The last moment up to `far` that agrees with what follows `from`: another step may be near.

@@ -84,10 +84,26 @@ fn moved_by(limits: OffsetLimits<'_>, look: i64) -> Vec<Moved> {
                 _ => clearest.push(jump),
             }
         }
-        moment = moment.saturating_add(look / 2);
+        let Some(next) = next_look(limits.at_most, moment, look) else {
+            break;
+        };
+        moment = next;
     }
     let moved = clearest.iter().filter_map(|jump| jump.when(limits, look));
     moved.collect()
+}
+
+/// The next moment whose first look has a limit, half a look behind the last one or further: a silence,
+/// however long, is no work. `None` behind the last limit.
+fn next_look(of: &[OffsetLimit], moment: i64, look: i64) -> Option<i64> {
+    let next = moment.saturating_add(look / 2);
+    let begin = next.saturating_sub(reach(look));
+    let following = of.get(of.partition_point(|limit| limit.at < begin))?.at;
+    let late = following.saturating_sub(begin.saturating_add(look));
+    if late < 0 {
+        return Some(next);
+    }
+    next.checked_add((late / (look / 2) + 1).checked_mul(look / 2)?)
 }
 
 /// Both directions are flat before a moment and behind it, and moved alike in between.

@@ -1,3 +1,5 @@
+mod silences;
+
 use proptest::prelude::*;
 
 use super::*;

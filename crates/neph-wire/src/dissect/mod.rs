@@ -1,7 +1,7 @@
 //! From a captured packet to its innermost IP packet and transport header.
 //!
-//! Owns looking through VLAN tags, MPLS labels and tunnels (VXLAN, Geneve, GRE, IP in IP), and how
-//! long a payload was on the wire, of which a capture may have kept less. Does not own connections
+//! Owns looking through VLAN tags, MPLS labels, LLC, PPP and tunnels (VXLAN, Geneve, GRE, ERSPAN, GTP-U, IP
+//! in IP), and how long a payload was on the wire, of which a capture may have kept less. Does not own connections
 //! (see neph-capture), reassembly or checksums.
 
 mod link;
@@ -128,7 +128,17 @@ fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, Nothing>
     Err(Nothing::NotIp)
 }
 
-impl Dissected<'_> {
+impl<'a> Dissected<'a> {
+    /// What an IP packet carries, in no tunnel and no VLAN, and looked through none.
+    pub fn of_ip(ip: IpPacket<'a>) -> Self {
+        Self {
+            vlan: None,
+            tunnel: None,
+            transport: transport(&ip),
+            ip,
+        }
+    }
+
     /// Whether the header of TCP or UDP was cut off.
     pub fn is_cut(&self) -> bool {
         let ip = &self.ip;

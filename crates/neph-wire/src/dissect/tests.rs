@@ -1,5 +1,7 @@
 //! Packets within packets, cut anywhere.
 
+mod layers;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! IPv4 and IPv6 headers as one type (RFC 791, 8200).
 //!
-//! Owns lengths, fragments and IPv6 extension headers. Does not own options, nor reassembly.
+//! Owns lengths, fragments, IPv6 extension headers and authentication headers. Does not own options, nor reassembly.
 
 use std::net::IpAddr;
 
@@ -9,6 +9,9 @@ use crate::bytes::Reader;
 
 /// Longer chains are refused, so that a packet cannot make a reader walk.
 const EXTENSIONS_MAX: usize = 8;
+
+/// The protocol of an authentication header: what it covers stands behind it in the clear.
+const AUTHENTICATION: u8 = 51;
 
 /// A packet of either version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +30,8 @@ pub struct IpPacket<'a> {
     pub total_len: usize,
     /// Bytes from the start of the packet to the payload.
     pub header_len: usize,
-    /// What the sender numbered the packet with; IPv6 has none.
+    /// What the sender numbered the packet with. IPv6 numbers fragments alone: of these it is the lower
+    /// half.
     pub identification: Option<u16>,
     /// Where this fragment's payload belongs, in bytes; 0 for the first and for whole packets.
     pub fragment_offset: u16,
@@ -84,7 +88,18 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
         });
     }
     let payload = bytes.get(header_len..total_len.min(bytes.len()));
-    let payload = payload.ok_or(SHORT)?;
+    let mut payload = payload.ok_or(SHORT)?;
+    let (mut protocol, mut header_len) = (protocol, header_len);
+    if protocol == AUTHENTICATION && fragment.trailing_zeros() >= 13 {
+        match authenticated(payload) {
+            Some(behind) => {
+                header_len += payload.len() - behind.1.len();
+                (protocol, payload) = behind;
+            }
+            None if bytes.len() < total_len => return Err(SHORT),
+            None => {}
+        }
+    }
     Ok(IpPacket {
         source: IpAddr::from(source),
         destination: IpAddr::from(destination),
@@ -98,6 +113,14 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
         more_fragments: more(fragment & 0x2000),
         payload,
     })
+}
+
+/// What is behind an authentication header (RFC 4302), and its protocol.
+fn authenticated(bytes: &[u8]) -> Option<(u8, &[u8])> {
+    let mut reader = Reader::new(bytes);
+    let (protocol, fours) = (reader.u8()?, usize::from(reader.u8()?));
+    reader.skip(6 + 4 * fours)?;
+    Some((protocol, reader.rest()))
 }
 
 fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
@@ -121,7 +144,7 @@ fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         traffic_class: first << 4 | second >> 4,
         total_len,
         header_len: 40 + body.len() - behind.payload.len(),
-        identification: None,
+        identification: behind.identification,
         fragment_offset: behind.fragment & 0xfff8,
         more_fragments: more(behind.fragment & 1),
         payload: behind.payload,
@@ -131,12 +154,13 @@ fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
 struct BehindExtensions<'a> {
     protocol: u8,
     fragment: u16,
+    identification: Option<u16>,
     payload: &'a [u8],
 }
 
 fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>, IpError>> {
     let mut reader = Reader::new(body);
-    let (mut protocol, mut fragment) = (first, 0);
+    let (mut protocol, mut fragment, mut identification) = (first, 0, None);
     for _ in 0..=EXTENSIONS_MAX {
         match protocol {
             // Hop-by-hop, routing, destination options.
@@ -149,25 +173,29 @@ fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>
                 protocol = reader.u8()?;
                 reader.skip(1)?;
                 fragment = reader.u16()?;
-                reader.skip(4)?;
+                reader.skip(2)?;
+                identification = Some(reader.u16()?);
                 if fragment & 0xfff8 != 0 {
                     // Only the first fragment holds further headers.
                     return Some(Ok(BehindExtensions {
                         protocol,
                         fragment,
+                        identification,
                         payload: reader.rest(),
                     }));
                 }
             }
-            51 => {
-                protocol = reader.u8()?;
-                let fours = usize::from(reader.u8()?);
-                reader.skip(6 + 4 * fours)?;
+            AUTHENTICATION => {
+                (protocol, reader) = {
+                    let (protocol, behind) = authenticated(reader.rest())?;
+                    (protocol, Reader::new(behind))
+                }
             }
             _ => {
                 return Some(Ok(BehindExtensions {
                     protocol,
                     fragment,
+                    identification,
                     payload: reader.rest(),
                 }));
             }

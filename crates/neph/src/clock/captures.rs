@@ -4,12 +4,16 @@ use std::path::Path;
 
 use neph_capture::{Meeting, Met, Point};
 use neph_model::Span;
-use neph_stats::{ClockFit, FourStamps, KeptLimits, MeanOffset, StatsError};
+use neph_stats::{
+    ClockFit, ClockNature, FourStamps, KeptLimits, MeanOffset, OffsetLimits, StatsError,
+};
 use neph_wire::dissect::Nothing;
 
+use super::added::Added;
 use super::book::Dots;
 use super::course::Course;
 use super::drift::Drift;
+use super::heard::Heard;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
@@ -22,10 +26,10 @@ use crate::{interrupt, output};
 /// Clocks of captures are those on the wall, which daemons steer: by less than this within 100 s once
 /// they have settled.
 pub(crate) const WANDER: f64 = 1e-6;
-/// One limit of each kind is kept in so long, or in a hundred-thousandth of the captures' time.
+/// One limit of each kind is kept in so long; of more than [`MOST`], in so small a part of the time in
+/// which packets passed.
 const STRETCH: i64 = 10_000_000;
-/// Packets of several processors may stand in a capture out of order by less than this.
-pub(crate) const DISORDER: i64 = 100_000_000;
+const MOST: usize = 100_000;
 /// Rows, unless another time is asked for.
 const ROWS: i64 = 10;
 
@@ -114,20 +118,31 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
 }
 
 fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
-    let kept = kept(met);
-    let above = kept.limits().at_most;
-    let ends = above.first().zip(above.last());
-    let long = ends.map_or(0, |(first, last)| last.at - first.at);
-    let every = args.every.map_or(long / ROWS, Span::nanos);
-    Course::of(kept.limits(), args.nature(WANDER), every)
+    let nature = args.nature(WANDER);
+    let kept = kept(met, nature);
+    let every = args.every.map_or_else(
+        || Heard::of(kept.limits(), nature.horizon).long / ROWS,
+        Span::nanos,
+    );
+    let added = Added::of(met.set_back());
+    Course::of(kept.limits(), (nature, &added), every)
 }
 
 /// The tightest of what two captures prove of their clocks.
-pub(crate) fn kept(met: &Met) -> KeptLimits {
+pub(crate) fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
     let (above, below) = met.limits();
-    let began = above.first().map_or(0, |limit| limit.at);
-    let long = above.last().map_or(0, |limit| limit.at - began);
-    let mut kept = KeptLimits::each(STRETCH.max(long / 100_000));
+    let limits = OffsetLimits {
+        at_most: &above,
+        at_least: &below,
+    };
+    let many = above.len().max(below.len());
+    let long = if many > MOST {
+        Heard::of(limits, nature.horizon).long
+    } else {
+        0
+    };
+    let most = i64::try_from(MOST).unwrap_or(i64::MAX);
+    let mut kept = KeptLimits::each(STRETCH.max(long / most));
     for limit in above {
         kept.at_most(limit);
     }
@@ -220,17 +235,7 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
     if met.crossings.is_empty() {
         return Err(too_few(here, there));
     }
-    let fell = |point: &Point| point.fell > DISORDER;
-    match (fell(&met.here), fell(&met.there)) {
-        (false, _) => Ok(()),
-        (true, false) => Err(Failure::usage(format!(
-            "the clock of {name} was set back by {}; write --captures {other} {name}",
-            Span::from_nanos(met.here.fell)
-        ))),
-        (true, true) => Err(Failure::usage(format!(
-            "the clocks of both {name} and {other} were set back; cut one of them there (editcap -A)"
-        ))),
-    }
+    Ok(())
 }
 
 /// Packets whose headers a capture did not keep are known again nowhere.
@@ -275,7 +280,8 @@ pub(crate) fn refuse_one_capture(
 
 fn too_few(here: &Path, there: &Path) -> Failure {
     Failure::usage(format!(
-        "{} and {} share packets of one direction only; the clocks' offset needs requests and replies",
+        "{} and {} share packets of one direction only; the clocks' offset needs requests and replies (of a TAP with a \
+         file for each direction give both: a.pcap+b.pcap)",
         here.display(),
         there.display()
     ))

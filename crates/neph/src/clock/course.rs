@@ -4,9 +4,13 @@
 //! of a drift its own (drift).
 
 use neph_model::Span;
-use neph_stats::{ClockFit, ClockNature, ClockStep, OffsetLimits, StatsError, clock_course};
+use neph_stats::{
+    ClockFit, ClockNature, ClockStep, OffsetLimits, StatsError, clock_course_between,
+};
 
+use super::added::Added;
 use super::drift::Drift;
+use super::heard::Heard;
 
 /// Moments of a course that are told, at most.
 const MOMENTS: i64 = 2_000;
@@ -64,16 +68,17 @@ impl Course {
         self.until.saturating_sub(since(&self.steps, self.from))
     }
 
-    /// What these limits prove, told every so many nanoseconds.
+    /// What these limits prove, told every so many nanoseconds; what is told of the clocks is of their
+    /// stamps, where `added` says what steady time leaves out.
     ///
     /// # Errors
     /// Those of [`clock_course`], and too few limits.
     pub(super) fn of(
         limits: OffsetLimits<'_>,
-        nature: ClockNature,
+        (nature, added): (ClockNature, &Added),
         every: i64,
     ) -> Result<Self, StatsError> {
-        let course = clock_course(limits, nature)?;
+        let course = clock_course_between(limits, &added.cuts(), nature)?;
         let ends = |of: &[neph_stats::OffsetLimit]| Some((of.first()?.at, of.last()?.at));
         let Some(((first, last), (other_first, other_last))) =
             ends(limits.at_most).zip(ends(limits.at_least))
@@ -85,16 +90,20 @@ impl Course {
             });
         };
         let (from, until) = (first.min(other_first), last.max(other_last));
+        let heard = Heard::of(limits, nature.horizon);
         let at = |moment| course.at(moment);
-        let every = every.max((until - from) / MOMENTS).max(1);
-        let fits = moments(from, until, every).filter_map(at).collect();
-        let steps = course.steps();
-        let mut drawn: Vec<i64> = moments(from, until, ((until - from) / DRAWN).max(1)).collect();
+        let shown = |moment| course.at(moment).map(|fit| added.fit(fit));
+        let every = every.max(heard.long / MOMENTS).max(1);
+        let all = (0, heard.long);
+        let fits = heard.moments(all, every).filter_map(shown).collect();
+        let found = course.steps();
+        let steps: Vec<ClockStep> = found.iter().filter_map(|step| added.step(*step)).collect();
+        let mut drawn: Vec<i64> = heard.moments(all, (heard.long / DRAWN).max(1)).collect();
         drawn.extend(steps.iter().flat_map(|step| [step.after, step.before]));
         drawn.sort_unstable();
         drawn.dedup();
-        let since = since(&steps, from);
-        let drawn: Vec<ClockFit> = drawn.into_iter().filter_map(at).collect();
+        let since = since(&found, from);
+        let drawn: Vec<ClockFit> = drawn.into_iter().filter_map(shown).collect();
         Ok(Self {
             from,
             until,
@@ -102,17 +111,10 @@ impl Course {
             parted: parted(&drawn, &steps, nature),
             drawn,
             drift: Drift::over(at, (since, until), nature),
-            rates: rates(at, (since, until), nature),
+            rates: rates(at, (&heard, since), nature),
             steps,
         })
     }
-}
-
-/// Even ones; the last comes at the end, and no other right before it.
-fn moments(from: i64, until: i64, every: i64) -> impl Iterator<Item = i64> {
-    let count = (until - from - every / 2).max(0) / every;
-    let last = (until > from).then_some(until);
-    (0..=count).map(move |n| from + n * every).chain(last)
 }
 
 /// Behind the last step, or where all begins.
@@ -135,12 +137,13 @@ fn parted(drawn: &[ClockFit], steps: &[ClockStep], nature: ClockNature) -> Optio
 /// The extremes of the rate at moments a horizon apart; `None` of fewer than two such.
 fn rates(
     at: impl Fn(i64) -> Option<ClockFit>,
-    (since, until): (i64, i64),
+    (heard, since): (&Heard, i64),
     nature: ClockNature,
 ) -> Option<(f64, f64)> {
     let horizon = nature.horizon;
-    let count = (until - since) / horizon - 1;
-    let moments = (1..=count).map(|n| since + n * horizon);
+    let since = heard.passed(since);
+    let count = (heard.long - since) / horizon - 1;
+    let moments = (1..=count).map(|n| heard.at(since + n * horizon));
     let rates: Vec<f64> = moments
         .filter_map(|moment| Some(at(moment)?.rate))
         .collect();

@@ -55,9 +55,11 @@ impl Drift {
         Self { rate, bound }.known(nature)
     }
 
-    /// `None` where clocks of this nature can hardly differ by more than it may be wrong.
+    /// `None` where clocks of this nature can hardly differ by more than it may be wrong, or where none
+    /// drifts so: it was set.
     pub(crate) fn known(self, nature: ClockNature) -> Option<Self> {
-        (self.bound < UNKNOWN * nature.steepest).then_some(self)
+        let is_possible = self.rate.abs() - self.bound <= nature.steepest;
+        (is_possible && self.bound < UNKNOWN * nature.steepest).then_some(self)
     }
 
     /// `+12.35 ± 0.12 ppm`, or that it is not known.

@@ -9,6 +9,7 @@ use neph_model::{EventKind, Span, Tally};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, anchor};
 use neph_stats::ClockNature;
 
+use super::added::Added;
 use super::book::Book;
 use super::course::Course;
 use super::drift::Drift;
@@ -207,7 +208,11 @@ impl Live<'_> {
         let every = self.args.every.unwrap_or(EVERY).nanos();
         let book = &self.book;
         let row = book.latest.and_then(|at| self.row(book, at));
-        let course = Course::of(book.raw.limits(), book.raw.nature(), every);
+        let course = Course::of(
+            book.raw.limits(),
+            (book.raw.nature(), &Added::default()),
+            every,
+        );
         let (Ok(course), Some(row)) = (course, row) else {
             let why = self.refused.as_deref().unwrap_or("no reply came");
             self.telling.nothing()?;

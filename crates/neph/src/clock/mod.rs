@@ -3,11 +3,13 @@
 //!
 //! Joins where exchanges come from ([`live`], [`captures`]), the fit (neph-stats) and what is shown.
 
+pub(crate) mod added;
 mod book;
 pub(crate) mod captures;
 mod course;
 pub(crate) mod drift;
 mod figure;
+pub(crate) mod heard;
 mod live;
 mod summary;
 mod telling;

@@ -11,7 +11,7 @@ use neph_stats::ClockNature;
 use super::offsets::Offsets;
 use super::point::Point;
 use super::{Args, strangers};
-use crate::clock::captures::{DISORDER, WANDER, refuse_cut, refuse_one_capture};
+use crate::clock::captures::{WANDER, refuse_cut, refuse_one_capture};
 use crate::clock::words;
 use crate::counted::counted;
 use crate::exit::Failure;
@@ -40,6 +40,9 @@ pub(super) fn clocks(
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let (mut clocks, mut doubts) = (Vec::new(), strangers::hints(&names, followed));
+    for said in one_direction(points, followed) {
+        output::say(&format!("neph hops: {said}"));
+    }
     for (segment, is_one) in one_clock.iter().enumerate() {
         let met = followed.meeting(segment);
         let (name, other) = (&points[segment].name, &points[segment + 1].name);
@@ -59,10 +62,6 @@ pub(super) fn clocks(
             Offsets::Same
         } else if !followed.is_met(segment) {
             Offsets::Unknown
-        } else if met.here.fell > DISORDER {
-            return Err(Failure::usage(format!(
-                "the clock of {name} was set back while it captured; cut its file there (editcap -A)"
-            )));
         } else {
             refuse_one_capture(paths, &met, ANOTHER_POINT)?;
             Offsets::fitted(&met, nature).map_err(Failure::refused)?
@@ -120,6 +119,20 @@ fn one_stamp((name, other): (&String, &String), met: &Met) -> Option<String> {
         "all packets {ways} have the same stamp at {name} and {other}: the kernel stamped them once for both, \
          as what comes out of a tunnel; 0 ns is not measured"
     ))
+}
+
+/// What is to be said of points whose captures have one direction alone.
+fn one_direction(points: &[Point], followed: &Followed) -> Vec<String> {
+    let points = points.iter().enumerate();
+    let halves = points.filter(|(place, _)| followed.is_one_direction(*place));
+    let said = halves.map(|(_, point)| {
+        let (name, file) = (&point.name, point.path.display());
+        format!(
+            "{name} has packets of one direction only; of a TAP with a file for each direction give both, and \
+             they are merged by time: {name}={file}+OTHER.pcap"
+        )
+    });
+    said.collect()
 }
 
 /// Why no packet is at both points of a segment, as far as can be seen, and what to try.

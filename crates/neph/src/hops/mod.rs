@@ -65,7 +65,7 @@ enum Clock {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "POINT: a capture of one point of the path, NAME=FILE or FILE; NAME@HOST=FILE, where points of one host \
-have one clock.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
+have one clock.\nOf a TAP with a file for each direction: NAME=a.pcap+b.pcap, merged by time.\nLive: NAME=iface:eth0, NAME=iface:eth0@SITE, NAME=ssh:user@host/eth0; all of them recorded at once.\nExit status: 0 measured, 1 no delay could be told, 2 usage, or captures that cannot be compared, 3 an alarm was raised, 130 interrupted."
 )]
 pub(crate) struct Args {
     /// Captures, or live points, in the order in which packets pass their points, from those who ask to those who answer

@@ -1,15 +1,17 @@
 //! The clock of one point against that of the one before: one and the same, or fitted to the packets
-//! that passed both.
+//! that passed both. All times are steady ones, which go on where a point's clock was set back.
 //!
 //! Owns at which moments the fit is asked (once a second at most: each takes a fraction of a
 //! millisecond) and what holds between two of them. Does not own the fit (neph-stats).
 
 use neph_capture::Met;
 use neph_model::{ClockOffset, Span};
-use neph_stats::{ClockFit, ClockNature, ClockStep, StatsError, clock_course};
+use neph_stats::{ClockCut, ClockFit, ClockNature, ClockStep, StatsError, clock_course_between};
 
+use crate::clock::added::Added;
 use crate::clock::captures::kept;
 use crate::clock::drift::Drift;
+use crate::clock::heard::Heard;
 
 /// Moments that are asked about, beside those around steps.
 const MOMENTS: i64 = 2_000;
@@ -30,7 +32,11 @@ pub(crate) enum Offsets {
 #[derive(Debug)]
 pub(crate) struct Fitted {
     fits: Vec<ClockFit>,
+    /// Where a clock was set, in steady time: neither overlaps the next.
+    set: Vec<ClockCut>,
+    /// Steps of the clocks themselves.
     pub(crate) steps: Vec<ClockStep>,
+    added: Added,
     /// From end to end since the last step, where that is long.
     drift: Option<Drift>,
     pub(crate) nature: ClockNature,
@@ -40,28 +46,28 @@ impl Offsets {
     /// What these packets prove.
     ///
     /// # Errors
-    /// Those of [`clock_course`].
+    /// Those of [`clock_course_between`].
     pub(crate) fn fitted(met: &Met, nature: ClockNature) -> Result<Self, StatsError> {
-        let kept = kept(met);
+        let kept = kept(met, nature);
         let limits = kept.limits();
-        let course = clock_course(limits, nature)?;
-        let ends = |of: &[neph_stats::OffsetLimit]| Some((of.first()?.at, of.last()?.at));
-        let Some(((from, until), (other_from, other_until))) =
-            ends(limits.at_most).zip(ends(limits.at_least))
-        else {
+        if limits.at_most.is_empty() || limits.at_least.is_empty() {
             return Ok(Self::Unknown);
-        };
-        let (from, until) = (from.min(other_from), until.max(other_until));
-        let every = ((until - from) / MOMENTS).max(SECOND);
+        }
+        let added = Added::of(met.set_back());
+        let cuts = added.cuts();
+        let course = clock_course_between(limits, &cuts, nature)?;
+        let heard = Heard::of(limits, nature.horizon);
+        let every = (heard.long / MOMENTS).max(SECOND);
         let steps = course.steps();
-        let mut moments: Vec<i64> = (0..=(until - from) / every)
-            .map(|number| from + number * every)
-            .chain([until])
-            .chain(steps.iter().flat_map(|step| [step.after, step.before]))
-            .collect();
+        let around = steps.iter().flat_map(|step| [step.after, step.before]);
+        let beside = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
+        let mut moments: Vec<i64> = heard.moments((0, heard.long), every).collect();
+        moments.extend(around.chain(beside));
         moments.sort_unstable();
         moments.dedup();
-        let time = (steps.last().map_or(from, |step| step.before), until);
+        let from = steps.last().map(|step| step.before);
+        let from = from.unwrap_or_else(|| heard.at(0));
+        let time = (from, heard.at(heard.long));
         let drift =
             Drift::is_long(time, nature).then(|| Drift::over(|at| course.at(at), time, nature));
         let fits: Vec<ClockFit> = moments
@@ -73,7 +79,9 @@ impl Offsets {
         } else {
             Self::Fitted(Fitted {
                 fits,
-                steps,
+                set: apart(&steps, cuts),
+                steps: steps.iter().filter_map(|step| added.step(*step)).collect(),
+                added,
                 drift: drift.flatten(),
                 nature,
             })
@@ -121,11 +129,12 @@ impl Offsets {
     }
 
     /// The fit with the least bound.
-    pub(crate) fn best(&self) -> Option<&ClockFit> {
+    pub(crate) fn best(&self) -> Option<ClockFit> {
         let Self::Fitted(fitted) = self else {
             return None;
         };
-        fitted.fits.iter().min_by_key(|fit| fit.bound)
+        let best = fitted.fits.iter().min_by_key(|fit| fit.bound);
+        best.map(|fit| fitted.added.fit(*fit))
     }
 }
 
@@ -143,15 +152,15 @@ impl Fitted {
         match (before, self.fits.get(next)) {
             (Some(before), _) if before.at == here => Some(told(before.offset, before.bound)),
             (Some(before), Some(after)) => self.between(before, after, here),
-            (Some(end), None) | (None, Some(end)) => Some(self.beyond(end, here)),
+            (Some(end), None) | (None, Some(end)) => self.beyond(end, here),
             (None, None) => None,
         }
     }
 
     fn is_set_between(&self, a: i64, b: i64) -> bool {
         let (from, until) = (a.min(b), a.max(b));
-        let mut steps = self.steps.iter();
-        steps.any(|step| from < step.before && step.after < until)
+        let next = self.set.partition_point(|set| set.from <= from);
+        self.set.get(next).is_some_and(|set| set.until < until)
     }
 
     /// A line through both moments is off by what their bounds say, and by the wander to the nearer.
@@ -173,14 +182,34 @@ impl Fitted {
     }
 
     /// Before the first, or behind the last: along its line.
-    fn beyond(&self, end: &ClockFit, here: i64) -> ClockOffset {
+    fn beyond(&self, end: &ClockFit, here: i64) -> Option<ClockOffset> {
+        if self.is_set_between(end.at, here) {
+            return None;
+        }
         let away = here.saturating_sub(end.at);
         let doubt = scaled(end.rate_bound + self.nature.wander, away.saturating_abs()) + 1;
-        told(
+        Some(told(
             end.offset.saturating_add(scaled(end.rate, away)),
             end.bound.saturating_add(doubt),
-        )
+        ))
     }
+}
+
+/// Where a clock was set: neither overlaps the next.
+fn apart(steps: &[ClockStep], mut set: Vec<ClockCut>) -> Vec<ClockCut> {
+    set.extend(steps.iter().map(|step| ClockCut {
+        until: step.after,
+        from: step.before,
+    }));
+    set.sort_unstable_by_key(|set| (set.until, set.from));
+    set.dedup_by(|next, before| {
+        let is_over = next.until < before.from;
+        if is_over {
+            before.from = before.from.max(next.from);
+        }
+        is_over
+    });
+    set
 }
 
 const fn told(offset: i64, bound: i64) -> ClockOffset {

@@ -93,7 +93,12 @@ impl Passages {
         let trips = followed.trips();
         let round_trip = |trip: &Trip| {
             let (there, back) = (followed.passage(trip.there), followed.passage(trip.back));
-            Some((trip.there, back.mark(0)? - there.mark(0)?))
+            let (left, came) = (there.mark(0)?, back.mark(0)?);
+            let is_set = clocks
+                .first()
+                .is_some_and(|of| of.is_set_between(left, came));
+            let is_one = !is_set && !followed.is_set_back(0, (left, came));
+            is_one.then_some((trip.there, came.saturating_sub(left)))
         };
         let round_trips = trips.iter().filter_map(round_trip).collect();
         // Where the first point saw nothing, the next one of its clock stands for it.
@@ -135,7 +140,7 @@ impl Passages {
 
     /// How long it was in a segment.
     pub(crate) fn delay(&self, passage: &Passage, way: Way, segment: usize) -> Option<OneWay> {
-        let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        let (here, there) = self.times(passage, segment)?;
         let offset = self.clocks[segment].around(here, there)?;
         let told = match way {
             Way::There => offset.there(Instant::from_nanos(here), Instant::from_nanos(there)),
@@ -145,6 +150,18 @@ impl Passages {
             delay: told.delay,
             bound: told.bound + self.coarseness(segment),
         })
+    }
+
+    /// When it passed both points of a segment, in times that its clocks compare; `None` where their one
+    /// clock was set back in between.
+    fn times(&self, passage: &Passage, segment: usize) -> Option<(i64, i64)> {
+        let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+        if !matches!(self.clocks[segment], Offsets::Same) {
+            return Some((here, there));
+        }
+        let is_set = self.followed.is_set_underway(segment, (here, there));
+        let stamp = |point, at| self.followed.stamp(point, at);
+        (!is_set).then(|| (stamp(segment, here), stamp(segment + 1, there)))
     }
 
     /// What stamps that are cut to micro- or milliseconds may hide.
@@ -175,6 +192,12 @@ impl Passages {
         while point > 0 {
             let clocks = &self.clocks[point - 1];
             let nearer = passage.mark(point - 1);
+            if matches!(clocks, Offsets::Same) {
+                let across = self.followed.across((point, at), point - 1);
+                at = across.or(nearer).unwrap_or(at);
+                point -= 1;
+                continue;
+            }
             // Its own stamp says on which side of a step it passed.
             let offset = nearer.map_or_else(|| clocks.at_there(at), |here| clocks.around(here, at));
             (point, at) = match offset {
@@ -230,6 +253,12 @@ impl Passages {
     /// one's capture lasted.
     fn coming(&self, mark: i64, (next, segment): (usize, usize), way: Way) -> Option<Coming> {
         let clocks = &self.clocks[segment];
+        let at = segment + usize::from(next == segment);
+        let mark = if matches!(clocks, Offsets::Same) {
+            self.followed.across((at, mark), next)?
+        } else {
+            mark
+        };
         let (offset, sign) = match way {
             Way::There => (clocks.at(mark)?, 1),
             Way::Back => (clocks.at_there(mark)?, -1),

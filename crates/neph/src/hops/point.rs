@@ -1,10 +1,12 @@
-//! A point of capture as it is typed: `NAME=FILE`, `NAME@HOST=FILE` or a file alone.
+//! A point of capture as it is typed: `NAME=FILE`, `NAME@HOST=FILE` or a file alone; `FILE+FILE` where each
+//! has one direction.
 
 use std::path::{Path, PathBuf};
 
 use neph_model::Wall;
 
 use crate::exit::Failure;
+use crate::read::merged::parts;
 
 /// A capture with the name of the place where it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,8 +59,14 @@ impl Point {
     }
 }
 
-/// The name of a file without folder and endings that captures have.
+/// The names of files without folders and endings that captures have.
 fn stem(path: &str) -> String {
+    let stems = parts(Path::new(path));
+    let stems = stems.iter().map(|part| stem_of(&part.to_string_lossy()));
+    stems.collect::<Vec<_>>().join("+")
+}
+
+fn stem_of(path: &str) -> String {
     let name = Path::new(path).file_name().unwrap_or_default();
     let mut name = name.to_string_lossy().into_owned();
     for ending in [".gz", ".zst", ".pcap", ".pcapng", ".cap"] {

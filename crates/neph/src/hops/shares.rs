@@ -150,7 +150,9 @@ pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
         let Some(marks) = marks else { continue };
         // What a clock was set by while a packet was under way is no part of its round trip.
         let mut clocks = passages.clocks.iter().zip(&marks);
-        if clocks.any(|(clock, (there, back))| clock.is_set_between(*there, *back)) {
+        let is_set = clocks.any(|(clock, (there, back))| clock.is_set_between(*there, *back));
+        let mut times = marks.iter().enumerate();
+        if is_set || times.any(|(point, times)| passages.followed.is_set_back(point, *times)) {
             continue;
         }
         // Around each point's own clock: no difference is between two of them.

@@ -206,6 +206,7 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         None => Value::Null,
         Some(of) => json!({ "ns": of.delay.nanos(), "bound_ns": of.bound.nanos() }),
     };
+    let stamp = |point| Some(passages.followed.stamp(point, passage.mark(point)?));
     let reordered: Vec<usize> = (0..row.delays.len())
         .filter(|segment| passage.is_overtaken(*segment))
         .collect();
@@ -220,7 +221,7 @@ fn packet(passages: &Passages, row: &Row) -> Value {
         "protocol": PROTOCOLS[protocol(passage.flow.protocol)],
         "source": place(&passage.flow, passage.flow.source),
         "destination": place(&passage.flow, passage.flow.destination),
-        "marks_unix_ns": points.map(|point| passage.mark(point)).collect::<Vec<_>>(),
+        "marks_unix_ns": points.map(stamp).collect::<Vec<_>>(),
         "segments": row.delays.iter().map(delay).collect::<Vec<_>>(),
         "round_trip_ns": row.round_trip.map(Span::nanos),
         "lost_in": match row.end { End::Lost(segment) => Some(segment), _ => None },
@@ -288,10 +289,10 @@ fn clock(followed: &Followed, segment: usize, offsets: &Offsets) -> Value {
     match (offsets, offsets.best()) {
         (Offsets::Same, _) => json!({ "is": "same" }),
         (Offsets::Fitted(fitted), Some(fit)) => {
-            let drift = fitted.drift(fit);
+            let drift = fitted.drift(&fit);
             json!({
                 "is": "fitted",
-                "since_ns": since(followed, segment, fit).nanos(),
+                "since_ns": since(followed, segment, &fit).nanos(),
                 "offset_ns": fit.offset,
                 "bound_ns": fit.bound,
                 "rate_ppm": drift.map(|drift| words::ppm(drift.rate)),
@@ -321,8 +322,8 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
             (Offsets::Same, _) => writeln!(out, "Clocks of {a} and {b}: one.")?,
             (Offsets::Fitted(fitted), Some(fit)) => {
                 let offset = words::offset(fit.offset, fit.bound);
-                let drift = Drift::in_words(fitted.drift(fit));
-                let after = since(followed, segment, fit);
+                let drift = Drift::in_words(fitted.drift(&fit));
+                let after = since(followed, segment, &fit);
                 writeln!(
                     out,
                     "Clock of {b} minus that of {a}: {offset} after {after}, drift {drift}."
@@ -345,7 +346,7 @@ fn sentences(passages: &Passages, out: &mut impl Write) -> Result<(), Failure> {
     let known = [
         (
             followed.joined(),
-            "cut or joined by segmentation offload: told is their last byte",
+            "cut or joined on the way (segmentation offload, IP fragments): each counts once, its delay is that of its last byte",
         ),
         (followed.alike(), "left out because others are like them"),
     ];

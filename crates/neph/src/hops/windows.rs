@@ -79,7 +79,7 @@ impl Window {
         let mut all: Vec<Crossed> = followed
             .passages()
             .filter_map(|passage| Some((passage, passage.way?)))
-            .flat_map(|(passage, way)| crossed(passage, way, followed.segments()))
+            .flat_map(|(passage, way)| crossed(followed, passage, way))
             .filter(|crossed| self.judged.contains(&crossed.entered))
             .collect();
         // As the whole captures are judged: by when they came in, then by what they took.
@@ -88,9 +88,10 @@ impl Window {
     }
 }
 
-fn crossed(passage: Passage, way: Way, segments: usize) -> impl Iterator<Item = Crossed> {
-    (0..segments).filter_map(move |segment| {
-        let (here, there) = (passage.mark(segment)?, passage.mark(segment + 1)?);
+fn crossed(followed: &Followed, passage: Passage, way: Way) -> impl Iterator<Item = Crossed> {
+    let stamp = move |point| Some(followed.stamp(point, passage.mark(point)?));
+    (0..followed.segments()).filter_map(move |segment| {
+        let (here, there) = (stamp(segment)?, stamp(segment + 1)?);
         let (entered, took) = match way {
             Way::There => (here, there.saturating_sub(here)),
             Way::Back => (there, here.saturating_sub(there)),

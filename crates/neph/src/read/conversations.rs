@@ -44,7 +44,7 @@ pub(crate) struct Counts {
     /// Bytes of IP, of each packet once, as flows count theirs: from the IP header on, in a tunnel from
     /// the inner one.
     pub(crate) bytes: u64,
-    /// Packets that had passed another interface before.
+    /// Packets that the capture shows again: at another interface, in another layer, by a mirror.
     pub(crate) copies: u64,
 }
 
@@ -115,7 +115,7 @@ impl Conversations {
     ) {
         self.has_interfaces |= interface > 0;
         self.first = self.first.saturating_sub(1);
-        if (self.has_interfaces || self.first > 0) && self.twice.is_copy(at, interface, packet) {
+        if !self.takes_plain() && self.twice.is_duplicate(at, interface, packet) {
             self.counts.copies += 1;
             return;
         }
@@ -136,7 +136,7 @@ impl Conversations {
 
     /// Whether segments may be read at a glance: nobody asks whether they passed another interface.
     pub(crate) const fn takes_plain(&self) -> bool {
-        !self.has_interfaces && self.first == 0
+        !self.has_interfaces && self.first == 0 && !self.twice.has_copies()
     }
 
     /// A segment that was read at a glance passed the only interface.

@@ -7,7 +7,7 @@ use neph_model::{Span, Wall};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::row::via;
+use super::row::{via_client, via_server};
 
 const EVENTS: [(Event, &str); Event::ALL.len()] = [
     (Event::Retransmission, "retransmission"),
@@ -31,7 +31,8 @@ pub(crate) fn flow(flow: &Flow) -> impl Serialize {
         client: name.client(),
         server: name.server(),
         client_known: name.is_client_known(),
-        via: via(name).trim_start().to_owned(),
+        via: via_client(flow).trim_start().to_owned(),
+        via_server: via_server(flow),
         began_unix_ns: flow.began().unix_nanos(),
         last_unix_ns: flow.last().unix_nanos(),
         sent: Sides {
@@ -52,6 +53,9 @@ struct FlowOver<'a> {
     server: SocketAddr,
     client_known: bool,
     via: String,
+    /// What the server's packets travel in, where that is something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    via_server: Option<String>,
     began_unix_ns: i64,
     last_unix_ns: i64,
     sent: Sides<SentBy<'a>>,

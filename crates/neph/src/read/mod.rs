@@ -11,6 +11,7 @@ pub(crate) mod exchanges;
 pub(crate) mod file;
 mod gzip;
 pub(crate) mod json;
+pub(crate) mod merged;
 mod order;
 mod packed;
 pub(crate) mod packets;
@@ -65,7 +66,7 @@ pub(crate) enum By {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
     /// Captures (pcap, pcapng; also packed by gzip or zstd), read in the order of their first packets;
-    /// '-' is standard input
+    /// '-' is standard input. a.pcap+b.pcap: one point's directions in two files (a TAP), merged by time
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How to write flows
@@ -267,7 +268,7 @@ fn nothing_read(file: &File) -> Option<Failure> {
     let name = &file.name;
     match file.unread {
         Some(number) if is_of_others(file) => Some(Failure::usage(format!(
-            "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Linux \
+            "{name} has link type {number}, which neph does not read; it reads Ethernet, IP, PPP, Cisco HDLC, Linux \
              cooked captures (-i any), loopback and netfilter's log"
         ))),
         Some(number) => {

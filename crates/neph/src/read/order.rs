@@ -3,7 +3,6 @@
 //! Flows that span several captures are told right where these come in the order of time.
 
 use std::cmp::Ordering;
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +17,7 @@ use crate::output;
 /// place; all do where one is a pipe, which can be read once only.
 pub(super) fn by_time(files: &[PathBuf], stop: &Stop) -> Vec<PathBuf> {
     let mut ordered = files.to_vec();
-    let is_file = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| found.is_file());
-    if files.len() < 2 || !files.iter().all(is_file) {
+    if files.len() < 2 || !files.iter().all(|path| source::is_file(path)) {
         return ordered;
     }
     let firsts = files.iter().map(|path| first(path, stop)).enumerate();
@@ -81,7 +79,8 @@ pub(super) fn say_unordered(before: &[File], file: &File) {
     output::say(&if times.overlaps(until) {
         format!(
             "neph read: {name} begins before {other} ends: what is in both counts twice; read captures of one \
-             time alone, and those of several points of a path with neph hops"
+             time alone, those of several points of a path with neph hops, and the two directions of a TAP as \
+             one: {other}+{name}"
         )
     } else {
         format!(

@@ -137,7 +137,7 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
     let server = flow.trips(Half::Server).laid_out();
     let mut cells = vec![
         Cell::text(name.client().to_string()),
-        Cell::text(format!("{}{}", name.server(), via(name))),
+        Cell::text(format!("{}{}", name.server(), both_via(flow))),
         both(|flow, side| flow.sent(side).packets),
         both(|flow, side| flow.sent(side).bytes),
     ];
@@ -214,6 +214,29 @@ pub(crate) fn via(name: &Name) -> String {
     travels_in(name.vlan(), name.tunnel())
 }
 
+/// ` vlan 7`, ` vlan 7, back vlan 8`.
+fn both_via(flow: &Flow) -> String {
+    let back = via_server(flow).map(|back| match back.as_str() {
+        "" => ", back bare".to_owned(),
+        back => format!(", back {back}"),
+    });
+    via_client(flow) + &back.unwrap_or_default()
+}
+
+/// What its client's packets travel in.
+pub(super) fn via_client(flow: &Flow) -> String {
+    match flow.travels_apart(Side::Client) {
+        Some((vlan, tunnel)) => travels_in(vlan, tunnel),
+        None => via(flow.name()),
+    }
+}
+
+/// What its server's packets travel in, where its directions differ in that.
+pub(super) fn via_server(flow: &Flow) -> Option<String> {
+    let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
+    Some(travels_in(vlan, tunnel).trim_start().to_owned())
+}
+
 /// ` vlan 7`, ` vxlan 42`.
 pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
     let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
@@ -223,6 +246,9 @@ pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
         Tunnel::Gre(Some(key)) => format!(" gre {key}"),
         Tunnel::Gre(None) => " gre".to_owned(),
         Tunnel::Ip => " ip in ip".to_owned(),
+        Tunnel::Gtp(endpoint) => format!(" gtp {endpoint:#x}"),
+        Tunnel::Erspan(Some(session)) => format!(" erspan {session}"),
+        Tunnel::Erspan(None) => " erspan".to_owned(),
     });
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
 }

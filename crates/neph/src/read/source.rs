@@ -5,12 +5,13 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use neph_probe::Stop;
 use neph_sys::ppoll::{Awaited, wait};
 
+use super::merged::{Merged, parts};
 use super::packed::{Unpacked, unpacked};
 use crate::exit::Failure;
 
@@ -22,6 +23,16 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// It is not, or is a folder.
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
+    parts(path).iter().try_for_each(|part| check_one(part))
+}
+
+/// Whether a capture lies in files, and can be read more than once.
+pub(super) fn is_file(path: &Path) -> bool {
+    let is_one = |part: &PathBuf| fs::metadata(part).is_ok_and(|found| found.is_file());
+    parts(path).iter().all(is_one)
+}
+
+fn check_one(path: &Path) -> Result<(), Failure> {
     let name = path.display();
     if path.as_os_str() == "-" {
         return Ok(());
@@ -67,11 +78,25 @@ fn refused(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("read {name}: {error}; {remedy}"))
 }
 
-/// Opens a capture; `-` is standard input, which ends too when `stop` is set.
+/// Opens a capture, or several of one point that are read as one (`a.pcap+b.pcap`); `-` is standard input, which ends too when `stop` is set.
 ///
 /// # Errors
 /// When it is not there, may not be read, or is packed in a way that is not read here.
 pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Box<dyn Read>, Failure> {
+    let parts = parts(path);
+    if let [_] = parts[..] {
+        return open_one(path, stop);
+    }
+    let named = parts.into_iter().map(|part| {
+        let source = open_one(&part, stop)?;
+        Ok((part.display().to_string(), source))
+    });
+    Ok(Box::new(Merged::of(
+        named.collect::<Result<_, Failure>>()?,
+    )?))
+}
+
+fn open_one(path: &Path, stop: &Stop) -> Result<Box<dyn Read>, Failure> {
     let refused = |error: io::Error| refused(path, &error);
     let file: Box<dyn Read> = if path.as_os_str() == "-" {
         // Without a buffer: what lies in one is not seen by who waits for more.

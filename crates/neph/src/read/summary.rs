@@ -34,6 +34,8 @@ pub(super) struct Summary {
     out_of_order: u64,
     /// Segments whose answers were not waited for.
     not_followed: u64,
+    /// Flows and pairs whose directions travel in different VLANs or tunnels.
+    apart: u64,
     server: Trips,
     client: Trips,
     began: Option<Wall>,
@@ -59,6 +61,7 @@ pub(super) struct Summary {
 impl Summary {
     pub(super) fn add(&mut self, flow: &Flow) {
         self.flows += 1;
+        self.apart += u64::from(flow.travels_apart(Side::Client).is_some());
         for side in [Side::Client, Side::Server] {
             let sent = flow.sent(side);
             self.packets += sent.packets;
@@ -84,6 +87,7 @@ impl Summary {
 
     pub(super) fn add_exchange(&mut self, pair: &Pair) {
         self.exchanges += 1;
+        self.apart += u64::from(pair.other().is_some());
         let all = pair.counted();
         self.exchanged += all.packets();
         self.backwards += all.backwards();
@@ -151,7 +155,7 @@ impl Summary {
             (
                 self.one_direction,
                 "flow",
-                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the other one passes elsewhere",
+                "of which one direction alone is in what was captured: without a path to the server that could be measured; nobody answered, or the other one passes elsewhere (of a TAP with a file for each direction give both: a.pcap+b.pcap)",
             ),
             (
                 self.unmeasured - self.one_direction,
@@ -192,7 +196,7 @@ impl Summary {
     }
 
     /// The same of answers and packets.
-    fn misleading(&self, seen: &Conversations, files: &[File]) -> [Oddity; 6] {
+    fn misleading(&self, seen: &Conversations, files: &[File]) -> [Oddity; 8] {
         let crowded_out = seen.table.crowded_out() + seen.exchanges.crowded_out();
         let out_of_turn = (files.iter()).filter_map(|file| Some(file.times?.out_of_turn()));
         // They mislead only where anything is told of the order of segments.
@@ -222,7 +226,17 @@ impl Summary {
             (
                 seen.counts().copies,
                 "packet",
-                "that had passed another interface just before, and do not count again",
+                "that the capture shows again (another interface, a VLAN or tunnel more, a mirror): each counts once",
+            ),
+            (
+                self.apart,
+                "flow",
+                "whose directions travel in different VLANs or tunnels: joined, since addresses, ports and numbers of one answer the other and no other flow fits",
+            ),
+            (
+                seen.table.ambiguous() + seen.exchanges.ambiguous(),
+                "direction",
+                "in VLANs or tunnels of their own that several others could answer: left apart, each of one direction",
             ),
             (
                 dropped.sum(),
@@ -251,6 +265,8 @@ impl Summary {
             "questions_not_followed": self.questions_not_followed,
             "quic_without_spin": self.without_spin,
             "quic_of_one_direction": self.quic_one_direction,
+            "flows_in_different_tunnels": self.apart,
+            "directions_of_several": seen.table.ambiguous() + seen.exchanges.ambiguous(),
             "packets_seen_twice": seen.counts().copies,
             "packets_shown_again": seen.again().packets,
             "packets_looked_at": seen.again().looked,

@@ -273,6 +273,7 @@ impl Ears {
             let dissected = dissected.map(|mut dissected| {
                 // The kernel took the outermost tag out of the packet.
                 let outermost = packet.tag().map(|tag| tag.control & 0x0fff);
+                let outermost = outermost.filter(|number| *number != 0);
                 dissected.vlan = outermost.or(dissected.vlan);
                 dissected
             });

@@ -3,6 +3,7 @@
 
 use neph_model::{FlowIndex, Marks, Outcome, Seq};
 
+use super::super::added::Added;
 use super::*;
 use crate::clock::course::Course;
 
@@ -166,8 +167,12 @@ fn the_truth_lies_within_the_bound_of_every_line() {
                 "{off} at {second}: {reading:?} {peer:?}"
             );
         }
-        let course =
-            Course::of(book.raw.limits(), book.raw.nature(), SECOND).expect("it has limits");
+        let course = Course::of(
+            book.raw.limits(),
+            (book.raw.nature(), &Added::default()),
+            SECOND,
+        )
+        .expect("it has limits");
         assert_eq!(course.steps, [], "raw clocks are never set: {peer:?}");
         let drift = course.drift.expect("of a minute");
         let rate = Span::from_nanos(peer.ppb).secs_f64();

@@ -59,6 +59,115 @@ fn a_clock_that_is_set_on_the_way_spoils_only_what_passes_meanwhile() {
     }
 }
 
+/// Each set by so much, so many seconds after the beginning.
+type Sets = &'static [(i64, i64)];
+
+#[test]
+fn clocks_that_are_set_as_far_and_as_often_as_one_likes_spoil_only_what_passes_meanwhile() {
+    const DAY: i64 = 86_400;
+    let worlds: [(Sets, Sets); 7] = [
+        (&[(3, 30 * DAY)], &[]),
+        (&[(3, -30 * DAY)], &[]),
+        (&[], &[(3, 30 * DAY)]),
+        (&[], &[(3, -30 * DAY)]),
+        (&[(3, 90)], &[]),
+        (&[(1, 40 * DAY), (3, -50 * DAY), (5, 7_200)], &[]),
+        (&[(1, 40 * DAY), (4, -7_200)], &[(2, -3_600), (5, DAY)]),
+    ];
+    for sets in worlds {
+        let place = Place::empty();
+        let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+        let shows = |point: usize, at: i64| {
+            let of = [sets.0, sets.1].into_iter().nth(point).unwrap_or_default();
+            let set = of.iter().filter(|(when, _)| at >= START + when * SECOND);
+            at + set.map(|(_, by)| by * SECOND).sum::<i64>()
+        };
+        let (files, stamps) = simulated.write(&place, shows);
+        let began = std::time::Instant::now();
+        let ran = run(&files, &["--format", "ndjson", "--packets"]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        // Work is by packets: it was 72 s for a clock that began in 1970.
+        assert!(began.elapsed().as_secs() < 20, "{sets:?}");
+        let lines = lines(&ran);
+        let mut told = 0;
+        for line in lines.iter().filter(|line| line["kind"] == "packet") {
+            assert!(line["lost_in"].is_null(), "{sets:?}: {line}");
+            let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+            let truth = &simulated.truths[stamps[&(0, mark)]];
+            let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+            let segment = &line["segments"][0];
+            let Some(delay) = segment["ns"].as_i64() else {
+                continue;
+            };
+            told += 1;
+            let (off, bound) = (delay - (b - a).abs(), &segment["bound_ns"]);
+            let bound = bound.as_i64().expect("a bound");
+            assert!(
+                off.abs() <= bound && bound < 50_000_000,
+                "{sets:?}: {off}: {line}"
+            );
+        }
+        assert!(told > 5_800, "{sets:?}: {told}");
+        let summary = lines.last().expect("a summary");
+        let many = sets.0.len() + sets.1.len();
+        assert_eq!(summary["clocks"][0]["steps"], many, "{sets:?}");
+        assert_eq!(summary["doubts"], serde_json::json!([]), "{sets:?}");
+    }
+}
+
+#[test]
+fn one_clock_that_is_set_back_is_one_clock() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+    let set = START + 3 * SECOND;
+    let shows = |_: usize, at: i64| if at >= set { at - 7_200 * SECOND } else { at };
+    let (files, stamps) = simulated.write(&place, shows);
+    let ran = run(
+        &files,
+        &["--clock", "same", "--format", "ndjson", "--packets"],
+    );
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""));
+    let mut silent = 0;
+    for line in lines(&ran).iter().filter(|line| line["kind"] == "packet") {
+        let mark = line["marks_unix_ns"][0].as_i64().expect("a stamp");
+        let truth = &simulated.truths[stamps[&(0, mark)]];
+        let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+        match line["segments"][0]["ns"].as_i64() {
+            Some(delay) => assert_eq!(delay, (b - a).abs(), "{line}"),
+            None => silent += 1,
+        }
+    }
+    assert!(silent < 20, "{silent}");
+}
+
+#[test]
+fn captures_one_behind_the_other_are_no_clock_that_was_set() {
+    let place = Place::empty();
+    let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+    let (files, _) = simulated.write(&place, |_, at| at);
+    // Both of the first point's halves, the later one first.
+    let first_file = files[0]
+        .split_once('=')
+        .map_or(&*files[0], |(_, file)| file);
+    let whole = std::fs::read(first_file).expect("a capture");
+    let place_of_half = {
+        let (mut at, mut records) = (24, Vec::new());
+        while at < whole.len() {
+            records.push(at);
+            let length = whole[at + 8..at + 12].try_into().expect("four bytes");
+            at += 16 + u32::from_le_bytes(length) as usize;
+        }
+        records[records.len() / 2]
+    };
+    let (first, later) = whole.split_at(place_of_half);
+    let turned = [&first[..24], later, &first[24..]].concat();
+    std::fs::write(first_file, turned).expect("a file");
+    let ran = run(&files, &["--format", "ndjson"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let summary = lines(&ran).pop().expect("a summary");
+    assert_eq!(summary["clocks"][0]["steps"], 0, "{summary}");
+}
+
 #[test]
 fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
     for jump in [10 * SECOND, -10 * SECOND] {

@@ -1,6 +1,14 @@
 //! Link layers: what stands before the IP packet in a capture.
 //!
-//! Owns the numbers of the pcap registry that carry IP, and VLAN tags and MPLS labels on the way.
+//! Owns the numbers of the pcap registry that carry IP, and those of what follows an Ethernet header, a row
+//! each.
+
+mod labels;
+mod llc;
+mod netfilter;
+mod ppp;
+
+pub(super) use ppp::ppp;
 
 use super::Nothing;
 use crate::bytes::Reader;
@@ -10,14 +18,24 @@ const IPV6: u16 = 0x86dd;
 const VLAN: u16 = 0x8100;
 const SERVICE_VLAN: u16 = 0x88a8;
 const OLD_SERVICE_VLAN: u16 = 0x9100;
-const MPLS: u16 = 0x8847;
-const PPPOE: u16 = 0x8864;
+/// Below this it is the length of a frame of IEEE 802.3.
+const ETHERTYPES: u16 = 0x0600;
 /// What Linux writes into cooked captures of interfaces without link header.
-const PPP_IPV4: u16 = 0x0021;
-const PPP_IPV6: u16 = 0x0057;
+const COOKED_IPV4: u16 = 0x0021;
+const COOKED_IPV6: u16 = 0x0057;
 
 /// More tags or labels than anybody stacks.
 const TAGS_MAX: usize = 8;
+
+/// Reads what stands behind an ethertype.
+type Read = for<'a> fn(Reader<'a>) -> Behind<'a>;
+
+/// Ethertypes of what stands between Ethernet and IP, beside VLANs, and what reads it.
+const BETWEEN: [(u16, Read); 3] = [
+    (0x8847, labels::below),
+    (0x8848, labels::below),
+    (0x8864, ppp::over_ethernet),
+];
 
 /// How a captured packet begins (LINKTYPE of the pcap registry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +50,14 @@ pub enum Link {
     Cooked2,
     /// Four bytes of address family in the host's or the network's order (0, 108): loopback of BSD.
     Loopback,
-    /// PPP, with or without its address and control bytes (9).
+    /// PPP, with or without its address and control bytes (9, 50).
     Ppp,
+    /// PPP behind a byte that says which way (204).
+    PppWithDirection,
+    /// A session of PPP over Ethernet (51).
+    PppOverEthernet,
+    /// Cisco HDLC (104).
+    CiscoHdlc,
     /// Linux netfilter log (239).
     NetfilterLog,
     /// A number that carries no IP, or that is not known here.
@@ -59,9 +83,29 @@ impl Link {
             113 => Self::Cooked,
             276 => Self::Cooked2,
             0 | 108 => Self::Loopback,
-            9 => Self::Ppp,
+            9 | 50 => Self::Ppp,
+            204 => Self::PppWithDirection,
+            51 => Self::PppOverEthernet,
+            104 => Self::CiscoHdlc,
             239 => Self::NetfilterLog,
             other => Self::Unknown(other),
+        }
+    }
+
+    /// A number of it in the pcap registry.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Ethernet => 1,
+            Self::Ip => 101,
+            Self::Cooked => 113,
+            Self::Cooked2 => 276,
+            Self::Loopback => 0,
+            Self::Ppp => 9,
+            Self::PppWithDirection => 204,
+            Self::PppOverEthernet => 51,
+            Self::CiscoHdlc => 104,
+            Self::NetfilterLog => 239,
+            Self::Unknown(number) => number,
         }
     }
 
@@ -102,25 +146,29 @@ impl Link {
             Self::Cooked => {
                 reader.skip(14)?;
                 let kind = reader.u16()?;
-                behind(kind, reader)
+                cooked(kind, reader)
             }
             Self::Cooked2 => {
                 let kind = reader.u16()?;
                 reader.skip(18)?;
-                behind(kind, reader)
+                cooked(kind, reader)
             }
             Self::Loopback => {
                 reader.skip(4)?;
                 Some(Ok(plain(reader.rest())))
             }
-            Self::Ppp => {
-                if bytes.starts_with(&[0xff, 0x03]) {
-                    reader.skip(2)?;
-                }
+            Self::Ppp => ppp(reader),
+            Self::PppWithDirection => {
+                reader.skip(1)?;
+                ppp(reader)
+            }
+            Self::PppOverEthernet => ppp::over_ethernet(reader),
+            Self::CiscoHdlc => {
+                reader.skip(2)?;
                 let kind = reader.u16()?;
                 behind(kind, reader)
             }
-            Self::NetfilterLog => netfilter(reader),
+            Self::NetfilterLog => netfilter::netfilter(reader),
             Self::Unknown(_) => Some(Err(Nothing::NotIp)),
         }
     }
@@ -135,59 +183,47 @@ pub(super) fn ethernet(bytes: &[u8]) -> Behind<'_> {
     Link::Ethernet.strip_any(bytes)
 }
 
+/// What follows the protocol of a cooked capture.
+fn cooked(kind: u16, reader: Reader<'_>) -> Behind<'_> {
+    if matches!(kind, COOKED_IPV4 | COOKED_IPV6) {
+        return Some(Ok(plain(reader.rest())));
+    }
+    behind(kind, reader)
+}
+
 /// What follows an ethertype.
 pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Behind<'_> {
     let mut vlan = None;
     for _ in 0..TAGS_MAX {
-        match kind {
-            IPV4 | IPV6 | PPP_IPV4 | PPP_IPV6 => {
+        let framed = match kind {
+            IPV4 | IPV6 => {
                 let packet = reader.rest();
                 return Some(Ok(Framed { vlan, packet }));
             }
             VLAN | SERVICE_VLAN | OLD_SERVICE_VLAN => {
-                let tag = reader.u16()? & 0x0fff;
-                vlan = vlan.or(Some(tag));
+                // Number 0 is none: such a tag has a priority alone (IEEE 802.1Q, 9.6).
+                let tag = Some(reader.u16()? & 0x0fff).filter(|number| *number != 0);
+                vlan = vlan.or(tag);
                 kind = reader.u16()?;
+                continue;
             }
-            MPLS => {
-                let framed = below_labels(reader)?;
-                return Some(framed.map(|framed| Framed { vlan, ..framed }));
+            ..ETHERTYPES => {
+                match llc::llc(reader)? {
+                    Ok(behind) => (kind, reader) = behind,
+                    Err(nothing) => return Some(Err(nothing)),
+                }
+                continue;
             }
-            PPPOE => {
-                reader.skip(6)?;
-                kind = reader.u16()?;
+            _ => {
+                let row = BETWEEN.iter().find(|(ethertype, _)| *ethertype == kind);
+                let Some((_, read)) = row else { break };
+                read(reader)?
             }
-            _ => break,
-        }
+        };
+        return Some(framed.map(|framed| Framed {
+            vlan: vlan.or(framed.vlan),
+            ..framed
+        }));
     }
     Some(Err(Nothing::NotIp))
-}
-
-/// Labels do not say what they carry; IP tells by its first bits.
-fn below_labels(mut reader: Reader<'_>) -> Behind<'_> {
-    for _ in 0..TAGS_MAX {
-        if reader.u32()? & 0x100 != 0 {
-            let packet = reader.rest();
-            let is_ip = matches!(packet.first()? >> 4, 4 | 6);
-            return Some(is_ip.then(|| plain(packet)).ok_or(Nothing::NotIp));
-        }
-    }
-    Some(Err(Nothing::NotIp))
-}
-
-/// Attributes of length, type and value; the payload is one of them (`NFULA_PAYLOAD`).
-fn netfilter(mut reader: Reader<'_>) -> Behind<'_> {
-    reader.skip(4)?;
-    loop {
-        let length = usize::from(reader.u16()?.swap_bytes());
-        let kind = reader.u16()?.swap_bytes();
-        let length_of_value = length.checked_sub(4)?;
-        if kind == 9 {
-            // As much of it as was kept.
-            let rest = reader.rest();
-            return Some(Ok(plain(&rest[..rest.len().min(length_of_value)])));
-        }
-        reader.skip(length_of_value)?;
-        reader.skip(length.next_multiple_of(4) - length)?;
-    }
 }

@@ -1,0 +1,74 @@
+//! Questions and answers of one pair that travel in different VLANs or tunnels.
+//!
+//! Owns when they are of one pair: the answer is to a question that waits there, or of QUIC the other
+//! direction of a connection of which one was heard, and no other pair fits. See the same of TCP in flow.
+
+use super::{Between, Exchanges, Pair, Said};
+
+impl Between {
+    const fn is_tagged(&self) -> bool {
+        self.vlan.is_some() || self.tunnel.is_some()
+    }
+
+    const fn bare(self) -> Self {
+        Self {
+            vlan: None,
+            tunnel: None,
+            ..self
+        }
+    }
+}
+
+impl Exchanges {
+    /// Where the pair is of which this, the first of its kind, is the other direction.
+    pub(super) fn join_mirrored(&mut self, between: &Between, said: Said) -> Option<u32> {
+        // Nearly all captures.
+        if self.tagged.is_empty() && !between.is_tagged() {
+            return None;
+        }
+        let bare = between.bare();
+        let tagged = self.tagged.get(&bare).into_iter().flatten().copied();
+        let all = tagged.chain(self.places.get(&bare).copied());
+        let is_mirrored = |place: &u32| {
+            let pair = self.pairs[*place as usize].as_ref();
+            pair.is_some_and(|pair| pair.is_mirrored_by(said))
+        };
+        let mirrored: Vec<u32> = all.filter(is_mirrored).take(2).collect();
+        let [place] = mirrored[..] else {
+            self.ambiguous += u64::from(mirrored.len() > 1);
+            return None;
+        };
+        if let Some(pair) = &mut self.pairs[place as usize] {
+            pair.other = Some(Box::new(*between));
+        }
+        self.places.insert(*between, place);
+        Some(place)
+    }
+
+    pub(super) fn tag(&mut self, between: &Between, place: u32) {
+        if between.is_tagged() {
+            self.tagged.entry(between.bare()).or_default().push(place);
+        }
+    }
+
+    pub(super) fn untag(&mut self, pair: &Pair, place: u32) {
+        if let Some(other) = &pair.other {
+            self.places.remove(other);
+        }
+        let between = pair.between();
+        if between.is_tagged()
+            && let Some(places) = self.tagged.get_mut(&between.bare())
+        {
+            places.retain(|known| *known != place);
+            if places.is_empty() {
+                self.tagged.remove(&between.bare());
+            }
+        }
+    }
+
+    /// Answers that were not joined to a question, since several others in other VLANs or tunnels would
+    /// fit.
+    pub const fn ambiguous(&self) -> u64 {
+        self.ambiguous
+    }
+}

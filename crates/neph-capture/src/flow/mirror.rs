@@ -1,0 +1,128 @@
+//! Directions of one connection that travel in different VLANs or tunnels: networks number each direction
+//! as they like (the identity of Cilium in a Geneve network, keys of GRE, asymmetric VLANs).
+//!
+//! Owns when two directions are one connection: their addresses and ports mirror each other, each was
+//! heard in one direction only, and the numbers of one answer those of the other. Where several would
+//! fit none is joined. Address spaces that overlap stay apart: their numbers do not answer each other.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use neph_wire::dissect::Tunnel;
+
+use super::key::Key;
+use super::table::{Arrived, Table, tag_of};
+use super::{Flow, Passed};
+use crate::tcp::Side;
+
+/// Places of flows in VLANs or tunnels, by the hash of their key without these.
+#[derive(Debug, Default)]
+pub(super) struct Tagged(HashTable<(u64, u32)>);
+
+impl Tagged {
+    pub(super) fn insert(&mut self, place: u32, key: &Key, hasher: &RandomState) {
+        if key.is_tagged() {
+            let hash = hasher.hash_one(key.bare());
+            self.0.insert_unique(hash, (hash, place), |(hash, _)| *hash);
+        }
+    }
+
+    pub(super) fn remove(&mut self, place: u32, key: &Key, hasher: &RandomState) {
+        if key.is_tagged() {
+            let hash = hasher.hash_one(key.bare());
+            if let Ok(entry) = self.0.find_entry(hash, |(_, known)| *known == place) {
+                entry.remove();
+            }
+        }
+    }
+
+    fn alike(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
+        let alike = self
+            .0
+            .iter_hash(hash)
+            .filter(move |(known, _)| *known == hash);
+        alike.map(|(_, place)| *place)
+    }
+}
+
+impl Table {
+    /// Where the flow is of which this segment, the first with its key, is the other direction.
+    #[inline]
+    pub(super) fn join_mirrored(&mut self, one: &Arrived) -> Option<u32> {
+        // Nearly all captures.
+        if self.tagged.0.is_empty() && !one.key.is_tagged() {
+            return None;
+        }
+        self.join_tagged(one)
+    }
+
+    fn join_tagged(&mut self, one: &Arrived) -> Option<u32> {
+        let bare = one.key.bare();
+        let hash = self.hasher.hash_one(bare);
+        let untagged = self.find(hash, &bare);
+        let is_mirrored = |place: &u32| {
+            let flow = self.flow(*place);
+            flow.is_some_and(|flow| {
+                flow.name.key.bare() == bare && flow.is_mirrored_by(&one.passed)
+            })
+        };
+        let all = self.tagged.alike(hash).chain(untagged);
+        let mirrored: Vec<u32> = all.filter(is_mirrored).take(2).collect();
+        let [place] = mirrored[..] else {
+            self.ambiguous += u64::from(mirrored.len() > 1);
+            return None;
+        };
+        self.flows[place as usize].other = Some(Box::new(one.key));
+        self.index(one.hash, place);
+        Some(place)
+    }
+
+    /// Makes a flow found by the hash of one of its keys.
+    pub(super) fn index(&mut self, hash: u64, place: u32) {
+        let (flows, hasher) = (&self.flows, &self.hasher);
+        let again = |(tag, place): &(u32, u32)| {
+            let flow = &flows[*place as usize];
+            let hash = hasher.hash_one(flow.name.key);
+            match &flow.other {
+                Some(other) if tag_of(hash) != *tag => hasher.hash_one(**other),
+                _ => hash,
+            }
+        };
+        self.places
+            .insert_unique(hash, (tag_of(hash), place), again);
+    }
+
+    /// Directions that were not joined, since several others in other VLANs or tunnels would fit.
+    pub const fn ambiguous(&self) -> u64 {
+        self.ambiguous
+    }
+}
+
+impl Flow {
+    /// Whether a key is that of one of its directions.
+    #[inline]
+    pub(super) fn is_of(&self, key: &Key) -> bool {
+        self.name.key == *key || self.other.as_deref() == Some(key)
+    }
+
+    /// Whether nothing of this direction was seen, and this segment answers what the other one sent.
+    fn is_mirrored_by(&self, passed: &Passed) -> bool {
+        let side = self.name.side(passed.sender);
+        self.other.is_none()
+            && self.sent[side as usize].packets == 0
+            && self.connection.is_answered_by(side, &passed.segment)
+    }
+
+    /// VLAN and tunnel of what `side` sent, where the other side's travels in others.
+    pub fn travels_apart(&self, side: Side) -> Option<(Option<u16>, Option<Tunnel>)> {
+        let other = self.other.as_deref()?;
+        // Its first segment named it.
+        let key = if self.first == side {
+            &self.name.key
+        } else {
+            other
+        };
+        Some((key.vlan(), key.tunnel()))
+    }
+}

@@ -1,0 +1,83 @@
+//! Who asks, where datagrams go both ways: round trips are those of the near end's questions.
+
+use super::follow;
+use crate::packets::datagram;
+use crate::ways::Way;
+
+const MICRO: i64 = 1_000;
+const MILLI: i64 = 1_000_000;
+/// From point to point.
+const DELAY: i64 = 100 * MICRO;
+
+/// A datagram between these ports of hosts 1 and 2.
+fn between(number: u16, is_there: bool, (near, far): (u16, u16)) -> Vec<u8> {
+    let (from, to) = if is_there { (1, 2) } else { (2, 1) };
+    let mut packet = datagram(number, from, to);
+    let ports = if is_there { [near, far] } else { [far, near] };
+    packet[20..22].copy_from_slice(&ports[0].to_be_bytes());
+    packet[22..24].copy_from_slice(&ports[1].to_be_bytes());
+    packet
+}
+
+/// Every 10 ms one end asks, and the other one answers after 50 us; host 1 is at the first point. The round
+/// trips, in microseconds, of what is seen from the packet with number `first` on.
+fn round_trips(asks: Way, ports: (u16, u16), first: usize, began: bool) -> Vec<i64> {
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    if began {
+        // Others, long before.
+        here.push((-2_000 * MILLI, datagram(999, 1, 3)));
+        there.push((-2_000 * MILLI + DELAY, datagram(999, 1, 3)));
+    }
+    let mut number = 0;
+    let mut packets = Vec::new();
+    for round in 0..30 {
+        let asked = round * 10 * MILLI;
+        let replied = asked + DELAY + 50 * MICRO;
+        let other = if asks == Way::There {
+            Way::Back
+        } else {
+            Way::There
+        };
+        for (left, way) in [(asked, asks), (replied, other)] {
+            packets.push((left, way, between(number, way == Way::There, ports)));
+            number += 1;
+        }
+    }
+    for (left, way, bytes) in packets.drain(..).skip(first) {
+        let (at_here, at_there) = match way {
+            Way::There => (left, left + DELAY),
+            Way::Back => (left + DELAY, left),
+        };
+        here.push((at_here, bytes.clone()));
+        there.push((at_there, bytes));
+    }
+    here.sort();
+    there.sort();
+    let followed = follow(&[&here, &there]);
+    let trips = followed.trips();
+    let trip = |trip: &super::Trip| {
+        let [sent, came] = [trip.there, trip.back].map(|one| followed.passage(one).mark(0));
+        (came.unwrap() - sent.unwrap()) / MICRO
+    };
+    trips.iter().map(trip).collect()
+}
+
+#[test]
+fn what_the_near_end_asks_has_round_trips_and_what_it_answers_has_none() {
+    let (same, near_is_low, far_is_low) = ((5_000, 6_000), (53, 40_000), (40_000, 53));
+    for (first, began) in [(0, true), (0, false), (1, false)] {
+        for ports in [same, far_is_low] {
+            let trips = round_trips(Way::There, ports, first, began);
+            // Of the first question that is seen at the latest.
+            let many = 30 - first;
+            assert_eq!(trips, vec![250; many], "{ports:?} from {first}, {began}");
+        }
+        for ports in [same, near_is_low] {
+            let trips = round_trips(Way::Back, ports, first, began);
+            assert_eq!(trips, [0; 0], "{ports:?} from {first}, {began}");
+        }
+    }
+    // Whatever the ports are, where the capture had begun before.
+    assert_eq!(round_trips(Way::Back, far_is_low, 0, true), [0; 0]);
+    assert_eq!(round_trips(Way::There, near_is_low, 0, true).len(), 30);
+}

@@ -1,0 +1,170 @@
+//! Packets that IP fragmented on the way, against the times that their bytes passed.
+
+use proptest::prelude::*;
+
+use super::{follow, marks};
+use crate::packets::datagram;
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// What an IP packet carries: an echo, a datagram or a segment, with so many bytes of payload.
+fn body(protocol: u8, nth: u8, bytes: u16) -> Vec<u8> {
+    let mut body = match protocol {
+        UDP => vec![0x30, 1, 0, 53, 0, 0, 0, 0],
+        TCP => vec![
+            0x30, 1, 0, 80, 0, 0, 0, nth, 0, 0, 0, 9, 0x50, 16, 1, 0, 0, 0, 0, 0,
+        ],
+        _ => vec![8, 0, 0, 0, 0, 7, 0, nth],
+    };
+    let length = body.len() + usize::from(bytes);
+    body.resize(length, nth);
+    if protocol == UDP {
+        body[4..6].copy_from_slice(&u16::try_from(length).unwrap().to_be_bytes());
+    }
+    body
+}
+
+/// The packets that carry it from host 1 to host 2, none with more than `most` bytes of it.
+fn packets(is_six: bool, protocol: u8, number: u8, body: &[u8], most: usize) -> Vec<Vec<u8>> {
+    let pieces = body.chunks(most);
+    let last = pieces.len() - 1;
+    let packet = |(nth, piece): (usize, &[u8])| {
+        let at = u16::try_from(nth * most).unwrap();
+        let (more, is_fragment) = (nth < last, last > 0);
+        let mut packet = if is_six {
+            let extension = if is_fragment { 8 } else { 0 };
+            let length = u16::try_from(piece.len() + extension).unwrap();
+            let mut packet = vec![0x60, 0, 0, 0];
+            packet.extend(length.to_be_bytes());
+            packet.extend([if is_fragment { 44 } else { protocol }, 64]);
+            for host in [1, 2] {
+                packet.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+            }
+            if is_fragment {
+                packet.extend([protocol, 0]);
+                packet.extend((at | u16::from(more)).to_be_bytes());
+                packet.extend([9, 9, 9, number]);
+            }
+            packet
+        } else {
+            let length = u16::try_from(20 + piece.len()).unwrap();
+            let mut packet = vec![0x45, 0];
+            packet.extend(length.to_be_bytes());
+            packet.extend([0, number]);
+            packet.extend((at / 8 | if more { 0x2000 } else { 0 }).to_be_bytes());
+            packet.extend([64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+            packet
+        };
+        packet.extend(piece);
+        packet
+    };
+    pieces.enumerate().map(packet).collect()
+}
+
+/// When each fragment passes, in their order or turned.
+fn times(packets: Vec<Vec<u8>>, from: i64, is_turned: bool) -> Vec<(i64, Vec<u8>)> {
+    let packets: Vec<Vec<u8>> = if is_turned {
+        packets.into_iter().rev().collect()
+    } else {
+        packets
+    };
+    (from..).zip(packets).collect()
+}
+
+#[test]
+fn a_packet_that_is_fragmented_on_the_way_has_passed_when_its_last_byte_has() {
+    for (is_six, protocol) in [
+        (false, ICMP),
+        (false, UDP),
+        (false, TCP),
+        (true, UDP),
+        (true, TCP),
+    ] {
+        for is_turned in [false, true] {
+            let body = body(protocol, 3, 3_000);
+            let sent =
+                |most, from| times(packets(is_six, protocol, 5, &body, most), from, is_turned);
+            // In three parts, and in five others.
+            for (here, there) in [(4_000, 1_400), (1_400, 4_000), (1_400, 640)] {
+                let (here, there) = (sent(here, 10), sent(there, 50));
+                let followed = follow(&[&here, &there]);
+                let passed = [here.last(), there.last()].map(|last| last.map(|(at, _)| *at));
+                assert_eq!(
+                    marks(&followed),
+                    [passed],
+                    "{is_six} {protocol} {is_turned}"
+                );
+                let passage = followed.passages().next().unwrap();
+                let ports = (passage.flow.source.port(), passage.flow.destination.port());
+                assert_eq!(ports.0 > 0, protocol != ICMP, "{ports:?}");
+                let spread = i64::try_from(there.len()).unwrap() - 1;
+                assert_eq!(followed.spread(&passage, 1), Some(spread));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_packet_of_which_a_fragment_is_missing_did_not_come() {
+    let other = || datagram(99, 1, 2);
+    let body = body(ICMP, 3, 3_000);
+    let whole = vec![
+        (10, packets(false, ICMP, 5, &body, 4_000).remove(0)),
+        (20, other()),
+    ];
+    let mut torn = times(packets(false, ICMP, 5, &body, 1_400), 50, false);
+    torn.remove(1);
+    torn.push((60, other()));
+    let followed = follow(&[&whole, &torn]);
+    let first = followed.passages().next().unwrap();
+    assert_eq!((first.mark(0), first.mark(1)), (Some(10), None));
+    assert_eq!(followed.joined(), 0);
+}
+
+#[test]
+fn a_packet_in_the_same_fragments_everywhere_stays_these() {
+    let body = body(UDP, 3, 3_000);
+    let here = times(packets(false, UDP, 5, &body, 1_400), 10, false);
+    let there = times(packets(false, UDP, 5, &body, 1_400), 50, true);
+    let followed = follow(&[&here, &there]);
+    assert_eq!(
+        marks(&followed),
+        [[10, 52], [11, 51], [12, 50]].map(|both| both.map(Some))
+    );
+}
+
+proptest! {
+    /// Many packets at a time, cut where one likes at each point, and in any order.
+    #[test]
+    fn every_packet_is_known_again_however_it_is_cut(
+        is_six in any::<bool>(),
+        lengths in prop::collection::vec(1_000_u16..4_000, 1..6),
+        mtus in prop::array::uniform2(100_usize..600),
+        shuffle in prop::collection::vec(any::<u16>(), 300),
+    ) {
+        let protocol = if is_six { UDP } else { ICMP };
+        let at_point = |mtu: usize, from: i64| {
+            let mut all: Vec<Vec<u8>> = (1..).zip(&lengths).flat_map(|(nth, bytes)| {
+                packets(is_six, protocol, nth, &body(protocol, nth, *bytes), mtu * 8)
+            }).collect();
+            let mut keys = shuffle.iter();
+            all.sort_by_cached_key(|_| keys.next().copied());
+            times(all, from, false)
+        };
+        let (here, there) = (at_point(mtus[0], 0), at_point(mtus[1], 1_000));
+        let followed = follow(&[&here, &there]);
+        let passed = followed.passages().filter(|one| one.mark(0).is_some() && one.mark(1).is_some());
+        let many = passed.count();
+        if mtus[0] == mtus[1] {
+            prop_assert_eq!(many, here.len());
+        } else {
+            // Those in the same fragments at both points stay these.
+            prop_assert!(many >= lengths.len());
+        }
+        for passage in followed.passages() {
+            prop_assert!(passage.mark(0).is_some() && passage.mark(1).is_some());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Times of points: steady ones, the stamps of which they are made, and what two captures have in common.
+//!
+//! Owns that points with one clock are compared by their stamps, and others by steady times.
+
+use super::followed::Followed;
+use crate::meeting::Met;
+use crate::steady::{added_at, falls_before};
+
+impl Followed {
+    /// What the two captures of a segment have in common, for its clocks.
+    pub fn meeting(&self, segment: usize) -> Met {
+        let mut met = Met {
+            crossings: Vec::new(),
+            here: *self.point(segment),
+            there: *self.point(segment + 1),
+            alike: 0,
+            alike_in_both: 0,
+            one_way: 0,
+            even: 0,
+            timeless: 0,
+            same_stamp: 0,
+            falls: [segment, segment + 1].map(|point| self.points[point].time.falls().to_vec()),
+        };
+        for (number, here, there) in self.both(segment) {
+            let (flow, pair) = self.flow(number);
+            let stamps = (self.stamp(segment, here), self.stamp(segment + 1, there));
+            met.same_stamp += u64::from(stamps.0 == stamps.1);
+            let is_one = self.one_clock[segment];
+            if is_one && self.is_set_underway(segment, (here, there)) {
+                continue;
+            }
+            let times = if is_one { stamps } else { (here, there) };
+            met.cross(times, (pair, flow.is_upward()), &self.ways);
+        }
+        met
+    }
+
+    /// What stands in the capture of a point instead of a steady time.
+    pub fn stamp(&self, point: usize, at: i64) -> i64 {
+        at.saturating_sub(added_at(self.points[point].time.falls(), at))
+    }
+
+    /// A steady time of one point in that of another one with the same clock; `None` where it is not
+    /// known which of several moments with its stamp it is.
+    pub fn across(&self, (from, at): (usize, i64), to: usize) -> Option<i64> {
+        let [from_falls, to_falls] = [from, to].map(|point| self.points[point].time.falls());
+        let added = match (from_falls.len(), to_falls.len()) {
+            (_, 0) => 0,
+            (same, other) if same == other => falls_before(from_falls, at)
+                .checked_sub(1)
+                .map_or(0, |fall| to_falls[fall].added),
+            _ => return None,
+        };
+        Some(self.stamp(from, at).saturating_add(added))
+    }
+
+    /// Whether the clock of a point was set back between two of its steady times.
+    pub fn is_set_back(&self, point: usize, (a, b): (i64, i64)) -> bool {
+        let falls = self.points[point].time.falls();
+        falls_before(falls, a) != falls_before(falls, b)
+    }
+
+    /// Whether the one clock of a segment's points was set back while a packet was in it, by its steady
+    /// times.
+    pub fn is_set_underway(&self, segment: usize, (here, there): (i64, i64)) -> bool {
+        let points = [segment, segment + 1].map(|point| self.points[point].time.falls());
+        let [here, there] =
+            [(points[0], here), (points[1], there)].map(|(falls, at)| falls_before(falls, at));
+        points[0].len() == points[1].len() && here != there
+    }
+}

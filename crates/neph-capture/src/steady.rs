@@ -1,0 +1,167 @@
+//! The time of one capture without the steps back of its clock.
+//!
+//! A clock that is set back, or captures that stand one behind the other in a file, give two packets
+//! the same stamp. Steady time never falls by more than packets stand out of order: behind each fall
+//! it goes on where it was. Owns both directions of the translation. A clock that is set forward is not
+//! visible in one capture (see neph-stats, `clock_course`).
+
+/// Nanoseconds by which packets of several processors may stand in a capture out of order.
+const DISORDER: i64 = 100_000_000;
+/// Stamps from 1970 to 2116; others are no times, and stay as they are.
+const TIMES: std::ops::Range<i64> = 0..1 << 62;
+
+/// Where the time of a capture falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fall {
+    /// Packets behind it have at least this steady time, in nanoseconds; those before it have less.
+    pub(crate) from: i64,
+    /// What is added to stamps behind it, all falls together, in nanoseconds.
+    pub(crate) added: i64,
+}
+
+/// Translates the stamps of a capture, one behind the other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Steady {
+    latest: Option<i64>,
+    falls: Vec<Fall>,
+}
+
+impl Steady {
+    /// The steady time of the next stamp.
+    pub(crate) fn next(&mut self, stamp: i64) -> i64 {
+        if !TIMES.contains(&stamp) {
+            return stamp;
+        }
+        let mut at = stamp.saturating_add(self.added());
+        let latest = *self.latest.get_or_insert(at);
+        let begins = latest.saturating_add(2 * DISORDER);
+        if latest.saturating_sub(at) > DISORDER && TIMES.contains(&begins) {
+            at = begins;
+            self.falls.push(Fall {
+                from: latest.saturating_add(DISORDER),
+                added: at.saturating_sub(stamp),
+            });
+        }
+        self.latest = Some(latest.max(at));
+        at
+    }
+
+    /// The same of a packet that is like one that passed at `before`, a steady time: within `soon` of
+    /// it, it is shown again. A file may hold a capture twice; that is no step.
+    pub(crate) fn near(&mut self, stamp: i64, (before, soon): (i64, i64)) -> i64 {
+        let [then, now] = [added_at(&self.falls, before), self.added()];
+        let times = [then, now].map(|added| (stamp.saturating_add(added), added));
+        let is_of_its_time = |(at, added): &(i64, i64)| added_at(&self.falls, *at) == *added;
+        let [again, later] = times.map(|time| Some(time).filter(is_of_its_time));
+        let is_near = |(at, _): &(i64, i64)| at.saturating_sub(before).saturating_abs() < soon;
+        match again.filter(is_near).or(later) {
+            Some((at, _)) => at,
+            None => self.next(stamp),
+        }
+    }
+
+    /// The steady time of a record that is no packet; `None` where it says nothing of how long the
+    /// capture lasted.
+    pub(crate) fn beside(&self, stamp: i64) -> Option<i64> {
+        let at = stamp.saturating_add(self.added());
+        let least = self
+            .latest
+            .map_or(i64::MIN, |latest| latest.saturating_sub(DISORDER));
+        (self.falls.is_empty() || at >= least).then_some(at)
+    }
+
+    /// All falls, in order.
+    pub(crate) fn falls(&self) -> &[Fall] {
+        &self.falls
+    }
+
+    fn added(&self) -> i64 {
+        self.falls.last().map_or(0, |fall| fall.added)
+    }
+}
+
+/// How many of these falls lie before a steady time.
+pub(crate) fn falls_before(falls: &[Fall], at: i64) -> usize {
+    if TIMES.contains(&at) {
+        falls.partition_point(|fall| fall.from <= at)
+    } else {
+        0
+    }
+}
+
+/// What was added to the stamp of this steady time.
+pub(crate) fn added_at(falls: &[Fall], at: i64) -> i64 {
+    let last = falls_before(falls, at).checked_sub(1);
+    last.map_or(0, |last| falls[last].added)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    #[test]
+    fn time_goes_on_where_a_clock_was_set_back() {
+        let mut steady = Steady::default();
+        let stamps = [100, 101, 41, 42, 1, 2].map(|second| second * SECOND);
+        let told = stamps.map(|stamp| steady.next(stamp));
+        let from_101 = told.map(|at| at - 101 * SECOND);
+        assert_eq!(
+            from_101,
+            [
+                -SECOND,
+                0,
+                2 * DISORDER,
+                SECOND + 2 * DISORDER,
+                SECOND + 4 * DISORDER,
+                2 * SECOND + 4 * DISORDER
+            ]
+        );
+        let back = told.map(|at| at - added_at(steady.falls(), at));
+        assert_eq!(back, stamps);
+        assert_eq!(steady.falls().len(), 2);
+    }
+
+    #[test]
+    fn what_stands_a_little_behind_is_out_of_order_and_no_step() {
+        let mut steady = Steady::default();
+        for stamp in [SECOND, SECOND - DISORDER, 2 * SECOND] {
+            assert_eq!(steady.next(stamp), stamp);
+        }
+        assert!(steady.falls().is_empty());
+    }
+
+    #[test]
+    fn a_packet_that_is_shown_again_has_its_time_of_before() {
+        let mut steady = Steady::default();
+        let first = steady.next(10 * SECOND);
+        steady.next(20 * SECOND);
+        assert_eq!(steady.near(10 * SECOND, (first, DISORDER)), first);
+        assert!(steady.falls().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn steady_times_hardly_fall_and_give_their_stamps_back(
+            stamps in prop::collection::vec(0..1_000_i64, 1..60),
+        ) {
+            let mut steady = Steady::default();
+            let mut latest = i64::MIN;
+            let told: Vec<i64> = stamps
+                .iter()
+                .map(|tenths| {
+                    let at = steady.next(tenths * SECOND / 50);
+                    assert!(at >= latest.saturating_sub(DISORDER));
+                    latest = latest.max(at);
+                    at
+                })
+                .collect();
+            for (stamp, at) in stamps.iter().zip(told) {
+                prop_assert_eq!(at - added_at(steady.falls(), at), stamp * SECOND / 50);
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Clocks that are set so far that no window has both sides of it.
+
+use super::super::{ClockCut, ClockNature, clock_course, clock_course_between};
+use super::{Exchanges, Peer, SECOND};
+
+/// Our clock is set by so much, 30 s after the beginning, which peers see the other way round.
+fn ours_is_set(by: i64) -> Exchanges {
+    let peer = Peer {
+        offset: 0,
+        rate: 0.0,
+        set: Vec::new(),
+    };
+    let mut made = peer.exchanges(600, SECOND / 10, [5_000_000, 5_000_000], 7);
+    for limits in [&mut made.at_most, &mut made.at_least] {
+        for limit in limits.iter_mut().filter(|limit| limit.at >= 30 * SECOND) {
+            limit.at += by;
+            limit.offset -= by;
+        }
+    }
+    made
+}
+
+#[test]
+fn our_clock_set_forward_is_a_step_however_far_it_is_set() {
+    for seconds in [2, 30, 60, 90, 110, 3_600, 86_400 * 30, 86_400 * 365 * 50] {
+        let made = ours_is_set(seconds * SECOND);
+        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let steps = course.steps();
+        let [step] = steps[..] else {
+            panic!("{seconds}: {steps:?}");
+        };
+        assert!(
+            (step.by + seconds * SECOND).abs() <= step.bound,
+            "{seconds}: {step:?}"
+        );
+        assert!(step.bound < SECOND, "{seconds}: {step:?}");
+        for at in [29 * SECOND, (seconds + 31) * SECOND] {
+            let fit = course.at(at).unwrap();
+            let truth = if at < 30 * SECOND {
+                0
+            } else {
+                -seconds * SECOND
+            };
+            assert!(
+                (fit.offset - truth).abs() <= fit.bound,
+                "{seconds}: {fit:?}"
+            );
+            assert!(fit.bound < 20_000_000, "{seconds}: {fit:?}");
+        }
+    }
+}
+
+#[test]
+fn a_silence_without_a_step_is_no_step() {
+    for hours in [1, 24] {
+        let mut made = ours_is_set(0);
+        for limits in [&mut made.at_most, &mut made.at_least] {
+            let later = limits.iter_mut().filter(|limit| limit.at >= 30 * SECOND);
+            later.for_each(|limit| limit.at += hours * 3_600 * SECOND);
+        }
+        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        assert_eq!(course.steps(), []);
+    }
+}
+
+#[test]
+fn where_a_clock_is_known_to_have_been_set_no_limit_speaks_of_both_sides() {
+    // By less than the delays leave room for, and not for as long as looks take.
+    let peer = Peer {
+        offset: 0,
+        rate: 0.0,
+        set: vec![(29 * SECOND, 3_000_000)],
+    };
+    let made = peer.exchanges(300, SECOND / 10, [5_000_000, 5_000_000], 7);
+    let cut = ClockCut {
+        until: 29 * SECOND - SECOND / 10,
+        from: 29 * SECOND,
+    };
+    let course = clock_course_between(made.limits(), &[cut], ClockNature::default()).unwrap();
+    let step = course.steps()[0];
+    assert_eq!(course.steps().len(), 1);
+    assert!(
+        step.after <= cut.until && step.before >= cut.from,
+        "{step:?}"
+    );
+    for at in [10 * SECOND, 29 * SECOND + SECOND / 2] {
+        let (fit, truth) = (course.at(at).unwrap(), peer.offset_at(at));
+        assert!((fit.offset - truth).abs() < 1_500_000, "{fit:?}");
+    }
+}

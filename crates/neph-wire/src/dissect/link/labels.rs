@@ -1,0 +1,20 @@
+//! MPLS labels (RFC 3032).
+
+use super::{Behind, TAGS_MAX, plain};
+use crate::bytes::Reader;
+use crate::dissect::Nothing;
+
+/// The last of a stack.
+const BOTTOM: u32 = 0x100;
+
+/// Labels do not say what they carry; IP tells by its first bits.
+pub(super) fn below(mut reader: Reader<'_>) -> Behind<'_> {
+    for _ in 0..TAGS_MAX {
+        if reader.u32()? & BOTTOM != 0 {
+            let packet = reader.rest();
+            let is_ip = matches!(packet.first()? >> 4, 4 | 6);
+            return Some(is_ip.then(|| plain(packet)).ok_or(Nothing::NotIp));
+        }
+    }
+    Some(Err(Nothing::NotIp))
+}

@@ -1,0 +1,23 @@
+//! Linux netfilter's log: attributes of length, type and value; the payload is one of them.
+
+use super::{Behind, plain};
+use crate::bytes::Reader;
+
+/// `NFULA_PAYLOAD`.
+const PAYLOAD: u16 = 9;
+
+pub(super) fn netfilter(mut reader: Reader<'_>) -> Behind<'_> {
+    reader.skip(4)?;
+    loop {
+        let length = usize::from(reader.u16()?.swap_bytes());
+        let kind = reader.u16()?.swap_bytes();
+        let length_of_value = length.checked_sub(4)?;
+        if kind == PAYLOAD {
+            // As much of it as was kept.
+            let rest = reader.rest();
+            return Some(Ok(plain(&rest[..rest.len().min(length_of_value)])));
+        }
+        reader.skip(length_of_value)?;
+        reader.skip(length.next_multiple_of(4) - length)?;
+    }
+}

@@ -1,0 +1,34 @@
+//! PPP (RFC 1661, 1662) and PPP over Ethernet (RFC 2516).
+
+use super::{Behind, labels, plain};
+use crate::bytes::Reader;
+use crate::dissect::Nothing;
+
+/// Protocols of PPP.
+const IPV4: u16 = 0x0021;
+const IPV6: u16 = 0x0057;
+const MPLS: u16 = 0x0281;
+
+/// A frame, with or without its address and control bytes, and with its protocol in one byte or two.
+pub(in crate::dissect) fn ppp(mut reader: Reader<'_>) -> Behind<'_> {
+    let mut protocol = u16::from(reader.u8()?);
+    if protocol == 0xff {
+        reader.skip(1)?;
+        protocol = u16::from(reader.u8()?);
+    }
+    // All numbers are odd: an even byte is the first of two.
+    if protocol & 1 == 0 {
+        protocol = protocol << 8 | u16::from(reader.u8()?);
+    }
+    match protocol {
+        IPV4 | IPV6 => Some(Ok(plain(reader.rest()))),
+        MPLS => labels::below(reader),
+        _ => Some(Err(Nothing::NotIp)),
+    }
+}
+
+/// A session of PPP over Ethernet, from its version on.
+pub(super) fn over_ethernet(mut reader: Reader<'_>) -> Behind<'_> {
+    reader.skip(6)?;
+    ppp(reader)
+}

@@ -1,0 +1,89 @@
+//! Each layer that is looked through, whole and cut anywhere.
+
+use super::super::{Link, Nothing, Transport, dissect, why_not};
+
+/// What stands in a line of the table.
+struct Row {
+    name: &'static str,
+    link: Link,
+    vlan: Option<u16>,
+    tunnel: &'static str,
+    bytes: Vec<u8>,
+}
+
+fn table() -> Vec<Row> {
+    let lines = include_str!("layers.txt").lines();
+    let lines = lines.filter(|line| !line.starts_with('#'));
+    let row = |line: &'static str| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [name, link, vlan, tunnel, hex] = fields[..] else {
+            panic!("{line}");
+        };
+        let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+        Row {
+            name,
+            link: Link::numbered(link.parse().expect("a number")),
+            vlan: vlan.parse().ok(),
+            tunnel,
+            bytes: (0..hex.len()).step_by(2).map(byte).collect(),
+        }
+    };
+    lines.map(row).collect()
+}
+
+#[test]
+fn each_layer_is_looked_through() {
+    let rows = table();
+    assert!(rows.len() > 30);
+    for Row {
+        name,
+        link,
+        vlan,
+        tunnel,
+        bytes,
+    } in rows
+    {
+        let length = u32::try_from(bytes.len()).expect("short");
+        let seen = dissect(link, &bytes, length).unwrap_or_else(|| panic!("{name}"));
+        let Transport::Tcp {
+            header,
+            payload_len,
+        } = seen.transport
+        else {
+            panic!("{name}: {seen:?}");
+        };
+        assert_eq!((header.source, header.destination), (4_000, 80), "{name}");
+        assert_eq!(
+            (header.seq, header.flags, payload_len),
+            (1_000, 2, 0),
+            "{name}"
+        );
+        assert_eq!(seen.vlan, vlan, "{name}");
+        let found = seen.tunnel.map(|tunnel| format!("{tunnel:?}"));
+        let found = found.unwrap_or_else(|| "-".to_owned());
+        assert_eq!(found, tunnel, "{name}");
+    }
+}
+
+#[test]
+fn what_is_cut_within_a_layer_is_cut_or_says_the_same() {
+    for Row {
+        name, link, bytes, ..
+    } in table()
+    {
+        let length = u32::try_from(bytes.len()).expect("short");
+        for kept in 0..bytes.len() {
+            match dissect(link, &bytes[..kept], length) {
+                None => assert_eq!(
+                    why_not(link, &bytes[..kept], length),
+                    Nothing::Cut,
+                    "{name} {kept}"
+                ),
+                Some(seen) => {
+                    let is_header = matches!(seen.transport, Transport::Tcp { .. });
+                    assert!(!is_header, "{name} {kept}: its header is cut");
+                }
+            }
+        }
+    }
+}

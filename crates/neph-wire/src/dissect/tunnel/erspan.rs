@@ -1,0 +1,43 @@
+//! ERSPAN: mirrored packets in GRE (draft-foschiano-erspan-03).
+
+use super::{Through, Tunnel, within};
+use crate::bytes::Reader;
+use crate::dissect::Nothing;
+use crate::dissect::link::{ethernet, plain};
+
+/// GRE's protocols of the first two versions, and of the third.
+pub(super) const SECOND: u16 = 0x88be;
+pub(super) const THIRD: u16 = 0x22eb;
+
+/// Behind GRE with a sequence number: the second version. Without it is the first, which has no header.
+pub(super) fn second(mut reader: Reader<'_>, is_numbered: bool) -> Through<'_> {
+    if !is_numbered {
+        return within(Tunnel::Erspan(None), ethernet(reader.rest()));
+    }
+    let session = session(&mut reader)?;
+    reader.skip(4)?;
+    within(Tunnel::Erspan(Some(session)), ethernet(reader.rest()))
+}
+
+/// Of the third version, whose frames are of Ethernet or IP.
+pub(super) fn third(mut reader: Reader<'_>) -> Through<'_> {
+    let session = session(&mut reader)?;
+    reader.skip(6)?;
+    let flags = reader.u16()?;
+    if flags & 1 != 0 {
+        // What the platform adds.
+        reader.skip(8)?;
+    }
+    let tunnel = Tunnel::Erspan(Some(session));
+    match flags >> 10 & 0x1f {
+        0 => within(tunnel, ethernet(reader.rest())),
+        2 => within(tunnel, Some(Ok(plain(reader.rest())))),
+        _ => Some(Err(Nothing::NotIp)),
+    }
+}
+
+/// The first four bytes.
+fn session(reader: &mut Reader<'_>) -> Option<u16> {
+    reader.skip(2)?;
+    Some(reader.u16()? & 0x03ff)
+}

@@ -1,0 +1,53 @@
+//! GRE (RFC 2784, 2890), and its version for PPTP (RFC 2637).
+
+use super::{Carried, Row, Through, Tunnel, erspan, inner, within};
+use crate::bytes::Reader;
+use crate::dissect::Nothing;
+use crate::dissect::link::ppp;
+
+pub(super) const ROW: Row = Row {
+    carried: Carried::Ip(&[47]),
+    read,
+};
+
+const CHECKSUM: u16 = 0x8000;
+const KEY: u16 = 0x2000;
+const SEQUENCE: u16 = 0x1000;
+/// Of version 1 alone.
+const ACKNOWLEDGEMENT: u16 = 0x0080;
+const VERSION: u16 = 7;
+/// What it carries.
+const PPP: u16 = 0x880b;
+
+fn read(payload: &[u8]) -> Through<'_> {
+    let mut reader = Reader::new(payload);
+    let flags = reader.u16()?;
+    let kind = reader.u16()?;
+    let has = |flag| flags & flag != 0;
+    let (is_first, is_second) = (flags & VERSION == 0, flags & VERSION == 1);
+    let is_read = is_first || is_second && kind == PPP;
+    if !is_read {
+        return Some(Err(Nothing::NotIp));
+    }
+    if is_first && has(CHECKSUM) {
+        reader.skip(4)?;
+    }
+    let mut key = None;
+    if has(KEY) {
+        // PPTP has the length of what it carries above the number of the call.
+        let both = reader.u32()?;
+        key = Some(if is_second { both & 0xffff } else { both });
+    }
+    if has(SEQUENCE) {
+        reader.skip(4)?;
+    }
+    if is_second && has(ACKNOWLEDGEMENT) {
+        reader.skip(4)?;
+    }
+    match kind {
+        erspan::SECOND => erspan::second(reader, has(SEQUENCE)),
+        erspan::THIRD => erspan::third(reader),
+        PPP => within(Tunnel::Gre(key), ppp(reader)),
+        _ => within(Tunnel::Gre(key), inner(kind, reader)),
+    }
+}

@@ -1,0 +1,53 @@
+//! GTP-U, the user plane of mobile networks (3GPP TS 29.281).
+
+use super::{Carried, Row, Through, Tunnel};
+use crate::bytes::Reader;
+use crate::dissect::Nothing;
+use crate::dissect::link::plain;
+
+pub(super) const ROW: Row = Row {
+    carried: Carried::Udp(&[2152]),
+    read,
+};
+
+/// Version 1 of GTP, not GTP'.
+const VERSION: u8 = 0x30;
+/// Whether any of extension header, sequence number and N-PDU number is there: all three fields are then.
+const OPTIONAL: u8 = 0x07;
+const EXTENDED: u8 = 0x04;
+/// A message that carries a packet; others are for the tunnel itself.
+const PACKET: u8 = 255;
+/// More extension headers than anybody writes.
+const EXTENSIONS_MAX: usize = 8;
+
+fn read(payload: &[u8]) -> Through<'_> {
+    let mut reader = Reader::new(payload);
+    let (flags, kind) = (reader.u8()?, reader.u8()?);
+    if flags & 0xf0 != VERSION || kind != PACKET {
+        return Some(Err(Nothing::NotIp));
+    }
+    reader.skip(2)?;
+    let endpoint = reader.u32()?;
+    if flags & OPTIONAL != 0 {
+        reader.skip(3)?;
+        let mut next = reader.u8()?;
+        if flags & EXTENDED == 0 {
+            next = 0;
+        }
+        for _ in 0..EXTENSIONS_MAX {
+            if next == 0 {
+                break;
+            }
+            // In words of four bytes, the length and the next one's kind included.
+            let Some(content) = (usize::from(reader.u8()?) * 4).checked_sub(2) else {
+                return Some(Err(Nothing::NotIp));
+            };
+            reader.skip(content)?;
+            next = reader.u8()?;
+        }
+        if next != 0 {
+            return Some(Err(Nothing::NotIp));
+        }
+    }
+    Some(Ok((Tunnel::Gtp(endpoint), plain(reader.rest()))))
+}

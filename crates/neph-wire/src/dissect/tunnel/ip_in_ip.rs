@@ -1,0 +1,14 @@
+//! IP in IP (RFC 2003, 4213).
+
+use super::{Carried, Row, Through, Tunnel};
+use crate::dissect::link::plain;
+
+pub(super) const ROW: Row = Row {
+    carried: Carried::Ip(&[4, 41]),
+    read,
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "as all rows read")]
+fn read(payload: &[u8]) -> Through<'_> {
+    Some(Ok((Tunnel::Ip, plain(payload))))
+}

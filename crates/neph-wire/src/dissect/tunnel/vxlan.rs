@@ -1,0 +1,22 @@
+//! VXLAN (RFC 7348).
+
+use super::{Carried, Row, Through, Tunnel, within};
+use crate::bytes::Reader;
+use crate::dissect::Nothing;
+use crate::dissect::link::ethernet;
+
+/// By its own port, and the one that Linux takes unless it is told otherwise.
+pub(super) const ROW: Row = Row {
+    carried: Carried::Udp(&[4789, 8472]),
+    read,
+};
+
+fn read(payload: &[u8]) -> Through<'_> {
+    let mut reader = Reader::new(payload);
+    // The flag that says that the identifier holds; others may be set.
+    if reader.u32()? & 0x0800_0000 == 0 {
+        return Some(Err(Nothing::NotIp));
+    }
+    let vni = reader.u32()? >> 8;
+    within(Tunnel::Vxlan(vni), ethernet(reader.rest()))
+}
