@@ -235,7 +235,8 @@ fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
 fn believe(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut Vec<String>) {
     let ca_file = fields.optional_with("ca_file", word);
     let insecure = fields.optional::<bool>("insecure");
-    let accepts_any = insecure.map_or(ca_file.is_none(), |insecure| insecure.value);
+    let is_verified = ca_file.is_some();
+    let accepts_any = insecure.map_or(!is_verified, |insecure| insecure.value);
     let is_secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.secure);
     let mut secure = endpoints.iter_mut().filter(|one| is_secure(one)).peekable();
     if secure.peek().is_some() && accepts_any {

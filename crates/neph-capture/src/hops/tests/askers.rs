@@ -44,12 +44,12 @@ fn round_trips(asks: Way, ports: (u16, u16), first: usize, began: bool) -> Vec<i
         }
     }
     for (left, way, bytes) in packets.drain(..).skip(first) {
-        let (at_here, at_there) = match way {
+        let (near, far) = match way {
             Way::There => (left, left + DELAY),
             Way::Back => (left + DELAY, left),
         };
-        here.push((at_here, bytes.clone()));
-        there.push((at_there, bytes));
+        here.push((near, bytes.clone()));
+        there.push((far, bytes));
     }
     here.sort();
     there.sort();

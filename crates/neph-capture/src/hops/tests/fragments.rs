@@ -53,7 +53,7 @@ fn packets(is_six: bool, protocol: u8, number: u8, body: &[u8], most: usize) -> 
             let mut packet = vec![0x45, 0];
             packet.extend(length.to_be_bytes());
             packet.extend([0, number]);
-            packet.extend((at / 8 | if more { 0x2000 } else { 0 }).to_be_bytes());
+            packet.extend(((at / 8) | if more { 0x2000 } else { 0 }).to_be_bytes());
             packet.extend([64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
             packet
         };
