@@ -1,20 +1,22 @@
 //! From what was typed to what is meant: defaults are filled in, what contradicts itself is told.
 
 mod scope;
+mod throughput;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use neph_model::{ByteSize, ProbeKind, Span};
+use neph_model::{ByteSize, Span};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
 
-use super::meaning::{Endpoint, Ping, Plan, Skip, ThroughputPlan, ThroughputServer};
+use super::meaning::{Endpoint, Ping, Plan, Skip};
 use super::parameter::{PARAMETERS, Parameter};
-use super::sections::{TypedPing, TypedThroughput};
+use super::sections::TypedPing;
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
-use super::{ThroughputTool, alarms, compare, fleet, season};
+use super::{alarms, compare, fleet, season};
 use crate::expand;
 use scope::Scope;
+use throughput::throughput;
 
 /// The most scenarios a plan may have: a report of more says nothing, and a typing mistake in five
 /// lists must not fill the memory.
@@ -326,49 +328,6 @@ fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Ping> {
         });
     }
     pings
-}
-
-/// Without servers of its own, our transfer goes to each endpoint's reflector once.
-fn throughput(
-    typed: TypedThroughput,
-    endpoints: &[Endpoint],
-    problems: &Problems<'_>,
-) -> Option<ThroughputPlan> {
-    let mut servers = typed.servers;
-    if servers.is_empty() && typed.tool == ThroughputTool::Neph {
-        for endpoint in endpoints
-            .iter()
-            .filter(|e| e.target.probe != ProbeKind::Icmp)
-        {
-            let target = &endpoint.target;
-            let port = target.port.expect("every scheme but icmp has one");
-            if servers
-                .iter()
-                .any(|other| other.host == target.host && other.port == port)
-            {
-                continue;
-            }
-            servers.push(ThroughputServer {
-                name: endpoint.name.clone(),
-                host: target.host.clone(),
-                port,
-                written_at: endpoint.written_at.clone(),
-            });
-        }
-    }
-    if servers.is_empty() {
-        if problems.is_empty() {
-            let what = "the throughput check has no server";
-            let fault = Fault::new(what, "add server = \"host:port\", or enabled = false");
-            problems.add(typed.span, fault);
-        }
-        return None;
-    }
-    Some(ThroughputPlan {
-        duration: typed.duration,
-        tool: typed.tool,
-        servers,
-    })
 }
 
 /// Size of the matrix, and skips that skip nothing or everything. Only of a plan without other

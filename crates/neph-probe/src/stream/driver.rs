@@ -2,17 +2,19 @@
 //!
 //! Between a send and its receive it does not lock, log or touch the disk.
 
+mod opening;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
 use neph_model::{Instant, Own, Span};
 use neph_sys::ppoll::Awaited;
-use neph_sys::stamp::{self, Ending, Notice};
-use socket2::{SockAddr, Socket};
+use neph_sys::stamp::{self, Notice};
+use socket2::Socket;
 
-use super::session::{Closing, Session, Stamped};
-use super::socket::{in_progress, is_answer, set_up, socket_for};
+use super::session::{Session, Stamped};
+use super::socket::{is_answer, set_up, socket_for};
 use crate::ProbeError;
 use crate::codec::Parting;
 use crate::exchange::SendPoint;
@@ -26,6 +28,7 @@ use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
 use crate::tls;
 use crate::vigil::Vigil;
+use opening::first_socket;
 
 /// Messages are built this long before their time.
 const AHEAD: Span = Span::from_micros(400);
@@ -62,19 +65,6 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
     driver.run(stop);
     driver.finish();
     Ok(())
-}
-
-/// Where a port was asked for, the first socket that has it: if it cannot be had nothing can begin.
-fn first_socket(spec: &FlowSpec) -> Result<Option<Socket>, ProbeError> {
-    let Some(port) = spec.source_port else {
-        return Ok(None);
-    };
-    let socket = socket_for(spec).map_err(|source| ProbeError::SourcePort {
-        port,
-        address: spec.address,
-        source,
-    })?;
-    Ok(Some(socket))
 }
 
 struct Driver<'a> {
@@ -201,61 +191,6 @@ impl Driver<'_> {
         }
     }
 
-    fn dial_and_close(&mut self) {
-        while let Some(number) = self.session.take_dial() {
-            self.dial(number);
-        }
-        while let Some(Closing { number, last_words }) = self.session.take_close() {
-            if let Some(open) = self.sockets.get(&number) {
-                // Whether the peer gets it or not: nothing of ours depends on it.
-                let _ = stamp::send(open.socket.as_fd(), &last_words, Ending::Open);
-                self.read_notices(number);
-                self.sockets.remove(&number);
-                self.session.closed(number);
-            }
-        }
-    }
-
-    fn dial(&mut self, number: u32) {
-        let spare = self.spare.take();
-        let socket = match spare.map_or_else(|| socket_for(self.spec), Ok) {
-            Ok(socket) => socket,
-            Err(error) => {
-                let parting = fault::parting("open a socket", &error, Known::AtOnce);
-                return self.session.broke(number, parting, now());
-            }
-        };
-        self.session.dialling(number, now());
-        match socket.connect(&SockAddr::from(self.spec.address)) {
-            Err(error) if is_answer(self.spec, &error) => {
-                let connected = false;
-                self.sockets.insert(number, Open { socket, connected });
-                self.refused(number);
-            }
-            Err(error) if !in_progress(&error) => {
-                self.session
-                    .broke(number, self.no_connection(&error, Known::AtOnce), now());
-            }
-            _ => {
-                self.sockets.insert(
-                    number,
-                    Open {
-                        socket,
-                        connected: false,
-                    },
-                );
-            }
-        }
-    }
-
-    /// A connection attempt was refused, which was all that was wanted to know.
-    fn refused(&mut self, number: u32) {
-        if let Some(open) = self.sockets.get_mut(&number) {
-            open.connected = true;
-            self.session.refused(number, now(), &mut now);
-        }
-    }
-
     /// Waits until `until` or until something happens on a socket, and takes it in.
     fn wait_until(&mut self, until: Instant<Own>) {
         self.awaited.clear();
@@ -364,10 +299,6 @@ impl Driver<'_> {
                 self.session.broke(number, parting, now());
             }
         }
-    }
-
-    fn no_connection(&self, error: &io::Error, known: Known) -> Parting {
-        fault::parting(&format!("connect to {}", self.spec.address), error, known)
     }
 
     /// Takes in the stamps of what was sent; returns how many there were.

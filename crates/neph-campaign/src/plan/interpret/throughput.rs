@@ -1,0 +1,51 @@
+//! The throughput check, and whose servers it asks.
+
+use neph_model::ProbeKind;
+use neph_text::{Fault, Problems};
+
+use super::super::ThroughputTool;
+use super::super::meaning::{Endpoint, ThroughputPlan, ThroughputServer};
+use super::super::sections::TypedThroughput;
+
+/// Without servers of its own, our transfer goes to each endpoint's reflector once.
+pub(super) fn throughput(
+    typed: TypedThroughput,
+    endpoints: &[Endpoint],
+    problems: &Problems<'_>,
+) -> Option<ThroughputPlan> {
+    let mut servers = typed.servers;
+    if servers.is_empty() && typed.tool == ThroughputTool::Neph {
+        for endpoint in endpoints
+            .iter()
+            .filter(|e| e.target.probe != ProbeKind::Icmp)
+        {
+            let target = &endpoint.target;
+            let port = target.port.expect("every scheme but icmp has one");
+            if servers
+                .iter()
+                .any(|other| other.host == target.host && other.port == port)
+            {
+                continue;
+            }
+            servers.push(ThroughputServer {
+                name: endpoint.name.clone(),
+                host: target.host.clone(),
+                port,
+                written_at: endpoint.written_at.clone(),
+            });
+        }
+    }
+    if servers.is_empty() {
+        if problems.is_empty() {
+            let what = "the throughput check has no server";
+            let fault = Fault::new(what, "add server = \"host:port\", or enabled = false");
+            problems.add(typed.span, fault);
+        }
+        return None;
+    }
+    Some(ThroughputPlan {
+        duration: typed.duration,
+        tool: typed.tool,
+        servers,
+    })
+}
