@@ -114,7 +114,7 @@ fn a_closed_port_answers_too() {
         assert!(
             messages
                 .iter()
-                .all(|m| m.marks.network_round_trip().is_some())
+                .all(|m| m.marks.network_and_peer_round_trip().is_some())
         );
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Stalls {
     pub(crate) echoes: PeerStalls,
     /// Of our own program.
     pub(crate) client: Vec<Stall>,
-    /// The messages that waited for the peer in one.
+    /// The messages that waited for the peer in one, or for the window that it left closed.
     pub(crate) waited: BTreeSet<Seq>,
     /// Those that waited for our own program in one: to be sent, or to be read.
     pub(crate) waited_for_client: BTreeSet<Seq>,
@@ -72,10 +72,10 @@ impl Stalls {
     fn of(experiment: &ExperimentData, flow: &FlowData) -> Self {
         let peer = stall::of_peer(flow);
         let echoes = experiment.companion().map(stall::of_peer);
-        let waited = peer.stalls.iter().flat_map(|stall| &stall.waited);
+        let waited = peer.stalls.iter().flat_map(Stall::all);
         let client = stall::of_client(flow);
         Self {
-            waited: waited.map(|one| one.seq).collect(),
+            waited: waited.collect(),
             waited_for_client: stall::waiting_for_client(flow, &client),
             client,
             echoes: echoes.unwrap_or_default(),

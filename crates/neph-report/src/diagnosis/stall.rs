@@ -35,6 +35,8 @@ const PAUSE: f64 = 0.45;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) seq: Seq,
+    /// When it would have been due if nothing had held it back on our own side: `due`, or earlier.
+    pub(crate) asked: f64,
     pub(crate) due: f64,
     /// `None`: never.
     pub(crate) done: Option<f64>,
@@ -56,6 +58,8 @@ pub(crate) struct Stall {
     pub(crate) until: f64,
     /// What waited for its end, in order of being due; what never came waited until then.
     pub(crate) waited: Vec<Waited>,
+    /// What was held back on our own side until its end, by TCP's window for instance.
+    pub(crate) held: Vec<Seq>,
     /// From its end until all of that was done.
     pub(crate) burst: f64,
 }
@@ -63,6 +67,12 @@ pub(crate) struct Stall {
 impl Stall {
     pub(crate) const fn length(&self) -> f64 {
         self.until - self.from
+    }
+
+    /// Everything that waited for its end.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Seq> {
+        let waited = self.waited.iter().map(|one| one.seq);
+        waited.chain(self.held.iter().copied())
     }
 
     /// Whether it ended with or before what comes after a silence from `at` on.
@@ -76,6 +86,8 @@ struct Outstanding<'t> {
     tasks: Vec<&'t Task>,
     /// When those became due that did within the silence.
     fresh: Vec<f64>,
+    /// What our own side held back until its end, although it was asked for within the silence.
+    held: Vec<&'t Task>,
     /// Something becomes due after it.
     goes_on: bool,
 }
@@ -110,18 +122,23 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
     found
 }
 
-fn outstanding(tasks: &[Task], from: f64, until: f64) -> Outstanding<'_> {
+fn outstanding(all: &[Task], from: f64, until: f64) -> Outstanding<'_> {
     // What has been due for much longer is lost, or waits for something else.
-    let first = tasks.partition_point(|task| task.due < from - (until - from));
-    let after = tasks.partition_point(|task| task.due < until);
-    let (due, goes_on) = (&tasks[first..after], after < tasks.len());
+    let first = all.partition_point(|task| task.due < from - (until - from));
+    let after = all.partition_point(|task| task.due < until);
+    let (due, goes_on) = (&all[first..after], after < all.len());
     let open = due
         .iter()
         .filter(|task| task.done.is_none_or(|done| done >= until));
     let tasks: Vec<&Task> = open.collect();
     let fresh = tasks.iter().map(|task| task.due).filter(|due| *due > from);
+    let fresh: Vec<f64> = fresh.collect();
+    // The window closes because nothing is acknowledged: not before the first of them has waited.
+    let closed = fresh.first().copied().unwrap_or(until);
+    let later = all[after..].iter().take_while(|task| task.asked < until);
     Outstanding {
-        fresh: fresh.collect(),
+        fresh,
+        held: later.filter(|task| task.asked > closed).collect(),
         goes_on,
         tasks,
     }
@@ -147,7 +164,10 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
     let length = until - from;
     let ends = Some(until).filter(|_| outstanding.goes_on);
     let mut before = from;
-    let mut pauses = outstanding.fresh.iter().chain(&ends).map(|due| {
+    let held = outstanding.held.iter().map(|task| task.asked);
+    let mut due: Vec<f64> = outstanding.fresh.iter().copied().chain(held).collect();
+    due.sort_by(f64::total_cmp);
+    let mut pauses = due.iter().chain(&ends).map(|due| {
         let pause = due - before;
         before = *due;
         pause
@@ -175,6 +195,7 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         from,
         until,
         waited: waited.collect(),
+        held: outstanding.held.iter().map(|task| task.seq).collect(),
         burst: last - until,
     })
 }
@@ -207,6 +228,7 @@ pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
         .iter()
         .map(|one| Task {
             seq: one.seq,
+            asked: millis(one.intended),
             due: millis(one.intended),
             done: one.begun.map(millis),
         })
@@ -273,99 +295,4 @@ pub(crate) fn waits<'s>(stalls: impl IntoIterator<Item = &'s Stall>) -> Ordered 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A task every 10 ms for 2 s; `done` says when it is done.
-    fn every_ten(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
-        (0..200_u32)
-            .map(|number| {
-                let due = 10.0 * f64::from(number);
-                Task {
-                    seq: Seq(number.into()),
-                    due,
-                    done: done(due),
-                }
-            })
-            .collect()
-    }
-
-    #[test]
-    fn what_waits_for_the_end_of_a_silence_and_is_done_at_once_shows_a_stall() {
-        // Nothing is done from 405 to 805 ms; each takes 0.02 ms afterwards.
-        let tasks = every_ten(|due| {
-            let is_in = (405.0..805.0).contains(&due);
-            Some(if is_in { 805.0 + due / 5e3 } else { due + 0.1 })
-        });
-        let found = stalls(&tasks, &[]);
-        assert_eq!(found.len(), 1, "{found:?}");
-        let stall = &found[0];
-        assert!((stall.from - 400.1).abs() < 0.01 && (stall.until - 805.0).abs() < 0.2);
-        assert_eq!(stall.waited.len(), 40);
-        let slope = slope(&tasks, &found).expect("points");
-        assert!((slope + 1.0).abs() < 0.001, "{slope}");
-    }
-
-    #[test]
-    fn a_stall_that_is_there_from_the_first_message_on_is_one_too() {
-        let tasks = every_ten(|due| Some(due.max(450.0) + 0.1));
-        let found = stalls(&tasks, &[]);
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].waited.len(), 46);
-    }
-
-    #[test]
-    fn a_queue_that_fills_and_drains_is_no_stall() {
-        // It grows by half a millisecond a millisecond, holds, and drains at the link's rate: what comes
-        // last leaves together, but never after a silence.
-        for peak in [50.0, 200.0, 400.0] {
-            let tasks = every_ten(|due| {
-                let grown = (due - 300.0).clamp(0.0, 2.0 * peak) / 2.0;
-                let drained = (due - 1200.0).max(0.0);
-                Some(due + 0.1 + (grown - drained).max(0.0))
-            });
-            assert_eq!(stalls(&tasks, &[]), [], "{peak}");
-        }
-    }
-
-    #[test]
-    fn a_longer_path_or_single_late_ones_are_no_stall() {
-        let tasks = every_ten(|due| {
-            let is_longer = (500.0..900.0).contains(&due);
-            let is_late = (due / 170.0).fract() < 0.01;
-            Some(due + if is_longer { 60.0 } else { 1.0 } + if is_late { 25.0 } else { 0.0 })
-        });
-        assert_eq!(stalls(&tasks, &[]), []);
-    }
-
-    #[test]
-    fn a_side_that_is_seen_to_do_something_else_does_not_stall() {
-        let tasks = every_ten(|due| {
-            let is_in = (405.0..805.0).contains(&due);
-            Some(if is_in { 805.0 } else { due })
-        });
-        let busy: Vec<f64> = (40..81).map(|ten| f64::from(ten) * 10.0 + 5.0).collect();
-        assert_eq!(stalls(&tasks, &busy), []);
-    }
-
-    #[test]
-    fn a_quota_shows_as_stalls() {
-        // 10 ms of work in each 100 ms, and each task takes 0.8 ms.
-        let (mut free, mut all) = (0.0_f64, Vec::new());
-        for number in 0..200_u32 {
-            let due = 10.0 * f64::from(number);
-            free = free.max(due) + 0.8;
-            if free % 100.0 > 10.0 {
-                free = (free / 100.0).ceil() * 100.0 + 0.8;
-            }
-            all.push(free);
-        }
-        let mut done = all.into_iter();
-        let mut tasks = every_ten(|_| None);
-        for task in &mut tasks {
-            task.done = done.next();
-        }
-        let found = stalls(&tasks, &[]);
-        assert!(found.len() >= 18, "{found:?}");
-    }
-}
+mod tests;

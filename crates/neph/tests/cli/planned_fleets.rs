@@ -27,7 +27,7 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
 
     let ran = place.neph(["plan", "p.toml"]);
     for part in [
-        "here · 16 flows · every 50 ms · 64 B",
+        "here · 16 flows · every 50 ms · 104 B",
         "320 messages",
         "for the fleets' messages",
         "season any: at any time",

@@ -142,7 +142,7 @@ fn application_tcp_and_icmp_stand_in_the_expected_order() {
     );
     let echo = median(
         icmp.iter()
-            .filter_map(|m| Some(m.marks.network_round_trip()?.nanos()))
+            .filter_map(|m| Some(m.marks.network_and_peer_round_trip()?.nanos()))
             .collect(),
     );
     println!("application {response}, TCP {tcp}, ICMP {echo} ns");

@@ -21,7 +21,9 @@ fn round_trips(spec: FlowSpec) -> Vec<i64> {
         reflector: false,
         ..spec
     });
-    let trips = messages.iter().map(|one| one.marks.network_round_trip());
+    let trips = messages
+        .iter()
+        .map(|one| one.marks.network_and_peer_round_trip());
     trips
         .map(|trip| trip.expect("nothing is lost here").nanos())
         .collect()

@@ -64,6 +64,7 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
         .filter_map(|one| {
             Some(Task {
                 seq: one.seq,
+                asked: millis(one.begun?) + usual,
                 due: left(flow, one)? + usual,
                 done: arrived(flow, one),
             })

@@ -1,0 +1,134 @@
+//! What is a stall, and what only looks like one.
+
+use super::*;
+
+/// A task every 10 ms for 2 s; `done` says when it is done.
+fn every_ten(done: impl Fn(f64) -> Option<f64>) -> Vec<Task> {
+    (0..200_u32)
+        .map(|number| {
+            let due = 10.0 * f64::from(number);
+            Task {
+                seq: Seq(number.into()),
+                asked: due,
+                due,
+                done: done(due),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn what_waits_for_the_end_of_a_silence_and_is_done_at_once_shows_a_stall() {
+    // Nothing is done from 405 to 805 ms; each takes 0.02 ms afterwards.
+    let tasks = every_ten(|due| {
+        let is_in = (405.0..805.0).contains(&due);
+        Some(if is_in { 805.0 + due / 5e3 } else { due + 0.1 })
+    });
+    let found = stalls(&tasks, &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let stall = &found[0];
+    assert!((stall.from - 400.1).abs() < 0.01 && (stall.until - 805.0).abs() < 0.2);
+    assert_eq!(stall.waited.len(), 40);
+    let slope = slope(&tasks, &found).expect("points");
+    assert!((slope + 1.0).abs() < 0.001, "{slope}");
+}
+
+#[test]
+fn a_stall_that_is_there_from_the_first_message_on_is_one_too() {
+    let tasks = every_ten(|due| Some(due.max(450.0) + 0.1));
+    let found = stalls(&tasks, &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].waited.len(), 46);
+}
+
+#[test]
+fn a_queue_that_fills_and_drains_is_no_stall() {
+    // It grows by half a millisecond a millisecond, holds, and drains at the link's rate: what comes
+    // last leaves together, but never after a silence.
+    for peak in [50.0, 200.0, 400.0] {
+        let tasks = every_ten(|due| {
+            let grown = (due - 300.0).clamp(0.0, 2.0 * peak) / 2.0;
+            let drained = (due - 1200.0).max(0.0);
+            Some(due + 0.1 + (grown - drained).max(0.0))
+        });
+        assert_eq!(stalls(&tasks, &[]), [], "{peak}");
+    }
+}
+
+#[test]
+fn a_longer_path_or_single_late_ones_are_no_stall() {
+    let tasks = every_ten(|due| {
+        let is_longer = (500.0..900.0).contains(&due);
+        let is_late = (due / 170.0).fract() < 0.01;
+        Some(due + if is_longer { 60.0 } else { 1.0 } + if is_late { 25.0 } else { 0.0 })
+    });
+    assert_eq!(stalls(&tasks, &[]), []);
+}
+
+#[test]
+fn a_side_that_is_seen_to_do_something_else_does_not_stall() {
+    let tasks = every_ten(|due| {
+        let is_in = (405.0..805.0).contains(&due);
+        Some(if is_in { 805.0 } else { due })
+    });
+    let busy: Vec<f64> = (40..81).map(|ten| f64::from(ten) * 10.0 + 5.0).collect();
+    assert_eq!(stalls(&tasks, &busy), []);
+}
+
+#[test]
+fn a_quota_shows_as_stalls() {
+    // 10 ms of work in each 100 ms, and each task takes 0.8 ms.
+    let (mut free, mut all) = (0.0_f64, Vec::new());
+    for number in 0..200_u32 {
+        let due = 10.0 * f64::from(number);
+        free = free.max(due) + 0.8;
+        if free % 100.0 > 10.0 {
+            free = (free / 100.0).ceil() * 100.0 + 0.8;
+        }
+        all.push(free);
+    }
+    let mut done = all.into_iter();
+    let mut tasks = every_ten(|_| None);
+    for task in &mut tasks {
+        task.done = done.next();
+    }
+    let found = stalls(&tasks, &[]);
+    assert!(found.len() >= 18, "{found:?}");
+}
+
+#[test]
+fn what_the_window_holds_back_in_a_silence_shows_it_too() {
+    // Ten leave in a silence of 400 ms, then the window is full until its end.
+    let mut tasks = every_ten(|due| {
+        let is_in = (405.0..805.0).contains(&due);
+        Some(if is_in { 805.0 } else { due + 0.1 })
+    });
+    for task in &mut tasks {
+        if (505.0..805.0).contains(&task.due) {
+            task.due = 805.5;
+            task.done = Some(806.0);
+        }
+    }
+    let found = stalls(&tasks, &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].waited.len(), found[0].held.len()), (10, 30));
+}
+
+#[test]
+fn a_window_that_opens_once_a_round_trip_is_no_stall() {
+    // One message a millisecond, ten of them a round trip of 100 ms: the rest waits for the window.
+    let tasks: Vec<Task> = (0..200_u32)
+        .map(|number| {
+            let (asked, turn) = (f64::from(number), f64::from(number / 10));
+            let due = asked.max(turn * 100.0) + 100.0;
+            let late = f64::from(number % 10) / 50.0;
+            Task {
+                seq: Seq(number.into()),
+                asked: asked + 100.0,
+                due,
+                done: Some(due + late + 0.05),
+            }
+        })
+        .collect();
+    assert_eq!(stalls(&tasks, &[]), []);
+}
