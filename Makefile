@@ -11,7 +11,7 @@ SECONDS ?= 60
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
-	@echo "make gallery every published finding in its emulated network, with its control (about 30 min; root)"
+	@echo "make gallery every published finding in its emulated network, with its control (about an hour; root)"
 	@echo "make test    every test; as root also those that make network namespaces"
 	@echo "make check   formatting, lints, licences and advisories of dependencies"
 	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
@@ -41,7 +41,7 @@ demo: cargo lab-packages
 	$(CARGO) build --release -p neph
 	$(TARGET)/release/neph demo
 
-# Goes on where it was stopped. Not part of make test: it measures for 30 minutes.
+# Goes on where it was stopped. Not part of make test: it measures for an hour.
 gallery: cargo lab-packages
 	$(CARGO) build --release -p neph
 	$(TARGET)/release/neph gallery --all

@@ -4,6 +4,7 @@
 //! Owns the command: which entries, in which order, what is shown of them. An entry is a campaign
 //! as any other (`carry.rs`) whose sentences are held against what was calculated (`expectation.rs`).
 
+mod advice;
 mod balancers;
 mod bufferbloat;
 mod cable;
@@ -12,15 +13,23 @@ mod ecmp;
 mod entry;
 mod expectation;
 mod far_bulk;
+mod guest_load;
+mod guest_pinned;
+mod guest_share;
+mod guest_starved;
 mod idle;
+mod mesh;
 mod near_far;
 mod overlay;
 mod providers;
+mod rerouting;
 mod rest;
 mod said;
+mod seasons;
 mod show;
 mod time_of_day;
 mod transfers;
+mod unfairness;
 mod uplink;
 
 use std::path::PathBuf;

@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "balancers",
     finding: "a layer 7 balancer ends connections on the way, and adds little",
-    published: "thesis, section 5.1.3",
+    published: "source 1, section 5.1.3",
     plan: include_str!("../../../../gallery/balancers/plan.toml"),
     lab: include_str!("../../../../gallery/balancers/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!(
         "../../../../gallery/balancers/control.lab.toml"
     )),

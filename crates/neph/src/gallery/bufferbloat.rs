@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "bufferbloat",
     finding: "an upload fills the queue that every message waits in",
-    published: "thesis, section 5.4.1",
+    published: "source 1, section 5.4.1",
     plan: include_str!("../../../../gallery/bufferbloat/plan.toml"),
     lab: include_str!("../../../../gallery/bufferbloat/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!(
         "../../../../gallery/bufferbloat/control.lab.toml"
     )),

@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "cable",
     finding: "a faulty cable ruins a long path and hides in a short one",
-    published: "thesis, chapter 6",
+    published: "source 1, chapter 6",
     plan: include_str!("../../../../gallery/cable/plan.toml"),
     lab: include_str!("../../../../gallery/cable/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!("../../../../gallery/cable/control.lab.toml")),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,

@@ -119,12 +119,19 @@ impl Gallery {
         }))
     }
 
-    /// Plan and topology as they lie in the entry's folder; written there if they do not.
+    /// Plan and topology as they lie in the entry's folder, where the seasons' topologies are too;
+    /// written there if they do not.
     fn write(&self, entry: &Entry, side: Side) -> Result<[Source; 2], Failure> {
         let folder = self.folder.join(entry.name);
         let write = |shipped: &Shipped| keep(&folder.join(shipped.file), &shipped.text);
         let [plan, lab] = entry.shipped(side);
+        let of_seasons = || {
+            entry
+                .season_topologies()
+                .try_for_each(|one| write(&one).map(drop))
+        };
         fs::create_dir_all(&folder)
+            .and_then(|()| of_seasons())
             .and_then(|()| Ok([write(&plan)?, write(&lab)?]))
             .map_err(|error| {
                 let folder = folder.display();

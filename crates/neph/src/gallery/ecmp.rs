@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "ecmp",
     finding: "which of two equal-cost paths a flow takes is chance",
-    published: "thesis, section 5.1.1",
+    published: "source 1, section 5.1.1",
     plan: include_str!("../../../../gallery/ecmp/plan.toml"),
     lab: include_str!("../../../../gallery/ecmp/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!("../../../../gallery/ecmp/control.lab.toml")),
     figure: "per-block",
     expected: EXPECTED,

@@ -4,8 +4,9 @@
 use super::expectation::Expectation;
 use super::said::Topic;
 use super::{
-    balancers, bufferbloat, cable, ecmp, far_bulk, idle, near_far, overlay, providers, rest,
-    time_of_day, transfers, uplink,
+    advice, balancers, bufferbloat, cable, ecmp, far_bulk, guest_load, guest_pinned, guest_share,
+    guest_starved, idle, mesh, near_far, overlay, providers, rerouting, rest, seasons, time_of_day,
+    transfers, unfairness, uplink,
 };
 
 /// A published finding, to be seen again.
@@ -21,6 +22,8 @@ pub(crate) struct Entry {
     pub(crate) plan: &'static str,
     /// The topology.
     pub(crate) lab: &'static str,
+    /// The topologies of the plan's seasons beside it, each by the name of its file.
+    pub(crate) seasons: &'static [(&'static str, &'static str)],
     /// The same without the cause.
     pub(crate) control: Control,
     /// The figure that shows it, by the name of its file: the kind, and what it compares.
@@ -45,7 +48,7 @@ pub(crate) enum Control {
     Plan(&'static str),
 }
 
-/// Every entry, in the order of the thesis, then of the other sources.
+/// Every entry, in the order of the sources.
 pub(crate) const ENTRIES: &[&Entry] = &[
     &ecmp::ENTRY,
     &near_far::ENTRY,
@@ -58,6 +61,15 @@ pub(crate) const ENTRIES: &[&Entry] = &[
     &idle::ENTRY,
     &rest::ENTRY,
     &cable::ENTRY,
+    &guest_share::ENTRY,
+    &guest_pinned::ENTRY,
+    &guest_starved::ENTRY,
+    &guest_load::ENTRY,
+    &mesh::ENTRY,
+    &rerouting::ENTRY,
+    &unfairness::ENTRY,
+    &advice::ENTRY,
+    &seasons::ENTRY,
     &transfers::ENTRY,
     &overlay::ENTRY,
 ];
@@ -108,6 +120,15 @@ impl Entry {
         about
             .iter()
             .any(|name| self.innocent.contains(&name.as_str()))
+    }
+
+    /// The topologies of the plan's seasons.
+    pub(crate) fn season_topologies(&self) -> impl Iterator<Item = Shipped> {
+        let shipped = |(file, text): &(&'static str, &str)| Shipped {
+            file,
+            text: (*text).to_owned(),
+        };
+        self.seasons.iter().map(shipped)
     }
 
     /// The plan of a side, then its topology.

@@ -85,6 +85,19 @@ impl Expectation {
         }
     }
 
+    /// That these numbers of the flows to whatever is called so are as calculated.
+    pub(crate) const fn of_flows(
+        about: &'static [&'static str],
+        numbers: &'static [Number],
+    ) -> Self {
+        Self {
+            topic: Topic::Finding("flows"),
+            about,
+            claim: &[],
+            numbers,
+        }
+    }
+
     /// Whether a sentence is this one, whatever its numbers are.
     fn is_claimed_by(&self, said: &Said) -> bool {
         let speaks_of = |name: &&str| said.about.iter().any(|about| about == *name);

@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "far-bulk",
     finding: "large messages over a long path wait for those before them",
-    published: "thesis, section 5.2.1",
+    published: "source 1, section 5.2.1",
     plan: include_str!("../../../../gallery/far-bulk/plan.toml"),
     lab: include_str!("../../../../gallery/far-bulk/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!(
         "../../../../gallery/far-bulk/control.lab.toml"
     )),

@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "idle",
     finding: "after idling TCP begins slowly again",
-    published: "thesis, section 5.4.2",
+    published: "source 1, section 5.4.2",
     plan: include_str!("../../../../gallery/idle/plan.toml"),
     lab: include_str!("../../../../gallery/idle/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!("../../../../gallery/idle/control.lab.toml")),
     figure: "boxes-by-interval",
     expected: EXPECTED,

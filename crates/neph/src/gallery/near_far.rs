@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "near-far",
     finding: "the near endpoint is farther than the far one",
-    published: "thesis, section 5.1.2",
+    published: "source 1, section 5.1.2",
     plan: include_str!("../../../../gallery/near-far/plan.toml"),
     lab: include_str!("../../../../gallery/near-far/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!(
         "../../../../gallery/near-far/control.lab.toml"
     )),

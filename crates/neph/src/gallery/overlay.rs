@@ -10,6 +10,7 @@ pub(super) const ENTRY: Entry = Entry {
     published: "source 5, table 2 and appendix D",
     plan: include_str!("../../../../gallery/overlay/plan.toml"),
     lab: include_str!("../../../../gallery/overlay/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!("../../../../gallery/overlay/control.lab.toml")),
     figure: "boxes-by-endpoint",
     expected: EXPECTED,

@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "providers",
     finding: "within one provider is faster than between two",
-    published: "thesis, section 5.2.2",
+    published: "source 1, section 5.2.2",
     plan: include_str!("../../../../gallery/providers/plan.toml"),
     lab: include_str!("../../../../gallery/providers/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!(
         "../../../../gallery/providers/control.lab.toml"
     )),

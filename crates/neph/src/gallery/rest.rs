@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "rest",
     finding: "a connection per message costs round trips",
-    published: "thesis, section 5.4.3",
+    published: "source 1, section 5.4.3",
     plan: include_str!("../../../../gallery/rest/plan.toml"),
     lab: include_str!("../../../../gallery/rest/lab.toml"),
+    seasons: &[],
     control: Control::Plan(include_str!("../../../../gallery/rest/control.toml")),
     figure: "cdf-by-endpoint",
     expected: EXPECTED,

@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "time-of-day",
     finding: "the time of day makes no difference",
-    published: "thesis, section 5.2.3",
+    published: "source 1, section 5.2.3",
     plan: include_str!("../../../../gallery/time-of-day/plan.toml"),
     lab: include_str!("../../../../gallery/time-of-day/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!(
         "../../../../gallery/time-of-day/control.lab.toml"
     )),

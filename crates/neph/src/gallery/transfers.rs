@@ -10,6 +10,7 @@ pub(super) const ENTRY: Entry = Entry {
     published: "source 3, 'Moving 1K of data'",
     plan: include_str!("../../../../gallery/transfers/plan.toml"),
     lab: include_str!("../../../../gallery/transfers/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!(
         "../../../../gallery/transfers/control.lab.toml"
     )),

@@ -7,9 +7,10 @@ use super::said::Topic;
 pub(super) const ENTRY: Entry = Entry {
     name: "uplink",
     finding: "a narrow uplink slows even small messages",
-    published: "thesis, section 5.3.1",
+    published: "source 1, section 5.3.1",
     plan: include_str!("../../../../gallery/uplink/plan.toml"),
     lab: include_str!("../../../../gallery/uplink/lab.toml"),
+    seasons: &[],
     control: Control::Lab(include_str!("../../../../gallery/uplink/control.lab.toml")),
     figure: "cdf-by-from",
     expected: EXPECTED,
