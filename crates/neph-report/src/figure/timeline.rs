@@ -120,21 +120,28 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let title = page_title("Round trips over time", page, total);
             let subtitle = "Every message at the moment it was due; long runs keep the extremes of every few pixels";
             let mut sheet = Sheet::new(title, subtitle);
-            sheet.legend(&legend(data, settings, panels));
+            let entries = legend(data, settings, panels);
+            sheet.legend(&entries);
             for panel in panels {
                 let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
                 sheet.draw(drawn(data, settings, panel, place));
             }
-            let mut notes = vec![Note::plain(caption(settings))];
+            let mut notes = vec![Note::plain(caption(&entries, settings))];
             notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
             sheet.finish("timeline", page_name("timeline", page, total), &notes)
         })
         .collect()
 }
 
-fn caption(settings: &PlotSettings) -> String {
+fn caption(entries: &[(Swatch, String)], settings: &PlotSettings) -> String {
+    let acknowledged = Series::Acknowledgement.name(settings.basis);
+    let lines = if entries.iter().any(|(_, name)| *name == acknowledged) {
+        " Where the TCP acknowledgement lies on end to end, the wide line is seen at both sides of the narrow one."
+    } else {
+        ""
+    };
     format!(
-        "{} It is logarithmic where the axis says log. Gaps in a line are messages without the value; where the TCP acknowledgement lies on end to end, the wide line is seen at both sides of the narrow one. What lies outside the axis is counted above the panel.{}",
+        "{} It is logarithmic where the axis says log. Gaps in a line are messages without the value.{lines} What lies outside the axis is counted above the panel.{}",
         scales(settings),
         time_note(settings)
     )

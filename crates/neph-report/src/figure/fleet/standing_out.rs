@@ -1,7 +1,7 @@
 //! Which pairs stand out where there are more than a page or a sentence holds: those with the largest effect.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::pair::Pair;
 use crate::figure::capital;
@@ -50,7 +50,9 @@ pub(super) struct StandingOut<'a> {
     pub(super) pairs: Vec<Pair<'a>>,
     /// Whether of each pair only one block is drawn.
     is_one_block: bool,
-    /// How many pairs are left out because nothing happens in them.
+    /// What is counted: `pair`, or `experiment` where a pair has several.
+    noun: &'static str,
+    /// How many are left out because nothing happens in them.
     quiet: usize,
     /// How many more are left out.
     smaller: usize,
@@ -61,6 +63,7 @@ impl<'a> StandingOut<'a> {
     /// the largest effect, each in the block in which it is the largest.
     pub(super) fn of(found: Vec<Pair<'a>>, (page, most): (usize, usize)) -> Self {
         let mut shown = Self {
+            noun: noun(&found),
             pairs: found,
             is_one_block: false,
             quiet: 0,
@@ -73,6 +76,7 @@ impl<'a> StandingOut<'a> {
             let before = shown.pairs.len();
             shown.pairs = largest_blocks(shown.pairs);
             shown.is_one_block = shown.pairs.len() < before;
+            shown.noun = noun(&shown.pairs);
         }
         let all = shown.pairs.len();
         if shown.pairs.iter().all(is_quiet) {
@@ -94,6 +98,14 @@ impl<'a> StandingOut<'a> {
         shown
     }
 
+    fn left_out(&self, count: usize) -> String {
+        let verb = if count == 1 { "is" } else { "are" };
+        format!(
+            "{} {verb} left out",
+            plural(count, &format!("more {}", self.noun))
+        )
+    }
+
     /// What is left out, for the caption; nothing where all are drawn.
     pub(super) fn sentence(&self) -> String {
         let mut text = String::new();
@@ -103,14 +115,14 @@ impl<'a> StandingOut<'a> {
         if self.smaller > 0 {
             text.push_str(&format!(
                 " Drawn: the {} with the largest inflation, then the most path changes; {} with less.",
-                plural(self.pairs.len(), "pair"),
-                left_out(self.smaller)
+                plural(self.pairs.len(), self.noun),
+                self.left_out(self.smaller)
             ));
         }
         if self.quiet > 0 {
             text.push_str(&format!(
                 " {} in which nothing happened: one latency class at most, no path change, no lost flow.",
-                capital(&left_out(self.quiet))
+                capital(&self.left_out(self.quiet))
             ));
         }
         if self.smaller + self.quiet > 0 {
@@ -120,9 +132,17 @@ impl<'a> StandingOut<'a> {
     }
 }
 
-fn left_out(pairs: usize) -> String {
-    let verb = if pairs == 1 { "is" } else { "are" };
-    format!("{} {verb} left out", plural(pairs, "more pair"))
+/// What these are, of which a pair may be there in several blocks.
+fn noun(found: &[Pair<'_>]) -> &'static str {
+    let kinds: BTreeSet<(usize, usize)> = found
+        .iter()
+        .map(|one| (one.scenario, one.endpoint))
+        .collect();
+    if kinds.len() < found.len() {
+        "experiment"
+    } else {
+        "pair"
+    }
 }
 
 /// Of each pair the block with the largest effect, in the order of the pairs.
