@@ -120,9 +120,10 @@ impl Combination<'_> {
             && self.is_of_size(&skip.request_sizes)
             && among(&skip.response_sizes, &self.response_size)
             && skip.parameters.iter().all(|(name, values)| {
-                self.parameters
-                    .get(name.as_str())
-                    .is_some_and(|value| values.iter().any(|other| other == value))
+                self.parameters.get(name.as_str()).is_some_and(|value| {
+                    let fixed = |value| Scenario::fixed(name, value);
+                    values.iter().any(|other| fixed(other) == fixed(value))
+                })
             })
     }
 
@@ -208,8 +209,8 @@ fn varied(scenarios: &[Scenario]) -> Vec<String> {
 /// parameter tls=1.3
 /// ```
 ///
-/// The parameters come by name; `response_size`, which only repeats what stands above, is left
-/// out. Values hold no line breaks: the plan refuses them. Index and labels are not part of it, so
+/// The parameters come by name, a load without its name; `response_size`, which only repeats what
+/// stands above, is left out. Values hold no line breaks: the plan refuses them. Index and labels are not part of it, so
 /// that two plans that fix the same share the scenario.
 pub fn canonical_text(scenario: &Scenario) -> String {
     let mut text = format!(
@@ -225,6 +226,7 @@ pub fn canonical_text(scenario: &Scenario) -> String {
     );
     for (name, value) in &scenario.parameters {
         if name != "response_size" {
+            let value = Scenario::fixed(name, value);
             text.push_str(&format!("parameter {name}={value}\n"));
         }
     }

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use neph_model::{BitRate, Scenario};
-use neph_text::{Fault, Node, Take, parse_percent, parse_rate};
+use neph_text::{Fault, Node, Placed, Problems, Take, Value, parse_percent, parse_rate};
 
 /// What a site does while something is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +69,7 @@ const MOST: &str = "max";
 /// # Errors
 /// It is not written so, or asks twice for the same of a site.
 pub fn parse(text: &str) -> Result<Vec<Stressed>, Fault> {
+    let text = Scenario::unnamed_load(text);
     if text.trim() == NONE {
         return Ok(Vec::new());
     }
@@ -129,14 +130,85 @@ fn some_rate(text: &str) -> Option<BitRate> {
     (rate >= 1_000).then_some(BitRate(rate))
 }
 
-/// The parameter's value as a scenario keeps it.
+/// The parameter's value as a scenario keeps it: a load, or `{ name = "busy", load = "vm1 80%" }`.
 pub(crate) fn read(node: &Node) -> Result<String, Fault> {
-    let all = parse(&String::take(node)?)?;
+    let Value::Table(table) = &node.value else {
+        let text = String::take(node)?;
+        if Scenario::named_load(&text).is_some() {
+            let what = format!("\"{text}\" is no load");
+            return Err(Fault::new(what, NAMED));
+        }
+        return kept(&text);
+    };
+    let (mut name, mut load) = (None, None);
+    for entry in &table.entries {
+        match entry.key.as_str() {
+            "name" => name = Some(String::take(&entry.node)?),
+            "load" => load = Some(String::take(&entry.node)?),
+            other => return Err(Fault::new(format!("a load has no key '{other}'"), NAMED)),
+        }
+    }
+    let both = name.zip(load);
+    let (name, load) =
+        both.ok_or_else(|| Fault::new("a load lacks its name or its load", NAMED))?;
+    let name = name.trim();
+    if !is_name(name) {
+        let what = format!("\"{name}\" is no name of a load");
+        let remedy = "write 1 to 60 characters without = and line breaks, and not \"none\"";
+        return Err(Fault::new(what, remedy));
+    }
+    Ok(Scenario::name_load(name, &kept(&load)?))
+}
+
+const NAMED: &str = "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\" } to name it";
+/// The longest name, in characters.
+const LONGEST_NAME: usize = 60;
+
+fn is_name(name: &str) -> bool {
+    let is_plain = |one: char| !one.is_control() && one != '=';
+    (1..=LONGEST_NAME).contains(&name.chars().count()) && name != NONE && name.chars().all(is_plain)
+}
+
+fn kept(text: &str) -> Result<String, Fault> {
+    let all = parse(text)?;
     if all.is_empty() {
         return Ok(NONE.to_owned());
     }
     let words: Vec<String> = all.iter().map(Stressed::to_string).collect();
     Ok(words.join(", "))
+}
+
+/// A name stands for one load only, and a load has one name: else two labels would be one, or one load two
+/// scenarios.
+pub(crate) fn check_names(asked: &[Placed<String>], problems: &Problems<'_>) {
+    let parts = |kept: &str| {
+        let name = Scenario::named_load(kept).map(str::to_owned);
+        (name, Scenario::unnamed_load(kept).to_owned())
+    };
+    for (index, one) in asked.iter().enumerate() {
+        let (name, load) = parts(&one.value);
+        let mut before = asked[..index].iter().map(|other| parts(&other.value));
+        let clash = before.find(|(known, other)| {
+            let is_name_of_two = name.is_some() && name == *known && load != *other;
+            is_name_of_two || (load == *other && name != *known)
+        });
+        if let Some((known, other)) = clash {
+            let of = |name: Option<String>| {
+                name.map_or_else(|| "no name".to_owned(), |name| format!("'{name}'"))
+            };
+            let what = if load == other {
+                format!(
+                    "the load \"{load}\" is called {} and {}",
+                    of(known),
+                    of(name)
+                )
+            } else {
+                format!("{} names \"{other}\" and \"{load}\"", of(name))
+            };
+            let remedy = "give each load one name, and each name one load";
+            problems.add(one.span.clone(), Fault::new(what, remedy));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -165,6 +237,18 @@ mod tests {
             "a 1%, a 2%",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_load_with_a_name_is_the_same_load() {
+        let kept = Scenario::name_load("busy", "vm1 80%");
+        assert_eq!(parse(&kept), parse("vm1 80%"));
+        for name in ["busy", "first hop, shared", "ünder load"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["", "none", "a = b", "a\nb", &"x".repeat(61)] {
+            assert!(!is_name(name), "{name}");
         }
     }
 

@@ -29,6 +29,7 @@ mod time;
 mod traced_route;
 mod traceroute;
 mod units;
+mod utc_offset;
 mod wall_course;
 mod warning;
 
@@ -63,5 +64,6 @@ pub use time::{Anchor, Clock, Instant, Own, Peer, Span, Wall};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, RouteLength, Traceroute};
 pub use units::{BitRate, ByteSize};
+pub use utc_offset::{NoOffset, UtcOffset};
 pub use wall_course::{WallCourse, WallStep};
 pub use warning::Warning;

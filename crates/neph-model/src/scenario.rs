@@ -46,10 +46,51 @@ impl Scenario {
     /// ... and what it says where none is meant.
     pub const UNSTRESSED: &'static str = "none";
 
-    /// The load that the plan itself makes meanwhile, as it writes it: `vm2 98%, vm3 98%`.
+    /// Between a load's name and what it is: `busy neighbour = vm2 98%`.
+    const NAMES_LOAD: &'static str = " = ";
+
+    /// The load that the plan itself makes meanwhile: its name where the plan names it, else as the plan
+    /// writes it, `vm2 98%, vm3 98%`.
     pub fn stress(&self) -> Option<&str> {
         let asked = self.parameters.get(Self::STRESS).map(String::as_str);
-        asked.filter(|load| *load != Self::UNSTRESSED)
+        asked
+            .filter(|load| *load != Self::UNSTRESSED)
+            .map(|load| Self::named_load(load).unwrap_or(load))
+    }
+
+    /// A load with its name, as the parameter `stress` keeps it.
+    pub fn name_load(name: &str, load: &str) -> String {
+        format!("{name}{}{load}", Self::NAMES_LOAD)
+    }
+
+    /// The name of a load that the parameter `stress` keeps, if it has one.
+    pub fn named_load(kept: &str) -> Option<&str> {
+        kept.split_once(Self::NAMES_LOAD).map(|(name, _)| name)
+    }
+
+    /// The load itself that the parameter `stress` keeps, without its name.
+    pub fn unnamed_load(kept: &str) -> &str {
+        kept.split_once(Self::NAMES_LOAD)
+            .map_or(kept, |(_, load)| load)
+    }
+
+    /// What a parameter fixes: its value, a load without its name.
+    pub fn fixed<'a>(name: &str, value: &'a str) -> &'a str {
+        if name == Self::STRESS {
+            Self::unnamed_load(value)
+        } else {
+            value
+        }
+    }
+
+    /// A parameter's level as labels have it: `tls 1.3`; of a load that has a name the name alone.
+    pub fn level(&self, parameter: &str) -> Option<String> {
+        let value = self.parameters.get(parameter)?;
+        let name = (parameter == Self::STRESS).then(|| Self::named_load(value));
+        Some(
+            name.flatten()
+                .map_or_else(|| format!("{parameter} {value}"), str::to_owned),
+        )
     }
 
     /// Whether both fix the same, the load that the plan makes meanwhile aside.
@@ -85,6 +126,34 @@ impl Scenario {
         self.label_parts().join(" · ")
     }
 
+    /// The labels of scenarios that stand together: without what all of them share, which distinguishes
+    /// none. A single scenario keeps its whole label.
+    pub fn labels_apart(all: &[Self]) -> Vec<String> {
+        let shared = Self::shared_parts(all);
+        let label = |scenario: &Self| {
+            let mut parts = scenario.label_parts();
+            parts.retain(|part| !shared.contains(part));
+            if parts.is_empty() {
+                scenario.endpoint.clone()
+            } else {
+                parts.join(" · ")
+            }
+        };
+        all.iter().map(label).collect()
+    }
+
+    /// What the labels of all these scenarios have in common, in the order of labels; nothing of a single
+    /// scenario.
+    pub fn shared_parts(all: &[Self]) -> Vec<String> {
+        let [first, others @ ..] = all else {
+            return Vec::new();
+        };
+        let others: Vec<Vec<String>> = others.iter().map(Self::label_parts).collect();
+        let mut parts = first.label_parts();
+        parts.retain(|part| others.iter().all(|other| other.contains(part)));
+        if others.is_empty() { Vec::new() } else { parts }
+    }
+
     /// What the label consists of: the endpoint, `512 flows` of a fleet, `every 100 ms`, the request's size, and each level
     /// of what else varies.
     pub fn label_parts(&self) -> Vec<String> {
@@ -93,9 +162,7 @@ impl Scenario {
         parts.push(format!("every {}", self.interval.exact()));
         parts.push(self.request_size.exact());
         for name in self.varied.iter().filter(|name| *name != FLOWS) {
-            if let Some(value) = self.parameters.get(name) {
-                parts.push(format!("{name} {value}"));
-            }
+            parts.extend(self.level(name));
         }
         parts
     }
@@ -126,6 +193,58 @@ mod tests {
         let mut larger = without;
         larger.request_size = ByteSize(65);
         assert!(!with.is_alike_but_for_stress(&larger));
+    }
+
+    fn plain(endpoint: &str) -> Scenario {
+        Scenario {
+            id: ScenarioId(0),
+            index: 0,
+            endpoint: endpoint.to_owned(),
+            target: "udp://192.0.2.1:8080".to_owned(),
+            probe: ProbeKind::Udp,
+            interval: Span::from_millis(10),
+            request_size: ByteSize(64),
+            response_size: ByteSize(64),
+            messages: 10,
+            parameters: BTreeMap::new(),
+            varied: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn labels_that_stand_together_drop_what_all_share() {
+        let mut larger = plain("b");
+        larger.request_size = ByteSize(1024);
+        let all = [plain("a"), plain("b"), larger];
+        let labels = Scenario::labels_apart(&all);
+        assert_eq!(labels, ["a · 64 B", "b · 64 B", "b · 1 KiB"]);
+        assert_eq!(Scenario::shared_parts(&all), ["every 10 ms"]);
+        assert_eq!(
+            Scenario::labels_apart(&all[..1]),
+            ["a · every 10 ms · 64 B"]
+        );
+        assert!(Scenario::shared_parts(&all[..1]).is_empty());
+        // The same twice: the endpoint remains.
+        assert_eq!(
+            Scenario::labels_apart(&[plain("a"), plain("a")]),
+            ["a", "a"]
+        );
+    }
+
+    #[test]
+    fn a_load_that_has_a_name_is_called_by_it() {
+        let kept = Scenario::name_load("busy neighbour", "vm2 98%, vm3 98%");
+        let mut scenario = plain("a");
+        scenario.varied = vec!["stress".to_owned()];
+        scenario
+            .parameters
+            .insert("stress".to_owned(), kept.clone());
+        assert_eq!(scenario.label(), "a · every 10 ms · 64 B · busy neighbour");
+        assert_eq!(scenario.stress(), Some("busy neighbour"));
+        assert_eq!(Scenario::unnamed_load(&kept), "vm2 98%, vm3 98%");
+        assert_eq!(Scenario::fixed("stress", &kept), "vm2 98%, vm3 98%");
+        assert_eq!(Scenario::fixed("tls", "1.3 = x"), "1.3 = x");
+        assert_eq!(Scenario::unnamed_load("none"), "none");
     }
 
     #[test]

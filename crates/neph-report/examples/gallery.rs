@@ -2,8 +2,8 @@
 //! else's slow server, of fleets of 8, 512 and 50,000 flows, and of packets over 2 to 8 capture points, to
 //! be looked at.
 //! `cargo run -p neph-report --example gallery -- FOLDER`; with a number after it, instead one
-//! scenario of so many messages, to see what a long run costs; with `fleets` or `hops`, only
-//! these.
+//! scenario of so many messages, to see what a long run costs; with `fleets`, `hops` or `many`
+//! (many blocks, many pairs), only these.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ],
         Some("fleets") => Vec::new(),
         Some("hops") => return followed(&folder),
+        Some("many") => return many(&folder),
         Some(messages) => return written(&synthetic::long(messages.parse()?), &folder),
     };
     for data in campaigns {
@@ -101,6 +102,13 @@ fn written(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
     };
     write_report(data, &tail, &told, &place.join("other-settings"))?;
     Ok(())
+}
+
+/// Two seasons in eight blocks, and 120 pairs, in one season and in two.
+fn many(folder: &Path) -> Result<(), Box<dyn Error>> {
+    written(&synthetic::fleet::seasons(8, 1), folder)?;
+    written(&synthetic::fleet::seasons(3, 12), folder)?;
+    written(&world(1920, 120, 1200, Mood::Wild).campaign(), folder)
 }
 
 /// The figures of packets over few and many points, of few and many packets.

@@ -6,6 +6,7 @@
 //! [`CampaignData`] and [`PlotSettings`], except [`load()`], [`write_report`] and [`write_figures`].
 
 mod axis;
+mod clock_time;
 mod data;
 mod diagnosis;
 mod error;

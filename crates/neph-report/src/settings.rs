@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::Span;
+use neph_model::{Span, UtcOffset};
 
 use crate::Layer;
 
@@ -93,6 +93,8 @@ pub struct PlotSettings {
     pub basis: Basis,
     /// Names of the figures to draw (see [`crate::FIGURES`]); all if `None`.
     pub figures: Option<BTreeSet<String>>,
+    /// The offset from UTC at which times of day are shown.
+    pub utc_offset: UtcOffset,
     /// What the plan wants to be shown equivalent.
     pub margins: Vec<Margin>,
 }

@@ -1,9 +1,10 @@
 //! Texts that are too long for their place.
 //!
-//! Owns what is left out. Labels of one figure begin alike and differ at their end, or the other way round:
-//! "stress streaming, hashing beside" and "stress streaming" cut at the same place would be one. Where
-//! both ends are alike too, labels that stand together are cut elsewhere, so that what tells them apart
-//! stays.
+//! Owns what is left out. Of labels that stand together first what they share is left out, never what differs
+//! (see `distinguishing`). Where that is not enough room they are cut so that they stay distinct: labels of one
+//! figure begin alike and differ at their end, or the other way round.
+
+mod distinguishing;
 
 /// The text, or as much of its two ends as fits with an ellipsis between them.
 pub(crate) fn shortened(text: &str, fits: impl Fn(&str) -> bool) -> String {
@@ -24,7 +25,13 @@ pub(crate) fn shortened_among(text: &str, among: &[String], fits: impl Fn(&str) 
     let apart = |text: &str| {
         let others: Vec<&str> = cut_too.iter().copied().filter(|one| *one != text).collect();
         let is_clear = |pieces: &[&str]| !others.iter().any(|other| is_left_of(pieces, other));
-        clear(text, &fits, &is_clear)
+        let all: Vec<&str> = among
+            .iter()
+            .map(String::as_str)
+            .filter(|one| *one != text)
+            .collect();
+        let kept = distinguishing::cut(text, &all, &fits, &is_clear);
+        kept.or_else(|| clear(text, &fits, &is_clear))
     };
     if let Some(cut) = apart(text) {
         return cut;
@@ -192,7 +199,7 @@ mod tests {
     fn labels_that_are_alike_at_both_ends_are_cut_elsewhere() {
         assert_eq!(
             together(&LOADS[2..], 28),
-            ["stress host flow 10.90.1.2…x", "stress…max, host flow…max"]
+            ["stress host flow 10.90.1.2…x", "…10.90.1.1:8080 max,…"]
         );
     }
 

@@ -108,7 +108,7 @@ impl Line {
         let latencies = Latencies::of(data.main_flows(scenario, settings), settings.basis);
         let is_known = latencies.count() > 0 && !data.is_imported();
         Self {
-            label: data.scenarios[scenario].label(),
+            label: data.label(scenario),
             loss: is_known.then(|| latencies.loss()),
             latencies,
         }
@@ -158,6 +158,7 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     for line in &lines {
         out.push_str(&row(line, &all, columns, (scale.as_ref(), settings)));
     }
+    out.extend(data.shared_label().map(|shared| wrapped(&shared, width)));
     out
 }
 

@@ -5,13 +5,15 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use neph_model::{
-    Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Tally, Wall,
+    Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Tally,
+    UtcOffset, Wall,
 };
 use neph_stats::{Sorted, quantile};
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
+use crate::when::Zone;
 use crate::workspace::{Workspace, campaign, is_cut_off, short_length, short_length_in};
 use crate::{output, when};
 
@@ -25,16 +27,18 @@ pub(crate) struct Args {
     /// How to write the list
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    zone: Zone,
 }
 
 /// Lists.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
     let sheet = match &args.campaign {
-        None => campaigns(store.as_ref())?,
+        None => campaigns(store.as_ref(), args.zone.offset)?,
         Some(name) => {
             let campaign = campaign(store.as_ref(), name)?;
-            experiments(store.as_ref(), &campaign)?
+            experiments(store.as_ref(), &campaign, args.zone.offset)?
         }
     };
     let mut out = output::data();
@@ -57,7 +61,7 @@ const CAMPAIGN_COLUMNS: [Column; 7] = [
     Column::right("EXPERIMENTS", "experiments"),
 ];
 
-fn campaigns(store: &dyn Store) -> Result<Sheet, Failure> {
+fn campaigns(store: &dyn Store, offset: UtcOffset) -> Result<Sheet, Failure> {
     let all = store.campaigns().map_err(Failure::refused)?;
     let length = short_length(all.iter().map(|one| one.id));
     let mut sheet = Sheet::new(&CAMPAIGN_COLUMNS);
@@ -67,7 +71,7 @@ fn campaigns(store: &dyn Store) -> Result<Sheet, Failure> {
         sheet.rows.push(vec![
             id(&one.id.to_string(), length),
             Cell::text(&one.name),
-            moment(one.started),
+            moment(one.started, offset),
             campaign_status(store, &one)?,
             Cell::count(scenarios as u64),
             Cell::count(one.blocks.into()),
@@ -117,8 +121,9 @@ pub(crate) fn experiment_status(store: &dyn Store, one: &Experiment) -> Result<C
     Ok(Cell::text(status.name()))
 }
 
-const EXPERIMENT_COLUMNS: [Column; 9] = [
+const EXPERIMENT_COLUMNS: [Column; 10] = [
     Column::left("ID", "id"),
+    Column::left("STARTED", "started_unix_ns"),
     Column::right("BLOCK", "block"),
     Column::right("TRY", "attempt"),
     Column::left("SCENARIO", "scenario"),
@@ -135,8 +140,12 @@ pub(crate) const MOST_READ: u64 = 20_000_000;
 
 /// One row for each experiment of `campaign`; the p50 is of response times, lost messages counted
 /// as slower than all others. A fleet's is that of its network's round trips, as `neph run` tells it.
-pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Sheet, Failure> {
-    let scenarios = by_id(store.scenarios(campaign.id).map_err(Failure::refused)?);
+pub(crate) fn experiments(
+    store: &dyn Store,
+    campaign: &Campaign,
+    offset: UtcOffset,
+) -> Result<Sheet, Failure> {
+    let labels = labels(&store.scenarios(campaign.id).map_err(Failure::refused)?);
     let all = store.experiments(campaign.id).map_err(Failure::refused)?;
     let length = short_length_in(store, &all)?;
     let mut sheet = Sheet::new(&EXPERIMENT_COLUMNS);
@@ -146,9 +155,13 @@ pub(crate) fn experiments(store: &dyn Store, campaign: &Campaign) -> Result<Shee
         let seen = Seen::of(store, one, &mut unread)?;
         sheet.rows.push(vec![
             id(&one.id.to_string(), length),
+            moment(one.started, offset),
             Cell::block(one.block),
             Cell::count(one.attempt.into()),
-            Cell::text(label(&scenarios, one.scenario)),
+            labels
+                .get(&one.scenario)
+                .cloned()
+                .unwrap_or_else(|| Cell::text(one.scenario.to_string())),
             experiment_status(store, one)?,
             Cell::count(seen.messages),
             lost(&seen),
@@ -165,18 +178,21 @@ pub(crate) fn by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> 
     scenarios.into_iter().map(|one| (one.id, one)).collect()
 }
 
-fn label(scenarios: &BTreeMap<ScenarioId, Scenario>, id: ScenarioId) -> String {
-    scenarios
-        .get(&id)
-        .map_or_else(|| id.to_string(), Scenario::label)
+/// The labels of a campaign's scenarios: for people without what all of them share, for programs whole.
+fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, Cell> {
+    let apart = scenarios.iter().zip(Scenario::labels_apart(scenarios));
+    apart
+        .map(|(one, shown)| (one.id, Cell::new(shown, one.label())))
+        .collect()
 }
 
 fn id(id: &str, length: usize) -> Cell {
     Cell::new(&id[..length.min(id.len())], id)
 }
 
-fn moment(wall: Wall) -> Cell {
-    Cell::new(when::utc(wall), wall.unix_nanos())
+/// A moment at an offset from UTC; the number is the time in UTC whatever the offset.
+pub(crate) fn moment(wall: Wall, offset: UtcOffset) -> Cell {
+    Cell::new(when::at(wall, offset), wall.unix_nanos())
 }
 
 /// `3 (0.25 %)`: how many, and of how many.

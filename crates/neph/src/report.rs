@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use neph_campaign::Plan;
 use neph_campaign::plan::{ComparePlan, ComparedLayer, PlotPlan};
-use neph_model::{Campaign, Span};
+use neph_model::{Campaign, Span, UtcOffset};
 use neph_report::{
     Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, ReportError,
     Tail, check_folder, diagnose, diagnoses_in_brief, load, write_report,
@@ -17,6 +17,7 @@ use neph_text::{Fault, Problems, Source};
 
 use crate::counted::{blocks, counted};
 use crate::exit::{Failure, Outcome};
+use crate::when::Zone;
 use crate::workspace::{self, Workspace};
 use crate::{list, output, sink, value};
 
@@ -68,6 +69,8 @@ pub(crate) struct Args {
     /// Interrupted and failed experiments too
     #[arg(long)]
     everything: bool,
+    #[command(flatten)]
+    zone: Zone,
 }
 
 /// Writes a campaign's report.
@@ -76,6 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let campaign = workspace::campaign(store.as_ref(), &args.campaign)?;
     let mut settings = kept_settings(&campaign);
     args.apply(&mut settings)?;
+    settings.utc_offset = args.zone.offset;
     let folder = args
         .output
         .clone()
@@ -217,6 +221,7 @@ fn settings_of(plot: &PlotPlan, compares: &[ComparePlan]) -> PlotSettings {
         },
         basis: Basis::Response,
         figures: figures_of(plot),
+        utc_offset: UtcOffset::UTC,
         margins: compares.iter().map(margin).collect(),
     }
 }

@@ -1,15 +1,36 @@
-//! Wall-clock time as people read it: UTC, to the second.
+//! Wall-clock time as people read it, to the second: UTC unless `--utc-offset` says otherwise.
 //!
 //! UTC because campaigns are compared between machines; the local zone is not looked up.
 
-use neph_model::Wall;
+use clap::Args as ClapArgs;
+use neph_model::{UtcOffset, Wall};
+
+/// In which time zone a command shows times.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub(crate) struct Zone {
+    /// Show times at this offset from UTC, such as +02:00
+    #[arg(
+        long = "utc-offset",
+        value_name = "OFFSET",
+        default_value_t = UtcOffset::UTC,
+        allow_hyphen_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) offset: UtcOffset,
+}
 
 /// `2026-11-21 21:58:54 UTC`; nanoseconds where the year has five digits.
 pub(crate) fn utc(wall: Wall) -> String {
+    at(wall, UtcOffset::UTC)
+}
+
+/// `2026-11-21 23:58:54 UTC+02:00`.
+pub(crate) fn at(wall: Wall, offset: UtcOffset) -> String {
     let nanos = wall.unix_nanos();
-    jiff::Timestamp::from_nanosecond(nanos.into()).map_or_else(
+    let local = i128::from(nanos) + i128::from(offset.seconds()) * 1_000_000_000;
+    jiff::Timestamp::from_nanosecond(local).map_or_else(
         |_| format!("{nanos} ns"),
-        |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        |at| format!("{} {offset}", at.strftime("%Y-%m-%d %H:%M:%S")),
     )
 }
 
@@ -18,8 +39,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_told_in_utc() {
+    fn seconds_are_shown_in_utc_or_at_an_offset() {
         let wall = Wall::from_unix_nanos(1_700_000_000_999_999_999);
         assert_eq!(utc(wall), "2023-11-14 22:13:20 UTC");
+        let offset = |text: &str| text.parse().expect(text);
+        assert_eq!(at(wall, offset("+02:00")), "2023-11-15 00:13:20 UTC+02:00");
+        assert_eq!(at(wall, offset("-05:30")), "2023-11-14 16:43:20 UTC-05:30");
     }
 }

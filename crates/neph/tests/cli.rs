@@ -29,6 +29,8 @@ mod guests;
 mod hops;
 #[path = "cli/kept.rs"]
 mod kept;
+#[path = "cli/kept_times.rs"]
+mod kept_times;
 #[path = "cli/labs.rs"]
 mod labs;
 #[path = "cli/limits.rs"]

@@ -129,3 +129,80 @@ fn udp_sizes_are_those_on_the_wire_and_a_note_says_so() {
         "{told}"
     );
 }
+
+/// A plan with loads; `stress` is its list.
+fn loaded(stress: &str) -> String {
+    format!(
+        "version = 1\nname = \"loaded\"\ninterval = \"25ms\"\nrequest_size = 64\nduration = \"1s\"\n\
+         stress = {stress}\n[[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1:80\"\n\
+         [lab]\ntopology = \"t.toml\"\nprober = \"client\"\n"
+    )
+}
+
+#[test]
+fn a_load_that_has_a_name_is_the_same_scenario_with_the_name_as_label() {
+    let named = "[\"none\", { name = \"busy neighbour\", load = \"vm1  80%, vm2 9%\" }]";
+    let (named, plain) = (
+        plan(&loaded(named)),
+        plan(&loaded("[\"none\", \"vm1 80%, vm2 9%\"]")),
+    );
+    let (of_named, of_plain) = (scenarios(&named), scenarios(&plain));
+    let labels = Scenario::labels_apart(&of_named);
+    assert_eq!(labels, ["stress none", "busy neighbour"]);
+    let ids = |all: &[Scenario]| all.iter().map(|one| one.id).collect::<Vec<_>>();
+    assert_eq!(ids(&of_named), ids(&of_plain));
+    let kept = &of_named[1].parameters["stress"];
+    assert_eq!(
+        crate::stress::parse(kept),
+        crate::stress::parse("vm1 80%, vm2 9%")
+    );
+}
+
+#[test]
+fn a_skip_leaves_out_a_load_by_what_it_is() {
+    let text = loaded("[\"none\", { name = \"busy\", load = \"vm1 80%\" }]")
+        + "[[skip]]\nstress = \"vm1 80%\"\n";
+    assert_eq!(scenarios(&plan(&text)).len(), 1);
+}
+
+#[test]
+fn a_load_s_name_is_refused_where_it_would_not_say_which_load() {
+    for (stress, what) in [
+        (
+            "[{ name = \"a\", load = \"vm1 8%\" }, { name = \"a\", load = \"vm1 9%\" }]",
+            "'a' names",
+        ),
+        (
+            "[{ name = \"a\", load = \"vm1 8%\" }, { name = \"b\", load = \"vm1 8%\" }]",
+            "is called 'a' and 'b'",
+        ),
+        (
+            "[{ name = \"a\", load = \"vm1 8%\" }, \"vm1 8%\"]",
+            "is called 'a' and no name",
+        ),
+        (
+            "[{ name = \"none\", load = \"vm1 8%\" }]",
+            "is no name of a load",
+        ),
+        (
+            "[{ name = \"\", load = \"vm1 8%\" }]",
+            "is no name of a load",
+        ),
+        (
+            "[{ name = \"a = b\", load = \"vm1 8%\" }]",
+            "is no name of a load",
+        ),
+        ("[{ name = \"a\" }]", "lacks its name or its load"),
+        (
+            "[{ name = \"a\", load = \"vm1 8%\", x = 1 }]",
+            "has no key 'x'",
+        ),
+        ("[{ name = \"a\", load = \"vm1\" }]", "is no load"),
+        ("[\"a = vm1 8%\"]", "is no load"),
+    ] {
+        let found = parse(&Source::new("p.toml", loaded(stress))).expect_err(stress);
+        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 1, "{stress}: {told:#?}");
+        assert!(told[0].contains(what), "{stress}: {told:#?}");
+    }
+}

@@ -14,7 +14,7 @@ use super::parameter::{PARAMETERS, Parameter};
 use super::sections::TypedPing;
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
 use super::{alarms, compare, fleet, season};
-use crate::expand;
+use crate::{expand, stress};
 use scope::Scope;
 use throughput::throughput;
 
@@ -166,6 +166,7 @@ fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32
 
 /// What the top of a plan can get wrong whatever the endpoints are.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
+    stress::check_names(&written(typed, "stress"), problems);
     if typed.endpoints.is_empty() {
         for (what, remedy) in scope::without_endpoint(&typed.axes) {
             problems.add(typed.span.clone(), Fault::new(what, remedy));

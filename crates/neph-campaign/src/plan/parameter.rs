@@ -131,7 +131,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "stress",
-        about: "the load at sites of the lab meanwhile, such as \"vm1 80%\"; \"none\" for none",
+        about: "the load at sites of the lab meanwhile, such as \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\" }, whose labels are its name; \"none\" for none",
         fits: |_| true,
         unfit: "",
         read: crate::stress::read,

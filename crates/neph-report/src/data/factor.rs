@@ -44,8 +44,8 @@ impl Factor {
             Self::Interval => format!("every {}", scenario.interval.exact()),
             Self::Size => scenario.request_size.exact(),
             Self::Parameter(name) => {
-                let value = scenario.parameters.get(name);
-                value.map_or_else(|| format!("no {name}"), |value| format!("{name} {value}"))
+                let level = scenario.level(name);
+                level.unwrap_or_else(|| format!("no {name}"))
             }
         }
     }

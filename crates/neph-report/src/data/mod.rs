@@ -164,9 +164,21 @@ impl CampaignData {
         self.campaign.status == CampaignStatus::Imported
     }
 
-    /// The labels of its matrix: what each of them is to be told apart from where it is cut.
+    /// The labels of its matrix, by scenario, without what all scenarios share: what each of them is to be
+    /// distinguished from where it is cut.
     pub(crate) fn labels(&self) -> Vec<String> {
-        self.scenarios.iter().map(Scenario::label).collect()
+        Scenario::labels_apart(&self.scenarios)
+    }
+
+    /// A scenario's label, without what all scenarios share.
+    pub(crate) fn label(&self, scenario: usize) -> String {
+        self.labels().swap_remove(scenario)
+    }
+
+    /// `Of all scenarios: every 100 ms · 1 KiB.`: what labels leave out; nothing where they do not.
+    pub(crate) fn shared_label(&self) -> Option<String> {
+        let shared = Scenario::shared_parts(&self.scenarios);
+        (!shared.is_empty()).then(|| format!("Of all scenarios: {}.", shared.join(" · ")))
     }
 
     /// The blocks that something was measured in, counted from 1.

@@ -115,7 +115,7 @@ fn drawn(
     let mut marks = panel_title(data, settings, scenario, place, &aside);
     plot.y_axis(&mut marks, "segments");
     let segments = segments(data.experiments_of(scenario, settings), area);
-    time_axis(&mut marks, &segments, area);
+    time_axis(&mut marks, &segments, area, settings);
     let mut inside = Vec::new();
     for segment in &segments {
         let Some(flow) = segment.experiment.main() else {

@@ -57,7 +57,9 @@ pub(crate) fn notes(
         text,
         flagged: true,
     });
-    in_lines(&lines).into_iter().chain(forgotten).collect()
+    let shared = data.shared_label().map(Note::plain);
+    let flags = in_lines(&lines).into_iter().chain(forgotten);
+    shared.into_iter().chain(flags).collect()
 }
 
 fn in_lines(lines: &[Line]) -> Vec<Note> {
@@ -83,7 +85,7 @@ fn lines_of(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Ve
             Some(line) => line.blocks.push(block),
             None => lines.push(Line {
                 kind,
-                label: data.scenarios[scenario].label(),
+                label: data.label(scenario),
                 warning: warning.to_string(),
                 blocks: vec![block],
             }),

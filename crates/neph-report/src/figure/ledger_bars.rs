@@ -105,13 +105,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let scale = Scale::linear(0.0, reach.min(longest * 1.6).max(longest * 1.04));
     let widest = rows
         .iter()
-        .map(|row| {
-            width(
-                &data.scenarios[row.scenario].label(),
-                Style::TICK,
-                Weight::Regular,
-            )
-        })
+        .map(|row| width(&data.label(row.scenario), Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
     let labels = (widest + 26.0).min(MOST_LABELS);
     let total = rows.len().div_ceil(PER_PAGE);
@@ -254,7 +248,7 @@ impl Painter<'_> {
     fn label(&self, row: &Row, middle: f64) -> Vec<Mark> {
         let right = self.whole.x + self.labels - 10.0;
         let name = fit_among(
-            &self.data.scenarios[row.scenario].label(),
+            &self.data.label(row.scenario),
             &self.data.labels(),
             Style::TICK,
             self.labels - 24.0,

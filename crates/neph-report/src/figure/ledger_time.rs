@@ -102,7 +102,7 @@ fn drawn(
         }
     }
     marks.push(plot.clipped(inside));
-    time_axis(&mut marks, &segments, area);
+    time_axis(&mut marks, &segments, area, settings);
     marks
 }
 

@@ -17,6 +17,7 @@ mod ledger_bars;
 mod ledger_time;
 mod legend;
 mod per_block;
+mod readings;
 mod sheet;
 mod skew;
 mod strip;
@@ -26,7 +27,7 @@ mod view;
 
 pub(crate) use boxes::capital;
 pub use clock_course::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
-pub(crate) use fleet::{Pair, Pooled, pairs};
+pub(crate) use fleet::{Inflated, Pair, Pooled, SOURCE, pairs};
 pub use hops::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops};
 pub(crate) use ledger_bars::{Means, order};
 pub(crate) use values::Latencies;
@@ -142,6 +143,12 @@ pub const FIGURES: &[FigureKind] = &[
         title: "Latency inflation",
         answers: "How much longer a pair's slowest path is than its fastest, over all pairs.",
         draw: fleet::inflation,
+    },
+    FigureKind {
+        name: "flow-change-counts",
+        title: "Path changes at the same time",
+        answers: "How many flows move within the same seconds, and in which season more do.",
+        draw: fleet::change_counts,
     },
     FigureKind {
         name: "flow-changes",

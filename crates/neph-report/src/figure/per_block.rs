@@ -1,5 +1,7 @@
 //! Box plots block by block: one panel per scenario, its blocks from left to right.
 
+use neph_model::Wall;
+
 use super::boxes::{axis_title, capital, in_unit};
 use super::boxplot::{self, Seat};
 use super::flags;
@@ -7,20 +9,31 @@ use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title};
 use super::values::removed;
 use super::{Figure, Latencies};
-use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose};
+use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
+use crate::clock_time::ClockTimes;
 use crate::palette;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
-use crate::{CampaignData, PlotSettings};
+use crate::{CampaignData, Equalization, PlotSettings};
 
 const HEIGHT: f64 = 108.0;
 const PER_PAGE: usize = 10;
 const LEFT: f64 = 52.0;
+/// The row of times below the numbers of the blocks.
+const TIMES: f64 = 12.0;
 
 /// One scenario's blocks.
 struct Panel {
     scenario: usize,
-    blocks: Vec<(u32, Latencies)>,
+    blocks: Vec<Block>,
     scale: Option<Scale>,
+}
+
+/// One block of a scenario.
+struct Block {
+    /// Its number, from 1.
+    number: u32,
+    started: Wall,
+    latencies: Latencies,
 }
 
 /// Nothing if no scenario has two blocks.
@@ -38,14 +51,16 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let subtitle = format!("{}, one box a block", capital(settings.basis.name()));
             let mut sheet = Sheet::new(title, &subtitle);
             for row in panels.chunks(2) {
-                let columns = sheet.columns(2, HEIGHT + Style::BELOW + 26.0);
+                let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES + 26.0);
                 for (panel, place) in row.iter().zip(columns) {
                     sheet.draw(drawn(data, settings, panel, place));
                 }
             }
             let mut notes = vec![Note::plain(format!(
-                "Box: first to third quartile of the replies, with their median. Whiskers: {}. Each panel has its own scale. What lies outside the axis is counted above the panel.{}",
+                "Box: first to third quartile of the replies, with their median. Whiskers: {}. {} What lies outside the axis is counted above the panel. Below each box: the block's number and when it started ({}).{}",
                 settings.whiskers_in_words(),
+                scales(settings),
+                settings.utc_offset,
                 removed(settings)
             ))];
             let scenarios = panels.iter().map(|panel| panel.scenario);
@@ -56,31 +71,34 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 }
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
-    let found: Vec<(usize, Vec<(u32, Latencies)>)> = data
+    let found: Vec<(usize, Vec<Block>)> = data
         .told_by_main(settings)
         .into_iter()
         .map(|scenario| {
             let blocks = data.experiments_of(scenario, settings).map(|experiment| {
                 let all = Latencies::of(experiment.main(), settings.basis);
-                (
-                    experiment.block(),
-                    all.trimmed(settings.percentiles_to_remove),
-                )
+                Block {
+                    number: experiment.block(),
+                    started: experiment.experiment.started,
+                    latencies: all.trimmed(settings.percentiles_to_remove),
+                }
             });
             (scenario, blocks.collect())
         })
         .collect();
-    // Blocks are to be compared with each other: a scenario's blocks are the group.
+    let spreads = |blocks: &Vec<Block>| -> Vec<Spread> {
+        let all = blocks.iter().filter_map(|block| block.latencies.spread());
+        all.collect()
+    };
+    let groups: Vec<Vec<Spread>> = found.iter().map(|(_, blocks)| spreads(blocks)).collect();
+    let scales = shared(&groups, settings);
     found
         .into_iter()
-        .map(|(scenario, blocks)| {
-            let spreads: Vec<Spread> = blocks.iter().filter_map(|(_, l)| l.spread()).collect();
-            let scale = choose(&spreads, Limits::from(settings));
-            Panel {
-                scenario,
-                blocks,
-                scale,
-            }
+        .zip(scales)
+        .map(|((scenario, blocks), scale)| Panel {
+            scenario,
+            blocks,
+            scale,
         })
         .collect()
 }
@@ -102,34 +120,42 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
     plot.base_line(&mut marks);
     #[expect(clippy::cast_precision_loss, reason = "a campaign has few blocks")]
     let slot = area.width / panel.blocks.len().max(1) as f64;
-    let label_every = label_every(&panel.blocks, slot);
+    let started = panel.blocks.iter().map(|block| block.started);
+    let times = ClockTimes::over(started, settings.utc_offset);
+    let labels = panel.blocks.iter();
+    let labels: Vec<[String; 2]> = labels
+        .map(|block| [block.number.to_string(), times.at(block.started)])
+        .collect();
+    let every = label_every(&labels, slot);
     let mut x = area.x + slot / 2.0;
-    for (index, (block, latencies)) in panel.blocks.iter().enumerate() {
+    for (index, (block, label)) in panel.blocks.iter().zip(&labels).enumerate() {
         let seat = Seat {
             low: Point::new(x, area.bottom()),
             high: Point::new(x, area.y),
             half: (slot * 0.32).min(14.0),
         };
         marks.extend(boxplot::marks(
-            latencies,
+            &block.latencies,
             &scale,
             seat,
             palette::line_colour(0),
             settings,
         ));
-        if index.is_multiple_of(label_every) {
-            let at = Point::new(x, area.bottom() + 14.0);
-            let text = Text::new(at, Anchor::Middle, Style::TICK, block.to_string());
-            marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+        if index.is_multiple_of(every) {
+            for (text, below) in label.iter().zip([14.0, 14.0 + TIMES]) {
+                let at = Point::new(x, area.bottom() + below);
+                let text = Text::new(at, Anchor::Middle, Style::TICK, text.clone());
+                marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
+            }
         }
         x += slot;
     }
-    let middle = Point::new(area.x + area.width / 2.0, area.bottom() + 28.0);
+    let middle = Point::new(area.x + area.width / 2.0, area.bottom() + 28.0 + TIMES);
     marks.push(Mark::Text(Text::new(
         middle,
         Anchor::Middle,
         Style::LABEL,
-        "block",
+        format!("block, started at ({})", times.zone()),
     )));
     marks
 }
@@ -138,18 +164,27 @@ fn drawn(data: &CampaignData, settings: &PlotSettings, panel: &Panel, place: Rec
 fn beyond(panel: &Panel, scale: &Scale) -> String {
     let blocks = panel.blocks.iter();
     let mut all: Vec<f64> = blocks
-        .flat_map(|(_, latencies)| latencies.sorted().values())
+        .flat_map(|block| block.latencies.sorted().values())
         .copied()
         .collect();
     all.sort_unstable_by(f64::total_cmp);
     boxplot::outside(&all, scale)
 }
 
-/// Every how many-th block has room for its number.
-fn label_every(blocks: &[(u32, Latencies)], slot: f64) -> usize {
-    let widest = blocks
+/// Whose scale a panel has.
+pub(super) fn scales(settings: &PlotSettings) -> &'static str {
+    match settings.equalization {
+        Equalization::Shared => "All panels share their scale.",
+        Equalization::Separate => "Each panel has its own scale.",
+    }
+}
+
+/// Every how many-th block has room for its number and time.
+fn label_every(labels: &[[String; 2]], slot: f64) -> usize {
+    let widest = labels
         .iter()
-        .map(|(block, _)| width(&block.to_string(), Style::TICK, Weight::Regular))
+        .flatten()
+        .map(|text| width(text, Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
     [1, 2, 5, 10, 20, 50, 100]
         .into_iter()

@@ -7,9 +7,9 @@ use super::Figure;
 use super::boxes::in_unit;
 use super::boxplot::outside;
 use super::flags;
+use super::readings::line;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title, segments, time_axis};
-use super::timeline::line;
 use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose, millis};
 use crate::data::{Exchange, FlowData};
 use crate::palette;
@@ -195,7 +195,7 @@ fn drawn(
     let mut marks = panel_title(data, settings, panel.scenario, place, &aside);
     plot.y_axis(&mut marks, unit.name());
     let segments = segments(data.experiments_of(panel.scenario, settings), area);
-    time_axis(&mut marks, &segments, area);
+    time_axis(&mut marks, &segments, area, settings);
     let stroke = Stroke::solid(palette::line_colour(0), 1.0);
     let mut lines = Vec::new();
     for segment in &segments {

@@ -4,6 +4,7 @@
 use super::sheet::WIDTH;
 use super::{Group, flags};
 use crate::axis::{Scale, Style, ticks};
+use crate::clock_time::{ClockTimes, clock_ticks};
 use crate::data::ExperimentData;
 use crate::findings::real;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
@@ -101,8 +102,17 @@ fn length(seconds: f64) -> String {
     format!("{text} s")
 }
 
-/// The strip's x axis: seconds where there is one block, the blocks' numbers where there are more.
-pub(crate) fn time_axis(marks: &mut Vec<Mark>, segments: &[Segment<'_>], area: Rect) {
+/// From so many seconds on, an axis of one block shows the time of day.
+const BY_CLOCK: f64 = 600.0;
+
+/// The strip's x axis: of one block seconds, or the time of day where it is long; of more the blocks' numbers with
+/// the time at which they started.
+pub(crate) fn time_axis(
+    marks: &mut Vec<Mark>,
+    segments: &[Segment<'_>],
+    area: Rect,
+    settings: &PlotSettings,
+) {
     let base = area.bottom();
     for segment in segments {
         let ends = (
@@ -111,34 +121,90 @@ pub(crate) fn time_axis(marks: &mut Vec<Mark>, segments: &[Segment<'_>], area: R
         );
         marks.push(Mark::line(ends.0, ends.1, Stroke::solid(Colour::AXIS, 1.0)));
     }
-    if let [only] = segments {
-        let scale = Scale::linear(0.0, only.seconds);
-        let extent = |label: &str| width(label, Style::TICK, Weight::Regular) + 12.0;
-        for tick in ticks(&scale, only.width, &extent) {
-            let x = only.x + scale.share(tick.value) * only.width;
-            let short = Stroke::solid(Colour::AXIS, 1.0);
-            marks.push(Mark::line(
-                Point::new(x, base),
-                Point::new(x, base + 4.0),
-                short,
-            ));
-            let label = format!("{} s", tick.label);
-            // The last one may stand at the edge of the page.
-            let half = width(&label, Style::TICK, Weight::Regular) / 2.0;
-            marks.push(Mark::Text(below(x.min(WIDTH - 2.0 - half), base, label)));
-        }
-        return;
+    match segments {
+        [only] if only.seconds < BY_CLOCK => seconds_axis(marks, only, base),
+        [only] => clock_axis(marks, only, base, settings),
+        several => blocks_axis(marks, several, base, settings),
     }
+}
+
+/// How times of day on strips are to be read, for a caption.
+pub(crate) fn time_note(settings: &PlotSettings) -> String {
+    format!(
+        " Blocks are labelled with their number and when they started ({}); axes of one block that took {} min or more show the time of day.",
+        settings.utc_offset,
+        BY_CLOCK / 60.0
+    )
+}
+
+fn tick(marks: &mut Vec<Mark>, x: f64, base: f64, label: String) {
+    let short = Stroke::solid(Colour::AXIS, 1.0);
+    let ends = (Point::new(x, base), Point::new(x, base + 4.0));
+    marks.push(Mark::line(ends.0, ends.1, short));
+    // The last one may stand at the edge of the page.
+    let half = width(&label, Style::TICK, Weight::Regular) / 2.0;
+    marks.push(Mark::Text(below(x.min(WIDTH - 2.0 - half), base, label)));
+}
+
+fn seconds_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64) {
+    let scale = Scale::linear(0.0, only.seconds);
+    let extent = |label: &str| width(label, Style::TICK, Weight::Regular) + 12.0;
+    for found in ticks(&scale, only.width, &extent) {
+        let x = only.x + scale.share(found.value) * only.width;
+        tick(marks, x, base, format!("{} s", found.label));
+    }
+}
+
+/// Each tick has room for its label.
+const CLOCK_TICK: f64 = 70.0;
+
+fn clock_axis(marks: &mut Vec<Mark>, only: &Segment<'_>, base: f64, settings: &PlotSettings) {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a width in pixels"
+    )]
+    let most = (only.width / CLOCK_TICK).max(2.0) as usize;
+    let started = only.experiment.experiment.started;
+    for found in clock_ticks(started, only.seconds, settings.utc_offset, most) {
+        let x = only.x + found.at / only.seconds * only.width;
+        tick(marks, x, base, found.label);
+    }
+}
+
+fn blocks_axis(
+    marks: &mut Vec<Mark>,
+    segments: &[Segment<'_>],
+    base: f64,
+    settings: &PlotSettings,
+) {
+    let experiments = segments.iter().map(|segment| segment.experiment);
+    let times = ClockTimes::of(experiments, settings.utc_offset);
+    let labels = |segment: &Segment<'_>| {
+        let (number, at) = (
+            segment.experiment.block(),
+            times.at(segment.experiment.experiment.started),
+        );
+        [
+            format!("block {number}, {at}, {}", length(segment.seconds)),
+            format!("block {number}, {at}"),
+            format!("{number}, {at}"),
+        ]
+    };
+    let fits = |text: &str, segment: &Segment<'_>| {
+        width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0
+    };
+    let is_room = |form: &usize| segments.iter().all(|one| fits(&labels(one)[*form], one));
+    // The shortest one stands under as many blocks as have room.
+    let form = (0..2).find(is_room).unwrap_or(2);
     let mut free_from = f64::NEG_INFINITY;
     for segment in segments {
-        let middle = segment.x + segment.width / 2.0;
-        let number = segment.experiment.block().to_string();
-        let long = format!("block {number}, {}", length(segment.seconds));
-        let fits = |text: &str| width(text, Style::TICK, Weight::Regular) <= segment.width - 4.0;
-        let text = if fits(&long) { long } else { number };
+        let text = labels(segment)[form].clone();
         let half = width(&text, Style::TICK, Weight::Regular) / 2.0;
+        let middle = segment.x + segment.width / 2.0;
+        let middle = middle.min(WIDTH - 2.0 - half);
         if middle - half > free_from {
-            free_from = middle + half + 6.0;
+            free_from = middle + half + 8.0;
             marks.push(Mark::Text(below(middle, base, text)));
         }
     }
@@ -159,7 +225,7 @@ pub(crate) fn panel_title(
     aside: &Aside,
 ) -> Vec<Mark> {
     let state = State::of(data, settings, &[scenario]);
-    let label = data.scenarios[scenario].label();
+    let label = data.label(scenario);
     title((&label, &data.labels()), state, place, aside)
 }
 

@@ -2,21 +2,25 @@
 //! retransmissions, losses and reconnects where they happened.
 
 use neph_model::{FlowRole, Instant, Outcome, Own, Span};
-use neph_stats::{Grid, Reading, Sorted, envelope};
+use neph_stats::Sorted;
 
 use super::boxes::{axis_title, in_unit};
 use super::boxplot::outside;
 use super::legend::Swatch;
+use super::per_block::scales;
+use super::readings::line;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, Segment, panel_title, segments, time_axis};
+use super::strip::{Aside, Segment, panel_title, segments, time_axis, time_note};
 use super::{Figure, alarms, boxes::capital, flags};
-use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose};
+use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
 use crate::data::{ExperimentData, FlowData};
 use crate::palette::{self, RETRANSMISSION, SPURIOUS};
-use crate::scene::{Colour, Fill, Mark, Point, Rect, Stroke};
+use crate::scene::{Colour, Mark, Point, Rect, Stroke};
 use crate::{Basis, CampaignData, PlotSettings};
 
 const LEFT: f64 = 52.0;
+/// Pale, so that the narrower lines on it are seen.
+const END_TO_END: Colour = Colour::hex(0x0066_b2e0);
 
 /// The lines of a panel, in the order of drawing.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +41,8 @@ impl Series {
 
     fn stroke(self) -> Stroke {
         match self {
-            Self::EndToEnd => Stroke::solid(palette::line_colour(0), 1.2),
+            // The acknowledgement often lies on it: it is seen at both sides of the narrower line.
+            Self::EndToEnd => Stroke::solid(END_TO_END, 3.2),
             Self::Acknowledgement => Stroke::solid(palette::line_colour(4), 1.1),
             Self::Icmp => Stroke::solid(palette::line_colour(6), 1.1).dashed(3.0, 2.0),
             Self::PingDestination => Stroke::solid(palette::line_colour(3), 1.0).dashed(1.5, 2.0),
@@ -87,10 +92,11 @@ impl Series {
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let shown = data.told_by_message(settings);
     let groups: Vec<Vec<f64>> = shown.iter().map(|s| values(data, settings, *s)).collect();
-    let scales = groups.iter().map(|values| {
-        let spread = Sorted::check(values).ok().and_then(Spread::of)?;
-        choose(&[spread], Limits::from(settings))
+    let spreads = groups.iter().map(|values| {
+        let spread = Sorted::check(values).ok().and_then(Spread::of);
+        spread.into_iter().collect()
     });
+    let scales = shared(&spreads.collect::<Vec<Vec<Spread>>>(), settings);
     let (height, per_page) = match shown.len() {
         1 => (260.0, 1),
         2..=4 => (150.0, 4),
@@ -114,16 +120,31 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let title = page_title("Round trips over time", page, total);
             let subtitle = "Every message at the moment it was due; long runs keep the extremes of every few pixels";
             let mut sheet = Sheet::new(title, subtitle);
-            sheet.legend(&legend(data, settings, panels));
+            let entries = legend(data, settings, panels);
+            sheet.legend(&entries);
             for panel in panels {
                 let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
                 sheet.draw(drawn(data, settings, panel, place));
             }
-            let mut notes = vec![Note::plain("Each panel has its own scale, logarithmic where its axis says log. Gaps in a line are messages without the value. What lies outside the axis is counted above the panel.")];
+            let mut notes = vec![Note::plain(caption(&entries, settings))];
             notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
             sheet.finish("timeline", page_name("timeline", page, total), &notes)
         })
         .collect()
+}
+
+fn caption(entries: &[(Swatch, String)], settings: &PlotSettings) -> String {
+    let acknowledged = Series::Acknowledgement.name(settings.basis);
+    let lines = if entries.iter().any(|(_, name)| *name == acknowledged) {
+        " Where the TCP acknowledgement lies on end to end, the wide line is seen at both sides of the narrow one."
+    } else {
+        ""
+    };
+    format!(
+        "{} It is logarithmic where the axis says log. Gaps in a line are messages without the value.{lines} What lies outside the axis is counted above the panel.{}",
+        scales(settings),
+        time_note(settings)
+    )
 }
 
 struct Panel<'a> {
@@ -264,7 +285,7 @@ fn drawn(
     };
     plot.y_axis(&mut marks, &title);
     let segments = segments(data.experiments_of(panel.scenario, settings), area);
-    time_axis(&mut marks, &segments, area);
+    time_axis(&mut marks, &segments, area, settings);
     let mut inside = Vec::new();
     for segment in &segments {
         for series in Series::ALL {
@@ -277,59 +298,6 @@ fn drawn(
         inside.extend(alarms::marks(segment, area));
     }
     marks.push(plot.clipped(inside));
-    marks
-}
-
-/// Messages that are so many pixels apart are marked one by one: a line alone would hide how few
-/// they are.
-const MARKED: f64 = 10.0;
-
-/// Readings as lines, decimated without hiding an extreme; a run of one message is a dot.
-pub(crate) fn line(
-    readings: &[(i64, Option<f64>)],
-    segment: &Segment<'_>,
-    (plot, unit): (&Plot, TimeUnit),
-    stroke: Stroke,
-) -> Vec<Mark> {
-    let series: Vec<Reading> = readings
-        .iter()
-        .map(|(at, value)| Reading {
-            t: super::strip::seconds(*at),
-            v: *value,
-        })
-        .collect();
-    let grid = Grid {
-        buckets: segment.buckets(),
-        longest_gap: f64::INFINITY,
-    };
-    let Ok(envelope) = envelope(&series, grid) else {
-        return Vec::new();
-    };
-    let place = |point: &neph_stats::Point| {
-        let x = segment.x + (point.t / segment.seconds).clamp(0.0, 1.0) * segment.width;
-        Point::new(x, plot.py(point.v * unit.per_milli()))
-    };
-    let dot = |centre: Point, radius: f64| Mark::Disc {
-        centre,
-        radius,
-        fill: Fill::solid(stroke.colour),
-    };
-    let points = envelope.runs.iter().map(Vec::len).sum();
-    let radius = if segment.width >= MARKED * crate::findings::real(points) {
-        2.0
-    } else {
-        1.0
-    };
-    let mut marks = Vec::new();
-    for run in &envelope.runs {
-        let points: Vec<Point> = run.iter().map(place).collect();
-        if points.len() == 1 || radius > 1.0 {
-            marks.extend(points.iter().map(|at| dot(*at, radius)));
-        }
-        if points.len() > 1 {
-            marks.push(Mark::Line { points, stroke });
-        }
-    }
     marks
 }
 

@@ -2,32 +2,53 @@
 //!
 //! A pair is told once, over all of its blocks.
 
-use super::{Finding, FindingKind, first_few, plural, real};
+use super::{Finding, FindingKind, plural, real};
 use crate::axis::{count, millis, percent};
-use crate::figure::{Pooled, pairs};
+use crate::figure::{Inflated, Pooled, SOURCE, pairs};
 use crate::{CampaignData, PlotSettings};
 
-/// So many pairs are told one by one: those with the most path changes.
-const TOLD: usize = 4;
+/// So many pairs have a sentence of their own: those that stand out most.
+const TOLD: usize = 10;
 
 pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let found = pairs(data, settings);
     let mut all = Pooled::all(&found);
     all.retain(|pair| pair.flows > 0);
-    all.sort_by_key(|pair| std::cmp::Reverse(pair.changes));
-    let mut told: Vec<Finding> = all.iter().take(TOLD).map(one).collect();
+    let mut told: Vec<Finding> = Inflated::all(&all).iter().map(inflated).collect();
+    all.sort_by(|a, b| a.effect().larger_first(&b.effect()));
+    told.extend(all.iter().take(TOLD).map(one));
     let rest = all.get(TOLD..).unwrap_or_default();
     if let Some(first) = rest.first() {
-        let names: Vec<&str> = rest.iter().map(|one| one.pair.name.as_str()).collect();
+        let most = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
         let text = format!(
-            "The flows of {}, {}, have {} each or fewer; tables and figures tell them one by one.",
+            "{} stand out less: an inflation of {} or less and no more than {} each. The table flow-pairs has them all.",
             plural(rest.len(), "more pair"),
-            first_few(&names).replace("more scenario", "other"),
-            plural(first.changes, "path change"),
+            percent(first.inflation.unwrap_or(0.0)),
+            plural(most, "path change"),
         );
         told.push(Finding::new(FindingKind::StandsOut, "flows", text));
     }
     told
+}
+
+/// The share of pairs with more than an inflation, of those that were measured alike.
+fn inflated(set: &Inflated<'_>) -> Finding {
+    let of = match set.setting() {
+        "" => String::new(),
+        setting => format!(", {setting}"),
+    };
+    let text = format!(
+        "Latency inflation (slowest path over fastest, less one){of}: {}",
+        set.in_words()
+    );
+    let largest = set.pairs.last().map_or(0.0, |one| one.0);
+    Finding::new(FindingKind::StandsOut, "flows", text)
+        .with("pairs", real(set.pairs.len()))
+        .with("inflation_level", set.level())
+        .with("pairs_above_level", real(set.above(set.level())))
+        .with("pairs_above_32_percent", real(set.above(SOURCE)))
+        .with("median_inflation", set.median())
+        .with("largest_inflation", largest)
 }
 
 fn one(pair: &Pooled<'_>) -> Finding {

@@ -8,8 +8,9 @@ mod tables;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use neph_model::Wall;
+use neph_model::UtcOffset;
 
+use crate::clock_time::moment;
 use crate::figure::{FIGURES, Figure, FigureKind};
 use crate::findings::{Finding, FindingKind};
 use crate::scene::{REGULAR, SEMIBOLD, svg};
@@ -49,14 +50,14 @@ pub(crate) fn page(contents: &Contents<'_>) -> String {
             }
             body {
                 h1 { "Latency, layer by layer: " (campaign.name) }
-                p.under { (under(contents.data)) }
+                p.under { (under(contents.data, contents.settings.utc_offset)) }
                 (causes::section(contents.told))
                 (words(contents.findings))
                 (navigation(contents))
                 @for kind in kinds(contents.told) {
                     (section(kind, contents.figures))
                 }
-                @if !contents.summary.is_empty() { (tables::summary(contents.summary)) }
+                @if !contents.summary.is_empty() { (tables::summary(contents.summary, contents.data.shared_label())) }
                 @for table in contents.tables.iter().filter(|table| is_plain(table)) {
                     (tables::plain(table))
                 }
@@ -94,25 +95,16 @@ fn fonts() -> String {
     face(400, REGULAR) + &face(600, SEMIBOLD)
 }
 
-fn under(data: &CampaignData) -> String {
+fn under(data: &CampaignData, offset: UtcOffset) -> String {
     let campaign = &data.campaign;
     let ended = campaign.ended.map_or_else(
         || campaign.status.name().to_owned(),
-        |ended| format!("to {}, {}", moment(ended), campaign.status.name()),
+        |ended| format!("to {}, {}", moment(ended, offset), campaign.status.name()),
     );
     format!(
         "Campaign {} · {} {ended}",
         campaign.id,
-        moment(campaign.started)
-    )
-}
-
-/// `2026-11-21 21:30:05 UTC`.
-pub(super) fn moment(wall: Wall) -> String {
-    let seconds = wall.unix_nanos().div_euclid(1_000_000_000);
-    jiff::Timestamp::from_second(seconds).map_or_else(
-        |_| "at an unknown time".to_owned(),
-        |stamp| stamp.to_string().replace('T', " ").replace('Z', " UTC"),
+        moment(campaign.started, offset)
     )
 }
 

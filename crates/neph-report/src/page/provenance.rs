@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use neph_model::{HostFacts, Order, Provenance};
+use neph_model::{HostFacts, Order, Provenance, UtcOffset};
 
-use super::moment;
+use crate::clock_time::moment;
 use crate::data::ExperimentData;
 use crate::findings::plural;
 use crate::{CampaignData, PlotSettings};
@@ -60,7 +60,7 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
             }
             details {
                 summary { "Experiments, one by one" }
-                (experiments(data, &shown))
+                (experiments(data, &shown, settings.utc_offset))
             }
             @if has_plan {
                 details {
@@ -129,7 +129,7 @@ fn share(percent: Option<f64>, digits: usize) -> String {
     )
 }
 
-fn experiments(data: &CampaignData, shown: &[&ExperimentData]) -> Markup {
+fn experiments(data: &CampaignData, shown: &[&ExperimentData], offset: UtcOffset) -> Markup {
     html! {
         div.wide {
             table {
@@ -140,13 +140,13 @@ fn experiments(data: &CampaignData, shown: &[&ExperimentData]) -> Markup {
                         th.words { "warnings" }
                     }
                 }
-                tbody { @for experiment in shown { (row(data, experiment)) } }
+                tbody { @for experiment in shown { (row(data, experiment, offset)) } }
             }
         }
     }
 }
 
-fn row(data: &CampaignData, one: &ExperimentData) -> Markup {
+fn row(data: &CampaignData, one: &ExperimentData, offset: UtcOffset) -> Markup {
     let experiment = &one.experiment;
     let warnings: Vec<String> = experiment
         .warnings
@@ -157,9 +157,9 @@ fn row(data: &CampaignData, one: &ExperimentData) -> Markup {
     let lateness = one.provenance.as_ref().and_then(|p| p.lateness_p99);
     html! {
         tr {
-            td.words.label { (data.scenarios[one.scenario].label()) }
+            td.words.label { (data.label(one.scenario)) }
             td { (one.block()) }
-            td { (moment(experiment.started)) }
+            td { (moment(experiment.started, offset)) }
             td { (experiment.tally.messages) }
             @if data.is_imported() {
                 td { (UNKNOWN) } td { (UNKNOWN) } td { (UNKNOWN) }

@@ -10,7 +10,8 @@ use crate::table::{Cell, FLEETS, Layer, QuantileCell, SummaryRow, Table, notes};
 const UNFOLDED: usize = 24;
 
 /// The summary: the layers first, the ledger's stages folded below.
-pub(super) fn summary(rows: &[SummaryRow]) -> Markup {
+/// `shared`: what labels leave out because all scenarios have it.
+pub(super) fn summary(rows: &[SummaryRow], shared: Option<String>) -> Markup {
     let stage = |row: &&SummaryRow| matches!(row.layer, Layer::Entry(_));
     let layers: Vec<&SummaryRow> = rows.iter().filter(|row| !stage(row)).collect();
     let stages: Vec<&SummaryRow> = rows.iter().filter(stage).collect();
@@ -18,6 +19,7 @@ pub(super) fn summary(rows: &[SummaryRow]) -> Markup {
         section {
             h2 id="summary" { "Summary" }
             p.answers { "Every layer of every scenario, in milliseconds; small: 95 % interval." }
+            @if let Some(shared) = shared { p { (shared) } }
             (grouped(&layers))
             details {
                 summary { "Every stage of the ledger" }

@@ -117,7 +117,7 @@ fn measured(
     let share = lost.and_then(|lost| proportion(lost, sent).ok());
     Some(SummaryRow {
         scenario,
-        label: data.scenarios[scenario].label(),
+        label: data.label(scenario),
         layer,
         experiments: flows.len(),
         n,

@@ -1,4 +1,4 @@
-//! Fleets in a terminal: one line for each pair, those with the most path changes first.
+//! Fleets in a terminal: one line for each pair, those that stand out most first.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -16,7 +16,7 @@ const LONGEST: usize = 40;
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let found = pairs(data, settings);
     let mut pooled = Pooled::all(&found);
-    pooled.sort_by_key(|pair| std::cmp::Reverse(pair.changes));
+    pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
     let Some(first) = pooled.first() else {
         return String::new();
     };
@@ -37,7 +37,10 @@ pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let all: Vec<String> = shown.iter().map(|one| one.pair.name.clone()).collect();
     out.extend(shown.iter().map(|pair| row(pair, &all, names)));
     if !rest.is_empty() {
-        out.push_str(&format!("{} more, with fewer moves\n", count(rest.len())));
+        out.push_str(&format!(
+            "{} more, with less inflation or fewer moves\n",
+            count(rest.len())
+        ));
     }
     out
 }

@@ -26,11 +26,12 @@ const SIXTEEN: World = World {
     mood: Mood::Quiet,
 };
 
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "flow-dissected",
     "flow-spectrum",
     "flow-spectra",
     "flow-inflation",
+    "flow-change-counts",
     "flow-changes",
     "flow-persistence",
     "flow-fairness",
@@ -49,7 +50,7 @@ fn kinds(figures: &[Figure]) -> Vec<&str> {
 }
 
 #[test]
-fn a_fleet_has_nine_figures_and_no_empty_ones() {
+fn a_fleet_has_ten_figures_and_no_empty_ones() {
     assert_eq!(kinds(&drawn(&FOUR.campaign())), KINDS);
 }
 
@@ -67,6 +68,9 @@ fn what_there_is_nothing_to_say_of_is_not_drawn() {
         for pair in &mut fleet.pairs {
             (pair.between, pair.persistence) = (None, None);
             pair.moved.clear();
+        }
+        for bin in fleet.fairness.iter_mut().flatten() {
+            bin.changes = Some(0);
         }
     }
     assert_eq!(kinds(&drawn(&data)), ["flow-spectrum", "flow-fairness"]);
@@ -234,10 +238,16 @@ fn a_pair_in_two_blocks_is_one_pair() {
     let data = in_two_blocks();
     let settings = PlotSettings::default();
     let figures = drawn(&data);
-    // Curves stand side by side, and say whose they are.
+    // Its curve is one over both blocks; panels over time show each block.
     let curves = words(&figures, "flow-persistence");
-    for label in ["oregon-virginia · block 1", "oregon-virginia · block 2"] {
-        assert!(curves.contains(label), "{label} in {curves}");
+    assert!(
+        curves.contains("oregon-virginia: ") && curves.contains("in 2 blocks"),
+        "{curves}"
+    );
+    assert!(!curves.contains("block 1"), "{curves}");
+    let panels = words(&figures, "flow-spectra");
+    for label in ["oregon-virginia · block 1, ", "oregon-virginia · block 2, "] {
+        assert!(panels.contains(label), "{label} in {panels}");
     }
     // A distribution over pairs has one pair.
     assert!(!kinds(&figures).contains(&"flow-inflation"));

@@ -51,12 +51,63 @@ fn loads_that_begin_and_end_alike_are_told_apart_in_figures() {
 
 #[test]
 fn loads_that_begin_and_end_alike_are_told_apart_in_a_terminal() {
-    for width in [40, 60, 80, 100, 120] {
+    for width in [40, 60, 80] {
         let shown = shown(&under_loads(), width);
         let table = shown.lines().filter(|line| line.contains('…'));
         let cut: Vec<&str> = table.filter_map(|line| line.split("  ").next()).collect();
         let kinds: BTreeSet<&&str> = cut.iter().collect();
         assert!(cut.len() > 1, "{width}: {shown}");
         assert_eq!(kinds.len(), cut.len(), "{width}: {shown}");
+    }
+}
+
+#[test]
+fn panels_leave_out_what_all_scenarios_share_and_say_it_once() {
+    let data = under_loads();
+    let drawn = draw(&data, &PlotSettings::default());
+    for figure in drawn.iter().filter(|figure| figure.kind == "timeline") {
+        let words = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
+        let said: Vec<String> = words
+            .filter(|words| words.contains("every 100 ms"))
+            .collect();
+        assert_eq!(
+            said,
+            ["Of all scenarios: every 100 ms · 1 KiB."],
+            "{}",
+            figure.name
+        );
+    }
+    let shown = shown(&data, 200);
+    assert!(shown.contains("\nlimited · stress none"), "{shown}");
+}
+
+#[test]
+fn a_load_with_a_name_is_called_by_it_in_figures() {
+    let mut data = under_loads();
+    for scenario in &mut data.scenarios {
+        let load = scenario.parameters["stress"].clone();
+        if load != LOADS[0] {
+            let name = format!(
+                "busy {}",
+                LOADS.iter().position(|one| *one == load).unwrap()
+            );
+            let named = neph_model::Scenario::name_load(&name, &load);
+            scenario.parameters.insert("stress".to_owned(), named);
+        }
+    }
+    let drawn = draw(&data, &PlotSettings::default());
+    no_text_touches(&drawn);
+    for name in ["ledger-bars", "boxes-by-stress"] {
+        let figure = drawn.iter().find(|figure| figure.name == name).expect(name);
+        let words: Vec<String> = texts(&figure.scene)
+            .into_iter()
+            .map(|(_, text)| text.text)
+            .collect();
+        assert!(
+            words.iter().any(|words| words.ends_with("busy 3")),
+            "{name}: {words:#?}"
+        );
+        let outside = words.iter().filter(|words| words.contains("10.90.1.1"));
+        assert_eq!(outside.count(), 0, "{name}: {words:#?}");
     }
 }

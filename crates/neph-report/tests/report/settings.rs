@@ -1,10 +1,11 @@
 //! Plot settings: what each of them changes, without measuring again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{Event, EventKind, FlowIndex, Span, Warning};
 use neph_report::{
-    Basis, CampaignData, Equalization, FIGURES, Figure, Mark, PlotSettings, Scene, Tail, draw,
+    Anchor, Basis, CampaignData, Equalization, FIGURES, Figure, Mark, PlotSettings, Scene, Tail,
+    draw,
 };
 
 use crate::synthetic::{self, CONTINENT, METRO};
@@ -278,8 +279,59 @@ fn blocks_are_told_as_long_as_they_are() {
     for kind in ["timeline", "cwnd"] {
         let own = figures.iter().find(|figure| figure.kind == kind);
         let words = words(&own.expect("drawn").scene);
-        for block in ["block 1, 2.4 s", "block 2, 2.4 s"] {
+        for block in ["block 1, 11:06, 2.4 s", "block 2, 11:07, 2.4 s"] {
             assert!(words.iter().any(|word| word == block), "{kind}: {words:?}");
         }
+    }
+}
+
+/// The labels of vertical axes of a page, with how many panels have each.
+fn vertical_labels(figure: &Figure) -> BTreeMap<String, usize> {
+    let mut found = BTreeMap::new();
+    for (_, text) in crate::legible::texts(&figure.scene) {
+        let is_label = text.anchor == Anchor::End && text.text.parse::<f64>().is_ok();
+        *found.entry(text.text).or_default() += usize::from(is_label);
+    }
+    found.retain(|_, panels| *panels > 0);
+    found
+}
+
+#[test]
+fn panels_of_blocks_and_timelines_share_their_scale_unless_they_are_not_to() {
+    let separate = PlotSettings {
+        equalization: Equalization::Separate,
+        ..PlotSettings::default()
+    };
+    for (name, panels) in [("per-block", 10), ("timeline", 7)] {
+        let shared = vertical_labels(&drawn(name, PlotSettings::default())[0]);
+        let is_everywhere = shared.values().all(|count| *count == panels);
+        assert!(is_everywhere && shared.len() > 1, "{name}: {shared:?}");
+        let own = vertical_labels(&drawn(name, separate.clone())[0]);
+        assert!(own.values().any(|count| *count < panels), "{name}: {own:?}");
+    }
+}
+
+#[test]
+fn the_acknowledgement_hides_no_end_to_end() {
+    let figures = drawn("timeline", PlotSettings::default());
+    let panels = figures[0].scene.marks.iter().filter_map(|mark| match mark {
+        Mark::Clip { marks, .. } => Some(marks),
+        _ => None,
+    });
+    for marks in panels {
+        let widths: Vec<f64> = marks
+            .iter()
+            .filter_map(|mark| match mark {
+                Mark::Line { stroke, points } if points.len() > 2 => Some(stroke.width),
+                _ => None,
+            })
+            .collect();
+        // End to end is drawn first, and at least twice as wide as what lies on it.
+        let narrower = widths.iter().skip_while(|width| **width > 3.0);
+        assert!(widths[0] > 3.0, "{widths:?}");
+        assert!(
+            narrower.into_iter().any(|width| *width < widths[0] / 2.0),
+            "{widths:?}"
+        );
     }
 }

@@ -2,27 +2,31 @@
 
 use neph_model::{
     Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, ThroughputSecond, Traceroute,
-    Warning,
+    UtcOffset, Warning,
 };
 use neph_store::Store;
 use serde_json::json;
 
 use super::document::{Document, Pair};
 use crate::exit::Failure;
+use crate::list;
 use crate::sheet::{Cell, Column, Sheet};
-use crate::{list, when};
 
 /// Everything about it.
-pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Document, Failure> {
+pub(super) fn document(
+    store: &dyn Store,
+    campaign: &Campaign,
+    offset: UtcOffset,
+) -> Result<Document, Failure> {
     let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
     let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
     let checks = store.throughputs(campaign.id).map_err(Failure::refused)?;
     let routes = store.traceroutes(campaign.id).map_err(Failure::refused)?;
     let mut document = Document::default();
     let status = list::campaign_status(store, campaign)?;
-    document.pairs("Campaign", "campaign", facts(campaign, status));
+    document.pairs("Campaign", "campaign", facts(campaign, status, offset));
     document.table("Scenarios", "scenarios", matrix(&scenarios));
-    let rows = list::experiments(store, campaign)?;
+    let rows = list::experiments(store, campaign, offset)?;
     document.table("Experiments", "experiments", rows);
     document.table("Flags", "flags", flags(&experiments, &scenarios));
     document.table("Throughput checks", "throughput", throughput(&checks));
@@ -34,15 +38,15 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
     Ok(document)
 }
 
-fn facts(campaign: &Campaign, status: Cell) -> Vec<Pair> {
+fn facts(campaign: &Campaign, status: Cell, offset: UtcOffset) -> Vec<Pair> {
     let ended = campaign
         .ended
-        .map_or_else(Cell::absent, |at| Cell::new(when::utc(at), at.unix_nanos()));
+        .map_or_else(Cell::absent, |at| list::moment(at, offset));
     let order = match campaign.order {
         Order::Random => "random",
         Order::Sequential => "sequential",
     };
-    let started = Cell::new(when::utc(campaign.started), campaign.started.unix_nanos());
+    let started = list::moment(campaign.started, offset);
     let mut pairs = vec![
         Pair::new("id", "id", Cell::text(campaign.id.to_string())),
         Pair::new("name", "name", Cell::text(&campaign.name)),
@@ -78,7 +82,7 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
         Column::right("MESSAGES", "messages"),
         Column::left("FIXED", "parameters"),
     ]);
-    for one in scenarios {
+    for (one, label) in scenarios.iter().zip(Scenario::labels_apart(scenarios)) {
         let fixed = one.parameters.iter();
         let fixed: Vec<String> = fixed
             .map(|(name, value)| format!("{name}={value}"))
@@ -86,7 +90,7 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
         let (request, reply) = (one.request_size, one.response_size);
         sheet.rows.push(vec![
             Cell::count(one.index.into()),
-            Cell::text(one.label()),
+            Cell::new(label, one.label()),
             Cell::text(&one.target),
             Cell::text(one.probe.name()),
             Cell::new(one.interval.to_string(), one.interval.nanos()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use neph_flows::diamond;
 use neph_model::{
-    Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Scenario, Span, Tally,
+    Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Scenario, Span, Tally, UtcOffset,
 };
 use neph_store::Store;
 use serde_json::json;
@@ -12,14 +12,14 @@ use serde_json::json;
 use super::document::{Document, Pair};
 use super::found;
 use crate::exit::Failure;
+use crate::list;
 use crate::sheet::{Cell, Column, Sheet};
-use crate::{list, when};
 
 /// Everything about it.
 pub(super) fn document(
     store: &dyn Store,
-    campaign: &Campaign,
-    experiment: &Experiment,
+    (campaign, experiment): (&Campaign, &Experiment),
+    offset: UtcOffset,
 ) -> Result<Document, Failure> {
     let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
     let scenario = list::by_id(scenarios).remove(&experiment.scenario);
@@ -32,7 +32,7 @@ pub(super) fn document(
     let samples = store.samples(experiment.id).map_err(Failure::refused)?;
     let mut document = Document::default();
     let status = list::experiment_status(store, experiment)?;
-    let facts = facts(campaign, experiment, (&label, status));
+    let facts = facts((campaign, experiment), (&label, status), offset);
     document.pairs("Experiment", "experiment", facts);
     document.pairs("Messages", "tally", tally(&experiment.tally));
     if let Some(known) = &experiment.fleet {
@@ -73,12 +73,15 @@ pub(super) fn document(
     Ok(document)
 }
 
-fn facts(campaign: &Campaign, experiment: &Experiment, (label, status): (&str, Cell)) -> Vec<Pair> {
+fn facts(
+    (campaign, experiment): (&Campaign, &Experiment),
+    (label, status): (&str, Cell),
+    offset: UtcOffset,
+) -> Vec<Pair> {
     let ended = experiment
         .ended
-        .map_or_else(Cell::absent, |at| Cell::new(when::utc(at), at.unix_nanos()));
-    let started = experiment.started;
-    let started = Cell::new(when::utc(started), started.unix_nanos());
+        .map_or_else(Cell::absent, |at| list::moment(at, offset));
+    let started = list::moment(experiment.started, offset);
     let whose = format!("{} ({})", campaign.name, campaign.id);
     let mut pairs = vec![
         Pair::new("id", "id", Cell::text(experiment.id.to_string())),

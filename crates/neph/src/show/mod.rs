@@ -11,6 +11,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use crate::exit::{Failure, Outcome};
 use crate::output;
+use crate::when::Zone;
 use crate::workspace::{LAST, Subject, Workspace, subject};
 
 /// How it is written.
@@ -33,14 +34,19 @@ pub(crate) struct Args {
     /// How to write it
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    zone: Zone,
 }
 
 /// Shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
+    let offset = args.zone.offset;
     let document = match subject(store.as_ref(), &args.subject)? {
-        Subject::Campaign(one) => campaign::document(store.as_ref(), &one)?,
-        Subject::Experiment(both) => experiment::document(store.as_ref(), &both.0, &both.1)?,
+        Subject::Campaign(one) => campaign::document(store.as_ref(), &one, offset)?,
+        Subject::Experiment(both) => {
+            experiment::document(store.as_ref(), (&both.0, &both.1), offset)?
+        }
     };
     let mut out = output::data();
     match args.format {

@@ -1,8 +1,10 @@
 //! How long it is from a flow's path change to its next.
 
 use super::clock::whole;
-use super::curves::{Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades};
-use super::pair::pairs;
+use super::curves::{
+    Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
+};
+use super::pair::{pairs, scenarios};
 use super::percents::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
@@ -16,10 +18,10 @@ const HEIGHT: f64 = 260.0;
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let lines = lines(&found, |pair| pair.known.between.as_ref());
-    let Some(first) = lines.first().filter(|_| any_ended(&lines)) else {
+    let Some(first) = found.first().filter(|_| any_ended(&lines)) else {
         return Vec::new();
     };
-    let soon = first.pair.view.settings.soon;
+    let soon = first.view.settings.soon;
     let subtitle = "From a flow's path change to its next one: the share that has come within a time, over all path changes";
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
     sheet.legend(&legend(&lines, soon, "moved again"));
@@ -29,15 +31,13 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let x = scale(&lines, soon);
     sheet.draw(curves(&lines, Shown::Ended, (area, x), soon));
     let text = format!(
-        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. In brackets the 95 % interval; n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Dashed upright: {}.{}{}",
+        "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Dashed upright: {}.{}{}{}",
         whole(soon),
         shades(&lines),
-        chosen(&lines)
+        chosen(&lines),
+        without(&found, &lines, "path changes")
     );
-    let mut scenarios: Vec<usize> = lines.iter().map(|line| line.pair.scenario).collect();
-    scenarios.sort_unstable();
-    scenarios.dedup();
     let mut notes = vec![Note::plain(text)];
-    notes.extend(flags::notes(data, scenarios, settings));
+    notes.extend(flags::notes(data, scenarios(&found), settings));
     vec![sheet.finish("flow-changes", "flow-changes".to_owned(), &notes)]
 }

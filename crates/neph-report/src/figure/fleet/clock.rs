@@ -1,8 +1,8 @@
 //! Time along the x axis: since the fleet's first message, in the unit that reads best.
 
-use neph_flows::FleetView;
 use neph_model::{Instant, Own, Span};
 
+use super::pair::Pair;
 use crate::axis::{Scale, elapsed};
 
 /// A fleet's time.
@@ -18,9 +18,9 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// From a fleet's first message to its last.
-    pub(super) fn of(view: &FleetView) -> Self {
-        Self::between(view.from, view.from, view.until)
+    /// From the first message of a pair's fleet to its last.
+    pub(super) fn of(pair: &Pair<'_>) -> Self {
+        Self::between(pair.view.from, pair.view.from, pair.view.until)
     }
 
     /// From `first` to `last`, counted from `zero`.
@@ -47,9 +47,12 @@ impl Clock {
         (moment - self.from).secs_f64() / self.unit
     }
 
-    /// `time since the first message, min`.
-    pub(super) fn title(&self) -> String {
-        format!("time since the first message, {}", self.name)
+    /// `time since the first message (14:05:03 UTC), min`.
+    pub(super) fn title(&self, pair: &Pair<'_>) -> String {
+        format!(
+            "time since the first message ({}), {}",
+            pair.began, self.name
+        )
     }
 }
 

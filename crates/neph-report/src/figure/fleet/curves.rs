@@ -4,6 +4,7 @@ use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
 use super::clock::whole;
+use super::courses::{Course, Over};
 use super::inks::{TOLD_APART, curve as stroke, told_apart};
 use super::pair::Pair;
 use super::percents::percents;
@@ -11,14 +12,19 @@ use crate::axis::{Plot, Scale, Style, percent};
 use crate::figure::legend::Swatch;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 
-/// A pair's curve.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
-    pub(super) pair: &'a Pair<'a>,
-    pub(super) curve: &'a Curve,
+/// The curve of a pair over its blocks, or of a season over its pairs.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// What it is called.
+    pub(super) label: String,
+    pub(super) curve: Curve,
+    /// What the curve and its band are over.
+    pub(super) over: Over,
+    /// What the curve says of `soon` holds up to here: half an interval between messages later.
+    within: Span,
     /// How it is drawn.
     pub(super) stroke: Stroke,
-    /// Whether it is told apart from the others.
+    /// Whether it has a colour of its own.
     pub(super) told: bool,
 }
 
@@ -48,54 +54,66 @@ impl Shown {
     }
 }
 
-/// The curves of all pairs that have one, also where nothing ended: a pair whose flows all stayed is
-/// the best one. Where they are too many to be told apart by colour, three are: the pair whose flows
-/// move soonest, the one in the middle, and the last.
+/// A line for each pair that has a curve, also where nothing ended: a pair whose flows all stayed is the
+/// best one. Where they are too many for a colour each, three have one: the pair whose flows move soonest,
+/// the one in the middle, and the last.
 pub(super) fn lines<'a>(
     pairs: &'a [Pair<'a>],
     pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
-) -> Vec<Line<'a>> {
-    let drawn: Vec<(usize, &Pair<'_>, &Curve)> = pairs
-        .iter()
-        .enumerate()
-        .filter_map(|(index, pair)| Some((index, pair, pick(pair)?)))
-        .filter(|(_, _, curve)| !curve.points.is_empty())
-        .collect();
-    let many = pairs.len() > TOLD_APART;
-    let mut order: Vec<usize> = (0..drawn.len()).collect();
-    order.sort_by(|a, b| area(drawn[*a].2).total_cmp(&area(drawn[*b].2)));
-    let chosen = match order.len() {
-        0 => Vec::new(),
-        all => vec![order[0], order[all / 2], order[all - 1]],
-    };
-    let mut lines: Vec<(Option<usize>, Line<'_>)> = drawn
-        .iter()
-        .enumerate()
-        .map(|(place, (index, pair, curve))| {
-            let chosen = chosen.iter().position(|one| *one == place).filter(|_| many);
-            let stroke = chosen.map_or_else(|| stroke(*index, pairs.len()), told_apart);
-            let told = !many || chosen.is_some();
-            let line = Line {
-                pair,
-                curve,
-                stroke,
-                told,
-            };
-            (chosen, line)
+) -> Vec<Line> {
+    let courses = Course::all(pairs);
+    let many = courses.len() > TOLD_APART;
+    let drawn = courses.iter().enumerate().filter_map(|(index, course)| {
+        let (curve, over) = course.curve(pick)?;
+        Some(Line {
+            label: course.label.clone(),
+            curve,
+            over,
+            within: course.pairs[0][0].view.soon(),
+            stroke: stroke(index, courses.len()),
+            told: !many,
         })
+    });
+    let mut lines: Vec<Line> = drawn.collect();
+    if !many {
+        return lines;
+    }
+    lines.sort_by(|a, b| area(&a.curve).total_cmp(&area(&b.curve)));
+    if let Some(last) = lines.len().checked_sub(1) {
+        let mut chosen = vec![0, lines.len() / 2, last];
+        chosen.dedup();
+        for (place, index) in chosen.into_iter().enumerate() {
+            (lines[index].stroke, lines[index].told) = (told_apart(place), true);
+        }
+    }
+    // What has a colour lies above what has none.
+    lines.sort_by_key(|line| line.told);
+    lines
+}
+
+/// A sentence for the caption about pairs and seasons without a curve: they have too few of `events`.
+pub(super) fn without(pairs: &[Pair<'_>], lines: &[Line], events: &str) -> String {
+    let courses = Course::all(pairs);
+    let is_missing = |course: &&Course<'_>| !lines.iter().any(|line| line.label == course.label);
+    let missing: Vec<&str> = courses
+        .iter()
+        .filter(is_missing)
+        .map(|course| course.label.as_str())
         .collect();
-    // What is told apart lies above what is not, and the soonest is named first.
-    lines.sort_by_key(|(chosen, line)| (line.told, *chosen));
-    lines.into_iter().map(|(_, line)| line).collect()
+    match missing.as_slice() {
+        [] => String::new(),
+        few if few.len() <= 3 => format!(" Too few {events} for a line: {}.", few.join(", ")),
+        many => format!(" Too few {events} for a line: {} pairs.", many.len()),
+    }
 }
 
 /// Whether anything ended in any of the curves.
-pub(super) fn any_ended(lines: &[Line<'_>]) -> bool {
+pub(super) fn any_ended(lines: &[Line]) -> bool {
     lines.iter().any(|line| line.curve.ended > 0)
 }
 
 /// A sentence for the caption, where not every pair has a colour.
-pub(super) fn chosen(lines: &[Line<'_>]) -> &'static str {
+pub(super) fn chosen(lines: &[Line]) -> &'static str {
     if lines.iter().all(|line| line.told) {
         return "";
     }
@@ -119,12 +137,12 @@ fn seconds(span: Span) -> f64 {
 }
 
 /// The pairs with what their curves say of `soon`; of many, how many are faint.
-pub(super) fn legend(lines: &[Line<'_>], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
+pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, String)> {
     let told = lines.iter().filter(|line| line.told);
     let mut entries: Vec<(Swatch, String)> = told
         .map(|line| {
             let first = line.curve.points.first();
-            let within = line.pair.view.soon();
+            let within = line.within;
             let none = match first.filter(|first| first.at > within) {
                 Some(_) => format!("none {ended} within {}, ", whole(soon)),
                 None => String::new(),
@@ -141,7 +159,7 @@ pub(super) fn legend(lines: &[Line<'_>], soon: Span, ended: &str) -> Vec<(Swatch
             let n = crate::axis::count(usize::try_from(line.curve.n).unwrap_or(usize::MAX));
             (
                 Swatch::Line(line.stroke),
-                format!("{}: {share}n {n}", line.pair.label),
+                format!("{}: {share}n {n}{}", line.label, line.over.counted()),
             )
         })
         .collect();
@@ -155,7 +173,7 @@ pub(super) fn legend(lines: &[Line<'_>], soon: Span, ended: &str) -> Vec<(Swatch
 
 /// From the soonest end of all curves to the last moment that was watched; `soon`, which the legend
 /// speaks of, is always within.
-pub(super) fn scale(lines: &[Line<'_>], soon: Span) -> Scale {
+pub(super) fn scale(lines: &[Line], soon: Span) -> Scale {
     let points = || lines.iter().flat_map(|line| &line.curve.points);
     let ended = points().filter(|point| point.surviving < 1.0);
     let low = ended
@@ -168,7 +186,7 @@ pub(super) fn scale(lines: &[Line<'_>], soon: Span) -> Scale {
 
 /// The curves with their bands in an area, and `soon` marked.
 pub(super) fn draw(
-    lines: &[Line<'_>],
+    lines: &[Line],
     shown: Shown,
     (area, x): (Rect, Scale),
     soon: Span,
@@ -186,7 +204,7 @@ pub(super) fn draw(
         inside.extend(told.flat_map(|line| bands(line, shown, &plot)));
     }
     inside.extend(lines.iter().map(|line| Mark::Line {
-        points: steps(line.curve, &plot, |point| shown.share(point), shown),
+        points: steps(&line.curve, &plot, |point| shown.share(point), shown),
         stroke: line.stroke,
     }));
     let at = plot.px(soon.secs_f64());
@@ -236,18 +254,24 @@ fn tells(point: &CurvePoint) -> bool {
     point.high - point.low <= SAYS_NOTHING
 }
 
-/// A sentence for the caption about the shades.
-pub(super) fn shades(lines: &[Line<'_>]) -> &'static str {
-    let mut points = lines.iter().filter(|line| line.told);
-    if points.any(|line| !line.curve.points.iter().all(tells)) {
-        " Shaded: 95 % interval, unless it is wider than 60 points and says next to nothing."
+/// Sentences for the caption about lines, brackets and shades.
+pub(super) fn shades(lines: &[Line]) -> String {
+    let over = lines.iter().filter(|line| line.told).map(|line| line.over);
+    let explained = Over::explained(over);
+    if !explained.is_empty() {
+        return format!("{explained} In brackets the same band.");
+    }
+    let mut told = lines.iter().filter(|line| line.told);
+    let brackets = " In brackets and shaded: 95 % interval";
+    if told.any(|line| !line.curve.points.iter().all(tells)) {
+        format!("{brackets}; not shaded where it is wider than 60 points and says next to nothing.")
     } else {
-        " Shaded: 95 % interval."
+        format!("{brackets}.")
     }
 }
 
-/// The 95 % interval, where it says anything: an area for each run of steps.
-fn bands(line: &Line<'_>, shown: Shown, plot: &Plot) -> Vec<Mark> {
+/// The band: an area for each run of steps; of a 95 % interval only where it says anything.
+fn bands(line: &Line, shown: Shown, plot: &Plot) -> Vec<Mark> {
     let points = &line.curve.points;
     let ends = |point: &CurvePoint| match shown {
         Shown::Ended => (1.0 - point.high, 1.0 - point.low),
@@ -255,6 +279,7 @@ fn bands(line: &Line<'_>, shown: Shown, plot: &Plot) -> Vec<Mark> {
     };
     // A step lasts until the next one; nothing is known beyond the last.
     let steps: Vec<(&CurvePoint, &CurvePoint)> = points.iter().zip(points.iter().skip(1)).collect();
+    let tells = |point: &CurvePoint| line.over != Over::One || tells(point);
     let runs = steps.chunk_by(|one, next| tells(one.0) == tells(next.0));
     let runs = runs.filter(|run| tells(run[0].0));
     let edge = |run: &[(&CurvePoint, &CurvePoint)], of: &dyn Fn(&CurvePoint) -> f64| {

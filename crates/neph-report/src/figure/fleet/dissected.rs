@@ -19,13 +19,26 @@ use crate::{CampaignData, PlotSettings};
 const LEFT: f64 = 54.0;
 const HEIGHT: f64 = 190.0;
 const PER_PAGE: usize = 3;
+/// The most flows that are drawn.
+const MOST: usize = 12;
 /// A path change: where it is seen, and what speaks for it.
 const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
 
 /// A panel for each flow that was taken apart.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
-    let flows: Vec<Flow<'_>> = found.iter().flat_map(flows).collect();
+    let mut flows: Vec<Flow<'_>> = found.iter().flat_map(flows).collect();
+    let all = flows.len();
+    if flows.iter().any(Flow::is_eventful) {
+        flows.retain(Flow::is_eventful);
+    } else {
+        flows.truncate(PER_PAGE);
+    }
+    if flows.len() > MOST {
+        flows.sort_by_key(|flow| std::cmp::Reverse(flow.changes.len()));
+        flows.truncate(MOST);
+    }
+    let left_out = all - flows.len();
     let total = flows.len().div_ceil(PER_PAGE);
     let pages = flows.chunks(PER_PAGE).enumerate().map(|(page, flows)| {
         let title = page_title("Flows, message by message", page, total);
@@ -35,7 +48,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let place = sheet.take(HEIGHT + 40.0 + Style::BELOW);
             sheet.draw(drawn(flow, place));
         }
-        let mut notes = vec![Note::plain(caption(flows))];
+        let mut notes = vec![Note::plain(caption(flows, left_out))];
         let mut scenarios: Vec<usize> = flows.iter().map(|flow| flow.pair.scenario).collect();
         scenarios.dedup();
         notes.extend(flags::notes(data, scenarios, settings));
@@ -44,7 +57,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-fn caption(flows: &[Flow<'_>]) -> String {
+fn caption(flows: &[Flow<'_>], left_out: usize) -> String {
     let shaded = if flows.iter().all(|flow| flow.congested().is_empty()) {
         ""
     } else {
@@ -56,7 +69,14 @@ fn caption(flows: &[Flow<'_>]) -> String {
         " A dashed line is a path change; its head is filled where a message that overtook another, the TTL or a trace speaks for it too."
     };
     format!(
-        "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one.{shaded}{changed} Each panel has its own scale; what lies outside is counted above it."
+        "Each dot is a message. The line is the base latency that was made of them: it moves only where the messages agree on another one.{shaded}{changed} Each panel has its own scale; what lies outside is counted above it.{}",
+        match left_out {
+            0 => String::new(),
+            more => format!(
+                " {} with fewer path changes or none are left out.",
+                plural(more, "more flow")
+            ),
+        }
     )
 }
 
@@ -118,6 +138,11 @@ impl Flow<'_> {
     fn base(&self, at: Instant<Own>) -> Option<Span> {
         let place = self.segments.partition_point(|one| one.from <= at);
         place.checked_sub(1).map(|place| self.segments[place].base)
+    }
+
+    /// Whether it moved or met a queue.
+    fn is_eventful(&self) -> bool {
+        !self.changes.is_empty() || !self.congested().is_empty()
     }
 
     /// Stretches of messages that lie above the base latency by more than the tolerance, three or
@@ -208,7 +233,7 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
     );
     let mut marks = heading((&name, &counted), &outside(&values, &scale), place);
     plot.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
-    plot.x_axis(&mut marks, &clock.title());
+    plot.x_axis(&mut marks, &clock.title(flow.pair));
     let x = |at: Instant<Own>| plot.px(clock.at(at));
     let y = |span: Span| plot.py(span.millis_f64() * unit.per_milli());
     let mut inside: Vec<Mark> = flow

@@ -7,6 +7,7 @@ use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope};
 use super::clock::{Clock, whole};
 use super::pair::{Pair, pairs};
 use super::percents::percents;
+use super::standing_out::StandingOut;
 use super::stretches::bars;
 use super::titles::{labels, title};
 use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, percent};
@@ -24,6 +25,8 @@ const LEFT: f64 = 50.0;
 /// Between the two panels of a pair.
 const GAP: f64 = 58.0;
 const PER_PAGE: usize = 6;
+/// The most pairs that are drawn.
+const MOST: usize = 18;
 /// A bin narrower than this is a point of a line, no step of its own.
 const STEP: f64 = 3.0;
 /// Above a panel, where any flow is lost.
@@ -39,8 +42,10 @@ fn told(bins: &[Fairness]) -> Vec<FlowQuantile> {
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| pair.fairness().iter().any(|bin| bin.flows > 1));
+    let shown = StandingOut::of(found, (PER_PAGE, MOST));
+    let found = &shown.pairs;
     let total = found.len().div_ceil(PER_PAGE);
-    let labels = labels(&found);
+    let labels = labels(found);
     let height = match found.len() {
         1 => 230.0,
         2 | 3 => 150.0,
@@ -65,7 +70,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
-        let mut notes = vec![Note::plain(caption(few))];
+        let mut notes = vec![Note::plain(caption(few) + &shown.sentence())];
         notes.extend(flags::notes(data, scenarios, settings));
         sheet.finish(
             "flow-fairness",
@@ -165,7 +170,7 @@ fn drawn((pair, among): (&Pair<'_>, &[String]), height: f64, place: Rect) -> Vec
     let unit = TimeUnit::up_to(scale.high);
     let scale = in_unit(scale, unit);
     let right = 210.0;
-    let clock = Clock::of(pair.view);
+    let clock = Clock::of(pair);
     let time = Plot {
         area: Rect::new(
             place.x + LEFT,
@@ -178,7 +183,7 @@ fn drawn((pair, among): (&Pair<'_>, &[String]), height: f64, place: Rect) -> Vec
     };
     let mut marks = heading((pair, among), &outside(&all, &untold(scale, unit)), place);
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
-    time.x_axis(&mut marks, &clock.title());
+    time.x_axis(&mut marks, &clock.title(pair));
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
     marks.extend(lost_lane(pair, &time, &clock));
     let shares = Plot {

@@ -1,5 +1,6 @@
 //! Latency inflation: how much longer the slowest path is than the fastest, over pairs.
 
+use super::inflated::{Inflated, SOURCE};
 use super::inks;
 use super::pair::{Pair, pairs};
 use super::percents::{LEFT, percents};
@@ -14,69 +15,30 @@ use crate::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
 const NAMED: usize = 24;
-/// What the third source found: 5 % of the 120 pairs of AWS above 32 %.
-const SOURCE: (f64, f64, usize) = (32.0, 0.95, 120);
+/// What the third source found, in percent, and the share of pairs with no more.
+const FOUND: (f64, f64) = (SOURCE * 100.0, 0.95);
 /// What the pairs' names and numbers take at the left of the plot.
 const NAMES: f64 = 190.0;
-/// With fewer pairs, the source's twentieth of them says nothing.
-const COMPARED: usize = 20;
-
-/// Pairs that were measured alike, with their inflation in percent, the least first.
-struct Set<'a> {
-    pairs: Vec<(f64, &'a Pair<'a>)>,
-}
-
-impl<'a> Set<'a> {
-    /// One set for each way of measuring; a pair in two seasons is no distribution over pairs.
-    fn all(apart: &[Pooled<'a>]) -> Vec<Self> {
-        let mut found: Vec<Self> = Vec::new();
-        for one in apart {
-            let Some(inflation) = one.inflation else {
-                continue;
-            };
-            let known = found
-                .iter_mut()
-                .find(|set| set.pairs[0].1.setting == one.pair.setting);
-            let pair = (inflation * 100.0, one.pair);
-            match known {
-                Some(set) => set.pairs.push(pair),
-                None => found.push(Self { pairs: vec![pair] }),
-            }
-        }
-        found.retain(|set| set.pairs.len() > 1);
-        for set in &mut found {
-            set.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
-        found
-    }
-
-    /// The share of pairs up to the one at this index.
-    fn share(&self, index: usize) -> f64 {
-        real(index + 1) / real(self.pairs.len())
-    }
-
-    /// Whether the source's twentieth of the pairs says anything beside it.
-    fn compared(&self) -> bool {
-        self.pairs.len() >= COMPARED
-    }
-}
-
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let apart = Pooled::all(&found);
-    let sets = Set::all(&apart);
+    let sets = Inflated::all(&apart);
     let many = match sets.as_slice() {
         [] => return Vec::new(),
         [one] => plural(one.pairs.len(), "pair"),
         several => format!("Pairs measured in {} ways", several.len()),
     };
-    let subtitle = format!("{many}: highest base latency of a class over the lowest, less one");
+    let mut subtitle =
+        format!("{many}: highest base latency of a class over the lowest, less one.");
+    if let [only] = sets.as_slice() {
+        subtitle.push_str(&format!(" {}.", only.headline()));
+    }
     let mut sheet = Sheet::new("Latency inflation".to_owned(), &subtitle);
     if sets.len() > 1 {
         let named = sets.iter().enumerate().map(|(index, set)| {
             let pairs = plural(set.pairs.len(), "pair");
-            let text = format!("{}: {pairs}", set.pairs[0].1.setting);
+            let text = format!("{}: {pairs}; {}", set.setting(), set.headline());
             (Swatch::Line(inks::curve(index, sets.len())), text)
         });
         sheet.legend(&named.collect::<Vec<_>>());
@@ -90,9 +52,9 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     vec![sheet.finish("flow-inflation", "flow-inflation".to_owned(), &notes)]
 }
 
-fn caption(sets: &[Set<'_>], blocks: usize) -> String {
+fn caption(sets: &[Inflated<'_>], blocks: usize) -> String {
     let mut text = "Each dot is a pair; at its height, the share of pairs whose inflation is not greater. A dot at 20 % means that a flow on that pair's slowest path takes a fifth longer than one on its fastest, whatever the load.".to_owned();
-    if sets.iter().any(Set::compared) {
+    if sets.iter().any(Inflated::has_tail) {
         text.push_str(" The cross is what the third source found between the regions of AWS: more than 32 % for 5 % of 120 pairs.");
     }
     if blocks > 1 {
@@ -103,7 +65,7 @@ fn caption(sets: &[Set<'_>], blocks: usize) -> String {
     text
 }
 
-fn draw_on(sheet: &mut Sheet, sets: &[Set<'_>]) {
+fn draw_on(sheet: &mut Sheet, sets: &[Inflated<'_>]) {
     let most_pairs = sets.iter().map(|set| set.pairs.len()).max().unwrap_or(0);
     let named = sets.len() == 1 && most_pairs <= NAMED;
     let height = if named {
@@ -113,10 +75,10 @@ fn draw_on(sheet: &mut Sheet, sets: &[Set<'_>]) {
     };
     let (left, right) = if named { (NAMES, 58.0) } else { (LEFT, 10.0) };
     let place = sheet.take(height + 16.0 + Style::BELOW);
-    let compared = sets.iter().any(Set::compared);
+    let compared = sets.iter().any(Inflated::has_tail);
     let greatest = sets.iter().filter_map(|set| set.pairs.last());
-    let least = if compared { SOURCE.0 } else { 0.5 };
-    let most = greatest.fold(least, |most, (percent, _)| most.max(*percent));
+    let least = if compared { FOUND.0 } else { 0.5 };
+    let most = greatest.fold(least, |most, (inflation, _)| most.max(inflation * 100.0));
     let plot = Plot {
         area: Rect::new(
             place.x + left,
@@ -143,17 +105,20 @@ fn draw_on(sheet: &mut Sheet, sets: &[Set<'_>]) {
         marks.extend(distribution(set, &plot, stroke, radius));
     }
     if compared {
-        marks.extend(source(&plot));
+        let is_below = sets
+            .iter()
+            .all(|set| set.above(SOURCE) * 20 <= set.pairs.len());
+        marks.extend(source(&plot, is_below));
     }
     sheet.draw(marks);
 }
 
 /// Steps with a dot at each pair.
-fn distribution(set: &Set<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<Mark> {
+fn distribution(set: &Inflated<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<Mark> {
     let mut points = vec![Point::new(plot.area.x, plot.area.bottom())];
     let mut dots = Vec::new();
-    for (index, (percent, _)) in set.pairs.iter().enumerate() {
-        let (x, last) = (plot.px(*percent), points[points.len() - 1].y);
+    for (index, (inflation, _)) in set.pairs.iter().enumerate() {
+        let (x, last) = (plot.px(inflation * 100.0), points[points.len() - 1].y);
         let centre = Point::new(x, plot.py(set.share(index)));
         points.extend([Point::new(x, last), centre]);
         dots.push(Mark::Disc {
@@ -172,12 +137,12 @@ fn distribution(set: &Set<'_>, plot: &Plot, stroke: Stroke, radius: f64) -> Vec<
 fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     let mut marks = Vec::new();
     let all: Vec<String> = inflated.iter().map(|(_, pair)| pair.name.clone()).collect();
-    for (index, (percent, pair)) in inflated.iter().enumerate() {
+    for (index, (inflation, pair)) in inflated.iter().enumerate() {
         let y = plot.py(real(index + 1) / real(inflated.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
         let (from, to) = (Point::new(plot.area.x, y), Point::new(plot.area.right(), y));
         marks.push(Mark::line(from, to, grid));
-        let number = format!("{percent:.1} %");
+        let number = format!("{:.1} %", inflation * 100.0);
         let at = Point::new(plot.area.x - 6.0, y + 3.6);
         let number = Text::new(at, Anchor::End, Style::TICK, number).coloured(Colour::FAINT_INK);
         let name = fit_among(&pair.name, &all, Style::TICK, NAMES - 50.0);
@@ -198,10 +163,10 @@ fn names(inflated: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
     marks
 }
 
-/// A small cross where the source's pairs were, and its words where nothing else stands: right
-/// below, under the distribution.
-fn source(plot: &Plot) -> Vec<Mark> {
-    let (percent, share, _) = SOURCE;
+/// A small cross where the source's pairs were, and its words where no curve passes: right below it where
+/// curves pass above it, else left above.
+fn source(plot: &Plot, is_below: bool) -> Vec<Mark> {
+    let (percent, share) = FOUND;
     let (x, y) = (plot.px(percent), plot.py(share));
     let faint = Stroke::solid(Colour::FAINT_INK, 1.2);
     let arm = |dx: f64, dy: f64| {
@@ -211,24 +176,18 @@ fn source(plot: &Plot) -> Vec<Mark> {
             faint,
         )
     };
-    let words = "the source, over AWS";
-    let text = Text::new(
-        Point::new(x + 7.0, y + 15.0),
-        Anchor::Start,
-        Style::NOTE,
-        words,
-    );
-    let fits = text.at.x + text.width() <= plot.area.right();
-    let text = if fits {
-        text
-    } else {
-        Text::new(
-            Point::new(x - 7.0, y + 15.0),
-            Anchor::End,
-            Style::NOTE,
-            words,
-        )
+    let words = |dx: f64, dy: f64, anchor: Anchor| {
+        let at = Point::new(x + dx, y + dy);
+        Text::new(at, anchor, Style::NOTE, "the source, over AWS")
     };
+    let mut text = if is_below {
+        words(7.0, 15.0, Anchor::Start)
+    } else {
+        words(-8.0, 3.0, Anchor::End)
+    };
+    if is_below && text.at.x + text.width() > plot.area.right() {
+        text = words(-7.0, 15.0, Anchor::End);
+    }
     vec![
         arm(4.0, 4.0),
         arm(4.0, -4.0),

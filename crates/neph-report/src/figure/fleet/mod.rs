@@ -1,15 +1,18 @@
 //! Figures of fleets: thousands of flows, their base latencies, path changes, and who got which.
 //!
 //! Every figure is drawn from a [`FleetView`](neph_flows::FleetView), which already holds what is
-//! told; only the last one is drawn from routes. A pair is told once for each experiment: curves of
-//! different blocks are not mixed.
+//! told; only the last one is drawn from routes. Where a pair was measured in several blocks, curves are
+//! the median over blocks with a band; panels over time show each block.
 
 mod cells;
+mod change_counts;
 mod changes;
 mod clock;
+mod courses;
 mod curves;
 mod dissected;
 mod fairness;
+mod inflated;
 mod inflation;
 mod inks;
 mod labels;
@@ -24,12 +27,15 @@ mod scale_bar;
 mod shares;
 mod spectra;
 mod spectrum;
+mod standing_out;
 mod stretches;
 mod titles;
 
+pub(crate) use inflated::{Inflated, SOURCE};
 pub(crate) use pair::{Pair, pairs};
 pub(crate) use pooled::Pooled;
 
+pub(super) use change_counts::draw as change_counts;
 pub(super) use changes::draw as changes;
 pub(super) use dissected::draw as dissected;
 pub(super) use fairness::draw as fairness;

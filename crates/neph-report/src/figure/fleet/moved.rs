@@ -3,6 +3,7 @@
 use neph_flows::Moved;
 
 use super::pair::{Pair, pairs};
+use super::standing_out::StandingOut;
 use super::titles::{labels, title};
 use crate::axis::{Plot, Scale, Style, millis};
 use crate::figure::legend::Swatch;
@@ -19,14 +20,18 @@ const RIGHT: f64 = 56.0;
 /// Classes of a pair that are drawn; the rarest are left out and counted.
 const MOST: usize = 12;
 const PER_PAGE: usize = 12;
+/// The most pairs that are drawn.
+const MOST_PAIRS: usize = 24;
 
 /// Pages of panels, one for each pair of which any flow moved.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| rows(pair).len() > 1);
+    let shown = StandingOut::of(found, (PER_PAGE, MOST_PAIRS));
+    let found = &shown.pairs;
     let shared = found.iter().map(longest).fold(0.0, f64::max);
     let total = found.len().div_ceil(PER_PAGE);
-    let labels = labels(&found);
+    let labels = labels(found);
     let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Moved flows against share, class by class", page, total);
         let subtitle = "Each class with its share of all flows' time and its share of all moves away from a class";
@@ -50,7 +55,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
-        let mut notes = vec![Note::plain(CAPTION)];
+        let mut notes = vec![Note::plain(CAPTION.to_owned() + &shown.sentence())];
         notes.extend(flags::notes(data, scenarios, settings));
         sheet.finish("flow-moved", page_name("flow-moved", page, total), &notes)
     });

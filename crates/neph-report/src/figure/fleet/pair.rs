@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neph_flows::{Advice, Class, Fairness, FleetView, PairView, PathChange, Spectrum};
-use neph_model::{ClassTransfer, Scenario};
+use neph_model::{ClassTransfer, Instant, Own, Scenario, Wall};
 
 use super::pooled::Pooled;
+use crate::clock_time::ClockTimes;
 use crate::data::{ExperimentData, Factor, factors};
 use crate::findings::plural;
 use crate::{CampaignData, PlotSettings};
@@ -25,6 +26,8 @@ struct Place {
 pub(crate) struct Pair<'a> {
     /// What tells it from the others: as much of scenario, endpoint and block as that takes.
     pub(crate) label: String,
+    /// The same without the block.
+    pub(crate) short: String,
     /// The same without the block, for sentences: it names the endpoint, whether or not others are asked.
     pub(crate) name: String,
     /// How it was measured: the levels of what the plan varies beside endpoints and the sites that it
@@ -35,6 +38,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) scenario_label: String,
     /// The block, from 1.
     pub(crate) block: u32,
+    /// When its fleet's first message was sent, `14:05:03 UTC`.
+    pub(crate) began: String,
     pub(crate) view: &'a FleetView,
     /// Index of the endpoint in the fleet.
     pub(crate) endpoint: usize,
@@ -111,9 +116,11 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
         let levels: Vec<String> = varied.iter().map(level).collect();
         let beside = varied.iter().filter(|factor| !factor.is_place());
         let setting = beside.map(level).collect::<Vec<_>>().join(" · ");
+        let blocks_of = fleets(*scenario).map(|(experiment, _)| experiment);
+        let times = ClockTimes::of(blocks_of, settings.utc_offset);
         for (experiment, view) in fleets(*scenario) {
             for (endpoint, known) in view.pairs.iter().enumerate() {
-                let scenario_label = data.scenarios[*scenario].label();
+                let scenario_label = data.label(*scenario);
                 let mut parts = Vec::new();
                 if scenarios.len() > 1 {
                     parts.extend(levels.iter().cloned());
@@ -125,16 +132,19 @@ pub(crate) fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> V
                 if scenarios.len() > 1 && view.pairs.len() == 1 && is_same {
                     name = format!("{} · {name}", named(known, view, endpoint));
                 }
+                let short = parts.join(" · ");
                 if blocks > 1 {
-                    parts.push(block(experiment));
+                    parts.push(block(experiment, times));
                 }
                 found.push(Pair {
                     label: parts.join(" · "),
+                    short,
                     name,
                     setting: setting.clone(),
                     scenario: *scenario,
                     scenario_label,
                     block: experiment.block(),
+                    began: began(experiment, view, settings),
                     view,
                     endpoint,
                     known,
@@ -157,8 +167,26 @@ fn named(known: &PairView, view: &FleetView, endpoint: usize) -> String {
     )
 }
 
-fn block(experiment: &ExperimentData) -> String {
-    format!("block {}", experiment.block())
+/// `block 3, 14:05`.
+fn block(experiment: &ExperimentData, times: ClockTimes) -> String {
+    let started = times.at(experiment.experiment.started);
+    format!("block {}, {started}", experiment.block())
+}
+
+/// `Nov 25 14:05:03 UTC`, with the date where the fleet ran past midnight.
+fn began(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
+    let started = experiment.experiment.started.unix_nanos();
+    let wall = |at: Instant<Own>| Wall::from_unix_nanos(started.saturating_add(at.nanos()));
+    let (first, last) = (wall(view.from), wall(view.until));
+    let near = Wall::from_unix_nanos(first.unix_nanos().saturating_add(1));
+    let times = ClockTimes::over([first, near, last], settings.utc_offset);
+    format!("{} {}", times.at(first), times.zone())
+}
+
+/// The scenarios of these pairs, each once.
+pub(super) fn scenarios(pairs: &[Pair<'_>]) -> Vec<usize> {
+    let all: BTreeSet<usize> = pairs.iter().map(|pair| pair.scenario).collect();
+    all.into_iter().collect()
 }
 
 /// `512 flows, 4 pairs`, for captions; with settings and blocks, where there are several.

@@ -46,7 +46,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let found = paths(trace, TOLD_APART, &takes);
             let layout = Layout::of(&found, TOLD_APART);
             let title = page_title("Where paths part", page, total);
-            let label = data.scenarios[experiment.scenario].label();
+            let label = data.label(experiment.scenario);
             let to = trace.destination.ip();
             let flows = plural(layout.flows, "traced flow");
             let ways = plural(found.len(), "path");

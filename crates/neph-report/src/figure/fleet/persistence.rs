@@ -3,8 +3,10 @@
 use neph_flows::Curve;
 
 use super::clock::whole;
-use super::curves::{Line, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades};
-use super::pair::{Pair, pairs};
+use super::curves::{
+    Line, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
+};
+use super::pair::{Pair, pairs, scenarios};
 use super::percents::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
@@ -29,10 +31,10 @@ const WAYS: [Way; 2] = [
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let all = lines(&found, |pair| pair.known.persistence.as_ref());
-    let Some(first) = all.first().filter(|_| any_ended(&all)) else {
+    let Some(first) = found.first().filter(|_| any_ended(&all)) else {
         return Vec::new();
     };
-    let soon = first.pair.view.settings.soon;
+    let soon = first.view.settings.soon;
     let subtitle =
         "From a flow's arrival in a latency class: the share that is still there after a time";
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
@@ -46,7 +48,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         HEIGHT,
     );
     sheet.draw(curves(&all, Shown::Lasting, (area, x), soon));
-    let directed: Vec<(&str, Vec<Line<'_>>)> = WAYS
+    let directed: Vec<(&str, Vec<Line>)> = WAYS
         .iter()
         .map(|(name, pick)| (*name, coloured(lines(&found, *pick), &all)))
         .collect();
@@ -57,23 +59,21 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             sheet.draw(panel(name, lines, place, soon));
         }
     }
-    let mut scenarios: Vec<usize> = all.iter().map(|line| line.pair.scenario).collect();
-    scenarios.sort_unstable();
-    scenarios.dedup();
     let mut text = caption(soon);
-    text.push_str(shades(&all));
+    text.push_str(&shades(&all));
     text.push_str(chosen(&all));
+    text.push_str(&without(&found, &all, "changes of class"));
     if any {
         text.push_str(DIRECTIONS);
     }
     let mut notes = vec![Note::plain(text)];
-    notes.extend(flags::notes(data, scenarios, settings));
+    notes.extend(flags::notes(data, scenarios(&found), settings));
     vec![sheet.finish("flow-persistence", "flow-persistence".to_owned(), &notes)]
 }
 
 fn caption(soon: neph_model::Span) -> String {
     format!(
-        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. In brackets the 95 % interval; n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Dashed upright: {}.",
+        "A line that falls early is a pair whose flows do not stay where they came; one that stays high means that a choice of source port lasts. n counts arrivals; what had not left when the measurement ended is censored, not left out (Kaplan and Meier). Dashed upright: {}.",
         whole(soon)
     )
 }
@@ -81,9 +81,9 @@ fn caption(soon: neph_model::Span) -> String {
 const DIRECTIONS: &str = " The lower panels count the changes of one direction alone, where the peer's stamps tell it; a change of both ways counts in neither. Each has its own scale of time.";
 
 /// The same pair has the same colour in every panel.
-fn coloured<'a>(mut lines: Vec<Line<'a>>, all: &[Line<'a>]) -> Vec<Line<'a>> {
+fn coloured(mut lines: Vec<Line>, all: &[Line]) -> Vec<Line> {
     for line in &mut lines {
-        let same = all.iter().find(|known| std::ptr::eq(known.pair, line.pair));
+        let same = all.iter().find(|known| known.label == line.label);
         if let Some(known) = same {
             (line.stroke, line.told) = (known.stroke, known.told);
         }
@@ -92,7 +92,7 @@ fn coloured<'a>(mut lines: Vec<Line<'a>>, all: &[Line<'a>]) -> Vec<Line<'a>> {
     lines
 }
 
-fn panel(name: &str, lines: &[Line<'_>], place: Rect, soon: neph_model::Span) -> Vec<Mark> {
+fn panel(name: &str, lines: &[Line], place: Rect, soon: neph_model::Span) -> Vec<Mark> {
     let n: u64 = lines.iter().map(|line| line.curve.n).sum();
     let n = crate::axis::count(usize::try_from(n).unwrap_or(usize::MAX));
     let at = Point::new(place.x, place.y + 16.0);

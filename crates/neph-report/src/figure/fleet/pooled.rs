@@ -6,6 +6,7 @@ use neph_model::Span;
 use neph_stats::{Sorted, rough_quantile};
 
 use super::pair::Pair;
+use super::standing_out::Effect;
 
 /// A pair, once, whatever the number of its blocks.
 #[derive(Clone, Debug)]
@@ -51,6 +52,11 @@ fn ports(pair: &Pair<'_>) -> Vec<u16> {
 }
 
 impl<'a> Pooled<'a> {
+    /// By what it stands out among others.
+    pub(crate) fn effect(&self) -> Effect {
+        Effect::new(self.inflation, self.changes as u64)
+    }
+
     /// Every pair, in the order of `pairs`.
     pub(crate) fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
         let mut found: Vec<Vec<&Pair<'_>>> = Vec::new();

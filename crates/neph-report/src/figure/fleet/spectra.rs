@@ -7,6 +7,7 @@ use super::clock::Clock;
 use super::inks::CountScale;
 use super::pair::{Pair, counted, pairs};
 use super::scale_bar::scale_bar;
+use super::standing_out::StandingOut;
 use super::titles::{labels, title};
 use crate::axis::{Plot, Scale, Style, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
@@ -17,6 +18,8 @@ use crate::{CampaignData, Equalization, PlotSettings};
 
 /// Panels of a page.
 const PER_PAGE: usize = 16;
+/// The most pairs that are drawn.
+const MOST: usize = 48;
 const LEFT: f64 = 44.0;
 /// The height of a panel's title, and of its numbers where they do not stand beside it.
 const TITLE: f64 = 20.0;
@@ -37,23 +40,24 @@ struct Panel<'a> {
 
 /// Pages of small panels; nothing for a single pair, which has a page of its own.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let found = pairs(data, settings);
+    let mut found = pairs(data, settings);
+    let subject = counted(data, &found);
+    found.retain(|pair| panel(pair).is_some());
+    let shown = StandingOut::of(found, (PER_PAGE, MOST));
+    let found = &shown.pairs;
     let panels: Vec<Panel<'_>> = found.iter().filter_map(panel).collect();
     if panels.len() < 2 {
         return Vec::new();
     }
     let common = panels.iter().map(|panel| panel.highest).fold(0.0, f64::max);
     let total = panels.len().div_ceil(PER_PAGE);
-    let labels = labels(&found);
+    let labels = labels(found);
     let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
         let title = page_title("Base latency of all flows, pair by pair", page, total);
-        let subtitle = format!(
-            "{}; percent above each pair's lowest base latency",
-            counted(data, &found)
-        );
+        let subtitle = format!("{subject}; percent above each pair's lowest base latency");
         let mut sheet = Sheet::new(title, &subtitle);
         grid(&mut sheet, (few, &labels), common, settings);
-        let mut notes = vec![Note::plain(caption(settings))];
+        let mut notes = vec![Note::plain(caption(settings) + &shown.sentence())];
         notes.extend(flags::notes(data, scenarios(few), settings));
         sheet.finish(
             "flow-spectra",
@@ -179,7 +183,7 @@ fn coarse(
     settings: &PlotSettings,
     (wide, height): (f64, f64),
 ) -> (Plot, Clock, Coarse) {
-    let clock = Clock::of(panel.pair.view);
+    let clock = Clock::of(panel.pair);
     let high = match settings.equalization {
         Equalization::Shared => common,
         Equalization::Separate => panel.highest,

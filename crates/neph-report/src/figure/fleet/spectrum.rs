@@ -9,6 +9,7 @@ use super::labels::{LINE, Label, beside};
 use super::pair::{Pair, pairs};
 use super::scale_bar::scale_bar;
 use super::shares::shares;
+use super::standing_out::StandingOut;
 use super::stretches::bars;
 use crate::axis::{Plot, Scale, Style, TimeUnit, millis, percent};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
@@ -24,25 +25,21 @@ const HEIGHT: f64 = 270.0;
 const SHARES: f64 = 54.0;
 /// Path changes over time, below these.
 const STRIP: f64 = 42.0;
-/// More pairs are not drawn one by one: side by side they all are.
+/// The most pages, and so pairs.
 const MOST: usize = 16;
 
-/// A page for each pair; of many, for those with the most path changes.
+/// A page for each pair in which something happens; of many, for those that stand out most.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let mut found = pairs(data, settings);
     found.retain(|pair| pair.spectrum().is_some());
-    let left_out = found.len().saturating_sub(MOST);
-    if left_out > 0 {
-        found.sort_by_key(|pair| std::cmp::Reverse(pair.known.changes));
-        found.truncate(MOST);
-    }
-    let total = found.len();
-    let drawn = found.iter().enumerate().filter_map(|(page, pair)| {
+    let shown = StandingOut::of(found, (1, MOST));
+    let total = shown.pairs.len();
+    let drawn = shown.pairs.iter().enumerate().filter_map(|(page, pair)| {
         let spectrum = pair.spectrum()?;
         let title = page_title("Base latency of all flows over time", page, total);
         let mut sheet = Sheet::new(title, &format!("{}: {}", pair.label, told(pair)));
         page_of(&mut sheet, pair, spectrum);
-        let mut notes = vec![Note::plain(caption(pair, left_out))];
+        let mut notes = vec![Note::plain(caption(pair, &shown))];
         notes.extend(flags::notes(data, [pair.scenario], settings));
         let name = page_name("flow-spectrum", page, total);
         Some(sheet.finish("flow-spectrum", name, &notes))
@@ -60,7 +57,7 @@ fn told(pair: &Pair<'_>) -> String {
     format!("{flows} flows, {classes}, {changes} path changes")
 }
 
-fn caption(pair: &Pair<'_>, left_out: usize) -> String {
+fn caption(pair: &Pair<'_>, shown: &StandingOut<'_>) -> String {
     let bin = whole(pair.view.settings.bin);
     let mut text = format!(
         "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
@@ -70,16 +67,12 @@ fn caption(pair: &Pair<'_>, left_out: usize) -> String {
             " An orange bar above is a queue that all flows shared: then nothing is said of paths.",
         );
     }
-    if left_out > 0 {
-        text.push_str(&format!(
-            " {left_out} more pairs, with fewer path changes, are in the figure of pairs side by side only."
-        ));
-    }
+    text.push_str(&shown.sentence());
     text
 }
 
 fn page_of(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
-    let clock = Clock::of(pair.view);
+    let clock = Clock::of(pair);
     let (range, beyond) = range(spectrum);
     let unit = TimeUnit::up_to(range.high);
     let y = Scale::linear(range.low * unit.per_milli(), range.high * unit.per_milli());
@@ -239,7 +232,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         x: clock.scale,
         y: Scale::linear(0.0, f64::from(most.max(1)) * 1.08),
     };
-    plot.x_axis(marks, &clock.title());
+    plot.x_axis(marks, &clock.title(pair));
     for value in [0.0, f64::from(most)]
         .into_iter()
         .take(if most > 0 { 2 } else { 1 })

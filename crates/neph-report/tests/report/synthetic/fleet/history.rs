@@ -26,6 +26,7 @@ pub(super) fn flows(world: &World) -> (Vec<FlowHistory>, Vec<PathChange>) {
 
 fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHistory {
     let own = Span::from_nanos(i64::try_from(random.below(300_000)).unwrap() - 150_000);
+    let is_only = paths.len() == 1;
     #[expect(clippy::cast_precision_loss, reason = "days")]
     let end = world.seconds as f64;
     let mut at = 0.8;
@@ -38,7 +39,7 @@ fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHi
         if std::mem::take(&mut settled) {
             stay += exponential(random, 600.0);
         }
-        let until = (at + stay).min(end);
+        let until = if is_only { end } else { (at + stay).min(end) };
         segments.push(Segment {
             from: seconds(at),
             until: seconds(until),
@@ -47,7 +48,7 @@ fn flow(world: &World, lane: u32, paths: &[Path], random: &mut Random) -> FlowHi
         });
         at = until;
         let before = path;
-        while path == before {
+        while path == before && !is_only {
             path = pick(paths, random);
         }
     }

@@ -7,7 +7,7 @@ mod sums;
 mod wire;
 
 use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, Instant, Own, ProbeKind, Span};
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, Instant, Own, ProbeKind, Span, Wall};
 use neph_report::{CampaignData, read_fleet};
 use neph_stats::Random;
 
@@ -150,12 +150,52 @@ impl World {
     }
 }
 
+/// The third source's seasons: in each block one quiet fleet and one whose flows move, of so many pairs.
+pub(crate) fn seasons(blocks: u32, pairs: u32) -> CampaignData {
+    let world = |block: u32, mood| World {
+        flows: 64 * pairs + block,
+        pairs,
+        seconds: 600,
+        mood,
+    };
+    let mut data = world(0, Mood::Quiet).campaign();
+    data.campaign.name = format!("seasons-{blocks}-{pairs}");
+    let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
+    for (index, season, mood) in [(0, "low", Mood::Quiet), (1, "high", Mood::Wild)] {
+        let mut one = scenario.clone();
+        one.index = index;
+        one.id.0 += u64::from(index);
+        one.parameters.insert("season".into(), season.into());
+        one.varied.push("season".into());
+        data.scenarios.push(one);
+        for block in 0..blocks {
+            let mut measured = experiment.clone();
+            measured.scenario = index as usize;
+            measured.experiment.block = block;
+            let later = i64::from(block) * 3_600_000_000_000;
+            let started = experiment.experiment.started.unix_nanos() + later;
+            measured.experiment.started = Wall::from_unix_nanos(started);
+            measured.fleet = Some(world(block, mood).view());
+            measured.traces.clear();
+            data.experiments.push(measured);
+        }
+    }
+    data
+}
+
 /// The ways of a pair, the shortest first.
 fn paths(endpoint: u32) -> Vec<Path> {
     let index = endpoint as usize;
     let lowest = LOWEST_MS[index % 8] * (1.0 + 0.03 * f64::from(endpoint / 8));
-    let count = 2 + (endpoint * 3 + 2) % 5;
-    let step = 0.02 + 0.017 * f64::from(endpoint * 5 % 4);
+    let (count, step) = match endpoint {
+        0..16 => (
+            2 + (endpoint * 3 + 2) % 5,
+            0.02 + 0.017 * f64::from(endpoint * 5 % 4),
+        ),
+        // Of many pairs most have one path.
+        _ if endpoint.is_multiple_of(4) => (2 + endpoint % 5, 0.004 * f64::from(1 + endpoint % 13)),
+        _ => (1, 0.0),
+    };
     (0..count)
         .map(|path| {
             let longer = 1.0 + step * f64::from(path) * (1.0 + 0.3 * f64::from(path));

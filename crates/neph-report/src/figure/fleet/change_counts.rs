@@ -1,0 +1,256 @@
+//! How many flows move at the same time: path changes in every bin of time, as a distribution.
+
+use std::collections::BTreeSet;
+
+use super::clock::whole;
+use super::courses::{Band, Course, Over};
+use super::inks::{TOLD_APART, curve as stroke, told_apart};
+use super::pair::{Pair, pairs, scenarios};
+use super::percents::{LEFT, percents};
+use crate::axis::{Plot, Scale, Style, count};
+use crate::figure::legend::Swatch;
+use crate::figure::sheet::{Note, Sheet};
+use crate::figure::{Figure, flags};
+use crate::findings::{plural, real};
+use crate::scene::{Fill, Mark, Point, Rect, Stroke};
+use crate::{CampaignData, PlotSettings};
+
+const HEIGHT: f64 = 260.0;
+/// An axis whose end is more than so many times its 95th percentile is logarithmic.
+const FAR: f64 = 12.0;
+/// Where a logarithmic axis begins: bins without a change lie left of it.
+const BELOW_ONE: f64 = 0.7;
+
+/// The distribution of one course.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    label: String,
+    over: Over,
+    /// For each number of path changes that occurs, the share of bins with no more.
+    points: Vec<(u32, Band)>,
+    /// Over how many bins.
+    bins: usize,
+    stroke: Stroke,
+    /// Whether it has a colour of its own.
+    told: bool,
+}
+
+impl Line {
+    fn of(course: &Course<'_>, stroke: Stroke) -> Option<Self> {
+        let of_block = |pair: &&Pair<'_>| -> Vec<u32> {
+            let mut counts: Vec<u32> = pair.fairness().iter().filter_map(|b| b.changes).collect();
+            counts.sort_unstable();
+            counts
+        };
+        let blocks = |blocks: &Vec<&Pair<'_>>| -> Vec<Vec<u32>> {
+            let all = blocks.iter().map(of_block);
+            all.filter(|counts| !counts.is_empty()).collect()
+        };
+        let found: Vec<Vec<Vec<u32>>> = course.pairs.iter().map(blocks).collect();
+        let found: Vec<Vec<Vec<u32>>> = found.into_iter().filter(|one| !one.is_empty()).collect();
+        let numbers: BTreeSet<u32> = found.iter().flatten().flatten().copied().collect();
+        let share = |counts: &[u32], most: u32| {
+            real(counts.partition_point(|one| *one <= most)) / real(counts.len())
+        };
+        let band = |most: u32| {
+            let pair = |blocks: &Vec<Vec<u32>>| {
+                Band::of(blocks.iter().map(|counts| share(counts, most)).collect())
+            };
+            match found.as_slice() {
+                [only] => pair(only),
+                several => Band::of(several.iter().filter_map(pair).map(|b| b.median).collect()),
+            }
+        };
+        let over = match found.as_slice() {
+            [] => return None,
+            [only] if only.len() == 1 => Over::One,
+            [only] => Over::Blocks(only.len()),
+            several => Over::Pairs(several.len()),
+        };
+        Some(Self {
+            label: course.label.clone(),
+            over,
+            points: numbers
+                .iter()
+                .filter_map(|n| Some((*n, band(*n)?)))
+                .collect(),
+            bins: found.iter().flatten().map(Vec::len).sum(),
+            stroke,
+            told: true,
+        })
+    }
+
+    /// The least number of path changes that this share of the bins does not exceed.
+    fn quantile(&self, share: f64) -> u32 {
+        let reached = |point: &&(u32, Band)| point.1.median >= share - 1e-9;
+        self.points.iter().find(reached).map_or(0, |point| point.0)
+    }
+
+    fn most(&self) -> u32 {
+        self.points.last().map_or(0, |point| point.0)
+    }
+
+    fn legend(&self) -> String {
+        format!(
+            "{}: median {}, p95 {}, at most {} (n {}{})",
+            self.label,
+            self.quantile(0.5),
+            self.quantile(0.95),
+            self.most(),
+            plural(self.bins, "bin"),
+            self.over.counted()
+        )
+    }
+}
+
+/// One figure over all pairs and seasons; nothing where no flow moved.
+pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
+    let found = pairs(data, settings);
+    let lines = lines(&found);
+    let Some(first) = found
+        .first()
+        .filter(|_| lines.iter().any(|one| one.most() > 0))
+    else {
+        return Vec::new();
+    };
+    let bin = whole(first.view.settings.bin);
+    let subtitle =
+        format!("The share of the bins of {bin} in which flows moved no more than so many times");
+    let mut sheet = Sheet::new(format!("Path changes in every {bin}"), &subtitle);
+    sheet.legend(&legend(&lines));
+    let place = sheet.take(HEIGHT + 12.0 + Style::BELOW);
+    let plot = Plot {
+        area: Rect::new(
+            place.x + LEFT,
+            place.y + 8.0,
+            place.width - LEFT - 10.0,
+            HEIGHT,
+        ),
+        x: scale(&lines),
+        y: Scale::linear(0.0, 1.0),
+    };
+    let mut marks = Vec::new();
+    plot.x_axis(
+        &mut marks,
+        &format!("path changes in {bin}, all flows of a pair"),
+    );
+    percents(&mut marks, &plot, "share of bins");
+    let mut inside = Vec::new();
+    if lines.iter().filter(|line| line.told).count() <= TOLD_APART {
+        let bands = lines
+            .iter()
+            .filter(|line| line.told && line.over != Over::One);
+        inside.extend(bands.map(|line| band(line, &plot)));
+    }
+    inside.extend(lines.iter().map(|line| Mark::Line {
+        points: steps(&line.points, &plot, |band| band.median),
+        stroke: line.stroke,
+    }));
+    marks.push(plot.clipped(inside));
+    sheet.draw(marks);
+    let mut notes = vec![Note::plain(caption(&lines, &plot, &bin))];
+    notes.extend(flags::notes(data, scenarios(&found), settings));
+    vec![sheet.finish(
+        "flow-change-counts",
+        "flow-change-counts".to_owned(),
+        &notes,
+    )]
+}
+
+fn caption(lines: &[Line], plot: &Plot, bin: &str) -> String {
+    let mut text = format!(
+        "A line that begins high is a pair or season whose flows rarely move; one that lies to the right has {bin} in which many flows move at once, as traffic engineering makes them. The third source compares a low with a high season so."
+    );
+    let told = lines.iter().filter(|line| line.told);
+    text.push_str(Over::explained(told.map(|line| line.over)));
+    if lines.iter().any(|line| !line.told) {
+        text.push_str(" In colour: the pair with the most path changes, the one in the middle, and the one with the fewest.");
+    }
+    if plot.x.low > 0.0 {
+        text.push_str(" Where a line enters at the left: the share of bins without a path change.");
+    }
+    text
+}
+
+/// The lines, those without a colour of their own first.
+fn lines(pairs: &[Pair<'_>]) -> Vec<Line> {
+    let courses = Course::all(pairs);
+    let many = courses.len() > TOLD_APART;
+    let all = courses.iter().enumerate();
+    let made = all.filter_map(|(index, one)| Line::of(one, stroke(index, courses.len())));
+    let mut lines: Vec<Line> = made.collect();
+    if !many {
+        return lines;
+    }
+    let sum = |line: &Line| {
+        line.points
+            .iter()
+            .map(|(n, band)| f64::from(*n) * (1.0 - band.median))
+            .sum::<f64>()
+    };
+    lines.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
+    let last = lines.len().saturating_sub(1);
+    for (index, line) in lines.iter_mut().enumerate() {
+        let place = [0, last.div_ceil(2), last]
+            .iter()
+            .position(|chosen| *chosen == index);
+        line.told = place.is_some();
+        line.stroke = place.map_or(line.stroke, told_apart);
+    }
+    lines.sort_by_key(|line| line.told);
+    lines
+}
+
+fn legend(lines: &[Line]) -> Vec<(Swatch, String)> {
+    let told = lines.iter().filter(|line| line.told);
+    let mut entries: Vec<(Swatch, String)> = told
+        .map(|line| (Swatch::Line(line.stroke), line.legend()))
+        .collect();
+    let mut faint = lines.iter().filter(|line| !line.told);
+    if let Some(line) = faint.next() {
+        let others = count(faint.count() + 1);
+        entries.push((Swatch::Line(line.stroke), format!("{others} other pairs")));
+    }
+    entries
+}
+
+/// From 0; logarithmic where a few bins have many times what the others have.
+fn scale(lines: &[Line]) -> Scale {
+    let most = lines.iter().map(Line::most).max().unwrap_or(1).max(1);
+    let usual = lines
+        .iter()
+        .map(|line| line.quantile(0.95))
+        .max()
+        .unwrap_or(1)
+        .max(1);
+    if f64::from(most) > FAR * f64::from(usual) {
+        Scale::logarithmic(BELOW_ONE, f64::from(most) * 1.1)
+    } else {
+        // Ticks are whole numbers.
+        Scale::linear(0.0, f64::from(most.max(4)) * 1.04)
+    }
+}
+
+/// From the left edge on: what bins without a change have is the height at which it begins.
+fn steps(points: &[(u32, Band)], plot: &Plot, of: impl Fn(&Band) -> f64) -> Vec<Point> {
+    let mut y = plot.area.bottom();
+    let mut path = Vec::new();
+    for (number, band) in points {
+        let x = plot.px(f64::from(*number)).max(plot.area.x);
+        path.push(Point::new(x, y));
+        y = plot.py(of(band));
+        path.push(Point::new(x, y));
+    }
+    path.push(Point::new(plot.area.right(), y));
+    path
+}
+
+fn band(line: &Line, plot: &Plot) -> Mark {
+    let mut points = steps(&line.points, plot, |band| band.high);
+    points.extend(steps(&line.points, plot, |band| band.low).into_iter().rev());
+    let fill = Fill {
+        colour: line.stroke.colour,
+        opacity: 0.15,
+    };
+    Mark::Area { points, fill }
+}

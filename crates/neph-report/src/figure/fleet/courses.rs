@@ -1,0 +1,272 @@
+//! What one line of a figure stands for: a pair over all of its blocks, or every pair of a season.
+//!
+//! A line per block would need as many colours as there are blocks. A course is the median over blocks at each
+//! point, and the band from the lowest block to the highest. Messages of different blocks are not mixed.
+
+use std::collections::BTreeSet;
+
+use neph_flows::{Curve, CurvePoint};
+use neph_model::Span;
+
+use super::inks::TOLD_APART;
+use super::pair::Pair;
+use crate::findings::plural;
+
+/// From so many values on, a band leaves out the lowest and the highest 5 %.
+const TRIMMED: usize = 20;
+/// The most points of a course.
+const POINTS: usize = 400;
+
+/// What one line stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Course<'a> {
+    /// Its name in the legend.
+    pub(super) label: String,
+    /// The blocks of each of its pairs.
+    pub(super) pairs: Vec<Vec<&'a Pair<'a>>>,
+}
+
+/// What a line and its band are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// One experiment.
+    One,
+    /// So many blocks of one pair.
+    Blocks(usize),
+    /// So many pairs, each with the median over its blocks.
+    Pairs(usize),
+}
+
+impl Over {
+    /// ` in 8 blocks`, ` in 120 pairs`; nothing for one experiment.
+    pub(super) fn counted(self) -> String {
+        match self {
+            Self::One => String::new(),
+            Self::Blocks(blocks) => format!(" in {}", plural(blocks, "block")),
+            Self::Pairs(pairs) => format!(" in {}", plural(pairs, "pair")),
+        }
+    }
+
+    /// What lines and bands are, for a caption; nothing where each line is one experiment.
+    pub(super) fn explained(all: impl IntoIterator<Item = Self>) -> &'static str {
+        let all: Vec<Self> = all.into_iter().collect();
+        let any = |test: fn(&Self) -> bool| all.iter().any(test);
+        if any(|one| matches!(one, Self::Pairs(pairs) if *pairs >= TRIMMED)) {
+            " A line is the median over pairs at each point, of each pair the median over its blocks; the band holds 90 % of the pairs."
+        } else if any(|one| matches!(one, Self::Pairs(_))) {
+            " A line is the median over pairs at each point, of each pair the median over its blocks; the band goes from the lowest pair to the highest."
+        } else if any(|one| matches!(one, Self::Blocks(blocks) if *blocks >= TRIMMED)) {
+            " A line is the median over blocks at each point; the band holds 90 % of the blocks."
+        } else if any(|one| matches!(one, Self::Blocks(_))) {
+            " A line is the median over blocks at each point; the band goes from the lowest block to the highest."
+        } else {
+            ""
+        }
+    }
+}
+
+impl<'a> Course<'a> {
+    /// A course for each pair in each season; where these are more than can be distinguished by colour and
+    /// there are several seasons, one for each season.
+    pub(super) fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for pair in pairs {
+            let key = |one: &Pair<'_>| (one.scenario, one.endpoint);
+            let known = found
+                .iter_mut()
+                .find(|course| key(course.pairs[0][0]) == key(pair));
+            match known {
+                Some(course) => course.pairs[0].push(pair),
+                None => found.push(Self {
+                    label: pair.short.clone(),
+                    pairs: vec![vec![pair]],
+                }),
+            }
+        }
+        let settings: BTreeSet<&str> = pairs.iter().map(|pair| pair.setting.as_str()).collect();
+        if found.len() <= TOLD_APART || settings.len() < 2 {
+            return found;
+        }
+        let mut joined: Vec<Self> = Vec::new();
+        for course in found {
+            let setting = &course.pairs[0][0].setting;
+            match joined.iter_mut().find(|known| known.label == *setting) {
+                Some(known) => known.pairs.extend(course.pairs),
+                None => joined.push(Self {
+                    label: setting.clone(),
+                    ..course
+                }),
+            }
+        }
+        joined
+    }
+
+    /// The curve of the whole course, and what it is over; `None` where no block has one.
+    pub(super) fn curve(
+        &self,
+        pick: fn(&'a Pair<'a>) -> Option<&'a Curve>,
+    ) -> Option<(Curve, Over)> {
+        let of_pair = |blocks: &Vec<&'a Pair<'a>>| {
+            let curves = blocks.iter().filter_map(|block| pick(block));
+            pooled(curves.filter(|curve| !curve.points.is_empty()).collect())
+        };
+        let curves: Vec<(Curve, usize)> = self.pairs.iter().filter_map(of_pair).collect();
+        if self.pairs.len() == 1 {
+            let (curve, blocks) = curves.into_iter().next()?;
+            let over = if self.pairs[0].len() == 1 {
+                Over::One
+            } else {
+                Over::Blocks(blocks)
+            };
+            return Some((curve, over));
+        }
+        let (curve, pairs) = pooled(curves.iter().map(|(curve, _)| curve).collect())?;
+        Some((curve, Over::Pairs(pairs)))
+    }
+}
+
+/// The median of the curves at each time with the band around it, and how many curves it is over. It ends
+/// where the first of them ends; curves that were watched for less than half as long as the longest are left out.
+fn pooled(mut curves: Vec<&Curve>) -> Option<(Curve, usize)> {
+    if let [only] = curves.as_slice() {
+        return Some(((*only).clone(), 1));
+    }
+    let watched = |curve: &Curve| curve.points.last().map_or(Span::ZERO, |last| last.at);
+    let is_ended = |curve: &Curve| {
+        curve
+            .points
+            .last()
+            .is_some_and(|last| last.surviving <= 0.0)
+    };
+    let longest = curves.iter().map(|curve| watched(curve)).max()?;
+    curves.retain(|curve| is_ended(curve) || watched(curve) + watched(curve) >= longest);
+    let ends = curves.iter().filter(|curve| !is_ended(curve));
+    let end = ends.map(|curve| watched(curve)).min().unwrap_or(longest);
+    let times: BTreeSet<Span> = curves
+        .iter()
+        .flat_map(|curve| curve.points.iter().map(|point| point.at))
+        .filter(|at| *at <= end)
+        .collect();
+    let each = times.len().div_ceil(POINTS).max(1);
+    let last = times.len().saturating_sub(1);
+    let kept = times.into_iter().enumerate();
+    let kept = kept.filter(|(index, _)| index.is_multiple_of(each) || *index == last);
+    let point = |at: Span| {
+        let points: Vec<CurvePoint> = curves.iter().filter_map(|curve| curve.at(at)).collect();
+        let band = Band::of(points.iter().map(|point| point.surviving).collect())?;
+        Some(CurvePoint {
+            at,
+            surviving: band.median,
+            low: band.low,
+            high: band.high,
+            at_risk: points.iter().map(|point| point.at_risk).sum(),
+        })
+    };
+    let curve = Curve {
+        n: curves.iter().map(|curve| curve.n).sum(),
+        ended: curves.iter().map(|curve| curve.ended).sum(),
+        points: kept.filter_map(|(_, at)| point(at)).collect(),
+    };
+    Some((curve, curves.len()))
+}
+
+/// Values at one point: their median, and what the band around it spans.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Band {
+    pub(super) low: f64,
+    pub(super) median: f64,
+    pub(super) high: f64,
+}
+
+impl Band {
+    /// From the lowest to the highest, or 90 % of many; `None` without a value.
+    pub(super) fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_unstable_by(f64::total_cmp);
+        let last = values.len().checked_sub(1)?;
+        let cut = if values.len() >= TRIMMED {
+            values.len() / 20
+        } else {
+            0
+        };
+        Some(Self {
+            low: values[cut],
+            median: f64::midpoint(values[last / 2], values[values.len() / 2]),
+            high: values[last - cut],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(points: &[(i64, f64)]) -> Curve {
+        let point = |&(seconds, surviving): &(i64, f64)| CurvePoint {
+            at: Span::from_secs(seconds),
+            surviving,
+            low: surviving,
+            high: surviving,
+            at_risk: 5,
+        };
+        Curve {
+            n: 10,
+            ended: 5,
+            points: points.iter().map(point).collect(),
+        }
+    }
+
+    #[test]
+    fn blocks_become_their_median_and_the_band_from_the_lowest_to_the_highest() {
+        let blocks = [
+            curve(&[(1, 0.9), (100, 0.4)]),
+            curve(&[(2, 0.8), (100, 0.6)]),
+            curve(&[(4, 0.3), (90, 0.2)]),
+        ];
+        let (all, over) = pooled(blocks.iter().collect()).expect("a curve");
+        assert_eq!((over, all.n, all.ended), (3, 30, 15));
+        let told = all.points.iter().map(|point| {
+            let at = point.at.nanos() / 1_000_000_000;
+            (at, point.low, point.surviving, point.high)
+        });
+        let told: Vec<(i64, f64, f64, f64)> = told.collect();
+        assert_eq!(
+            told,
+            [
+                (1, 0.9, 1.0, 1.0),
+                (2, 0.8, 0.9, 1.0),
+                (4, 0.3, 0.8, 0.9),
+                (90, 0.2, 0.8, 0.9),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_block_that_was_watched_for_a_moment_does_not_cut_the_others() {
+        let blocks = [
+            curve(&[(1, 0.9), (100, 0.4)]),
+            curve(&[(2, 0.8), (100, 0.6)]),
+            curve(&[(3, 0.7)]),
+        ];
+        let (all, over) = pooled(blocks.iter().collect()).expect("a curve");
+        assert_eq!(over, 2);
+        assert_eq!(
+            all.points.last().map(|point| point.at),
+            Some(Span::from_secs(100))
+        );
+        let falls = all.points.windows(2);
+        assert!(
+            falls
+                .into_iter()
+                .all(|two| two[1].surviving <= two[0].surviving)
+        );
+    }
+
+    #[test]
+    fn a_band_of_many_leaves_out_a_twentieth_at_each_end() {
+        let band = Band::of((0..40).map(f64::from).collect()).expect("a band");
+        assert_eq!((band.low, band.median, band.high), (2.0, 19.5, 37.0));
+        let few = Band::of(vec![3.0, 1.0]).expect("a band");
+        assert_eq!((few.low, few.median, few.high), (1.0, 2.0, 3.0));
+        assert_eq!(Band::of(Vec::new()), None);
+    }
+}

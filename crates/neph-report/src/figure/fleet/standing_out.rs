@@ -1,0 +1,161 @@
+//! Which pairs stand out where there are more than a page or a sentence holds: those with the largest effect.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::pair::Pair;
+use crate::figure::capital;
+use crate::findings::plural;
+
+/// What path diversity does to a pair: how much slower its slowest path is, then how often flows move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Effect {
+    /// Highest class over lowest, less one; 0 without classes.
+    inflation: f64,
+    /// Path changes.
+    changes: u64,
+}
+
+impl Effect {
+    /// Of a pair with this inflation (highest class over lowest, less one) and so many path changes.
+    pub(crate) fn new(inflation: Option<f64>, changes: u64) -> Self {
+        let inflation = inflation.unwrap_or(0.0);
+        Self { inflation, changes }
+    }
+
+    fn of(pair: &Pair<'_>) -> Self {
+        let inflation = pair.known.inflation.map(|one| one.ratio - 1.0);
+        Self::new(inflation, pair.known.changes)
+    }
+
+    /// The larger effect first.
+    pub(crate) fn larger_first(&self, other: &Self) -> Ordering {
+        let inflation = other.inflation.total_cmp(&self.inflation);
+        inflation.then(other.changes.cmp(&self.changes))
+    }
+}
+
+/// Whether nothing happens to its paths: one class at most, no path change, no lost flow. A queue is none of
+/// its paths.
+fn is_quiet(pair: &Pair<'_>) -> bool {
+    let known = pair.known;
+    let is_still = known.changes == 0 && pair.classes().len() <= 1;
+    is_still && !known.mostly_lost && pair.fairness().iter().all(|bin| bin.lost == 0)
+}
+
+/// The pairs of a figure that has a panel for each.
+#[derive(Clone, Debug)]
+pub(super) struct StandingOut<'a> {
+    /// Those to draw.
+    pub(super) pairs: Vec<Pair<'a>>,
+    /// Whether of each pair only one block is drawn.
+    is_one_block: bool,
+    /// What is counted: `pair`, or `experiment` where a pair has several.
+    noun: &'static str,
+    /// How many are left out because nothing happens in them.
+    quiet: usize,
+    /// How many more are left out.
+    smaller: usize,
+}
+
+impl<'a> StandingOut<'a> {
+    /// All of what fits a page. Of more, those in which something happens; of more than `most`, those with
+    /// the largest effect, each in the block in which it is the largest.
+    pub(super) fn of(found: Vec<Pair<'a>>, (page, most): (usize, usize)) -> Self {
+        let mut shown = Self {
+            noun: noun(&found),
+            pairs: found,
+            is_one_block: false,
+            quiet: 0,
+            smaller: 0,
+        };
+        if shown.pairs.len() <= page {
+            return shown;
+        }
+        if shown.pairs.len() > most {
+            let before = shown.pairs.len();
+            shown.pairs = largest_blocks(shown.pairs);
+            shown.is_one_block = shown.pairs.len() < before;
+            shown.noun = noun(&shown.pairs);
+        }
+        let all = shown.pairs.len();
+        if shown.pairs.iter().all(is_quiet) {
+            shown.pairs.truncate(page);
+            shown.quiet = all - shown.pairs.len();
+            return shown;
+        }
+        shown.pairs.retain(|pair| !is_quiet(pair));
+        shown.quiet = all - shown.pairs.len();
+        if shown.quiet > 0 || shown.pairs.len() > most {
+            shown
+                .pairs
+                .sort_by(|a, b| Effect::of(a).larger_first(&Effect::of(b)));
+        }
+        if shown.pairs.len() > most {
+            shown.smaller = shown.pairs.len() - most;
+            shown.pairs.truncate(most);
+        }
+        shown
+    }
+
+    fn left_out(&self, count: usize) -> String {
+        let verb = if count == 1 { "is" } else { "are" };
+        format!(
+            "{} {verb} left out",
+            plural(count, &format!("more {}", self.noun))
+        )
+    }
+
+    /// What is left out, for the caption; nothing where all are drawn.
+    pub(super) fn sentence(&self) -> String {
+        let mut text = String::new();
+        if self.is_one_block {
+            text.push_str(" Of each pair the block with its largest effect is drawn.");
+        }
+        if self.smaller > 0 {
+            text.push_str(&format!(
+                " Drawn: the {} with the largest inflation, then the most path changes; {} with less.",
+                plural(self.pairs.len(), self.noun),
+                self.left_out(self.smaller)
+            ));
+        }
+        if self.quiet > 0 {
+            text.push_str(&format!(
+                " {} in which nothing happened: one latency class at most, no path change, no lost flow.",
+                capital(&self.left_out(self.quiet))
+            ));
+        }
+        if self.smaller + self.quiet > 0 {
+            text.push_str(" The table flow-pairs has all.");
+        }
+        text
+    }
+}
+
+/// What these are, of which a pair may be there in several blocks.
+fn noun(found: &[Pair<'_>]) -> &'static str {
+    let kinds: BTreeSet<(usize, usize)> = found
+        .iter()
+        .map(|one| (one.scenario, one.endpoint))
+        .collect();
+    if kinds.len() < found.len() {
+        "experiment"
+    } else {
+        "pair"
+    }
+}
+
+/// Of each pair the block with the largest effect, in the order of the pairs.
+fn largest_blocks(found: Vec<Pair<'_>>) -> Vec<Pair<'_>> {
+    let mut largest: BTreeMap<(usize, usize), Pair<'_>> = BTreeMap::new();
+    for pair in found {
+        let key = (pair.scenario, pair.endpoint);
+        let is_smaller = largest
+            .get(&key)
+            .is_some_and(|known| Effect::of(&pair).larger_first(&Effect::of(known)).is_ge());
+        if !is_smaller {
+            largest.insert(key, pair);
+        }
+    }
+    largest.into_values().collect()
+}

@@ -1,0 +1,233 @@
+//! Fleets of many blocks, seasons and pairs: what stands out is shown, and as little as that takes.
+
+use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw, findings};
+
+use crate::legible::{no_text_touches, texts};
+use crate::synthetic::fleet::{Mood, World, seasons};
+
+/// The macro study of the third source: 120 pairs, of which most have one path.
+const MACRO: World = World {
+    flows: 1200,
+    pairs: 120,
+    seconds: 300,
+    mood: Mood::Wild,
+};
+
+fn real(count: usize) -> f64 {
+    f64::from(u32::try_from(count).expect("few"))
+}
+
+fn drawn(data: &CampaignData) -> Vec<Figure> {
+    draw(data, &PlotSettings::default())
+}
+
+fn of_kind<'f>(figures: &'f [Figure], kind: &str) -> Vec<&'f Figure> {
+    figures.iter().filter(|one| one.kind == kind).collect()
+}
+
+fn words(figure: &Figure) -> Vec<String> {
+    let found = texts(&figure.scene).into_iter();
+    found.map(|(_, text)| text.text).collect()
+}
+
+/// The areas and the dark lines inside the panels of a figure.
+fn inside(figure: &Figure) -> (usize, usize) {
+    let panels = figure.scene.marks.iter().filter_map(|mark| match mark {
+        Mark::Clip { marks, .. } => Some(marks),
+        _ => None,
+    });
+    let all: Vec<&Mark> = panels.flatten().collect();
+    let is_area = |mark: &&&Mark| matches!(mark, Mark::Area { .. });
+    let is_line = |mark: &&&Mark| matches!(mark, Mark::Line { .. });
+    (
+        all.iter().filter(is_area).count(),
+        all.iter().filter(is_line).count(),
+    )
+}
+
+#[test]
+fn a_season_is_one_line_with_one_band_whatever_the_number_of_its_blocks() {
+    let figures = drawn(&seasons(8, 1));
+    no_text_touches(&figures);
+    let changes = of_kind(&figures, "flow-change-counts");
+    let [changes] = changes[..] else {
+        panic!("one figure of path changes per bin")
+    };
+    // A band and a line for each season.
+    assert_eq!(inside(changes), (2, 2));
+    let told = words(changes);
+    for season in ["season low: median 0", "season high: median"] {
+        let named = told.iter().filter(|text| text.starts_with(season));
+        assert_eq!(named.count(), 1, "{season} in {told:#?}");
+    }
+    assert!(
+        changes.caption.contains("median over blocks"),
+        "{}",
+        changes.caption
+    );
+    let between = of_kind(&figures, "flow-changes");
+    // The low season has too few moves for a line of its own, or has one; never one for each block.
+    let (areas, lines) = inside(between[0]);
+    assert!((1..=2).contains(&areas) && lines <= 3, "{areas} {lines}");
+}
+
+#[test]
+fn twelve_pairs_in_two_seasons_are_two_lines() {
+    let figures = drawn(&seasons(2, 12));
+    let changes = of_kind(&figures, "flow-change-counts");
+    assert_eq!(inside(changes[0]), (2, 2));
+    assert!(
+        words(changes[0])
+            .iter()
+            .any(|text| text.contains("in 12 pairs"))
+    );
+    assert!(changes[0].caption.contains("median over pairs"));
+}
+
+#[test]
+fn path_changes_in_a_bin_are_counted_as_they_happened() {
+    // One block of one pair: the quantiles of the legend are those of the bins.
+    let data = World {
+        flows: 64,
+        pairs: 1,
+        ..MACRO
+    }
+    .campaign();
+    let view = data.experiments[0].fleet.as_ref().unwrap();
+    let mut counts: Vec<u32> = view.fairness[0]
+        .iter()
+        .filter_map(|bin| bin.changes)
+        .collect();
+    counts.sort_unstable();
+    let at = |share: f64| {
+        let enough = |most: &&u32| {
+            let within = counts.iter().filter(|one| one <= most).count();
+            f64::from(u32::try_from(within).unwrap())
+                >= share * f64::from(u32::try_from(counts.len()).unwrap()) - 1e-6
+        };
+        counts.iter().find(enough).copied().unwrap()
+    };
+    let told = format!(
+        "oregon-virginia: median {}, p95 {}, at most {} (n {} bins)",
+        at(0.5),
+        at(0.95),
+        counts.last().unwrap(),
+        counts.len()
+    );
+    let figures = drawn(&data);
+    let figure = of_kind(&figures, "flow-change-counts")[0];
+    assert!(
+        words(figure).contains(&told),
+        "{told} in {:#?}",
+        words(figure)
+    );
+}
+
+#[test]
+fn of_120_pairs_the_ten_with_the_largest_inflation_have_a_sentence() {
+    let data = MACRO.campaign();
+    let view = data.experiments[0].fleet.as_ref().unwrap();
+    let mut ranked: Vec<(f64, &str)> = view
+        .pairs
+        .iter()
+        .map(|pair| {
+            (
+                pair.inflation.map_or(0.0, |one| one.ratio),
+                pair.endpoint.as_str(),
+            )
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let told: Vec<String> = findings(&data, &PlotSettings::default())
+        .into_iter()
+        .filter(|one| one.topic == "flows")
+        .map(|one| one.text)
+        .collect();
+    // The headline, ten pairs, and the rest.
+    assert_eq!(told.len(), 12, "{told:#?}");
+    for ((_, name), text) in ranked.iter().zip(&told[1..11]) {
+        assert!(text.starts_with(&format!("{name}: ")), "{name} in {text}");
+    }
+    assert!(
+        told[11].starts_with("110 more pairs stand out less"),
+        "{}",
+        told[11]
+    );
+}
+
+#[test]
+fn the_headline_is_the_share_of_pairs_above_an_inflation() {
+    let data = MACRO.campaign();
+    let view = data.experiments[0].fleet.as_ref().unwrap();
+    let ratios = || {
+        view.pairs
+            .iter()
+            .map(|pair| pair.inflation.map_or(0.0, |one| one.ratio - 1.0))
+    };
+    let found = findings(&data, &PlotSettings::default());
+    let headline = found
+        .iter()
+        .find(|one| one.text.starts_with("Latency inflation"))
+        .unwrap();
+    let level = headline.evidence["inflation_level"];
+    let above = ratios().filter(|one| *one > level + 1e-12).count();
+    assert!((1..=6).contains(&above), "5 % of 120 are 6: {above}");
+    let share = format!("{:.1} % of the pairs ({above} of 120)", real(above) / 1.2);
+    assert!(
+        headline.text.contains(&share),
+        "{share} in {}",
+        headline.text
+    );
+    let above = ratios().filter(|one| *one > 0.32).count();
+    let told = headline.evidence["pairs_above_32_percent"];
+    assert!((told - real(above)).abs() < 1e-9, "{told} {above}");
+    let figures = drawn(&data);
+    let figure = of_kind(&figures, "flow-inflation")[0];
+    assert!(
+        words(figure).join(" ").contains(&share),
+        "{:#?}",
+        words(figure)
+    );
+}
+
+#[test]
+fn of_120_pairs_no_page_shows_one_in_which_nothing_happens() {
+    let data = MACRO.campaign();
+    let view = data.experiments[0].fleet.as_ref().unwrap();
+    let quiet: Vec<&str> = (0..120)
+        .filter(|index| {
+            let (pair, classes) = (&view.pairs[*index], &view.classes[*index]);
+            classes.len() == 1 && pair.changes == 0
+        })
+        .map(|index| view.pairs[index].endpoint.as_str())
+        .collect();
+    assert!(quiet.len() > 60, "{}", quiet.len());
+    let figures = drawn(&data);
+    no_text_touches(&figures);
+    for (kind, pages) in [
+        ("flow-spectrum", 16),
+        ("flow-spectra", 3),
+        ("flow-fairness", 3),
+        ("flow-moved", 2),
+        ("flow-dissected", 4),
+    ] {
+        let found = of_kind(&figures, kind);
+        assert!(
+            (1..=pages).contains(&found.len()),
+            "{kind}: {}",
+            found.len()
+        );
+        for figure in found {
+            for text in words(figure) {
+                let name = text.split([':', ',']).next().unwrap_or_default();
+                assert!(!quiet.contains(&name), "{}: {text}", figure.name);
+            }
+        }
+    }
+    let spectrum = of_kind(&figures, "flow-spectrum");
+    assert!(
+        spectrum[0].caption.contains("are left out"),
+        "{}",
+        spectrum[0].caption
+    );
+}

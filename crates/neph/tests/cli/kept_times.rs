@@ -1,0 +1,45 @@
+//! At which offset from UTC what is kept is shown.
+
+use serde_json::Value;
+
+use crate::neph::Place;
+
+#[test]
+fn times_of_lists_and_documents_are_at_the_offset_that_is_asked_for() {
+    let place = Place::measured();
+    let listed =
+        serde_json::from_str::<Value>(&place.neph(["list", "last", "--format", "json"]).out)
+            .expect("JSON");
+    let nanos = listed[0]["started_unix_ns"].as_i64().expect("a time");
+    let id = listed[0]["id"].as_str().expect("a text");
+    for (offset, hours) in [("UTC", 0.0), ("+02:00", 2.0), ("-05:30", -5.5)] {
+        #[expect(clippy::cast_possible_truncation, reason = "seconds of a day")]
+        let later = (hours * 3600.0) as i64;
+        let local = (nanos / 1_000_000_000 + later).rem_euclid(86_400);
+        let clock = format!(
+            "{:02}:{:02}:{:02} UTC",
+            local / 3600,
+            local / 60 % 60,
+            local % 60
+        );
+        let clock = clock + if offset == "UTC" { "" } else { offset };
+        let asked = [vec!["list", "last"], vec!["show", "last"], vec!["show", id]];
+        for mut words in asked {
+            words.extend(["--utc-offset", offset]);
+            let ran = place.neph(words.clone());
+            assert!(
+                ran.out.contains(&clock),
+                "{words:?} {clock}: {}{}",
+                ran.out,
+                ran.err
+            );
+        }
+    }
+    let ran = place.neph(["list", "--utc-offset", "CET"]);
+    assert_eq!(ran.status, 2);
+    assert!(
+        ran.err.contains("write +02:00, -05:30 or UTC"),
+        "{}",
+        ran.err
+    );
+}
