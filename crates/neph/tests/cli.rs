@@ -31,10 +31,14 @@ mod hops;
 mod kept;
 #[path = "cli/labs.rs"]
 mod labs;
+#[path = "cli/latency_tester.rs"]
+mod latency_tester;
 #[path = "cli/limits.rs"]
 mod limits;
 #[path = "cli/live_hops.rs"]
 mod live_hops;
+#[path = "cli/moved.rs"]
+mod moved;
 #[path = "cli/neph.rs"]
 mod neph;
 #[path = "cli/pages.rs"]
