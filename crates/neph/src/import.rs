@@ -100,7 +100,6 @@ fn tell(report: &ImportReport) {
         output::say(&format!("{}: of no known kind, left out", path.display()));
     }
     let outside = [
-        (report.pings_outside, "pings outside every experiment"),
         (
             report.acknowledgements_outside,
             "acknowledgements of no message",
@@ -129,6 +128,7 @@ fn told(report: &ImportReport) -> String {
         (sum(|one| one.acknowledged), "TCP acknowledgement"),
         (sum(|one| one.retransmissions), "retransmission"),
         (sum(|one| one.pings), "ping"),
+        (report.pings_outside, "further ping"),
         (sum(|one| one.tcp_rows), "TCP statistics row"),
         (report.throughputs, "iperf3 check"),
         (report.traceroutes, "traceroute"),

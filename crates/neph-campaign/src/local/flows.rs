@@ -22,7 +22,7 @@ use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
 const PATIENCE: Span = Span::from_secs(5);
 /// Payload of an echo, as ping's.
-const ECHO: usize = 56;
+pub(super) const ECHO: usize = 56;
 
 /// Everything that will run, and since when it counts.
 #[derive(Debug)]
@@ -260,7 +260,7 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
 }
 
 /// Where an echo to `host` goes.
-fn echo_to(
+pub(super) fn echo_to(
     host: &str,
     known: Option<SocketAddr>,
     site: Option<&Place>,

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use neph_model::{
     CampaignId, CampaignStatus, Event, EventKind, Experiment, ExperimentStatus, Flow, FlowIndex,
-    FlowRole, Message, ProbeKind, Sample, ScenarioId, Seq, SeriesName, Tally, Wall,
+    FlowRole, Message, Outcome, PingBetween, ProbeKind, Sample, ScenarioId, Seq, SeriesName, Span,
+    Tally, Wall,
 };
 
 use super::LatencyTesterOutput;
@@ -54,7 +55,9 @@ pub(super) fn store_all(
         store.add_traceroute(campaign.id, &route.into_traceroute(endpoint, began))?;
         report.traceroutes += 1;
     }
-    let mut pings = attribute(&files, &pings, &mut report);
+    let (mut pings, between) = attribute(&files, &pings);
+    report.pings_outside = between.len() as u64;
+    store.add_pings_between(campaign.id, &between)?;
     let mut places = Places::default();
     for (file, flows) in files.iter().zip(&mut pings) {
         let scenario = scenario_of(file, &known).id;
@@ -73,7 +76,10 @@ pub(super) fn store_all(
 
 /// When the first of the files that fit began, or the first of all.
 fn began(files: &[RawFile], fits: impl Fn(&RawFile) -> bool) -> i64 {
-    let file = files.iter().find(|file| fits(file)).or(files.first());
+    let file = files
+        .iter()
+        .find(|file| fits(file))
+        .or_else(|| files.first());
     file.map_or(0, RawFile::started)
 }
 
@@ -83,14 +89,14 @@ struct PingFlow<'a> {
     pings: Vec<Ping>,
 }
 
-/// For each raw-data file, the pings while it ran.
+/// For each raw-data file, the pings while it ran; and the pings while none ran.
 fn attribute<'a>(
     files: &[RawFile],
     pings: &'a [PingFile],
-    report: &mut ImportReport,
-) -> Vec<Vec<PingFlow<'a>>> {
+) -> (Vec<Vec<PingFlow<'a>>>, Vec<PingBetween>) {
     let ends: Vec<i64> = files.iter().map(RawFile::ended).collect();
     let mut flows: Vec<Vec<PingFlow<'a>>> = files.iter().map(|_| Vec::new()).collect();
+    let mut between = Vec::new();
     for file in pings {
         let mut inside: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
         for ping in &file.pings {
@@ -99,14 +105,30 @@ fn attribute<'a>(
                 Some(place) if ping.intended <= ends[place].saturating_add(GRACE) => {
                     inside.entry(place).or_default().push(*ping);
                 }
-                _ => report.pings_outside += 1,
+                _ => {
+                    let next = files.get(began).or_else(|| files.last());
+                    between.push(ping_between(file, ping, next.map_or(0, block)));
+                }
             }
         }
         for (place, pings) in inside {
             flows[place].push(PingFlow { file, pings });
         }
     }
-    flows
+    (flows, between)
+}
+
+/// A ping while no step ran; `block` is that of the next step.
+fn ping_between(file: &PingFile, ping: &Ping, block: u32) -> PingBetween {
+    let reply = ping.received;
+    PingBetween {
+        block,
+        name: file.name.clone(),
+        address: file.address,
+        sent: Wall::from_unix_nanos(ping.intended),
+        outcome: reply.map_or(Outcome::Lost, |_| Outcome::Reply),
+        round_trip: reply.map(|at| Span::from_nanos(at - ping.intended)),
+    }
 }
 
 /// Hands out positions within blocks and attempts of a scenario, in order of time.
@@ -147,7 +169,7 @@ fn experiment(
             probe: ProbeKind::Ws,
             name: endpoint.map_or_else(|| file.name.endpoint.clone(), |one| one.name.clone()),
             source: known.source_port.map(of_nobody),
-            target: address(&file.name, endpoint).unwrap_or(of_nobody(0)),
+            target: address(&file.name, endpoint).unwrap_or_else(|| of_nobody(0)),
             reflector: false,
             same_clock: false,
         }],

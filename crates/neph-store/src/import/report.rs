@@ -44,7 +44,7 @@ pub struct ImportReport {
     pub campaign: Option<CampaignId>,
     /// Its experiments, in order of time.
     pub experiments: Vec<ImportedExperiment>,
-    /// Pings that fall into no experiment: not kept.
+    /// Pings that fall into no experiment: kept as pings between experiments.
     pub pings_outside: u64,
     /// Acknowledgements that fall to no message (handshakes, other connections): not kept.
     pub acknowledgements_outside: u64,

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome};
+use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome, Span};
 use proptest::prelude::*;
 
 use super::*;
@@ -215,6 +215,21 @@ fn pings_while_it_ran_are_a_flow_and_a_gap_is_a_loss() {
     assert_eq!(pings[0].marks.app_send, None);
     // The first was sent before the first message, the last after the experiment.
     assert_eq!(imported.report.pings_outside, 2);
+    let campaign = imported.report.campaign.expect("imported");
+    let between = imported.store.pings_between(campaign).expect("readable");
+    let told: Vec<_> = between
+        .iter()
+        .map(|ping| (ping.name.as_str(), ping.sent.unix_nanos(), ping.round_trip))
+        .collect();
+    let first = (1_611_336_441_708_200_000, Some(Span::from_micros(41_800)));
+    let last = (1_611_336_449_314_980_000, Some(Span::from_micros(45_600)));
+    assert_eq!(
+        told,
+        [
+            ("Crownlabs", first.0, first.1),
+            ("Crownlabs", last.0, last.1)
+        ]
+    );
 }
 
 #[test]

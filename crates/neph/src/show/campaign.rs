@@ -8,6 +8,7 @@ use neph_store::Store;
 use serde_json::json;
 
 use super::document::{Document, Pair};
+use super::pings;
 use crate::exit::Failure;
 use crate::sheet::{Cell, Column, Sheet};
 use crate::{list, when};
@@ -18,6 +19,7 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
     let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
     let checks = store.throughputs(campaign.id).map_err(Failure::refused)?;
     let routes = store.traceroutes(campaign.id).map_err(Failure::refused)?;
+    let pings = store.pings_between(campaign.id).map_err(Failure::refused)?;
     let mut document = Document::default();
     let status = list::campaign_status(store, campaign)?;
     document.pairs("Campaign", "campaign", facts(campaign, status));
@@ -27,6 +29,13 @@ pub(super) fn document(store: &dyn Store, campaign: &Campaign) -> Result<Documen
     document.table("Flags", "flags", flags(&experiments, &scenarios));
     document.table("Throughput checks", "throughput", throughput(&checks));
     document.table("Traceroutes", "traceroutes", traceroutes(&routes));
+    if !pings.is_empty() {
+        document.table(
+            "Pings between blocks",
+            "pings_between",
+            pings::sheet(&pings),
+        );
+    }
     document.quote("Plan", "plan", &campaign.plan_text);
     if let Some(topology) = &campaign.topology_text {
         document.quote("Topology", "topology", topology);

@@ -198,3 +198,41 @@ fn a_congestion_control_that_a_site_locks_is_reported_by_check() {
     let ran = place.neph(["check", "p.toml"]);
     assert!(!ran.err.contains("refused at site"), "{}", ran.err);
 }
+
+/// A block of half a second every four seconds, and a ping each 200 ms: 15 of them fit between two blocks.
+#[test]
+fn pings_go_on_between_blocks() {
+    let place = Place::empty();
+    let reflector = crate::pings::reflector();
+    let plan = format!(
+        "version = 1\nname = \"p\"\nblocks = 2\nblock_interval = \"4s\"\ninterval = \"50ms\"\n\
+         messages = 10\n[[ping]]\nname = \"self\"\naddress = \"127.0.0.1\"\ninterval = \"200ms\"\n\
+         [[endpoint]]\nname = \"own\"\nurl = \"ws://{}\"\n",
+        reflector.address()
+    );
+    fs::write(place.path("p.toml"), plan).expect("a file");
+    let ran = place.neph(["run", "p.toml", "--no-report", "--quiet"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let shown = place.neph(["show", "last", "--format", "json"]);
+    let shown: Value = serde_json::from_str(&shown.out).expect("JSON");
+    let rows = shown["pings_between"]
+        .as_array()
+        .expect("pings between blocks");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let count = |key: &str| rows[0][key].as_u64().expect("a count");
+    assert!((8..=15).contains(&count("sent")), "{rows:?}");
+    assert_eq!((count("lost"), count("failed")), (0, 0));
+    assert!(count("p50_ns") < 10_000_000, "{rows:?}");
+    let text = place.neph(["show", "last"]).out;
+    assert!(text.contains("Pings between blocks"), "{text}");
+    // The second block begins on time: four seconds after the first one.
+    let started: Vec<u64> = shown["experiments"]
+        .as_array()
+        .expect("experiments")
+        .iter()
+        .filter_map(|one| one["started_unix_ns"].as_u64())
+        .collect();
+    if let [first, second] = started[..] {
+        assert!((second - first).abs_diff(4_000_000_000) < 1_000_000_000);
+    }
+}
