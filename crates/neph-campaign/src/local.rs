@@ -11,6 +11,7 @@ mod flows;
 pub(crate) mod intake;
 mod links;
 mod peer;
+mod tcp_samples;
 mod trace;
 
 use std::fmt::Display;

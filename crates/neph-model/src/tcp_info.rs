@@ -11,7 +11,7 @@ pub struct TcpField(u8);
 struct Row {
     /// As linux/tcp.h calls it, without `tcpi_`.
     name: &'static str,
-    /// The unit, as names of series end with it; empty for codes and counts of nothing in particular.
+    /// The unit, as names of series end with it; empty for codes, and where the name says it.
     unit: &'static str,
     /// The first byte within the structure.
     offset: usize,
@@ -169,29 +169,29 @@ const FIELDS: &[Row] = &[
         "highest pacing rate; 2^64 - 1 means no limit",
     ),
     row(
-        ("bytes_acked", "bytes"),
+        ("bytes_acked", ""),
         (120, 8),
         "acknowledged by the peer since the connection began",
     ),
     row(
-        ("bytes_received", "bytes"),
+        ("bytes_received", ""),
         (128, 8),
         "received in order since the connection began",
     ),
     row(
-        ("segs_out", "segments"),
+        ("segs_out", ""),
         (136, 4),
         "sent since the connection began",
     ),
     row(
-        ("segs_in", "segments"),
+        ("segs_in", ""),
         (140, 4),
         "received since the connection began",
     ),
     row(("notsent", "bytes"), (144, 4), "written and not sent yet"),
     row(("min_rtt", "us"), (148, 4), "least round-trip time"),
-    row(("data_segs_in", "segments"), (152, 4), "received with data"),
-    row(("data_segs_out", "segments"), (156, 4), "sent with data"),
+    row(("data_segs_in", ""), (152, 4), "received with data"),
+    row(("data_segs_out", ""), (156, 4), "sent with data"),
     row(
         ("delivery_rate", "bytes_per_second"),
         (160, 8),
@@ -223,11 +223,11 @@ const FIELDS: &[Row] = &[
         "of these, with a congestion mark (ECN)",
     ),
     row(
-        ("bytes_sent", "bytes"),
+        ("bytes_sent", ""),
         (200, 8),
         "sent, retransmissions included",
     ),
-    row(("bytes_retrans", "bytes"), (208, 8), "retransmitted"),
+    row(("bytes_retrans", ""), (208, 8), "retransmitted"),
     row(
         ("dsack_dups", "segments"),
         (216, 4),
@@ -356,6 +356,15 @@ mod tests {
         assert_eq!(TcpField::named("snd_cwnd"), None);
         let window = TcpField::of_kernel("tcpi_snd_cwnd").map(|field| field.to_string());
         assert_eq!(window.as_deref(), Some("snd_cwnd_segments"));
+    }
+
+    #[test]
+    fn the_page_of_the_store_describes_every_field() {
+        let page = include_str!("../../../docs/schema.md");
+        for field in TcpField::all() {
+            let row = format!("| `tcp_{field}` | {} |", field.about());
+            assert!(page.contains(&row), "docs/schema.md lacks {row}");
+        }
     }
 
     #[test]

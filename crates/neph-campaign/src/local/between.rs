@@ -131,6 +131,7 @@ fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<Fl
             expected_status: neph_model::ExpectedStatus::default(),
             rate_cap: None,
             overdue: Overdue::Skip,
+            tcp_stats: None,
             site: site.cloned(),
             reflector: false,
         })

@@ -70,7 +70,8 @@ mod tests {
     use neph_text::Source;
 
     use super::*;
-    use crate::{plan, scenarios};
+    use crate::expand::scenarios;
+    use crate::plan;
 
     fn read(more: &str) -> Plan {
         let text = format!(

@@ -236,3 +236,46 @@ fn pings_go_on_between_blocks() {
         assert!((second - first).abs_diff(4_000_000_000) < 1_000_000_000);
     }
 }
+
+/// The kernel counts what the peer acknowledged: 20 messages of 1000 bytes and their headers.
+#[test]
+fn tcp_statistics_are_read_with_each_message_or_at_an_interval_and_exported() {
+    let place = Place::empty();
+    let reflector = crate::pings::reflector();
+    for (when, least) in [("message", 10), ("100ms", 5)] {
+        let plan = format!(
+            "version = 1\nname = \"p\"\ninterval = \"50ms\"\nmessages = 20\nrequest_size = 1000\n\
+             tcp_stats = \"{when}\"\n[[endpoint]]\nname = \"own\"\nurl = \"tcp://{}\"\n",
+            reflector.address()
+        );
+        fs::write(place.path("p.toml"), plan).expect("a file");
+        let ran = place.neph(["run", "p.toml", "--no-report", "--quiet"]);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let ran = place.neph(["export", "--format", "csv", "--samples", "-o", "-"]);
+        let values = |series: &str| -> Vec<f64> {
+            let named = format!(",{series},");
+            let rows = ran.out.lines().filter(|row| row.contains(&named));
+            rows.map(|row| row.rsplit(',').next().and_then(|value| value.parse().ok()))
+                .map(|value| value.expect("a number"))
+                .collect()
+        };
+        let acknowledged = values("tcp_bytes_acked");
+        assert!(acknowledged.len() >= least, "{when}: {acknowledged:?}");
+        assert!(acknowledged.is_sorted(), "{acknowledged:?}");
+        let whole = acknowledged.last().copied().unwrap_or_default();
+        assert!((18_000.0..24_000.0).contains(&whole), "{when}: {whole}");
+        // A value that stays is kept once: the connection is established all the time.
+        assert_eq!(values("tcp_state"), [1.0]);
+        assert!(!values("tcp_snd_cwnd_segments").is_empty());
+    }
+    let plan = "version = 1\nname = \"p\"\ninterval = \"50ms\"\nmessages = 20\ntcp_stats = \"often\"\n\
+        [[endpoint]]\nname = \"own\"\nurl = \"tcp://127.0.0.1:1\"\n";
+    fs::write(place.path("p.toml"), plan).expect("a file");
+    let ran = place.neph(["check", "p.toml"]);
+    assert_eq!(ran.status, 2);
+    assert!(
+        ran.err.contains("write \"message\", or an interval"),
+        "{}",
+        ran.err
+    );
+}
