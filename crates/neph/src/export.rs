@@ -39,6 +39,7 @@ enum Format {
 
 /// Options of `neph export`.
 #[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// The campaign: 'last', a name, an id or the beginning of one
     #[arg(default_value = LAST)]

@@ -26,8 +26,9 @@ fn late_blocks(plan: &Plan) -> Option<String> {
     let content = content(&cost);
     let takes = time(cost.block);
     let path = plan.path.to_ascii_lowercase();
+    let ending = path.rsplit('.').next().unwrap_or_default();
     let minutes = (cost.block.nanos() - 1) / MINUTE + 1;
-    let (keys, value) = if path.ends_with(".yaml") || path.ends_with(".yml") {
+    let (keys, value) = if matches!(ending, "yaml" | "yml") {
         (
             ["runs_interval", "runs_step_duration"],
             format!("runs_interval: {minutes}"),
