@@ -94,9 +94,9 @@ fn the_command_line_decides_which_certificates_a_plan_trusts() {
     );
 }
 
-const RUNS: usize = 12;
+const RUNS: i64 = 12;
 /// The runs that took the longer path, as a hash of random ports would choose.
-const LONGER: [usize; 6] = [1, 2, 5, 7, 8, 11];
+const LONGER: [i64; 6] = [1, 2, 5, 7, 8, 11];
 
 /// A folder of results: an endpoint whose round trips are 20 ms in some runs and 32 ms in others, with
 /// 3 ms in the server, and the capture of its acknowledgements beside.
@@ -104,7 +104,7 @@ fn results(place: &Place) {
     let raw = place.path("lt/raw-data");
     fs::create_dir_all(&raw).expect("a folder");
     for run in 1..=RUNS {
-        let begun = 1_611_336_000_000_000_000 + run as i64 * 3_600_000_000_000;
+        let begun = 1_611_336_000_000_000_000 + run * 3_600_000_000_000;
         let path: i64 = if LONGER.contains(&run) { 32 } else { 20 };
         let mut messages = String::from("#client-send-timestamp,server-timestamp,e2e-rtt\n");
         let mut frames =
