@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, Provenance, Sample, Scenario, Throughput, TracedRoute,
+    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Sample, Scenario, Throughput, TracedRoute,
     Traceroute, Wall,
 };
 use neph_store::{
@@ -77,6 +77,9 @@ impl Store for Noted {
     fn add_traceroute(&mut self, _: CampaignId, _: &Traceroute) -> Result<(), StoreError> {
         Ok(())
     }
+    fn add_pings_between(&mut self, _: CampaignId, _: &[PingBetween]) -> Result<(), StoreError> {
+        Ok(())
+    }
     fn add_flow_trace(&mut self, _: ExperimentId, _: &FlowTrace) -> Result<(), StoreError> {
         Ok(())
     }
@@ -137,6 +140,9 @@ impl Store for Noted {
     }
     fn throughputs(&self, _: CampaignId) -> Result<Vec<Throughput>, StoreError> {
         Ok(Vec::new())
+    }
+    fn pings_between(&self, _: CampaignId) -> Result<Vec<PingBetween>, StoreError> {
+        unreachable!("an import reads nothing")
     }
     fn traceroutes(&self, _: CampaignId) -> Result<Vec<Traceroute>, StoreError> {
         Ok(Vec::new())

@@ -15,7 +15,15 @@ mod folder;
 #[path = "../checks/noted.rs"]
 mod noted;
 
-const NAMES: [&str; 4] = ["2-Metro.i25.x64.csv", "1-report.csv", "ping_Here.txt", "settings.yaml"];
+const NAMES: [&str; 7] = [
+    "2-Metro.i25.x64.csv",
+    "1-report.csv",
+    "ping_Here.txt",
+    "settings.yaml",
+    "2-iperf_Here.txt",
+    "traceroute_2-Metro.i25.x64",
+    "tcp-stats_2-Metro.i25.x64.csv",
+];
 
 fuzz_target!(|bytes: &[u8]| {
     let folder = folder::path();

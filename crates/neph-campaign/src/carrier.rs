@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use neph_model::{
-    Experiment, Fleet, Flow, FlowTrace, HostFacts, Load, Scenario, Span, Throughput, Traceroute,
-    Wall, Warning,
+    Experiment, Fleet, Flow, FlowTrace, HostFacts, Load, PingBetween, Scenario, Span, Throughput,
+    Traceroute, Wall, Warning,
 };
 use neph_store::{Recorder, StoreError};
 
@@ -178,6 +178,26 @@ pub struct TracerouteOrder {
     pub stop: StopFlag,
 }
 
+/// Pings to send while no experiment runs.
+#[derive(Clone, Debug)]
+pub struct PingOrder {
+    /// The block that is waited for.
+    pub block: u32,
+    /// Where to, and how often.
+    pub pings: Vec<Ping>,
+    /// The last of them are sent before this.
+    pub until: Wall,
+    /// After how long one counts as lost.
+    pub timeout: Span,
+    /// The lab site that they are sent from.
+    pub site: Option<String>,
+    /// Ends it early.
+    pub stop: StopFlag,
+}
+
+/// Keeps pings; an error ends the sending.
+pub type KeepPings<'a> = dyn FnMut(&[PingBetween]) -> Result<(), StoreError> + 'a;
+
 /// An experiment to carry out, and who keeps what it measures.
 #[derive(Debug)]
 pub struct Part<'a> {
@@ -216,6 +236,16 @@ pub trait Carrier: Debug {
 
     /// Carries out a traceroute; a failure is part of the result.
     fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute;
+
+    /// Pings until the order's end, and hands over what came of it every few seconds.
+    ///
+    /// # Errors
+    /// `keep` refused. That no ping can be sent is none: the experiments report it.
+    fn ping_between(
+        &mut self,
+        order: &PingOrder,
+        keep: &mut KeepPings<'_>,
+    ) -> Result<(), StoreError>;
 }
 
 /// Tells the time and waits. The campaign reads no clock itself.

@@ -27,6 +27,8 @@ pub struct Estimate {
     pub journal_bytes: ByteSize,
     /// One block: throughput checks, experiments, traces of flows, pauses.
     pub block: Span,
+    /// What of it the throughput checks take.
+    pub checks: Span,
     /// What traces of flows add to a block, at most, where routers answer once a second.
     pub slow_traces: Span,
     /// From the start of the first block to the end of the last.
@@ -148,6 +150,7 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         fleet_bytes: ByteSize(sum(&fleet_bytes)),
         journal_bytes: ByteSize(journal_bytes(scenarios, &groups)),
         block,
+        checks,
         slow_traces: scenarios
             .iter()
             .map(|scenario| trace_time(plan, scenario))

@@ -32,8 +32,8 @@ mod watched_hosts;
 
 pub use agenda::{Agenda, Past, Slot, Standing};
 pub use carrier::{
-    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Part, Prepared, Progress,
-    StopFlag, ThroughputOrder, TracerouteOrder,
+    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, KeepPings, Part, PingOrder,
+    Prepared, Progress, StopFlag, ThroughputOrder, TracerouteOrder,
 };
 pub use judge::Judged;
 pub use keeper::{FleetKeeper, FleetKept, Keeping};

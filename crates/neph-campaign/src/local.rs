@@ -3,6 +3,7 @@
 //! Turns orders into flows of `neph-probe`, and what they tell into what the recorder keeps. Own
 //! marks are stored relative to the experiment's start.
 
+mod between;
 pub(crate) mod caps;
 mod course;
 pub(crate) mod fleet;
@@ -10,6 +11,7 @@ mod flows;
 pub(crate) mod intake;
 mod links;
 mod peer;
+mod tcp_samples;
 mod trace;
 
 use std::fmt::Display;
@@ -20,10 +22,11 @@ use neph_probe::{
     IpVersion, Iperf3Spec, Place, ProbeError, Resolving, Stop, Target, Transfer, UploadSpec,
     allot_files,
 };
+use neph_store::StoreError;
 
 use crate::carrier::{
-    Carried, Carrier, CarryError, ExperimentOrder, Part, Prepared, Progress, ThroughputOrder,
-    TracerouteOrder,
+    Carried, Carrier, CarryError, ExperimentOrder, KeepPings, Part, PingOrder, Prepared, Progress,
+    ThroughputOrder, TracerouteOrder,
 };
 use crate::plan::ThroughputTool;
 use crate::stress::{self, Stressed};
@@ -237,6 +240,17 @@ impl Carrier for LocalCarrier {
 
     fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
         flows::trace(order, self.place(order.site.as_deref()))
+    }
+
+    fn ping_between(
+        &mut self,
+        order: &PingOrder,
+        keep: &mut KeepPings<'_>,
+    ) -> Result<(), StoreError> {
+        match self.place(order.site.as_deref()) {
+            Ok(site) => between::ping(order, site.as_ref(), keep),
+            Err(_) => Ok(()),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod plot;
 mod season;
 mod sections;
 mod target;
+mod trust;
 mod typed;
 
 pub use compare::{ComparePlan, ComparedLayer};
@@ -26,6 +27,7 @@ pub use parameter::{PARAMETERS, Parameter, parameter};
 pub use plot::PlotPlan;
 pub use season::Season;
 pub use target::Target;
+pub use trust::Certificates;
 
 pub(crate) use fleet::MOST_A_SECOND as MOST_FLEET_MESSAGES_A_SECOND;
 pub(crate) use interpret::plan as interpret;
@@ -36,6 +38,7 @@ pub(crate) use sections::{
     IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
 };
 pub(crate) use target::{authority_of, port_number};
+pub(crate) use trust::ANY_CERTIFICATE;
 pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
 
 /// Reads a TOML plan (`version = 1`). Never panics, whatever the text.

@@ -276,7 +276,7 @@ impl<'r, 'c> Run<'r, 'c> {
             standing,
             left,
         });
-        while let Some(slot) = self.next_in_season() {
+        while let Some(slot) = self.next_in_season()? {
             if slot.begins_block {
                 self.begin_block(slot.block)?;
             }

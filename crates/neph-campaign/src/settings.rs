@@ -11,7 +11,7 @@ use neph_text::{
 };
 
 use crate::plan::{
-    Also, BOX, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target,
+    ANY_CERTIFICATE, Also, BOX, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target,
     ThroughputServer, ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan,
     TypedThroughput, authority_of, check_plot, host, interpret, plot_blocks, port_number, word,
 };
@@ -49,7 +49,7 @@ pub(crate) fn parse_with(source: &Source, also: Also<'_>) -> Result<Plan, Vec<Pr
 fn read(mut fields: Fields<'_>) -> TypedPlan {
     let mut notes = Vec::new();
     let mut endpoints = endpoints(&mut fields);
-    believe(&mut fields, &mut endpoints, &mut notes);
+    trust(&mut fields, &mut endpoints, &mut notes);
     let mut axes = axes(&mut fields);
     let course = course(&mut fields, &mut axes, endpoints.len());
     let pings = pings(&mut fields);
@@ -76,6 +76,12 @@ fn read(mut fields: Fields<'_>) -> TypedPlan {
     };
     fields.finish();
     typed
+}
+
+/// What a settings file writes as the destination of an endpoint with this target.
+pub fn destination(target: &Target) -> &str {
+    let text = target.text.trim_end_matches(PATH);
+    text.split_once("://").map_or(text, |(_, rest)| rest)
 }
 
 /// The settings have no name: the file's stands in.
@@ -230,9 +236,9 @@ fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
     Target::parse(&format!("{scheme}://{destination}{PATH}"))
 }
 
-/// Which certificates are believed: any, as the Latency Tester does, unless the file says otherwise by
-/// keys that are ours (`ca_file`, `insecure: false`). That any is accepted is said aloud.
-fn believe(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut Vec<String>) {
+/// Which certificates are trusted: any, as the Latency Tester does, unless the file has keys of ours
+/// (`ca_file`, `insecure: false`). A note warns where any is accepted.
+fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut Vec<String>) {
     let ca_file = fields.optional_with("ca_file", word);
     let insecure = fields.optional::<bool>("insecure");
     let is_verified = ca_file.is_some();
@@ -240,12 +246,11 @@ fn believe(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut
     let is_secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.secure);
     let mut secure = endpoints.iter_mut().filter(|one| is_secure(one)).peekable();
     if secure.peek().is_some() && accepts_any {
-        notes.push(
-            "WARNING: any certificate is accepted, as by the Latency Tester: whoever is on the way can \
-             pose as the server. Write ca_file: FILE for an authority of your own, or insecure: false \
-             to verify by the public ones"
-                .to_owned(),
-        );
+        notes.push(format!(
+            "{ANY_CERTIFICATE}, as by the Latency Tester: anybody on the path can impersonate the \
+             server. Write ca_file: FILE (or --ca-file FILE) for your own authority, or insecure: \
+             false to verify by the public ones"
+        ));
     }
     for endpoint in secure {
         let span = endpoint.span.clone();

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::TcpField;
+
 /// Which series a sample belongs to. The unit is in the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -14,6 +16,8 @@ pub enum SeriesName {
     Core(u16, CpuUse),
     /// What all interfaces but loopback counted where the sender is, per second.
     Net(NetCount),
+    /// What the kernel reports of the main flow's TCP connection.
+    Tcp(TcpField),
 }
 
 /// What a processor's time went into.
@@ -80,13 +84,15 @@ impl NetCount {
     }
 }
 
-/// The word for it in files: `cpu_busy_percent`, `cpu1_steal_percent`, `net_sent_bytes_per_second`.
+/// The word for it in files: `cpu_busy_percent`, `cpu1_steal_percent`, `net_sent_bytes_per_second`,
+/// `tcp_rtt_us`.
 impl fmt::Display for SeriesName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cpu(of) => write!(f, "cpu_{}_percent", of.word()),
             Self::Core(core, of) => write!(f, "cpu{core}_{}_percent", of.word()),
             Self::Net(of) => write!(f, "net_{}_per_second", of.word()),
+            Self::Tcp(field) => write!(f, "tcp_{field}"),
         }
     }
 }
@@ -98,6 +104,9 @@ impl SeriesName {
             let word = count.strip_suffix("_per_second")?;
             let mut all = NetCount::ALL.into_iter();
             return all.find(|count| count.word() == word).map(Self::Net);
+        }
+        if let Some(field) = name.strip_prefix("tcp_") {
+            return TcpField::named(field).map(Self::Tcp);
         }
         let (core, rest) = name.strip_prefix("cpu")?.split_once('_')?;
         let word = rest.strip_suffix("_percent")?;
@@ -152,7 +161,11 @@ mod tests {
                 SeriesName::Core(17, of),
             ]
         });
-        for series in of_cpu.chain(NetCount::ALL.map(SeriesName::Net)) {
+        let of_net = NetCount::ALL.map(SeriesName::Net);
+        for series in of_cpu
+            .chain(of_net)
+            .chain(TcpField::all().map(SeriesName::Tcp))
+        {
             assert_eq!(SeriesName::named(&series.to_string()), Some(series));
         }
         assert_eq!(
@@ -166,6 +179,7 @@ mod tests {
             "cpu01_busy_percent",
             "cpu_idle_percent",
             "net_sent_bytes",
+            "tcp_rtt",
             "x",
         ] {
             assert_eq!(SeriesName::named(name), None, "{name}");

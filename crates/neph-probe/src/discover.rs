@@ -1,7 +1,8 @@
 //! Finding out who answers at a target before anything is measured: a reflector of ours or a
 //! stranger, and whether it reads the same clock as we do.
 //!
-//! Asks with an HTTP HEAD (for our framing, with a hello), once, on a connection of its own.
+//! Asks with an HTTP HEAD on a connection of its own, and with a GET on a second one where a server does
+//! not answer HEAD soon: some ignore it.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,6 +28,11 @@ use crate::tls;
 pub(crate) const REFLECTOR_HEADER: &str = "Neph-Reflector";
 /// The response header with the identity of the reflector's clock.
 pub(crate) const CLOCK_HEADER: &str = "Neph-Clock";
+
+/// An answer to HEAD is waited for at least so long ...
+const HEAD_PATIENCE: Span = Span::from_millis(300);
+/// ... and for so many times what the connection took: TLS and the answer take three round trips.
+const HEAD_ROUND_TRIPS: i64 = 6;
 
 /// Who answers at a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,21 +104,37 @@ fn ask(
         accepted,
         closed: !accepted && error.kind() == io::ErrorKind::ConnectionRefused,
         untrusted: is_untrusted(error),
-        silence: Some(match error.kind() {
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-                format!("no answer in {patience}")
-            }
-            _ => fault::why(error),
+        silence: Some(if is_late(error) {
+            format!("no answer in {patience}")
+        } else {
+            fault::why(error)
         }),
         ..Discovery::default()
     };
-    let latest = now() + patience;
-    match TcpStream::connect_timeout(&address, patience.to_duration()) {
-        Err(error) => silent(false, &error),
-        Ok(stream) => {
-            converse(stream, target, (latest, config)).unwrap_or_else(|error| silent(true, &error))
+    let begun = now();
+    let latest = begun + patience;
+    let connect = |left: Span| TcpStream::connect_timeout(&address, left.to_duration());
+    let stream = match connect(patience) {
+        Err(error) => return silent(false, &error),
+        Ok(stream) => stream,
+    };
+    let patience_of_head = HEAD_PATIENCE.max((now() - begun).times(HEAD_ROUND_TRIPS));
+    let first = latest.min(now() + patience_of_head);
+    let answered = converse(stream, target, ("HEAD", first, config)).or_else(|error| {
+        let left = latest - now();
+        if !is_late(&error) || left <= Span::ZERO {
+            return Err(error);
         }
-    }
+        converse(connect(left)?, target, ("GET", latest, config))
+    });
+    answered.unwrap_or_else(|error| silent(true, &error))
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
+    )
 }
 
 fn is_untrusted(error: &io::Error) -> bool {
@@ -123,7 +145,7 @@ fn is_untrusted(error: &io::Error) -> bool {
 fn converse(
     mut stream: TcpStream,
     target: &Target,
-    (latest, config): (Instant<Own>, Option<&Arc<ClientConfig>>),
+    (method, latest, config): (&str, Instant<Own>, Option<&Arc<ClientConfig>>),
 ) -> io::Result<Discovery> {
     let mut channel = match config {
         Some(config) => {
@@ -134,7 +156,7 @@ fn converse(
     };
     let mut request = Vec::new();
     RequestLine {
-        method: "HEAD",
+        method,
         target: target.path(),
         host: &target.host_header(),
         content_length: None,
@@ -229,6 +251,41 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    /// Answers GET and ignores HEAD.
+    #[test]
+    fn a_server_that_ignores_head_is_asked_with_get() {
+        let listener = TcpListener::bind("127.86.2.2:0").expect("loopback has a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let server = std::thread::spawn(move || {
+            let mut open = Vec::new();
+            let mut methods = Vec::new();
+            for mut stream in listener.incoming().take(2).flatten() {
+                let mut asked = [0; 512];
+                let count = stream.read(&mut asked).expect("a request");
+                let is_get = asked[..count].starts_with(b"GET ");
+                methods.push(is_get);
+                if is_get {
+                    let reply = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+                    stream.write_all(reply).expect("somebody listens");
+                }
+                open.push(stream);
+            }
+            methods
+        });
+        let asking = Asking {
+            tls_version: TlsVersion::Any,
+            trust: Trust::Public,
+            patience: Span::from_secs(2),
+            site: None,
+        };
+        let target = Target::parse(&format!("http://{address}")).expect("a target");
+        let begun = now();
+        let said = discover(&target, address, &asking).expect("no namespace to enter");
+        assert_eq!((said.http, said.silence), (Some(404), None));
+        assert!(now() - begun < Span::from_secs(1), "{}", now() - begun);
+        assert_eq!(server.join().expect("it ends"), [false, true]);
+    }
 
     #[test]
     fn a_port_at_which_nobody_listens_is_closed_and_one_that_says_nothing_is_not() {

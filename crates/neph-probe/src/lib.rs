@@ -73,7 +73,9 @@ pub use report::Report;
 pub use resolver::{Resolved, Resolving, Silent};
 pub use running::Running;
 pub use sizes::{Authenticated, sent_size, why_raised, why_replies_are_raised};
-pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, TlsVersion, Trust};
+pub use spec::{
+    ConnectionUse, FlowSpec, Overdue, Priority, Schedule, TcpStatsWhen, TlsVersion, Trust,
+};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target::{Target, of_many_hosts};

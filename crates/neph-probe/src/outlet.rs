@@ -53,6 +53,13 @@ impl Outlet {
         }
     }
 
+    /// Reports all that the kernel knows of a connection; nothing where the socket is no TCP socket.
+    pub(crate) fn tcp(&mut self, socket: &Socket) {
+        if let Ok(info) = tcp::info(socket.as_fd()) {
+            self.reports.tell(Report::Tcp { at: now(), info });
+        }
+    }
+
     /// Tells both clocks, if it is time.
     pub(crate) fn anchor(&mut self, clock: &StampClock) {
         let anchor = clock.anchor();

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use neph_model::{Anchor, EventKind, Instant, Message, Own, Tally};
+use neph_sys::tcp::TcpInfo;
 
 /// Room for this many reports: a second of the fastest flow.
 const ROOM: usize = 1 << 14;
@@ -33,6 +34,13 @@ pub enum Report {
         source: SocketAddr,
         /// Its congestion control, if it is TCP.
         congestion: Option<String>,
+    },
+    /// What the kernel reports of the flow's TCP connection, as [`crate::TcpStatsWhen`] asks for it.
+    Tcp {
+        /// When it was read.
+        at: Instant<Own>,
+        /// All of it.
+        info: TcpInfo,
     },
     /// Both clocks, once a second.
     Anchor(Anchor<Own>),

@@ -111,6 +111,15 @@ impl Overdue {
     pub const PATIENCE: Span = Span::from_secs(1);
 }
 
+/// When all that the kernel reports of a TCP connection is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpStatsWhen {
+    /// When a message was sent, and when its reply came.
+    Message,
+    /// Each time so long has passed; at least 1 ms.
+    Every(Span),
+}
+
 /// One flow's whole task.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
@@ -156,6 +165,8 @@ pub struct FlowSpec {
     pub rate_cap: Option<u32>,
     /// What becomes of messages that were due while this host did not run.
     pub overdue: Overdue,
+    /// When the kernel's statistics of the connection are read; `None`: only those that come with stamps.
+    pub tcp_stats: Option<TcpStatsWhen>,
     /// Whether the peer is our reflector, as [`crate::discover()`] found.
     pub reflector: bool,
 }
@@ -195,6 +206,7 @@ impl FlowSpec {
             expected_status: ExpectedStatus::default(),
             rate_cap: None,
             overdue: Overdue::Skip,
+            tcp_stats: None,
             reflector: false,
         }
     }

@@ -2,6 +2,7 @@
 //! box plot, as wide as the terminal; of fleets a line for each pair.
 
 mod fleets;
+mod layers;
 
 use neph_stats::{BoxPlot, boxplot};
 use unicode_width::UnicodeWidthStr;
@@ -35,7 +36,11 @@ pub fn text(
         .iter()
         .map(|finding| wrapped(&finding.text, width))
         .collect::<String>();
-    for table in [table(data, settings, width), fleets::table(data, settings)] {
+    for table in [
+        table(data, settings, width),
+        layers::tables(data, settings),
+        fleets::table(data, settings),
+    ] {
         if !table.is_empty() {
             out.push('\n');
             out.push_str(&table);

@@ -33,7 +33,8 @@ pub use export::{
 pub use fleet::fuzzing as fleet_fuzzing;
 pub use fleet::{SentWithin, most_journalled};
 pub use import::{
-    ImportReport, ImportedExperiment, LatencyTesterOutput, Problem, import_latency_tester,
+    ImportReport, ImportedEndpoint, ImportedExperiment, ImportedSettings, LatencyTesterOutput,
+    Problem, import_latency_tester,
 };
 #[doc(hidden)]
 pub use journal::fuzzing;

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, Provenance, Sample, Scenario, Throughput, TracedRoute,
-    Traceroute, Wall,
+    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Sample, Scenario, Throughput,
+    TracedRoute, Traceroute, Wall,
 };
 
 use crate::{SentWithin, StoreError};
@@ -51,6 +51,12 @@ pub trait Store: Debug + Send {
         &mut self,
         campaign: CampaignId,
         route: &Traceroute,
+    ) -> Result<(), StoreError>;
+    /// Adds pings that were sent while no experiment ran: safe when this returns.
+    fn add_pings_between(
+        &mut self,
+        campaign: CampaignId,
+        pings: &[PingBetween],
     ) -> Result<(), StoreError>;
     /// Adds a trace of an experiment's flows; the experiment has begun.
     fn add_flow_trace(
@@ -118,6 +124,8 @@ pub trait Store: Debug + Send {
     fn throughputs(&self, campaign: CampaignId) -> Result<Vec<Throughput>, StoreError>;
     /// A campaign's traceroutes, by time.
     fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError>;
+    /// A campaign's pings between experiments, by time.
+    fn pings_between(&self, campaign: CampaignId) -> Result<Vec<PingBetween>, StoreError>;
     /// An experiment's traces of flows, by time.
     fn flow_traces(&self, experiment: ExperimentId) -> Result<Vec<FlowTrace>, StoreError>;
     /// Hands out the routes that were traced while an experiment's flows were measured, by time, in

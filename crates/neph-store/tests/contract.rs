@@ -11,9 +11,11 @@ mod kill;
 mod readers;
 mod values;
 
+use std::net::IpAddr;
+
 use neph_model::{
-    CampaignStatus, CpuUse, EventKind, Experiment, ExperimentId, ExperimentStatus, Outcome, Sample,
-    SeriesName, Span, TraceKind, Wall, Warning,
+    CampaignStatus, CpuUse, EventKind, Experiment, ExperimentId, ExperimentStatus, Outcome,
+    PingBetween, Sample, SeriesName, Span, TraceKind, Wall, Warning,
 };
 use neph_store::{Access, Store, StoreError, open};
 use values::{
@@ -285,6 +287,29 @@ fn checks_come_by_time() {
         assert_eq!(checks, [throughput(10), throughput(20)]);
         let routes = store.traceroutes(campaign).expect("readable");
         assert_eq!(routes, [route(10), route(20)]);
+    });
+}
+
+#[test]
+fn pings_between_experiments_come_by_time() {
+    each(|place| {
+        let (mut store, experiment) = prepared(place);
+        let campaign = experiment.campaign;
+        let ping = |at: i64, round_trip: Option<i64>| PingBetween {
+            block: 1,
+            name: "far".to_owned(),
+            address: IpAddr::from([10, 0, 0, 1]),
+            sent: Wall::from_unix_nanos(at),
+            outcome: round_trip.map_or(Outcome::Lost, |_| Outcome::Reply),
+            round_trip: round_trip.map(Span::from_millis),
+        };
+        let (early, late) = (ping(10, Some(7)), ping(20, None));
+        let given = [late.clone(), early.clone()];
+        store.add_pings_between(campaign, &given).expect("added");
+        drop(store);
+        let store = place.open(Access::Read);
+        let pings = store.pings_between(campaign).expect("readable");
+        assert_eq!(pings, [early, late]);
     });
 }
 

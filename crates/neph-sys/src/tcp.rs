@@ -30,9 +30,9 @@ pub struct TcpStats {
     pub bytes_acked: u64,
 }
 
-/// `struct tcp_info` of linux/tcp.h up to `tcpi_dsack_dups`, read by offset: libc's ends before
+/// `struct tcp_info` of linux/tcp.h up to `tcpi_total_rto_time`, read by offset: libc's ends before
 /// the counters of bytes. An older kernel fills less, and the rest stays 0.
-const TCP_INFO_LEN: usize = 220;
+const TCP_INFO_LEN: usize = 248;
 
 const NLA_TOTAL_RETRANS: u16 = 5;
 const NLA_DELIVERY_RATE: u16 = 7;
@@ -76,11 +76,25 @@ fn next_attribute(data: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     Some((kind, value, rest))
 }
 
-/// Asks for the connection's state now (0.8 us here).
+/// A `struct tcp_info` as the kernel filled it.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpInfo {
+    bytes: [u8; TCP_INFO_LEN],
+    len: usize,
+}
+
+impl TcpInfo {
+    /// Its beginning, as far as the kernel gave it.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&self.bytes)
+    }
+}
+
+/// Asks for all that the kernel reports of the connection now (0.8 us here).
 ///
 /// # Errors
 /// `EOPNOTSUPP` or `ENOTCONN`-like where the socket is no TCP socket.
-pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
+pub fn info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     let mut told = [0_u8; TCP_INFO_LEN];
     let mut len = told.len() as libc::socklen_t;
     // SAFETY: getsockopt writes at most `len` bytes into `told`, which is that long.
@@ -96,6 +110,16 @@ pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
     if outcome != 0 {
         return Err(io::Error::last_os_error());
     }
+    let len = len as usize;
+    Ok(TcpInfo { bytes: told, len })
+}
+
+/// Asks for the connection's state now (0.8 us here).
+///
+/// # Errors
+/// Those of [`info`].
+pub fn stats(socket: BorrowedFd<'_>) -> io::Result<TcpStats> {
+    let told = info(socket)?.bytes;
     let word = |at: usize| u32::from_ne_bytes([told[at], told[at + 1], told[at + 2], told[at + 3]]);
     let long = |at: usize| {
         let bytes = told[at..].first_chunk().copied();
@@ -189,6 +213,9 @@ mod tests {
         std::io::Write::write_all(&mut theirs, b"x").expect("write");
         std::io::Read::read_exact(&mut &stream, &mut [0]).expect("read");
         let after = stats(stream.as_fd()).expect("told");
+        // Linux 4.1 gives 136 bytes at least; each kernel gives as many as it knows.
+        let told = info(stream.as_fd()).expect("told");
+        assert!((136..=TCP_INFO_LEN).contains(&told.bytes().len()));
         assert_eq!(after.bytes_acked - before.bytes_acked, 5000);
         assert!(after.srtt_us > 0 && after.min_rtt_us > 0);
         assert!(set_congestion_control(stream.as_fd(), "nonesuch").is_err());

@@ -4,6 +4,7 @@
 
 mod changes;
 mod rows;
+mod samples;
 mod transfers;
 
 use std::fs::{self, File};
@@ -38,6 +39,7 @@ enum Format {
 
 /// Options of `neph export`.
 #[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// The campaign: 'last', a name, an id or the beginning of one
     #[arg(default_value = LAST)]
@@ -67,6 +69,10 @@ pub(crate) struct Args {
     /// The transfers that neph flows --transfers made, a row each, instead of messages
     #[arg(long, conflicts_with_all = ["flows", "changes"])]
     transfers: bool,
+    /// The series of experiments (CPU, interfaces, TCP statistics), a row each value, instead of
+    /// messages
+    #[arg(long, conflicts_with_all = ["flows", "changes", "transfers"])]
+    samples: bool,
 }
 
 /// Whose messages are written.
@@ -79,6 +85,8 @@ enum Of {
     Changes(changes::By),
     /// No messages: transfers on the ports of fleets' latency classes.
     Transfers,
+    /// No messages: series.
+    Samples,
 }
 
 /// What will be written.
@@ -137,6 +145,7 @@ impl Args {
         let of = match self.changes {
             Some(detector) => Of::Changes(detector),
             None if self.transfers => Of::Transfers,
+            None if self.samples => Of::Samples,
             None if self.flows => Of::Fleets,
             None => Of::SingleFlows,
         };
@@ -150,6 +159,9 @@ impl Args {
             }
             (Format::LatencyTester | Format::Parquet, Of::Changes(_)) => {
                 "path changes are written as csv or jsonl; give --format csv"
+            }
+            (Format::LatencyTester | Format::Parquet, Of::Samples) => {
+                "samples are written as csv or jsonl; give --format csv"
             }
             (Format::LatencyTester | Format::Parquet, Of::Transfers) => {
                 "transfers are written as csv or jsonl; give --format csv"
@@ -203,6 +215,7 @@ fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
         Of::SingleFlows | Of::Fleets => "message",
         Of::Changes(_) => "path change",
         Of::Transfers => "transfer",
+        Of::Samples => "sample",
     };
     let is_written = rows > 0 || chosen.is_answered_by_none(args);
     let is_file = args.output.as_os_str() != "-" && !args.is_folder();
@@ -298,7 +311,7 @@ fn write_file(
         return match of {
             Of::Fleets => export_fleet_parquet(store, experiments, path),
             Of::SingleFlows => export_parquet(store, experiments, path),
-            Of::Changes(_) | Of::Transfers => {
+            Of::Changes(_) | Of::Transfers | Of::Samples => {
                 unreachable!("only messages are written as Parquet")
             }
         };
@@ -323,6 +336,7 @@ fn write(
             return changes::write(store, experiments, (format, detector), out);
         }
         Of::Transfers => return transfers::write(store, experiments, format, out),
+        Of::Samples => return samples::write(store, experiments, format, out),
         Of::SingleFlows | Of::Fleets => {}
     }
     match (format, experiments) {

@@ -1,9 +1,15 @@
 //! `neph import`: a Latency Tester's output folder becomes a campaign.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_store::{ImportReport, ImportedExperiment, LatencyTesterOutput, StoreError};
+use neph_campaign::settings;
+use neph_model::ByteSize;
+use neph_store::{
+    ImportReport, ImportedEndpoint, ImportedExperiment, ImportedSettings, LatencyTesterOutput,
+    StoreError,
+};
+use neph_text::Source;
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -16,7 +22,8 @@ const TOLD: usize = 10;
 /// Options of `neph import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// The folder: raw-data CSV files, tshark reports, ping texts, settings
+    /// The folder: raw-data CSV files, tshark reports, output of ping, iperf3 and traceroute, TCP
+    /// statistics, settings
     folder: PathBuf,
     #[command(flatten)]
     workspace: Workspace,
@@ -35,12 +42,47 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         StoreError::NothingToImport { .. } => Failure::usage(error),
         error => Failure::refused(error),
     })?;
+    let known = output.settings().map(|(path, text)| settings(path, text));
     let mut store = args.workspace.write()?;
     let report = output
+        .with_settings(known.unwrap_or_default())
         .import_into(store.as_mut())
         .map_err(Failure::refused)?;
     tell(&report);
     Ok(Outcome::Done)
+}
+
+/// What the settings file says of its results; nothing, and a line about it, where it cannot be read.
+fn settings(path: &Path, text: &str) -> ImportedSettings {
+    let name = path.display().to_string();
+    let plan = match settings::parse(&Source::new(name.clone(), text.to_owned())) {
+        Ok(plan) => plan,
+        Err(problems) => {
+            let first = problems.first().map(ToString::to_string);
+            output::say(&format!(
+                "{name}: its targets and sizes are not taken: {}",
+                first.unwrap_or_default()
+            ));
+            return ImportedSettings::default();
+        }
+    };
+    let endpoints = plan.endpoints.iter().map(|endpoint| ImportedEndpoint {
+        name: endpoint.name.clone(),
+        destination: settings::destination(&endpoint.target).to_owned(),
+        is_secure: endpoint.target.secure,
+    });
+    let first = plan.endpoints.first().map(|endpoint| &endpoint.axes);
+    let only = |sizes: &Vec<ByteSize>| match sizes.as_slice() {
+        [size] => Some(*size),
+        _ => None,
+    };
+    let port = first.and_then(|axes| axes.parameters.get("source_port")?.first()?.parse().ok());
+    ImportedSettings {
+        endpoints: endpoints.collect(),
+        request_size: first.and_then(|axes| only(&axes.request_sizes)),
+        response_size: first.and_then(|axes| only(&axes.response_sizes)),
+        source_port: port,
+    }
 }
 
 fn tell(report: &ImportReport) {
@@ -58,10 +100,13 @@ fn tell(report: &ImportReport) {
         output::say(&format!("{}: of no known kind, left out", path.display()));
     }
     let outside = [
-        (report.pings_outside, "pings outside every experiment"),
         (
             report.acknowledgements_outside,
             "acknowledgements of no message",
+        ),
+        (
+            report.tcp_rows_outside,
+            "rows of TCP statistics outside every experiment",
         ),
     ];
     for (count, what) in outside.into_iter().filter(|(count, _)| *count > 0) {
@@ -73,21 +118,20 @@ fn tell(report: &ImportReport) {
 /// What came of it. The campaign is named: `last` is the latest measured, and these are old.
 fn told(report: &ImportReport) -> String {
     let sum = |count: fn(&ImportedExperiment) -> u64| report.experiments.iter().map(count).sum();
-    let (messages, acknowledged, retransmissions, pings): (u64, u64, u64, u64) = (
-        sum(|one| one.messages),
-        sum(|one| one.acknowledged),
-        sum(|one| one.retransmissions),
-        sum(|one| one.pings),
-    );
+    let messages: u64 = sum(|one| one.messages);
     let mut line = format!(
         "neph import: {}, {}",
         counted(report.experiments.len() as u64, "experiment"),
         counted(messages, "message"),
     );
     for (count, noun) in [
-        (acknowledged, "acknowledgement"),
-        (retransmissions, "retransmission"),
-        (pings, "ping"),
+        (sum(|one| one.acknowledged), "TCP acknowledgement"),
+        (sum(|one| one.retransmissions), "retransmission"),
+        (sum(|one| one.pings), "ping"),
+        (report.pings_outside, "further ping"),
+        (sum(|one| one.tcp_rows), "TCP statistics row"),
+        (report.throughputs, "iperf3 check"),
+        (report.traceroutes, "traceroute"),
     ] {
         if count > 0 {
             line.push_str(&format!(", {}", counted(count, noun)));

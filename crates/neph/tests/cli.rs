@@ -33,10 +33,14 @@ mod kept;
 mod kept_times;
 #[path = "cli/labs.rs"]
 mod labs;
+#[path = "cli/latency_tester.rs"]
+mod latency_tester;
 #[path = "cli/limits.rs"]
 mod limits;
 #[path = "cli/live_hops.rs"]
 mod live_hops;
+#[path = "cli/moved.rs"]
+mod moved;
 #[path = "cli/neph.rs"]
 mod neph;
 #[path = "cli/pages.rs"]

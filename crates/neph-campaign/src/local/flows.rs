@@ -9,8 +9,8 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Overdue, Place, Priority,
-    Resolving, SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TlsVersion,
-    TracerouteSpec, Trust, discover,
+    Resolving, SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TcpStatsWhen,
+    TlsVersion, TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
@@ -22,7 +22,7 @@ use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
 const PATIENCE: Span = Span::from_secs(5);
 /// Payload of an echo, as ping's.
-const ECHO: usize = 56;
+pub(super) const ECHO: usize = 56;
 
 /// Everything that will run, and since when it counts.
 #[derive(Debug)]
@@ -141,6 +141,7 @@ pub(super) fn main_flow(
         expected_status: expected_status(scenario)?,
         rate_cap: None,
         overdue: Overdue::Skip,
+        tcp_stats: parameter("tcp_stats").and_then(tcp_stats_when),
         site,
         reflector: false,
     })
@@ -187,6 +188,15 @@ fn expected_status(scenario: &Scenario) -> Result<ExpectedStatus, CarryError> {
 
 fn fit(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+/// `message`, or an interval.
+fn tcp_stats_when(text: &str) -> Option<TcpStatsWhen> {
+    if text == "message" {
+        return Some(TcpStatsWhen::Message);
+    }
+    let nanos = parse_duration(text).ok()?;
+    Some(TcpStatsWhen::Every(Span::from_nanos(nanos)))
 }
 
 fn spin(scenario: &Scenario) -> Span {
@@ -252,6 +262,7 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
             response_size: ECHO,
             source_port: None,
             key: None,
+            tcp_stats: None,
             reflector: false,
             ..template.clone()
         });
@@ -260,7 +271,7 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
 }
 
 /// Where an echo to `host` goes.
-fn echo_to(
+pub(super) fn echo_to(
     host: &str,
     known: Option<SocketAddr>,
     site: Option<&Place>,

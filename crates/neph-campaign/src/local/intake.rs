@@ -15,6 +15,7 @@ use neph_probe::{Backends, FleetTally, ProbeError, Report};
 use neph_store::{Recorder, StoreError};
 
 use super::flows::Missing;
+use super::tcp_samples::TcpSamples;
 use crate::carrier::Ending;
 use crate::host_series::HostSeries;
 use anchors::Anchors;
@@ -46,6 +47,9 @@ pub(crate) struct Intake {
     congestion: Option<String>,
     /// The last thing that went wrong with the main flow.
     trouble: Option<String>,
+    /// Of the main flow's TCP connection, not recorded yet.
+    samples: Vec<Sample>,
+    tcp: TcpSamples,
     sampled: Option<Instant<Own>>,
     host: HostSeries,
     /// ICMP echo that did not go.
@@ -71,6 +75,8 @@ impl Intake {
             sources: BTreeMap::new(),
             congestion: None,
             trouble: None,
+            samples: Vec::new(),
+            tcp: TcpSamples::default(),
             sampled: None,
             host: HostSeries::default(),
             missing: Vec::new(),
@@ -131,12 +137,16 @@ impl Intake {
                     self.congestion = congestion;
                 }
             }
+            Report::Tcp { at, info } if flow.0 == 0 => {
+                let at = (at - self.origin.at).nanos();
+                self.samples.extend(self.tcp.changed(at, info.bytes()));
+            }
             Report::Anchor(anchor) if flow.0 == 0 => {
                 let at = (anchor.at - self.origin.at).nanos();
                 self.anchors.add((at, anchor.wall.unix_nanos()));
             }
             Report::Ended(tally) if flow.0 == 0 => self.main = tally,
-            Report::Reply(_) | Report::Anchor(_) | Report::Ended(_) => {}
+            Report::Reply(_) | Report::Anchor(_) | Report::Ended(_) | Report::Tcp { .. } => {}
         }
     }
 
@@ -203,6 +213,9 @@ impl Intake {
         }
         for event in self.events.drain(..) {
             recorder.event(&event)?;
+        }
+        for sample in self.samples.drain(..) {
+            recorder.sample(&sample)?;
         }
         self.sample(recorder)
     }

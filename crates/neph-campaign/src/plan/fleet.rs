@@ -16,13 +16,14 @@ const MOST_FLOWS: u32 = 50_000;
 /// The most messages a second of a fleet: half of what one core sends.
 pub(crate) const MOST_A_SECOND: u32 = 100_000;
 /// What a fleet's flows cannot have, and why.
-const NOT_FOR_FLEETS: [(&str, &str); 4] = [
+const NOT_FOR_FLEETS: [(&str, &str); 5] = [
     ("congestion", "its probes are too small for one to matter"),
     (
         "new_connection",
         "its flows keep their connections; renewal = \"30s\" begins new ones",
     ),
     ("spin", "it spins for none of its sends"),
+    ("tcp_stats", "its flows are too many to be read one by one"),
     ("tls", "its probes are plain"),
 ];
 

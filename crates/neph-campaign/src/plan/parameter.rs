@@ -137,6 +137,13 @@ pub const PARAMETERS: &[Parameter] = &[
         read: crate::stress::read,
     },
     Parameter {
+        name: "tcp_stats",
+        about: "when all that the kernel reports of the connection (TCP_INFO) is read: \"message\" (sent, and answered), or an interval such as \"100ms\"",
+        fits: Target::on_tcp,
+        unfit: "only TCP has TCP statistics",
+        read: tcp_stats,
+    },
+    Parameter {
         name: "tls",
         about: "1.2 or 1.3: that version of TLS and no other",
         fits: |target| target.secure,
@@ -156,6 +163,22 @@ fn switch(node: &Node) -> Result<String, Fault> {
 
 fn port(node: &Node) -> Result<String, Fault> {
     Port::take(node).map(|Port(port)| port.to_string())
+}
+
+/// `"message"`, or an interval of a millisecond at least.
+fn tcp_stats(node: &Node) -> Result<String, Fault> {
+    if let Value::Text(text) = &node.value
+        && text == "message"
+    {
+        return Ok(text.clone());
+    }
+    match Nanos::take(node) {
+        Ok(Nanos(nanos)) if nanos >= 1_000_000 => Ok(Span::from_nanos(nanos).to_string()),
+        _ => Err(Fault::new(
+            "this does not say when TCP statistics are read",
+            "write \"message\", or an interval of at least \"1ms\"",
+        )),
+    }
 }
 
 /// At most 1 ms: a spin as long as the interval would burn a core.

@@ -1,17 +1,17 @@
 //! What happens at the start of a block: waiting until it is due, then throughput checks and
 //! traceroutes of every pair that the plan measures.
 
-use neph_model::{Span, Throughput, Traceroute};
+use neph_model::{PingBetween, Span, Throughput, Traceroute, Wall};
 
 use super::{Run, RunError, later, storing};
-use crate::carrier::{ThroughputOrder, TracerouteOrder};
+use crate::carrier::{PingOrder, ThroughputOrder, TracerouteOrder};
 use crate::observer::News;
-use crate::pairs::{sites_to_endpoint, sites_to_server};
+use crate::pairs::{site_of, sites_to_endpoint, sites_to_server};
 
 impl Run<'_, '_> {
     /// Returns early, and is done over on resume, when the stop flag is set.
     pub(super) fn begin_block(&mut self, block: u32) -> Result<(), RunError> {
-        self.wait_for(block);
+        self.wait_for(block)?;
         if self.crew.stop.is_set() {
             return Ok(());
         }
@@ -21,22 +21,43 @@ impl Run<'_, '_> {
         self.trace_routes(block)
     }
 
-    fn wait_for(&mut self, block: u32) {
+    fn wait_for(&mut self, block: u32) -> Result<(), RunError> {
         let Some(before) = block
             .checked_sub(1)
             .and_then(|before| self.begun.get(&before))
         else {
-            return;
+            return Ok(());
         };
         // Checks of this block are there already: it was begun before a crash.
         if self.plan.block_interval == Span::ZERO || self.begun.contains_key(&block) {
-            return;
+            return Ok(());
         }
         let until = later(*before, self.plan.block_interval);
         if until > self.crew.clock.now() {
             self.crew.observer.tell(&News::Waiting { block, until });
-            self.crew.clock.wait_until(until, self.crew.stop);
+            self.wait_until(block, until)?;
         }
+        Ok(())
+    }
+
+    /// Waits, and pings the plan's destinations meanwhile.
+    pub(super) fn wait_until(&mut self, block: u32, until: Wall) -> Result<(), RunError> {
+        if let (false, Some(first)) = (self.plan.pings.is_empty(), self.matrix.first()) {
+            let order = PingOrder {
+                block,
+                pings: self.plan.pings.clone(),
+                until,
+                timeout: self.plan.timeout,
+                site: site_of(self.plan, first),
+                stop: self.crew.stop.clone(),
+            };
+            let (store, id) = (&mut *self.crew.store, self.campaign.id);
+            let mut keep = |pings: &[PingBetween]| store.add_pings_between(id, pings);
+            let pinged = self.crew.carrier.ping_between(&order, &mut keep);
+            storing("add pings between experiments", pinged)?;
+        }
+        self.crew.clock.wait_until(until, self.crew.stop);
+        Ok(())
     }
 
     /// A check that is in the store is not done again.

@@ -2,7 +2,7 @@
 
 use neph_model::{Campaign, Experiment, Scenario, Span, Wall};
 
-use super::Run;
+use super::{Run, RunError};
 use crate::agenda::{Agenda, Slot};
 use crate::estimate::length;
 use crate::expand::scenarios;
@@ -39,21 +39,24 @@ fn season_of<'a>(plan: &'a Plan, scenario: &Scenario) -> Option<&'a Season> {
 impl Run<'_, '_> {
     /// The next experiment whose season it is, after waiting for one if need be; `None` when all
     /// is done, or the stop flag is set while waiting.
-    pub(super) fn next_in_season(&mut self) -> Option<Slot> {
+    pub(super) fn next_in_season(&mut self) -> Result<Option<Slot>, RunError> {
         loop {
             let found = self
                 .agenda
                 .next_of(&|scenario| self.fits(scenario, self.plan.pause));
             if found.is_some() || self.crew.stop.is_set() {
-                return found.filter(|_| !self.crew.stop.is_set());
+                return Ok(found.filter(|_| !self.crew.stop.is_set()));
             }
-            let (until, season) = self.next_opening()?;
+            let Some((until, season)) = self.next_opening() else {
+                return Ok(None);
+            };
             let season = season.to_owned();
             self.crew.observer.tell(&News::OutOfSeason {
                 season: &season,
                 until,
             });
-            self.crew.clock.wait_until(until, self.crew.stop);
+            let block = self.agenda.next().map_or(0, |slot| slot.block);
+            self.wait_until(block, until)?;
         }
     }
 

@@ -15,6 +15,7 @@ use socket2::Socket;
 
 use super::session::{Session, Stamped};
 use super::socket::{is_answer, set_up, socket_for};
+use super::tcp_sampler::TcpSampler;
 use crate::ProbeError;
 use crate::codec::Parting;
 use crate::exchange::SendPoint;
@@ -56,6 +57,7 @@ pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), 
         pace: Pace::new(spec.spin, spec.schedule.interval),
         gate: Gate::for_flow(spec),
         vigil: Vigil::for_flow(spec, now()),
+        sampler: TcpSampler::new(spec.tcp_stats, now()),
         buffer: vec![0; 256 << 10],
         turned: now(),
         awaited: Vec::with_capacity(64),
@@ -78,6 +80,7 @@ struct Driver<'a> {
     pace: Pace,
     gate: Gate,
     vigil: Vigil,
+    sampler: TcpSampler,
     buffer: Vec<u8>,
     /// When deadlines and reports had their last turn.
     turned: Instant<Own>,
@@ -126,7 +129,8 @@ impl Driver<'_> {
                 break;
             }
             let deadline = self.session.next_deadline().unwrap_or(limit);
-            self.wait_until(limit.min(deadline).min(now() + Stop::PATIENCE));
+            let reading = self.sampler.next().unwrap_or(limit);
+            self.wait_until(limit.min(deadline).min(reading).min(now() + Stop::PATIENCE));
         }
     }
 
@@ -174,8 +178,20 @@ impl Driver<'_> {
         let at = self.pace.reach(due);
         self.vigil.sent(at);
         match self.session.send(at, &mut now) {
-            Some(number) => self.write(number),
+            Some(number) => {
+                self.write(number);
+                self.read_tcp(number);
+            }
             None => self.dial_and_close(),
+        }
+    }
+
+    /// Reads what the kernel reports of a connection, where that is asked for with each message.
+    fn read_tcp(&mut self, number: u32) {
+        if self.sampler.is_per_message()
+            && let Some(open) = self.sockets.get(&number)
+        {
+            self.outlet.tcp(&open.socket);
         }
     }
 
@@ -185,6 +201,11 @@ impl Driver<'_> {
         self.session.at_time(self.turned);
         self.dial_and_close();
         self.outlet.anchor(&self.clock);
+        if self.sampler.is_due(self.turned)
+            && let Some(open) = self.sockets.values().rfind(|open| open.connected)
+        {
+            self.outlet.tcp(&open.socket);
+        }
         self.outlet.notes(self.session.take_notes());
         while let Some(message) = self.session.take_finished(now()) {
             self.outlet.message(&message);
@@ -286,6 +307,9 @@ impl Driver<'_> {
                 let stamp = received.stamp.and_then(|stamp| self.clock.own(stamp));
                 let bytes = &self.buffer[..received.len];
                 self.session.received(number, bytes, stamp, &mut now);
+                if self.sampler.is_per_message() {
+                    self.outlet.tcp(&open.socket);
+                }
                 self.vigil.took_in(self.session.tally().replies, now());
                 if self.session.has_more(number) {
                     self.write(number);

@@ -4,6 +4,7 @@ mod connection;
 mod driver;
 pub(crate) mod session;
 mod socket;
+mod tcp_sampler;
 
 pub(crate) use driver::drive;
 pub(crate) use socket::{in_progress, socket_for};

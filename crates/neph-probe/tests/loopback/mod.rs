@@ -53,8 +53,11 @@ pub(crate) fn measure(spec: FlowSpec) -> (Vec<Message>, Tally) {
         match report {
             Report::Message(message) => messages.push(message),
             Report::Ended(ended) => tally = ended,
-            Report::Event { .. } | Report::Reply(_) | Report::Opened { .. } | Report::Anchor(_) => {
-            }
+            Report::Event { .. }
+            | Report::Reply(_)
+            | Report::Opened { .. }
+            | Report::Tcp { .. }
+            | Report::Anchor(_) => {}
         }
     }
     flow.join().expect("the flow ran");
@@ -167,6 +170,7 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
                 Report::Event { .. }
                 | Report::Reply(_)
                 | Report::Opened { .. }
+                | Report::Tcp { .. }
                 | Report::Anchor(_) => {}
             }
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use neph_model::{ProbeKind, SEGMENT, Stage, StageSet};
 use serde::Serialize;
 
+use super::rules::{is_imported, peer};
 use super::{Rule, Run, Sight};
 use crate::findings::plural;
 
@@ -90,9 +91,9 @@ impl Need {
             Self::Flows(least) => {
                 let has_port = |run: &&&Run<'_>| {
                     let source = run.flow.flow.source;
-                    source.is_some_and(|source| source.port() > 0)
+                    source.is_some_and(|source| source.port() > 0) || is_imported(run)
                 };
-                let alike = sight.grouped(|run| (run.site().to_owned(), run.flow.flow.target));
+                let alike = sight.grouped(|run| (run.site().to_owned(), peer(run)));
                 let mut alike = alike.values();
                 alike.any(|runs| runs.iter().filter(has_port).count() >= least)
             }

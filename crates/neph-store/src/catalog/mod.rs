@@ -8,6 +8,7 @@ mod checks;
 mod experiments;
 mod flow_traces;
 mod migrate;
+mod pings;
 mod provenance;
 mod row;
 mod scenarios;

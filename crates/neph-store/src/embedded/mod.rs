@@ -18,8 +18,8 @@ use std::path::Path;
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    ExperimentStatus, FlowTrace, Provenance, Sample, Scenario, Throughput, TracedRoute, Traceroute,
-    Wall,
+    ExperimentStatus, FlowTrace, PingBetween, Provenance, Sample, Scenario, Throughput,
+    TracedRoute, Traceroute, Wall,
 };
 
 use crate::catalog::Catalog;
@@ -183,6 +183,15 @@ impl Store for Embedded {
         self.catalog.add_traceroute(campaign, route)
     }
 
+    fn add_pings_between(
+        &mut self,
+        campaign: CampaignId,
+        pings: &[PingBetween],
+    ) -> Result<(), StoreError> {
+        self.writing("add pings between experiments")?;
+        self.catalog.add_pings_between(campaign, pings)
+    }
+
     fn add_flow_trace(
         &mut self,
         experiment: ExperimentId,
@@ -279,6 +288,10 @@ impl Store for Embedded {
 
     fn traceroutes(&self, campaign: CampaignId) -> Result<Vec<Traceroute>, StoreError> {
         self.catalog.traceroutes(campaign)
+    }
+
+    fn pings_between(&self, campaign: CampaignId) -> Result<Vec<PingBetween>, StoreError> {
+        self.catalog.pings_between(campaign)
     }
 
     fn flow_traces(&self, experiment: ExperimentId) -> Result<Vec<FlowTrace>, StoreError> {

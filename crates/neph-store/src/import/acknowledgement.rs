@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::decimal::scaled;
 use super::lines::Lines;
-use super::raw::{RawFile, Retransmission};
+use super::raw::{Acknowledged, RawFile, Retransmission};
 use super::report::ImportReport;
 use crate::StoreError;
 
@@ -16,7 +16,7 @@ const GRACE: i64 = 1_000_000_000;
 enum Frame {
     /// A segment sent at `sent` was acknowledged at `at`.
     Acknowledged { sent: i64, at: i64 },
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     Retransmitted(Retransmission),
     /// Neither: a plain segment.
     Other,
@@ -83,7 +83,7 @@ fn frames(text: &str) -> Result<[Frame; 2], String> {
 
 /// What the line tells of the segment: older reports name no destination.
 fn in_words(stream: &str, destination: &str) -> String {
-    let mut text = "a segment was sent again".to_owned();
+    let mut text = "a segment was retransmitted".to_owned();
     if !destination.is_empty() {
         text.push_str(&format!(" to {destination}"));
     }
@@ -123,7 +123,9 @@ fn give(frame: Frame, files: &mut [RawFile], ends: &[i64]) -> bool {
             if sent > message.received {
                 return false;
             }
-            message.acked = message.acked.max(Some(at));
+            if message.acknowledged.is_none_or(|known| known.at <= at) {
+                message.acknowledged = Some(Acknowledged { sent, at });
+            }
             true
         }
     }

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
 
 use neph_model::{
     CampaignId, CampaignStatus, Event, EventKind, Experiment, ExperimentStatus, Flow, FlowIndex,
-    FlowRole, Message, ProbeKind, ScenarioId, Seq, Tally, Wall,
+    FlowRole, Message, Outcome, PingBetween, ProbeKind, Sample, ScenarioId, Seq, SeriesName, Span,
+    Tally, Wall,
 };
 
+use super::LatencyTesterOutput;
 use super::matrix::{block, campaign, scenario_of, scenarios};
 use super::message::{ping_message, provenance, raw_message};
 use super::ping::{Ping, PingFile};
 use super::raw::RawFile;
 use super::report::{ImportReport, ImportedExperiment};
+use super::settings::{ImportedSettings, address};
 use crate::{Store, StoreError};
 
 /// A ping this long after the last reply still belongs to the experiment: steps follow each other.
@@ -21,23 +23,45 @@ const GRACE: i64 = 1_000_000_000;
 /// Messages given to the recorder at once.
 const BATCH: usize = 4096;
 
-/// Stores everything. `files` are sorted by start.
+/// Stores everything. The files of `output` are sorted by start.
 pub(super) fn store_all(
     store: &mut dyn Store,
-    (folder, settings): (&Path, Option<(PathBuf, String)>),
-    (files, pings): (Vec<RawFile>, Vec<PingFile>),
-    report: &mut ImportReport,
-) -> Result<(), StoreError> {
-    let scenarios = scenarios(&files);
-    let campaign = campaign((folder, settings), &files);
+    output: LatencyTesterOutput,
+) -> Result<ImportReport, StoreError> {
+    let LatencyTesterOutput {
+        folder,
+        settings,
+        files,
+        pings,
+        transfers,
+        routes,
+        known,
+        mut report,
+    } = output;
+    let scenarios = scenarios(&files, &known);
+    let campaign = campaign((&folder, settings), &files);
     report.campaign = Some(campaign.id);
     let ended = files.iter().map(RawFile::ended).max();
     store.add_campaign(&campaign, &scenarios)?;
-    let mut pings = attribute(&files, &pings, report);
+    for transfer in transfers {
+        let began = began(&files, |file| block(file) == transfer.block());
+        store.add_throughput(campaign.id, &transfer.into_throughput(began))?;
+        report.throughputs += 1;
+    }
+    for route in routes {
+        let began = began(&files, |file| file.name == route.name);
+        let endpoint = known.endpoint_of(&route.name);
+        let endpoint = endpoint.map_or_else(|| route.name.endpoint.clone(), |one| one.name.clone());
+        store.add_traceroute(campaign.id, &route.into_traceroute(endpoint, began))?;
+        report.traceroutes += 1;
+    }
+    let (mut pings, between) = attribute(&files, &pings);
+    report.pings_outside = between.len() as u64;
+    store.add_pings_between(campaign.id, &between)?;
     let mut places = Places::default();
     for (file, flows) in files.iter().zip(&mut pings) {
-        let scenario = scenario_of(file).id;
-        let mut experiment = experiment(file, campaign.id, scenario);
+        let scenario = scenario_of(file, &known).id;
+        let mut experiment = experiment((file, &known), campaign.id, scenario);
         places.place(&mut experiment);
         experiment
             .flows
@@ -46,7 +70,17 @@ pub(super) fn store_all(
         report.experiments.push(stored);
     }
     let ended = ended.map(Wall::from_unix_nanos);
-    store.set_campaign_status(campaign.id, CampaignStatus::Imported, ended)
+    store.set_campaign_status(campaign.id, CampaignStatus::Imported, ended)?;
+    Ok(report)
+}
+
+/// When the first of the files that fit began, or the first of all.
+fn began(files: &[RawFile], fits: impl Fn(&RawFile) -> bool) -> i64 {
+    let file = files
+        .iter()
+        .find(|file| fits(file))
+        .or_else(|| files.first());
+    file.map_or(0, RawFile::started)
 }
 
 /// The pings of one destination that fall into one experiment.
@@ -55,14 +89,14 @@ struct PingFlow<'a> {
     pings: Vec<Ping>,
 }
 
-/// For each raw-data file, the pings while it ran.
+/// For each raw-data file, the pings while it ran; and the pings while none ran.
 fn attribute<'a>(
     files: &[RawFile],
     pings: &'a [PingFile],
-    report: &mut ImportReport,
-) -> Vec<Vec<PingFlow<'a>>> {
+) -> (Vec<Vec<PingFlow<'a>>>, Vec<PingBetween>) {
     let ends: Vec<i64> = files.iter().map(RawFile::ended).collect();
     let mut flows: Vec<Vec<PingFlow<'a>>> = files.iter().map(|_| Vec::new()).collect();
+    let mut between = Vec::new();
     for file in pings {
         let mut inside: BTreeMap<usize, Vec<Ping>> = BTreeMap::new();
         for ping in &file.pings {
@@ -71,14 +105,30 @@ fn attribute<'a>(
                 Some(place) if ping.intended <= ends[place].saturating_add(GRACE) => {
                     inside.entry(place).or_default().push(*ping);
                 }
-                _ => report.pings_outside += 1,
+                _ => {
+                    let next = files.get(began).or_else(|| files.last());
+                    between.push(ping_between(file, ping, next.map_or(0, block)));
+                }
             }
         }
         for (place, pings) in inside {
             flows[place].push(PingFlow { file, pings });
         }
     }
-    flows
+    (flows, between)
+}
+
+/// A ping while no step ran; `block` is that of the next step.
+fn ping_between(file: &PingFile, ping: &Ping, block: u32) -> PingBetween {
+    let reply = ping.received;
+    PingBetween {
+        block,
+        name: file.name.clone(),
+        address: file.address,
+        sent: Wall::from_unix_nanos(ping.intended),
+        outcome: reply.map_or(Outcome::Lost, |_| Outcome::Reply),
+        round_trip: reply.map(|at| Span::from_nanos(at - ping.intended)),
+    }
 }
 
 /// Hands out positions within blocks and attempts of a scenario, in order of time.
@@ -100,10 +150,15 @@ impl Places {
     }
 }
 
-fn experiment(file: &RawFile, campaign: CampaignId, scenario: ScenarioId) -> Experiment {
+fn experiment(
+    (file, known): (&RawFile, &ImportedSettings),
+    campaign: CampaignId,
+    scenario: ScenarioId,
+) -> Experiment {
     let count = file.messages.len() as u64;
     let reordered = file.messages.iter().filter(|message| message.reordered);
-    let unknown = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+    let of_nobody = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
+    let endpoint = known.endpoint_of(&file.name);
     Experiment {
         block: block(file),
         status: ExperimentStatus::Complete,
@@ -112,9 +167,9 @@ fn experiment(file: &RawFile, campaign: CampaignId, scenario: ScenarioId) -> Exp
             index: FlowIndex(0),
             role: FlowRole::Main,
             probe: ProbeKind::Ws,
-            name: file.name.endpoint.clone(),
-            source: None,
-            target: file.name.endpoint.parse().unwrap_or(unknown),
+            name: endpoint.map_or_else(|| file.name.endpoint.clone(), |one| one.name.clone()),
+            source: known.source_port.map(of_nobody),
+            target: address(&file.name, endpoint).unwrap_or_else(|| of_nobody(0)),
             reflector: false,
             same_clock: false,
         }],
@@ -173,9 +228,24 @@ fn store_one(
             text: segment.text.clone(),
         })?;
     }
+    for row in &file.tcp_rows {
+        for (field, value) in &row.values {
+            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+            let value = *value as f64;
+            recorder.sample(&Sample {
+                series: SeriesName::Tcp(*field),
+                at: row.at - started,
+                value,
+            })?;
+        }
+    }
     let provenance = provenance(&experiment, (file, plan_hash));
     store.finish(recorder, &experiment, &provenance)?;
-    let acknowledged = file.messages.iter().filter(|m| m.acked.is_some()).count();
+    let acknowledged = file
+        .messages
+        .iter()
+        .filter(|m| m.acknowledged.is_some())
+        .count();
     Ok(ImportedExperiment {
         id: experiment.id,
         path: file.path.clone(),
@@ -183,5 +253,6 @@ fn store_one(
         acknowledged: acknowledged as u64,
         retransmissions: file.retransmissions.len() as u64,
         pings: flows.iter().map(|flow| flow.pings.len() as u64).sum(),
+        tcp_rows: file.tcp_rows.len() as u64,
     })
 }

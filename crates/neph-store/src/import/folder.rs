@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::lines::Lines;
+use super::{iperf, route, tcp_stats};
 use crate::StoreError;
 
 /// How deep folders are searched: a person may have sorted them.
@@ -20,6 +21,12 @@ pub(super) enum Kind {
     Tshark,
     /// The output of `ping -D`.
     Ping,
+    /// The output of iperf3.
+    Iperf,
+    /// The output of traceroute.
+    Traceroute,
+    /// TCP statistics of the client's socket.
+    TcpStats,
     /// The settings file of the run.
     Settings,
     /// None of these.
@@ -76,6 +83,12 @@ fn kind_of(path: &Path) -> Result<Kind, StoreError> {
         Kind::Tshark
     } else if first.starts_with("PING ") {
         Kind::Ping
+    } else if first.starts_with(iperf::BEGINS) {
+        Kind::Iperf
+    } else if first.starts_with(route::BEGINS) {
+        Kind::Traceroute
+    } else if first.starts_with(tcp_stats::BEGINS) {
+        Kind::TcpStats
     } else {
         Kind::Unknown
     })

@@ -7,6 +7,7 @@ use neph_model::{ByteSize, Campaign, ProbeKind, Scenario, ScenarioId, Span, Wall
 use sha2::{Digest, Sha256};
 
 use super::raw::RawFile;
+use super::settings::{ImportedEndpoint, ImportedSettings};
 
 /// The campaign that the folder is; its plan is the settings file's text.
 pub(super) fn campaign(
@@ -47,10 +48,10 @@ pub(super) fn block(file: &RawFile) -> u32 {
 }
 
 /// The matrix: each scenario once, by endpoint, interval and size.
-pub(super) fn scenarios(files: &[RawFile]) -> Vec<Scenario> {
+pub(super) fn scenarios(files: &[RawFile], settings: &ImportedSettings) -> Vec<Scenario> {
     let mut known: BTreeMap<_, Scenario> = BTreeMap::new();
     for file in files {
-        let scenario = scenario_of(file);
+        let scenario = scenario_of(file, settings);
         let key = (
             scenario.endpoint.clone(),
             scenario.interval,
@@ -67,37 +68,56 @@ pub(super) fn scenarios(files: &[RawFile]) -> Vec<Scenario> {
     scenarios
 }
 
-pub(super) fn scenario_of(file: &RawFile) -> Scenario {
-    let unknown = |name: &str| (name.to_owned(), "unknown".to_owned());
-    let mut parameters = BTreeMap::from([
-        ("imported".to_owned(), "latency-tester".to_owned()),
-        unknown("response_size"),
-        unknown("tls"),
-    ]);
-    if file.name.request_bytes.is_none() {
-        parameters.extend([unknown("request_size")]);
-    }
+/// The scenario of a file. What neither its name nor the settings say is `unknown`.
+pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenario {
+    let known = settings.endpoint_of(&file.name);
+    let request_size = file.name.request_bytes.map(ByteSize);
+    let request_size = request_size.or(settings.request_size);
     let interval = Span::from_nanos(file.interval());
-    let request_size = ByteSize(file.name.request_bytes.unwrap_or(0));
-    let endpoint = file.name.endpoint.clone();
+    let endpoint = known.map_or_else(|| file.name.endpoint.clone(), |one| one.name.clone());
+    Scenario {
+        id: identity(file, &endpoint, request_size),
+        index: 0,
+        target: known.map_or_else(|| endpoint.clone(), ImportedEndpoint::target),
+        endpoint,
+        probe: ProbeKind::Ws,
+        interval,
+        request_size: request_size.unwrap_or(ByteSize(0)),
+        response_size: settings.response_size.unwrap_or(ByteSize(0)),
+        messages: 0,
+        parameters: parameters((request_size, settings), known.is_some()),
+        varied: Vec::new(),
+    }
+}
+
+fn parameters(
+    (request_size, settings): (Option<ByteSize>, &ImportedSettings),
+    is_tls_known: bool,
+) -> BTreeMap<String, String> {
+    let unknown = [
+        ("request_size", request_size.is_some()),
+        ("response_size", settings.response_size.is_some()),
+        ("tls", is_tls_known),
+    ];
+    let unknown = unknown.into_iter().filter(|(_, is_known)| !is_known);
+    let mut parameters: BTreeMap<String, String> = unknown
+        .map(|(name, _)| (name.to_owned(), "unknown".to_owned()))
+        .collect();
+    parameters.insert("imported".to_owned(), "latency-tester".to_owned());
+    if let Some(port) = settings.source_port {
+        parameters.insert("source_port".to_owned(), port.to_string());
+    }
+    parameters
+}
+
+fn identity(file: &RawFile, endpoint: &str, request_size: Option<ByteSize>) -> ScenarioId {
     // A file whose name tells no interval is a scenario by its name alone.
-    let told = file.name.interval.map(|_| interval.nanos());
-    let canonical = format!("latency-tester\n{endpoint}\n{told:?}\n{}", request_size.0);
+    let interval = file.name.interval.map(Span::nanos);
+    let bytes = request_size.map_or(0, ByteSize::bytes);
+    let canonical = format!("latency-tester\n{endpoint}\n{interval:?}\n{bytes}");
     let digest: [u8; 32] = Sha256::digest(canonical.as_bytes()).into();
     let (head, _) = digest
         .split_first_chunk()
         .expect("a digest is longer than 8 bytes");
-    Scenario {
-        id: ScenarioId(u64::from_be_bytes(*head)),
-        index: 0,
-        target: endpoint.clone(),
-        endpoint,
-        probe: ProbeKind::Ws,
-        interval,
-        request_size,
-        response_size: ByteSize(0),
-        messages: 0,
-        parameters,
-        varied: Vec::new(),
-    }
+    ScenarioId(u64::from_be_bytes(*head))
 }

@@ -10,12 +10,16 @@ mod assemble;
 mod decimal;
 mod file_name;
 mod folder;
+mod iperf;
 mod lines;
 mod matrix;
 mod message;
 mod ping;
 mod raw;
 mod report;
+mod route;
+mod settings;
+mod tcp_stats;
 
 #[cfg(test)]
 mod tests;
@@ -26,9 +30,13 @@ use crate::{Store, StoreError};
 use acknowledgement::read_tshark;
 pub(crate) use file_name::FileName;
 use folder::{Kind, Source};
+use iperf::IperfFile;
 use ping::PingFile;
 use raw::RawFile;
 pub use report::{ImportReport, ImportedExperiment, Problem};
+use route::RouteFile;
+pub use settings::{ImportedEndpoint, ImportedSettings};
+use tcp_stats::read_tcp_stats;
 
 /// What a Latency Tester's output folder holds, read and not yet stored.
 #[derive(Debug)]
@@ -37,6 +45,9 @@ pub struct LatencyTesterOutput {
     settings: Option<(PathBuf, String)>,
     files: Vec<RawFile>,
     pings: Vec<PingFile>,
+    transfers: Vec<IperfFile>,
+    routes: Vec<RouteFile>,
+    known: ImportedSettings,
     report: ImportReport,
 }
 
@@ -72,6 +83,17 @@ impl LatencyTesterOutput {
         for source in of(Kind::Ping) {
             pings.push(PingFile::read(&source.path, &mut report)?);
         }
+        for source in of(Kind::TcpStats) {
+            read_tcp_stats(&source.path, &mut files, &mut report)?;
+        }
+        let mut transfers = Vec::new();
+        for source in of(Kind::Iperf) {
+            transfers.push(IperfFile::read(&source.path, &mut report)?);
+        }
+        let mut routes = Vec::new();
+        for source in of(Kind::Traceroute) {
+            routes.push(RouteFile::read(&source.path, &mut report)?);
+        }
         for source in of(Kind::Unknown) {
             report.ignored.push(source.path.clone());
         }
@@ -80,24 +102,34 @@ impl LatencyTesterOutput {
             settings: folder::settings(&sources)?,
             files,
             pings,
+            transfers,
+            routes,
+            known: ImportedSettings::default(),
             report,
         })
     }
 
+    /// The settings file beside the results, by path and text, where there is exactly one.
+    pub fn settings(&self) -> Option<(&Path, &str)> {
+        let (path, text) = self.settings.as_ref()?;
+        Some((path, text))
+    }
+
+    /// The same, with what its settings file says of endpoints, sizes and ports.
+    #[must_use]
+    pub fn with_settings(mut self, known: ImportedSettings) -> Self {
+        self.known = known;
+        self
+    }
+
     /// Adds it to `store` as a new campaign with status imported: each raw-data file is an
-    /// experiment, tshark reports and pings join the experiments they fall into by time.
+    /// experiment; tshark reports, pings and TCP statistics join the experiments they fall into by
+    /// time, iperf3's and traceroute's output the block that their names say.
     ///
     /// # Errors
     /// A store that refuses.
     pub fn import_into(self, store: &mut dyn Store) -> Result<ImportReport, StoreError> {
-        let mut report = self.report;
-        assemble::store_all(
-            store,
-            (&self.folder, self.settings),
-            (self.files, self.pings),
-            &mut report,
-        )?;
-        Ok(report)
+        assemble::store_all(store, self)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use neph_model::TcpField;
+
 use super::decimal::scaled;
 use super::file_name::FileName;
 use super::lines::Lines;
@@ -17,13 +19,29 @@ pub(super) struct RawMessage {
     pub(super) server: Option<i64>,
     /// When the client had the reply.
     pub(super) received: i64,
-    /// When the peer's TCP had acknowledged it, from a tshark report.
-    pub(super) acked: Option<i64>,
+    /// When its last segment left and was acknowledged, from a tshark report.
+    pub(super) acknowledged: Option<Acknowledged>,
     /// Its reply came after a later message's.
     pub(super) reordered: bool,
 }
 
-/// A segment that was sent again, from a tshark report.
+/// A segment's departure and its acknowledgement by the peer's TCP, as tshark saw them at the client.
+/// Times are Unix nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Acknowledged {
+    pub(super) sent: i64,
+    pub(super) at: i64,
+}
+
+/// What the kernel reported of the client's socket, from a file of TCP statistics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TcpRow {
+    /// When, in Unix nanoseconds.
+    pub(super) at: i64,
+    pub(super) values: Vec<(TcpField, u64)>,
+}
+
+/// A segment that was retransmitted, from a tshark report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Retransmission {
     /// When, in Unix nanoseconds.
@@ -40,6 +58,8 @@ pub(super) struct RawFile {
     pub(super) messages: Vec<RawMessage>,
     /// Retransmitted segments while it ran, from a tshark report.
     pub(super) retransmissions: Vec<Retransmission>,
+    /// TCP statistics while it ran.
+    pub(super) tcp_rows: Vec<TcpRow>,
 }
 
 impl RawFile {
@@ -81,6 +101,7 @@ impl RawFile {
             name,
             messages,
             retransmissions: Vec::new(),
+            tcp_rows: Vec::new(),
         }))
     }
 
@@ -131,7 +152,7 @@ fn message(text: &str) -> Result<RawMessage, String> {
         sent,
         server,
         received,
-        acked: None,
+        acknowledged: None,
         reordered: false,
     })
 }

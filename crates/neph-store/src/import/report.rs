@@ -33,6 +33,8 @@ pub struct ImportedExperiment {
     pub retransmissions: u64,
     /// Pings while it ran.
     pub pings: u64,
+    /// Rows of TCP statistics while it ran.
+    pub tcp_rows: u64,
 }
 
 /// What an import did.
@@ -42,10 +44,16 @@ pub struct ImportReport {
     pub campaign: Option<CampaignId>,
     /// Its experiments, in order of time.
     pub experiments: Vec<ImportedExperiment>,
-    /// Pings that fall into no experiment: not kept.
+    /// Pings that fall into no experiment: kept as pings between experiments.
     pub pings_outside: u64,
     /// Acknowledgements that fall to no message (handshakes, other connections): not kept.
     pub acknowledgements_outside: u64,
+    /// Throughput checks by iperf3.
+    pub throughputs: u64,
+    /// Routes by traceroute.
+    pub traceroutes: u64,
+    /// Rows of TCP statistics that fall into no experiment: not kept.
+    pub tcp_rows_outside: u64,
     /// Files that are none of the known kinds.
     pub ignored: Vec<PathBuf>,
     /// The first problems, in order of reading.

@@ -2,11 +2,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome};
+use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome, Span};
 use proptest::prelude::*;
 
 use super::*;
 use crate::{Access, export_latency_tester_csv, export_latency_tester_folder, open};
+
+mod other_files;
 
 const RAW: &str = "#client-send-timestamp,server-timestamp,e2e-rtt
 1611336441708429104,1611336441732325106,43.745733
@@ -64,10 +66,7 @@ fn whole_folder() -> Imported {
         ("raw-data/1-tcpdump_report.csv", TSHARK.as_bytes()),
         ("raw-data/ping_Crownlabs.txt", PING.as_bytes()),
         ("settings.yaml", b"runs: 1\n"),
-        (
-            "raw-data/1-iperf_Crownlabs.txt",
-            b"Connecting to host 1.2.3.4\n",
-        ),
+        ("raw-data/plots.txt", b"anything\n"),
     ])
 }
 
@@ -96,7 +95,7 @@ fn a_folder_becomes_a_campaign() {
         "130.192.31.254:0"
     );
     let ignored = &imported.report.ignored[0];
-    assert!(ignored.ends_with("raw-data/1-iperf_Crownlabs.txt"));
+    assert!(ignored.ends_with("raw-data/plots.txt"));
 }
 
 #[test]
@@ -200,7 +199,7 @@ fn retransmissions_are_events_of_the_experiment_they_fall_into() {
         EventKind::Retransmitted,
         0,
         294_007_696,
-        "a segment was sent again to 172.17.0.2 (tcp.stream 0)",
+        "a segment was retransmitted to 172.17.0.2 (tcp.stream 0)",
     );
     assert_eq!(told, [expected]);
 }
@@ -216,6 +215,21 @@ fn pings_while_it_ran_are_a_flow_and_a_gap_is_a_loss() {
     assert_eq!(pings[0].marks.app_send, None);
     // The first was sent before the first message, the last after the experiment.
     assert_eq!(imported.report.pings_outside, 2);
+    let campaign = imported.report.campaign.expect("imported");
+    let between = imported.store.pings_between(campaign).expect("readable");
+    let told: Vec<_> = between
+        .iter()
+        .map(|ping| (ping.name.as_str(), ping.sent.unix_nanos(), ping.round_trip))
+        .collect();
+    let first = (1_611_336_441_708_200_000, Some(Span::from_micros(41_800)));
+    let last = (1_611_336_449_314_980_000, Some(Span::from_micros(45_600)));
+    assert_eq!(
+        told,
+        [
+            ("Crownlabs", first.0, first.1),
+            ("Crownlabs", last.0, last.1)
+        ]
+    );
 }
 
 #[test]
@@ -297,6 +311,9 @@ proptest! {
             ("c.csv", tshark.as_bytes()),
             ("d.txt", ping.as_bytes()),
             ("e.txt", text.as_bytes()),
+            ("1-iperf_x.txt", format!("Connecting to host x\n{text}").as_bytes()),
+            ("traceroute_x", format!("traceroute to x\n{text}").as_bytes()),
+            ("tcp-stats_x.csv", format!("#timestamp,message-id,state,rtt\n{text}").as_bytes()),
         ]);
         prop_assert_eq!(imported.report.experiments.len(), 2);
         for experiment in &imported.report.experiments {

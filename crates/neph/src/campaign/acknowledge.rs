@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::Path;
 
 use neph_campaign::{
-    Carried, Carrier, CarryError, ExperimentOrder, Part, Prepared, Progress, ThroughputOrder,
-    TracerouteOrder,
+    Carried, Carrier, CarryError, ExperimentOrder, KeepPings, Part, PingOrder, Prepared, Progress,
+    ThroughputOrder, TracerouteOrder,
 };
 use neph_model::{Event, ExperimentId, FleetMessage, Message, Sample, Throughput, Traceroute};
 use neph_store::{Recorder, StoreError};
@@ -67,6 +67,14 @@ impl<C: Carrier> Carrier for Acknowledging<C> {
 
     fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
         self.inner.trace_route(order)
+    }
+
+    fn ping_between(
+        &mut self,
+        order: &PingOrder,
+        keep: &mut KeepPings<'_>,
+    ) -> Result<(), StoreError> {
+        self.inner.ping_between(order, keep)
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use neph_campaign::resolve;
 use neph_probe::{IpVersion, Target};
 
-use super::{PlanArgs, decidable, read};
+use super::{PlanArgs, notes, read};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     if let Err(problems) = resolve::resolve(&read.plan, &read.source, &resolver) {
         return Err(Failure::Text(read.source, problems));
     }
-    for note in read.plan.notes.iter().chain(&decidable::note(&read.plan)) {
+    for note in notes::notes(&read.plan) {
         output::say(&format!("neph: {note}"));
     }
     output::say(&format!(

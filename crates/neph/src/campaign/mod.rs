@@ -5,6 +5,8 @@ mod alarming;
 mod check;
 mod decidable;
 mod heard;
+mod locked;
+mod notes;
 mod outside;
 mod preview;
 mod run;
@@ -77,6 +79,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     read.held_against(|read, problems| {
         here(&read.plan, problems);
         outside::check_sites(read, problems);
+        locked::check(read, problems);
         heard::check(read, problems);
     })
 }

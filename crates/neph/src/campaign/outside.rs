@@ -23,6 +23,17 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     for key in &plan.key_files {
         check_file("key file", &key.value, &key.span, problems);
     }
+    for endpoint in &plan.endpoints {
+        for file in endpoint
+            .axes
+            .parameters
+            .get("ca_file")
+            .into_iter()
+            .flatten()
+        {
+            check_file("certificate file", file, &endpoint.written_at, problems);
+        }
+    }
     check_iperf3(plan, problems);
     for name in &plan.congestions {
         if let Err(Unusable { why, loaded }) = congestion::check(&name.value) {

@@ -8,7 +8,7 @@ use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::{Plan, expand, order, together};
 use neph_model::{ByteSize, Order, Scenario, Span};
 
-use super::{PlanArgs, decidable, read};
+use super::{PlanArgs, notes, read};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -54,10 +54,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     tell_fleets(&mut out, &cost)?;
     tell_seasons(&mut out, plan)?;
     tell_alarms(&mut out, plan)?;
-    if cost.outlasts_interval(plan) {
-        output::say("neph: a block takes longer than block_interval, so each starts late");
-    }
-    for note in plan.notes.iter().chain(&decidable::note(plan)) {
+    for note in notes::notes(plan) {
         output::say(&format!("neph: {note}"));
     }
     out.flush()?;

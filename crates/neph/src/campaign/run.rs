@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use neph_campaign::plan::Certificates;
 use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing, StopFlag};
 use neph_model::{Campaign, CampaignId, CampaignStatus, ExperimentStatus, Order, Span, Wall};
 use neph_probe::Stop;
@@ -11,7 +12,7 @@ use neph_store::Store;
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
 use super::watch::Watch;
-use super::{Read, read, scenes, stage, understand_kept, unfinished};
+use super::{Read, notes, read, scenes, stage, understand_kept, unfinished};
 use crate::alarm::webhook::{self, Url};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -35,8 +36,23 @@ pub(crate) struct RunArgs {
     /// The order within a block, whatever the plan says
     #[arg(long, value_enum)]
     pub(crate) order: Option<OrderChoice>,
+    /// Accept any certificate at all endpoints, whatever the plan says
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Trust the certificate authorities of this file (PEM) instead of the public ones at all
+    /// endpoints, whatever the plan says
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) ca_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) settings: Settings,
+}
+
+impl RunArgs {
+    fn certificates(&self) -> Option<Certificates> {
+        let file = self.ca_file.as_ref();
+        let file = file.map(|file| Certificates::SignedBy(file.display().to_string()));
+        file.or_else(|| self.insecure.then_some(Certificates::Any))
+    }
 }
 
 /// Options of `neph resume`.
@@ -71,7 +87,20 @@ pub(crate) struct Settings {
 
 /// Carries a plan out.
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
-    let read = read(&args.plan)?;
+    let mut read = read(&args.plan)?;
+    if let Some(certificates) = args.certificates()
+        && read.plan.trust(&certificates) == 0
+    {
+        return Err(Failure::usage(
+            "--insecure and --ca-file have no effect: no endpoint of the plan has TLS; remove the \
+             flag, or write wss:// or https:// in a url",
+        ));
+    }
+    for note in notes::notes(&read.plan) {
+        if !args.settings.quiet || note.starts_with("WARNING") {
+            output::say(&format!("neph: {note}"));
+        }
+    }
     let order = args.order.map(|choice| match choice {
         OrderChoice::Random => Order::Random,
         OrderChoice::Sequential => Order::Sequential,
@@ -81,9 +110,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 
 /// Goes on with a campaign.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
-    let campaign = {
+    let (campaign, measured) = {
         let store = args.settings.workspace.existing()?;
-        workspace::campaign(store.as_ref(), &args.campaign)?
+        let campaign = workspace::campaign(store.as_ref(), &args.campaign)?;
+        let measured = store.scenarios(campaign.id).map_err(Failure::refused)?;
+        (campaign, measured)
     };
     match campaign.status {
         CampaignStatus::Complete => {
@@ -107,7 +138,8 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
         }
         CampaignStatus::Running | CampaignStatus::Interrupted | CampaignStatus::Incomplete => {}
     }
-    let read = understand_kept(&campaign)?;
+    let mut read = understand_kept(&campaign)?;
+    read.plan.trust_as_in(&measured);
     carry_out(&read, None, Some(&campaign), &args.settings)
 }
 

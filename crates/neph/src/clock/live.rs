@@ -157,7 +157,7 @@ impl Live<'_> {
                         self.refused = Some(text);
                     }
                 }
-                Ok(Report::Opened { .. } | Report::Anchor(_)) => {}
+                Ok(Report::Opened { .. } | Report::Tcp { .. } | Report::Anchor(_)) => {}
                 Ok(Report::Ended(tally)) => self.tally = tally,
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),

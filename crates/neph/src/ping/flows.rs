@@ -220,6 +220,7 @@ impl Found {
             site: args.place(),
             expected_status: args.expect_status,
             rate_cap: args.rate_cap,
+            tcp_stats: None,
             overdue: if args.catch_up {
                 Overdue::Send
             } else {

@@ -141,7 +141,7 @@ fn take(
                 watched.hope.event(kind, &text, now());
                 show.event(planned, at, kind, &text)?;
             }
-            Ok(Report::Opened { .. }) => {}
+            Ok(Report::Opened { .. } | Report::Tcp { .. }) => {}
             Ok(Report::Anchor(anchor)) => show.anchor(anchor),
             Ok(Report::Ended(tally)) => watched.tally = tally,
             Err(TryRecvError::Empty) => return Ok(true),

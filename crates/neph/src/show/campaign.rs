@@ -8,6 +8,7 @@ use neph_store::Store;
 use serde_json::json;
 
 use super::document::{Document, Pair};
+use super::pings;
 use crate::exit::Failure;
 use crate::list;
 use crate::sheet::{Cell, Column, Sheet};
@@ -22,6 +23,7 @@ pub(super) fn document(
     let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
     let checks = store.throughputs(campaign.id).map_err(Failure::refused)?;
     let routes = store.traceroutes(campaign.id).map_err(Failure::refused)?;
+    let pings = store.pings_between(campaign.id).map_err(Failure::refused)?;
     let mut document = Document::default();
     let status = list::campaign_status(store, campaign)?;
     document.pairs("Campaign", "campaign", facts(campaign, status, offset));
@@ -31,6 +33,13 @@ pub(super) fn document(
     document.table("Flags", "flags", flags(&experiments, &scenarios));
     document.table("Throughput checks", "throughput", throughput(&checks));
     document.table("Traceroutes", "traceroutes", traceroutes(&routes));
+    if !pings.is_empty() {
+        document.table(
+            "Pings between blocks",
+            "pings_between",
+            pings::sheet(&pings),
+        );
+    }
     document.quote("Plan", "plan", &campaign.plan_text);
     if let Some(topology) = &campaign.topology_text {
         document.quote("Topology", "topology", topology);

@@ -4,6 +4,7 @@ mod campaign;
 mod document;
 mod experiment;
 mod found;
+mod pings;
 
 use std::io::Write;
 

@@ -308,7 +308,7 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
     assert_eq!(campaigns[0]["name"], "older", "the oldest comes first");
     let id = campaigns[0]["id"].as_str().expect("a text");
     let told = format!(
-        "neph import: 1 experiment, 40 messages, 1 acknowledgement, 1 retransmission; \
+        "neph import: 1 experiment, 40 messages, 1 TCP acknowledgement, 1 retransmission; \
          `neph report {id}` shows them\n"
     );
     assert_eq!(ran.err, told);

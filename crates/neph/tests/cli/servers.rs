@@ -13,9 +13,9 @@ use crate::neph::{Ran, SOON, eventually, neph};
 use crate::pings::reflector;
 
 /// A server's process, ended with it.
-struct Server {
+pub(crate) struct Server {
     process: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Drop for Server {
@@ -30,18 +30,18 @@ impl Drop for Server {
     clippy::print_stdout,
     reason = "a skipped test is counted by what it prints"
 )]
-fn skip(test: &str, why: &str) {
+pub(crate) fn skip(test: &str, why: &str) {
     assert!(env::var("CI").as_deref() != Ok("true"), "{test}: {why}");
     println!("SKIP {test}: {why}");
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     listener.local_addr().expect("an address").port()
 }
 
 /// Starts a program that will listen at `port`; `None` where it is not installed.
-fn serve(test: &str, port: u16, command: &mut Command) -> Option<Server> {
+pub(crate) fn serve(test: &str, port: u16, command: &mut Command) -> Option<Server> {
     let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(process) = quiet.stdin(Stdio::null()).spawn() else {
         skip(
@@ -58,7 +58,7 @@ fn serve(test: &str, port: u16, command: &mut Command) -> Option<Server> {
 }
 
 /// A folder with a certificate for localhost and 127.0.0.1, as `openssl req -x509` makes it.
-fn certificate() -> TempDir {
+pub(crate) fn certificate() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let made = Command::new("openssl")
         .args([
@@ -293,7 +293,12 @@ fn a_status_that_is_not_expected_is_an_error_and_never_a_latency() {
 }
 
 /// haproxy in front of these servers of ours.
-fn haproxy(test: &str, folder: &TempDir, more: &str, servers: &[SocketAddr]) -> Option<Server> {
+pub(crate) fn haproxy(
+    test: &str,
+    folder: &TempDir,
+    more: &str,
+    servers: &[SocketAddr],
+) -> Option<Server> {
     let port = free_port();
     let mut settings = format!(
         "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n {more}\n\
@@ -326,7 +331,7 @@ fn a_proxy_that_ends_idle_connections_loses_no_message() {
 }
 
 /// A reflector whose clock is 5000 s ahead of ours.
-fn reflector_ahead(test: &str) -> Option<Server> {
+pub(crate) fn reflector_ahead(test: &str) -> Option<Server> {
     let port = free_port();
     let mut command = Command::new("unshare");
     command.args(["--time", "--monotonic", "5000", "--fork", "--kill-child"]);

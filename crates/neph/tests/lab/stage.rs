@@ -198,7 +198,11 @@ pub(crate) fn measure(spec: FlowSpec) -> Vec<Message> {
         match report {
             Report::Message(message) => messages.push(message),
             Report::Event { kind, text, .. } => println!("{kind:?}: {text}"),
-            Report::Reply(_) | Report::Opened { .. } | Report::Anchor(_) | Report::Ended(_) => {}
+            Report::Reply(_)
+            | Report::Opened { .. }
+            | Report::Tcp { .. }
+            | Report::Anchor(_)
+            | Report::Ended(_) => {}
         }
     }
     flow.join().expect("the flow ran");

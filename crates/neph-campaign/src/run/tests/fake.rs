@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use neph_model::{
     BitRate, ExperimentId, Flow, FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message,
-    Outcome, ProbeKind, Seq, Span, Throughput, Traceroute, Wall,
+    Outcome, PingBetween, ProbeKind, Seq, Span, Throughput, Traceroute, Wall,
 };
-use neph_store::Recorder;
+use neph_store::{Recorder, StoreError};
 
 use crate::carrier::{
-    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, Part, Prepared, Progress,
-    StopFlag, ThroughputOrder, TracerouteOrder,
+    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, KeepPings, Part, PingOrder,
+    Prepared, Progress, StopFlag, ThroughputOrder, TracerouteOrder,
 };
 
 /// What becomes of an experiment.
@@ -204,6 +204,22 @@ impl Carrier for Fake {
         }
         self.time.0.set(ended.unix_nanos());
         all
+    }
+
+    fn ping_between(
+        &mut self,
+        order: &PingOrder,
+        keep: &mut KeepPings<'_>,
+    ) -> Result<(), StoreError> {
+        let destination = &order.pings[0];
+        keep(&[PingBetween {
+            block: order.block,
+            name: destination.name.clone(),
+            address: std::net::IpAddr::from([127, 0, 0, 1]),
+            sent: self.time.now(),
+            outcome: Outcome::Reply,
+            round_trip: Some(Span::from_millis(1)),
+        }])
     }
 
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {

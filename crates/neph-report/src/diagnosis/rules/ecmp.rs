@@ -2,6 +2,7 @@
 //! ports (RFC 2992; the path is chosen by a hash over the 5-tuple).
 
 mod change;
+mod imported;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use crate::axis::millis;
 use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
 use crate::findings::{plural, real};
 use change::{Aligned, Change, aligned, changes};
+pub(in crate::diagnosis) use imported::is_imported;
 
 pub(super) const RULE: Rule = Rule {
     name: "ecmp-imbalance",
@@ -58,12 +60,16 @@ const NAMED: usize = 3;
 
 /// What flows have in common that differ in their ports only: the plan's load among it, under which all
 /// take longer.
-type Key = (String, SocketAddr, ProbeKind, [u64; 2], Option<String>);
+type Key = (String, Peer, ProbeKind, [u64; 2], Option<String>);
+
+/// Whom flows reach: an address, and the endpoint's name where an imported file does not tell the address.
+type Peer = (SocketAddr, Option<String>);
 
 /// One flow: an experiment's connection.
 struct Path<'a> {
     run: &'a Run<'a>,
-    port: u16,
+    /// Absent where an imported file does not name it: a port of its own.
+    port: Option<u16>,
     /// Its least round trip in milliseconds.
     base: f64,
     /// The messages' round trips.
@@ -73,13 +79,20 @@ struct Path<'a> {
 impl<'a> Path<'a> {
     fn of(run: &'a Run<'a>) -> Option<Self> {
         let port = run.flow.flow.source.map(|source| source.port());
-        let port = port.filter(|port| *port > 0)?;
+        let port = port.filter(|port| *port > 0);
+        if port.is_none() && !is_imported(run) {
+            return None;
+        }
         let replied = run
             .flow
             .exchanges
             .iter()
             .filter(|one| one.response.is_some());
-        let networks = run.networks();
+        let networks = if is_imported(run) {
+            imported::round_trips(run)
+        } else {
+            run.networks()
+        };
         let base = [run.tcp_least(), networks.least()];
         let base = base.into_iter().flatten().min_by(f64::total_cmp)?;
         (replied.count() >= MESSAGES).then_some(Self {
@@ -102,24 +115,36 @@ fn key(run: &Run<'_>) -> Key {
     let sizes = [scenario.request_size, scenario.response_size];
     (
         run.site().to_owned(),
-        run.flow.flow.target,
+        peer(run),
         run.flow.flow.probe,
         sizes.map(ByteSize::bytes),
         scenario.stress().map(str::to_owned),
     )
 }
 
+pub(in crate::diagnosis) fn peer(run: &Run<'_>) -> Peer {
+    let target = run.flow.flow.target;
+    let is_unknown = target.ip().is_unspecified();
+    (target, is_unknown.then(|| run.scenario.endpoint.clone()))
+}
+
 fn look(sight: &Sight<'_>) -> Vec<Found> {
-    let mut best: BTreeMap<(String, SocketAddr), (usize, Found)> = BTreeMap::new();
+    let mut best: BTreeMap<(String, Peer), (usize, Found)> = BTreeMap::new();
     for ((site, target, ..), runs) in sight.grouped(key) {
         let mut paths: Vec<Path<'_>> = runs.iter().filter_map(|run| Path::of(run)).collect();
         paths.sort_by_key(|path| path.run.experiment.experiment.started);
         let name = name(sight, &runs);
-        let Some(found) = told(&name, &paths, None).or_else(|| told_beside_a_change(&name, &paths))
-        else {
+        // Where no port is known, a change of the route explains the same.
+        let all_named = paths.iter().all(|path| path.port.is_some());
+        let beside = || {
+            all_named
+                .then(|| told_beside_a_change(&name, &paths))
+                .flatten()
+        };
+        let Some(found) = told(&name, &paths, None).or_else(beside) else {
             continue;
         };
-        let known = best.get(&(site.clone(), target));
+        let known = best.get(&(site.clone(), target.clone()));
         if known.is_none_or(|(flows, _)| *flows < paths.len()) {
             best.insert((site, target), (paths.len(), found));
         }
@@ -143,6 +168,8 @@ struct Class {
     high: f64,
     ports: BTreeSet<u16>,
     flows: usize,
+    /// Of these, flows whose port is not known.
+    unnamed: usize,
 }
 
 impl Class {
@@ -151,10 +178,13 @@ impl Class {
     }
 
     fn has_ports_again(&self) -> bool {
-        self.flows > self.ports.len()
+        self.flows - self.unnamed > self.ports.len()
     }
 
     fn ports_in_words(&self) -> String {
+        if self.unnamed > 0 {
+            return plural(self.flows, "connection");
+        }
         let ports: Vec<String> = self.ports.iter().map(u16::to_string).collect();
         match ports.as_slice() {
             [only] => format!("port {only}"),
@@ -180,14 +210,16 @@ fn levels(paths: &[Aligned<'_>]) -> Vec<Class> {
         let new = |one: &Aligned<'_>| Class {
             low: one.base,
             high: one.base,
-            ports: [one.path.port].into(),
+            ports: one.path.port.into_iter().collect(),
             flows: 1,
+            unnamed: usize::from(one.path.port.is_none()),
         };
         match found.last_mut() {
             Some(class) if one.base - class.high < least_gap(class.low) => {
                 class.high = one.base;
-                class.ports.insert(one.path.port);
+                class.ports.extend(one.path.port);
                 class.flows += 1;
+                class.unnamed += usize::from(one.path.port.is_none());
             }
             _ => found.push(new(one)),
         }
@@ -229,7 +261,7 @@ fn take_turns(order: &[usize]) -> bool {
 /// classes take turns.
 fn is_by_port(paths: &[&Aligned<'_>], classes: &[Class]) -> bool {
     let ports: usize = classes.iter().map(|one| one.ports.len()).sum();
-    let all: BTreeSet<u16> = paths.iter().map(|one| one.path.port).collect();
+    let all: BTreeSet<u16> = paths.iter().filter_map(|one| one.path.port).collect();
     ports == all.len()
         && (classes.iter().all(Class::has_ports_again) || take_turns(&order(paths, classes)))
 }
@@ -266,32 +298,50 @@ fn told(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found
         .iter()
         .map(|one| format!("{} {}", one.ports_in_words(), millis(one.low)))
         .collect();
+    let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
+    let port = match unnamed {
+        0 => "source port",
+        _ => "connection, so probably on its source port (the imported files do not name it)",
+    };
     let cause = format!(
-        "{name}: the path depends on the source port: {}. {} stayed on its path, by turns with the others: a router shares flows out among {} equal-cost paths that differ by {}.{also}",
+        "{name}: the path depends on the {port}: {}. {} stayed on its path, by turns with the others: a router shares flows out among {} equal-cost paths that differ by {}.{also}",
         listed.join("; "),
         each_of(paths.len(), strayed),
         classes.len(),
         millis(slow.low - fast.low),
     );
-    let best: Vec<String> = fast.ports.iter().take(3).map(u16::to_string).collect();
-    let remedy = format!(
-        "bind the source port {} before connecting (in a plan, source_port), or ask whoever routes for paths of equal length",
-        best.join(" or "),
-    );
+    let remedy = remedy(fast);
     let mut confidence = confidence(&paths, &classes);
     if change.is_some() {
         confidence.level = confidence.level.less();
         confidence.why.push_str("; the route changed as well");
     }
-    let found = Found::new(cause, remedy, confidence)
+    let mut found = Found::new(cause, remedy, confidence)
         .costing(slow.low - fast.low)
         .with("shortest path", fast.low, "ms")
         .with("longest path", slow.low, "ms")
-        .with("difference within a path", widest, "ms")
-        .with("best source port", f64::from(*fast.ports.first()?), "")
+        .with("difference within a path", widest, "ms");
+    if let Some(port) = fast.ports.first() {
+        found = found.with("best source port", f64::from(*port), "");
+    }
+    let found = found
         .with("flows", real(paths.len()), "flows")
         .seen_in(paths.iter().map(|one| one.path.run));
     Some(found)
+}
+
+/// Which port to take, where it is known.
+fn remedy(fast: &Class) -> String {
+    let best: Vec<String> = fast.ports.iter().take(3).map(u16::to_string).collect();
+    let bind = match fast.unnamed {
+        0 => format!(
+            "bind the source port {} before connecting",
+            best.join(" or ")
+        ),
+        _ => "measure with several fixed source ports and bind the fastest one before connecting"
+            .to_owned(),
+    };
+    format!("{bind} (in a plan, source_port), or ask whoever routes for paths of equal length")
 }
 
 /// Who stayed on its path.
@@ -309,9 +359,16 @@ fn each_of(flows: usize, strayed: usize) -> String {
 fn confidence(paths: &[&Aligned<'_>], classes: &[Class]) -> Confidence {
     let again = classes.iter().filter(|one| one.has_ports_again()).count();
     let turns = switches(&order(paths, classes));
+    let unnamed: usize = classes.iter().map(|one| one.unnamed).sum();
+    let ports = match unnamed {
+        0 => format!(
+            "{again} of {} classes have ports that were used again and kept their path",
+            classes.len()
+        ),
+        _ => "the imported files name no source port".to_owned(),
+    };
     let why = format!(
-        "{again} of {} classes have ports that were used again and kept their path; {} changed class {turns} times",
-        classes.len(),
+        "{ports}; {} changed class {turns} times",
         plural(paths.len(), "flow"),
     );
     let level = if again == classes.len() {

@@ -17,6 +17,7 @@ mod stalled_peer;
 mod starved_client;
 
 use super::Rule;
+pub(super) use ecmp::{is_imported, peer};
 
 /// Every rule, in the order of a message's way.
 pub const RULES: &[Rule] = &[

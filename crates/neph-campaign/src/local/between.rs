@@ -1,0 +1,140 @@
+//! Pings to the plan's destinations while no experiment runs.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{Anchor, FlowIndex, FlowRole, Message, Own, PingBetween, ProbeKind, Span};
+use neph_probe::{
+    ConnectionUse, Flow as Running, FlowSpec, Overdue, Place, Priority, Report, Schedule, Stop,
+    TlsVersion, Trust,
+};
+use neph_store::StoreError;
+
+use super::flows::{ECHO, echo_to};
+use crate::carrier::{KeepPings, PingOrder};
+
+/// How often what the flows report is taken in and stored.
+const TICK: Duration = Duration::from_millis(100);
+/// The last pings get so long for their replies: the block begins on time.
+const LAST: Span = Span::from_secs(1);
+/// Pings are stored together for so long: one transaction each would wear the disk.
+const KEEP_EVERY: Span = Span::from_secs(5);
+
+/// Pings until the order's end. A destination that cannot be resolved is left out: the experiments report
+/// it.
+pub(super) fn ping(
+    order: &PingOrder,
+    site: Option<&Place>,
+    keep: &mut KeepPings<'_>,
+) -> Result<(), StoreError> {
+    let origin = neph_probe::anchor();
+    let stop = Stop::new();
+    let mut running: Vec<Option<Running>> = Vec::new();
+    let mut specs = Vec::new();
+    for spec in self::specs(order, site, origin) {
+        // Without the right to send ICMP nothing is measured here, as in the experiments.
+        if let Ok(flow) = Running::start(spec.clone(), stop.clone()) {
+            running.push(Some(flow));
+            specs.push(spec);
+        }
+    }
+    let mut found: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
+    let mut kept = neph_probe::now();
+    while running.iter().any(Option::is_some) {
+        thread::sleep(TICK);
+        if order.stop.is_set() || neph_probe::anchor().wall >= order.until {
+            stop.set();
+        }
+        for (place, slot) in running.iter_mut().enumerate() {
+            let Some(flow) = slot else { continue };
+            let messages = found.entry(place).or_default();
+            for report in flow.reports().try_iter() {
+                match report {
+                    Report::Message(message) => messages.push(message),
+                    Report::Ended(_) => {
+                        *slot = None;
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let is_over = running.iter().all(Option::is_none);
+        if is_over || neph_probe::now() - kept >= KEEP_EVERY {
+            kept = neph_probe::now();
+            let pings = found.iter().flat_map(|(place, messages)| {
+                let spec = &specs[*place];
+                messages
+                    .iter()
+                    .map(move |one| told(order, spec, one, origin))
+            });
+            let pings: Vec<PingBetween> = pings.collect();
+            found.clear();
+            keep(&pings)?;
+        }
+    }
+    Ok(())
+}
+
+fn told(order: &PingOrder, spec: &FlowSpec, message: &Message, origin: Anchor<Own>) -> PingBetween {
+    let sent = message.marks.app_send.unwrap_or(message.marks.intended);
+    let since = (sent - origin.at).nanos();
+    let ledger = message.ledger();
+    PingBetween {
+        block: order.block,
+        name: spec.name.clone(),
+        address: spec.address.ip(),
+        sent: neph_model::Wall::from_unix_nanos(origin.wall.unix_nanos().saturating_add(since)),
+        outcome: message.outcome,
+        round_trip: message
+            .marks
+            .network_and_peer_round_trip()
+            .filter(|_| ledger.is_some())
+            .or_else(|| ledger.map(|ledger| ledger.service_time())),
+    }
+}
+
+fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<FlowSpec> {
+    let left = Span::from_nanos(
+        order
+            .until
+            .unix_nanos()
+            .saturating_sub(origin.wall.unix_nanos()),
+    ) - LAST;
+    let flow = |(place, ping): (u32, &crate::plan::Ping)| {
+        let (target, address) = echo_to(&ping.host, None, site).ok()?;
+        debug_assert_eq!(target.kind(), ProbeKind::Icmp);
+        let count = u64::try_from(left.nanos() / ping.interval.nanos().max(1)).unwrap_or(0);
+        (count > 0).then(|| FlowSpec {
+            index: FlowIndex(place),
+            role: FlowRole::PingDestination,
+            name: ping.name.clone(),
+            target,
+            address,
+            schedule: Schedule {
+                interval: ping.interval,
+                count: Some(count),
+                duration: None,
+            },
+            request_size: ECHO,
+            response_size: ECHO,
+            source_port: None,
+            timeout: order.timeout,
+            tls_version: TlsVersion::Any,
+            trust: Trust::Public,
+            connection_use: ConnectionUse::Lasting,
+            congestion: None,
+            key: None,
+            spin: Span::ZERO,
+            priority: Priority::Normal,
+            expected_status: neph_model::ExpectedStatus::default(),
+            rate_cap: None,
+            overdue: Overdue::Skip,
+            tcp_stats: None,
+            site: site.cloned(),
+            reflector: false,
+        })
+    };
+    (0..).zip(&order.pings).filter_map(flow).collect()
+}

@@ -1,0 +1,56 @@
+//! The lower layers of an imported campaign in a terminal: the RTT of TCP acknowledgements and of pings,
+//! which its files hold beside the messages.
+
+use super::padded;
+use crate::axis::{count, level};
+use crate::table::{Layer, QuantileCell, SummaryRow, summary};
+use crate::{CampaignData, PlotSettings};
+
+/// Names are cut down to this.
+const LONGEST: usize = 60;
+
+/// A table for each layer, with its heading; nothing of a campaign that neph measured.
+pub(super) fn tables(data: &CampaignData, settings: &PlotSettings) -> String {
+    if !data.is_imported() {
+        return String::new();
+    }
+    let mut rows = summary(data, settings);
+    rows.retain(|row| matches!(row.layer, Layer::Acknowledgement | Layer::Ping(_)));
+    let mut names: Vec<String> = Vec::new();
+    for row in &rows {
+        let name = row.layer.name();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let tables = names.iter().map(|name| {
+        let of_layer = rows.iter().filter(|row| row.layer.name() == *name);
+        table(name, &of_layer.collect::<Vec<_>>())
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+fn table(name: &str, rows: &[&SummaryRow]) -> String {
+    let labels: Vec<String> = rows.iter().map(|row| row.label.clone()).collect();
+    let widths = labels.iter().map(|label| label.chars().count());
+    let wide = widths.fold(name.chars().count(), usize::max).min(LONGEST);
+    let mut out = format!(
+        "{name:<wide$}{:>11}{:>11}{:>9}{:>9}\n",
+        "p50", "p99", "n", "lost"
+    );
+    for row in rows {
+        let at = |place: usize| match row.quantiles[place] {
+            QuantileCell::Known { value, .. } => level(value),
+            QuantileCell::Refused { .. } => "-".to_owned(),
+        };
+        let lost = row.lost.map_or_else(|| "-".to_owned(), count);
+        let label = padded(&row.label, &labels, wide);
+        out.push_str(&format!(
+            "{label}{:>11}{:>11}{:>9}{lost:>9}\n",
+            at(0),
+            at(2),
+            count(row.n)
+        ));
+    }
+    out
+}

@@ -1,0 +1,127 @@
+//! The output of iperf3 that a Latency Tester keeps for each run.
+
+use std::path::Path;
+
+use neph_model::{BitRate, Throughput, ThroughputSecond, Wall};
+
+use super::decimal::scaled;
+use super::lines::Lines;
+use super::report::ImportReport;
+use crate::StoreError;
+
+/// How the first line begins.
+pub(super) const BEGINS: &str = "Connecting to host ";
+
+/// One file: a transfer.
+#[derive(Clone, Debug)]
+pub(super) struct IperfFile {
+    /// The run that it was made at the beginning of, from 1.
+    run: Option<u32>,
+    /// The destination's name: the file's, or the host.
+    name: String,
+    seconds: Vec<ThroughputSecond>,
+    goodput: Option<BitRate>,
+    /// How long it took, in nanoseconds.
+    length: i64,
+}
+
+/// A line of the table.
+struct Row<'a> {
+    /// When it ends, in nanoseconds since the transfer's beginning.
+    end: i64,
+    rate: BitRate,
+    retransmissions: Option<u32>,
+    /// `sender`, `receiver`, or the window.
+    last: &'a str,
+}
+
+impl IperfFile {
+    pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Self, StoreError> {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let (run, name) = stem.split_once("iperf_").unwrap_or(("", &stem));
+        let mut file = Self {
+            run: run.trim_end_matches('-').parse().ok(),
+            name: name.to_owned(),
+            seconds: Vec::new(),
+            goodput: None,
+            length: 0,
+        };
+        let mut is_summary = false;
+        let mut lines = Lines::of(path)?;
+        while let Some(line) = lines.next()? {
+            if line.text.starts_with("- - ") {
+                is_summary = true;
+            } else if line.text.starts_with('[') && line.text.contains("/sec") {
+                match row(&line.text) {
+                    Some(row) => file.take(&row, is_summary),
+                    None => report.problem(
+                        path,
+                        Some(line.number),
+                        "no interval and bit rate: left out",
+                    ),
+                }
+            }
+        }
+        Ok(file)
+    }
+
+    fn take(&mut self, row: &Row<'_>, is_summary: bool) {
+        self.length = self.length.max(row.end);
+        if !is_summary {
+            self.seconds.push(ThroughputSecond {
+                goodput: row.rate,
+                retransmissions: row.retransmissions.unwrap_or(0),
+                spurious_retransmissions: 0,
+                cwnd_segments: None,
+                srtt: None,
+            });
+        } else if row.last == "receiver" || self.goodput.is_none() {
+            // What the receiver counted arrived; what the sender counted was written.
+            self.goodput = Some(row.rate);
+        }
+    }
+
+    /// The block that it belongs to.
+    pub(super) fn block(&self) -> u32 {
+        self.run.unwrap_or(1).saturating_sub(1)
+    }
+
+    /// The transfer; it ended when its run `began` (Unix nanoseconds), as its file has no time.
+    pub(super) fn into_throughput(self, began: i64) -> Throughput {
+        Throughput {
+            block: self.block(),
+            endpoint: self.name,
+            site: None,
+            tool: "iperf3".to_owned(),
+            started: Wall::from_unix_nanos(began.saturating_sub(self.length)),
+            seconds: self.seconds,
+            goodput: self.goodput.unwrap_or(BitRate(0)),
+            failure: self
+                .goodput
+                .is_none()
+                .then(|| "the output of iperf3 ends before its summary".to_owned()),
+        }
+    }
+}
+
+/// `[  5]   0.00-1.00   sec   464 KBytes  3.80 Mbits/sec    0   55.6 KBytes`.
+fn row(text: &str) -> Option<Row<'_>> {
+    let (_, rest) = text.split_once(']')?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let (_, end) = words.first()?.split_once('-')?;
+    let unit = words.iter().position(|word| word.ends_with("bits/sec"))?;
+    let scale = match *words.get(unit)? {
+        "bits/sec" => 0,
+        "Kbits/sec" => 3,
+        "Mbits/sec" => 6,
+        "Gbits/sec" => 9,
+        _ => return None,
+    };
+    let rate = scaled(words.get(unit.checked_sub(1)?)?, scale)?;
+    Some(Row {
+        end: scaled(end, 9)?,
+        rate: BitRate(u64::try_from(rate).ok()?),
+        retransmissions: words.get(unit + 1).and_then(|word| word.parse().ok()),
+        last: words.last().copied().unwrap_or_default(),
+    })
+}

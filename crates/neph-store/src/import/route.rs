@@ -1,0 +1,106 @@
+//! The output of traceroute that a Latency Tester's client keeps.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use neph_model::{Hop, Span, Traceroute, Wall};
+
+use super::decimal::scaled;
+use super::file_name::FileName;
+use super::lines::Lines;
+use super::report::ImportReport;
+use crate::StoreError;
+
+/// How the first line begins.
+pub(super) const BEGINS: &str = "traceroute to ";
+
+/// One file: a route.
+#[derive(Clone, Debug)]
+pub(super) struct RouteFile {
+    /// What the name of the step's own file says.
+    pub(super) name: FileName,
+    destination: IpAddr,
+    hops: Vec<Hop>,
+}
+
+impl RouteFile {
+    pub(super) fn read(path: &Path, report: &mut ImportReport) -> Result<Self, StoreError> {
+        // No extension is written, and the name of the step may have dots.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.strip_suffix(".txt").unwrap_or(&name);
+        let step = name
+            .strip_prefix("traceroute_")
+            .or_else(|| name.strip_suffix("_traceroute"));
+        let mut file = Self {
+            name: FileName::parse(step.unwrap_or(name)),
+            destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            hops: Vec::new(),
+        };
+        let mut lines = Lines::of(path)?;
+        while let Some(line) = lines.next()? {
+            if let Some(header) = line.text.strip_prefix(BEGINS) {
+                let address = between(header, '(', ')').and_then(|told| told.parse().ok());
+                file.destination = address.unwrap_or(file.destination);
+            } else if !line.text.is_empty() {
+                match hop(&line.text) {
+                    Some(hop) => file.hops.push(hop),
+                    None => report.problem(path, Some(line.number), "no hop: left out"),
+                }
+            }
+        }
+        Ok(file)
+    }
+
+    /// The block that it belongs to.
+    pub(super) fn block(&self) -> u32 {
+        self.name.run.unwrap_or(1).saturating_sub(1)
+    }
+
+    /// The route to `endpoint`, which was asked for before its step began (Unix nanoseconds).
+    pub(super) fn into_traceroute(self, endpoint: String, began: i64) -> Traceroute {
+        let last = self.hops.last();
+        Traceroute {
+            block: self.block(),
+            endpoint,
+            site: None,
+            destination: self.destination,
+            started: Wall::from_unix_nanos(began),
+            reached: last.is_some_and(|hop| hop.addresses.contains(&self.destination)),
+            failure: self
+                .hops
+                .is_empty()
+                .then(|| "traceroute told no hop".to_owned()),
+            hops: self.hops,
+        }
+    }
+}
+
+fn between(text: &str, open: char, close: char) -> Option<&str> {
+    text.split_once(open)?
+        .1
+        .split_once(close)
+        .map(|(inner, _)| inner)
+}
+
+/// ` 3  gate (10.0.0.1)  1.1 ms  1.0 ms other (10.0.0.2)  2.0 ms`, with or without names; `*` is a
+/// question without an answer, and `!H` and others follow a time.
+fn hop(text: &str) -> Option<Hop> {
+    let mut words = text.split_whitespace().peekable();
+    let mut hop = Hop {
+        ttl: words.next()?.parse().ok().filter(|ttl| *ttl > 0)?,
+        addresses: Vec::new(),
+        round_trips: Vec::new(),
+    };
+    words.peek()?;
+    while let Some(word) = words.next() {
+        if words.peek() == Some(&"ms") {
+            let nanos = scaled(word, 6).filter(|nanos| *nanos >= 0)?;
+            hop.round_trips.push(Span::from_nanos(nanos));
+        } else if let Ok(address) = word.trim_matches(['(', ')']).parse()
+            && !hop.addresses.contains(&address)
+        {
+            hop.addresses.push(address);
+        }
+    }
+    Some(hop)
+}

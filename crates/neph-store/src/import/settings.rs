@@ -1,0 +1,77 @@
+//! What the settings file beside the results says that the results themselves do not.
+
+use std::net::{IpAddr, SocketAddr};
+
+use neph_model::ByteSize;
+
+use super::file_name::FileName;
+
+/// The path at which the Latency Tester's server answers.
+const PATH: &str = "/echo";
+
+/// An endpoint of the settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedEndpoint {
+    /// Its description: the endpoint's name.
+    pub name: String,
+    /// Its destination: host, and port where one is written.
+    pub destination: String,
+    /// Whether it was measured over TLS.
+    pub is_secure: bool,
+}
+
+/// What a settings file says of how its results were measured. Whoever reads settings gives it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportedSettings {
+    /// The endpoints.
+    pub endpoints: Vec<ImportedEndpoint>,
+    /// Bytes of a request, where all have the same.
+    pub request_size: Option<ByteSize>,
+    /// Bytes of a reply.
+    pub response_size: Option<ByteSize>,
+    /// The client's port, where it was fixed.
+    pub source_port: Option<u16>,
+}
+
+impl ImportedEndpoint {
+    /// `wss://metro:443/echo`.
+    pub(super) fn target(&self) -> String {
+        let scheme = if self.is_secure { "wss" } else { "ws" };
+        format!("{scheme}://{}{PATH}", self.destination)
+    }
+
+    fn port(&self) -> u16 {
+        if self.is_secure { 443 } else { 80 }
+    }
+}
+
+impl ImportedSettings {
+    /// The endpoint that a file is of. File names have its destination (later versions of the Latency
+    /// Tester write `_` for `:`) or its description.
+    pub(super) fn endpoint_of(&self, file: &FileName) -> Option<&ImportedEndpoint> {
+        let told = file.endpoint.as_str();
+        self.endpoints.iter().find(|one| {
+            let destination = &one.destination;
+            *destination == told
+                || one.name == told
+                || destination.replace(':', "_") == told
+                || destination.replace([':', '/'], "_") == told
+        })
+    }
+}
+
+/// The address of a file's server, where it is written as one.
+pub(super) fn address(file: &FileName, endpoint: Option<&ImportedEndpoint>) -> Option<SocketAddr> {
+    if let Some(endpoint) = endpoint {
+        let host = endpoint.destination.split('/').next().unwrap_or_default();
+        let ip = || host.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+        let with_port = host.parse().ok();
+        return with_port.or_else(|| Some(SocketAddr::new(ip()?, endpoint.port())));
+    }
+    let told = &file.endpoint;
+    let replaced = || {
+        let (host, port) = told.rsplit_once('_')?;
+        format!("{host}:{port}").parse().ok()
+    };
+    told.parse().ok().or_else(replaced)
+}

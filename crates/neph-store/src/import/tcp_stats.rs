@@ -1,0 +1,75 @@
+//! The TCP statistics that a Latency Tester's client polls from its socket: `tcp-stats_*.csv`.
+
+use std::path::Path;
+
+use neph_model::TcpField;
+
+use super::lines::Lines;
+use super::raw::{RawFile, TcpRow};
+use super::report::ImportReport;
+use crate::StoreError;
+
+/// How the first line begins; the names of the kernel's fields follow.
+pub(super) const BEGINS: &str = "#timestamp,message-id,";
+/// Columns before the first field.
+const BEFORE: usize = 2;
+/// Statistics this long after the last reply still belong to the experiment.
+const GRACE: i64 = 1_000_000_000;
+
+/// Reads a file and gives each row to the experiment that ran. `files` are sorted by start.
+pub(super) fn read_tcp_stats(
+    path: &Path,
+    files: &mut [RawFile],
+    report: &mut ImportReport,
+) -> Result<(), StoreError> {
+    let mut columns: Vec<Option<TcpField>> = Vec::new();
+    let mut lines = Lines::of(path)?;
+    while let Some(line) = lines.next()? {
+        if let Some(names) = line.text.strip_prefix(BEGINS) {
+            columns = names.split(',').map(TcpField::of_kernel).collect();
+        } else if !line.text.is_empty() && !line.text.ends_with(",Connection Reset") {
+            match row(&line.text, &columns) {
+                Ok(row) => give(row, files, report),
+                Err(what) => report.problem(path, Some(line.number), what),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `1611336441708429104,1,1,0,0,...`: Unix nanoseconds, the number of messages sent, the fields. The
+/// client writes more fields than its header names where the kernel gave more.
+fn row(text: &str, columns: &[Option<TcpField>]) -> Result<TcpRow, String> {
+    let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+    if fields.len() < BEFORE + columns.len() {
+        return Err(format!(
+            "{} fields instead of {}: left out",
+            fields.len(),
+            BEFORE + columns.len()
+        ));
+    }
+    let at = fields[0].parse().ok().filter(|at: &i64| *at >= 0);
+    let at =
+        at.ok_or_else(|| format!("'{}' is no time in Unix nanoseconds: left out", fields[0]))?;
+    let named = columns.iter().zip(&fields[BEFORE..]);
+    let values = named.filter_map(|(field, text)| Some(((*field)?, text)));
+    let values = values.map(|(field, text)| {
+        let value = text.parse::<u64>();
+        value
+            .map(|value| (field, value))
+            .map_err(|_| format!("'{text}' is no {}: left out", field.kernel_name()))
+    });
+    Ok(TcpRow {
+        at,
+        values: values.collect::<Result<_, _>>()?,
+    })
+}
+
+fn give(row: TcpRow, files: &mut [RawFile], report: &mut ImportReport) {
+    let after = files.partition_point(|file| file.started() <= row.at);
+    let file = after.checked_sub(1).and_then(|place| files.get_mut(place));
+    match file.filter(|file| row.at <= file.ended().saturating_add(GRACE)) {
+        Some(file) => file.tcp_rows.push(row),
+        None => report.tcp_rows_outside += 1,
+    }
+}

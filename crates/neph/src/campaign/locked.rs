@@ -1,0 +1,43 @@
+//! Congestion controls that a site's routes do not let a socket choose.
+
+use std::collections::BTreeSet;
+
+use neph_campaign::expand;
+use neph_text::{Fault, Problems};
+
+use super::Read;
+
+/// Notes every congestion control of the plan that the topology forbids at the site that sends: the
+/// routes of a site with `congestion_control` lock that one (`ip route ... congctl lock`), and the
+/// kernel then refuses any other to every connection.
+pub(super) fn check(read: &Read, problems: &Problems<'_>) {
+    let Some(lab) = &read.plan.lab else {
+        return;
+    };
+    let mut known = BTreeSet::new();
+    for scenario in expand::scenarios(&read.plan) {
+        let of = |name: &str| scenario.parameters.get(name);
+        let Some(wanted) = of("congestion") else {
+            continue;
+        };
+        let site = of("from").unwrap_or(&lab.prober.value);
+        let scenes = read.scenes.iter();
+        let mut sites = scenes.flat_map(|scene| &scene.topology.sites);
+        let locked = sites
+            .find(|one| one.name == *site && one.congestion_control.is_some())
+            .and_then(|site| site.congestion_control.as_ref())
+            .filter(|locked| *locked != wanted);
+        let mut written = read.plan.congestions.iter();
+        if let Some(locked) = locked
+            && known.insert((site.clone(), wanted.clone()))
+            && let Some(written) = written.find(|one| one.value == *wanted)
+        {
+            let what = format!(
+                "congestion control '{wanted}' is refused at site '{site}': the topology has \
+                 congestion_control = \"{locked}\" there, and its routes lock it"
+            );
+            let remedy = "remove congestion here, or congestion_control from the site";
+            problems.add(written.span.clone(), Fault::new(what, remedy));
+        }
+    }
+}
