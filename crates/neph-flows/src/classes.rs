@@ -1,8 +1,8 @@
 //! Latency classes: base latencies that lie together, so probably a path.
 //!
-//! Base latencies, with the time that flows had them, are put in order and cut wherever two
-//! neighbours lie further apart than the detector tells apart. Levels that are nearer to each other are one class: nothing that this
-//! measures could tell them apart.
+//! Base latencies, with the time that flows had them, are put in order and cut wherever two neighbours
+//! lie further apart than the tolerance, and where their density has a valley that their noise does
+//! not explain. So a chain of nearer levels is as many classes as there are levels.
 
 use std::collections::BTreeMap;
 
@@ -54,6 +54,11 @@ const fn real(nanos: i64) -> f64 {
     nanos as f64
 }
 
+#[expect(clippy::cast_precision_loss, reason = "a number of flows")]
+const fn count(flows: usize) -> f64 {
+    flows as f64
+}
+
 /// The classes of some flows, lowest first, without what the changes tell.
 pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class> {
     let tolerance = settings.detection.tolerance.nanos();
@@ -64,7 +69,12 @@ pub(crate) fn classes(flows: &[&FlowHistory], settings: &Settings) -> Vec<Class>
         let cell = cells.entry(base.div_euclid(height)).or_default();
         cell.add(base, (segment.until - segment.from).nanos());
     }
-    let values: Vec<Weighted> = cells.values().map(Cell::weighted).collect();
+    let mut values: Vec<Weighted> = cells.values().map(Cell::weighted).collect();
+    // Time in flows: a flow's time is not many values, only one that is known well.
+    let time: f64 = values.iter().map(|value| value.weight).sum();
+    for value in &mut values {
+        value.weight *= count(flows.len()) / time;
+    }
     // What cannot be: a time that is no number. Then there are no classes.
     let found = neph_stats::classes(&values, real(tolerance), LEAST_SHARE).unwrap_or_default();
     let told = found.iter().map(|class| Class {
@@ -89,7 +99,7 @@ pub(crate) fn class_at(classes: &[Class], base: Span, settings: &Settings) -> Op
 }
 
 /// How far a base latency lies outside of a class's range.
-fn away(class: &Class, base: Span) -> Span {
+pub(crate) fn away(class: &Class, base: Span) -> Span {
     let (below, above) = (class.range.0 - base, base - class.range.1);
     below.max(above).max(Span::ZERO)
 }
@@ -130,7 +140,7 @@ pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
     let nearest = classes
         .iter()
         .enumerate()
-        .min_by_key(|(_, class)| away(class, base));
+        .min_by_key(|(_, class)| (away(class, base), (class.base - base).nanos().abs()));
     nearest.map(|(index, _)| index)
 }
 
@@ -194,3 +204,6 @@ pub(crate) fn count_flows(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

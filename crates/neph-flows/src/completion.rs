@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use neph_model::{ClassTransfer, PinnedTransfer, Span};
 use neph_stats::{Level, Sorted, median, quantile};
 
-use crate::view::FleetView;
+use crate::classes::{away, nearest};
+use crate::view::{Class, FleetView};
 
 /// The transfers on one class's flows together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +49,32 @@ impl FleetView {
             .map(|class| self.ports_in(endpoint, class).collect())
             .collect()
     }
+
+    /// The class whose path a transfer took, by the time that it needed to connect. `known` is the
+    /// class of its flow when the measurement ended: the network may have moved it since.
+    pub fn class_taken(&self, endpoint: usize, known: usize, transfer: &PinnedTransfer) -> usize {
+        let tolerance = self.settings.detection.tolerance;
+        let taken = |connect| taken(&self.classes[endpoint], known, connect, tolerance);
+        transfer.connect().map_or(known, taken)
+    }
+}
+
+/// The class whose base latency a connect time is. One that lies at no class has waited for something
+/// else (a queue, a retransmitted SYN), which is no path; but nothing is faster than its path.
+fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usize {
+    let Some(nearest) = nearest(classes, connect) else {
+        return known;
+    };
+    let is_at = |class: usize| away(&classes[class], connect) <= tolerance;
+    let is_below = |class: &Class| connect + tolerance < class.range.0;
+    if is_at(nearest) {
+        return nearest;
+    }
+    if !classes.get(known).is_some_and(is_below) {
+        return known;
+    }
+    let reached = classes.partition_point(|class| class.base <= connect);
+    reached.saturating_sub(1)
 }
 
 /// Which ports make transfers, in this order: so many on each class that has a port, the classes
@@ -164,6 +191,37 @@ mod tests {
                 outcome: took.map_or_else(|| PinnedOutcome::Failed("refused".to_owned()), done),
             },
         }
+    }
+
+    /// Classes at 20, 20.475 and 24 ms: by hand, what connecting took and the flow's class.
+    #[test]
+    fn a_transfer_is_of_the_path_that_its_connect_time_shows() {
+        let class = |micros: i64| Class {
+            base: Span::from_micros(micros),
+            range: (
+                Span::from_micros(micros - 50),
+                Span::from_micros(micros + 50),
+            ),
+            share: 0.3,
+            left: 0,
+            joined: 0,
+            flows: 1,
+            sent: 0,
+            lost: 0,
+        };
+        let classes = [class(20_000), class(20_475), class(24_000)];
+        let taken = |known, micros| {
+            let connect = Span::from_micros(micros);
+            taken(&classes, known, connect, Span::from_micros(500))
+        };
+        assert_eq!(taken(0, 20_100), 0);
+        assert_eq!((taken(0, 20_450), taken(1, 20_060)), (1, 0));
+        assert_eq!((taken(0, 24_200), taken(2, 20_100)), (2, 0));
+        // It waited: by a queue, and for a second SYN.
+        assert_eq!((taken(0, 22_500), taken(1, 1_020_400)), (0, 1));
+        assert_eq!(taken(2, 31_000), 2);
+        // Below its flow's class and in a queue of a lower one, or below all.
+        assert_eq!((taken(2, 22_000), taken(2, 15_000)), (1, 0));
     }
 
     #[test]

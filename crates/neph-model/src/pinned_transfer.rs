@@ -32,12 +32,13 @@ pub enum PinnedOutcome {
     Failed(String),
 }
 
-/// A transfer on the port of a flow, and what was known of the flow when it was made.
+/// A transfer on the port of a flow, and the latency class whose path it took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassTransfer {
     /// Whom it went to: the place among the fleet's endpoints, from 0.
     pub endpoint: usize,
-    /// The flow's latency class: 0 has the lowest latency.
+    /// The latency class of its path, by its connect time: 0 has the lowest latency. That of the flow
+    /// at the end of the measurement where the connect time shows no other.
     pub class: usize,
     /// What was asked for.
     pub size: ByteSize,

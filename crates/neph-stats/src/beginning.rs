@@ -43,6 +43,11 @@ impl Beginning {
         }
     }
 
+    /// Whether the bases are believed by now.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// Takes a crowd of samples that were sent from the first moment to the second, beside young
     /// bases. If all that was met so far was met in a queue, returns since when; `known` says
     /// whether a path has that latency.

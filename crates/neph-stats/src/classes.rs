@@ -1,20 +1,26 @@
 //! Classes of values that lie together: base latencies that are probably one path.
 //!
-//! Single-linkage clustering in one dimension (Sneath 1957), cut at a gap: two neighbours further
-//! apart than the gap belong to different classes. Values that a detector tells apart only beyond
-//! its tolerance cannot be split more finely, so the tolerance is the gap to take. The number of
-//! classes is found, not given; the result does not depend on the order of the values. Because a few
-//! values that lie between two paths (a change that was seen halfway) would join them, values of
-//! little weight are set aside first: a bridge is lighter than what it joins.
+//! Clusters in one dimension whose number is found, not given, and which do not depend on the order
+//! of the values. Neighbours further apart than the gap (the tolerance beyond which a detector reports
+//! a change) are always two classes. Nearer values are not one class for that alone: a chain of
+//! neighbours (single linkage) would join levels that lie far apart. So what is left is cut
+//!
+//! 1. where it is wider than the gap, at gaps that are most of its width or far wider than the others;
+//! 2. in the valleys of its density ([`crate::density`]), which are judged by the noise of the values;
+//! 3. where it is wider than two gaps, in any case: each value is within a gap of its path.
+//!
+//! Values of little weight between two classes (a change that was seen halfway) are set aside first.
 
+use crate::density::valleys;
 use crate::error::StatsError;
+use crate::real::whole;
 
 /// A value with its weight, for example a base latency and the time that flows spent at it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weighted {
     /// The value.
     pub value: f64,
-    /// How much it counts: 0 or above.
+    /// How much it counts, in independent values: 0 or above.
     pub weight: f64,
 }
 
@@ -33,7 +39,24 @@ pub struct LevelClass {
     pub n: usize,
 }
 
-/// The classes of `values`, lowest first. Neighbours more than `gap` apart are split. Values whose
+/// Two values may differ by this part of the gap and still be the same level: the width of the bins
+/// in which density is counted.
+const RESOLUTION: f64 = 1.0 / 16.0;
+/// Peaks of density nearer than this part of the gap are one level.
+const LEAST_APART: f64 = 0.25;
+/// Gaps that are at least this part of the width of all values separate levels.
+const MOST_OF_WIDTH: f64 = 0.6;
+/// Less than this share of the weight that lies together is an outlier, which cuts nothing in two.
+const OUTLIERS: f64 = 0.05;
+/// Gaps of at least this share of the widest are as wide.
+const AS_WIDE: f64 = 0.7;
+/// As are gaps that are so many times the median one.
+const FAR_WIDER: f64 = 5.0;
+/// Most bins in which density is counted.
+const MOST_BINS: f64 = 1024.0;
+
+/// The classes of `values`, lowest first; weights are numbers of independent values. Neighbours more
+/// than `gap` apart are in different classes, and no class is wider than two gaps. Values whose
 /// surroundings, half a gap to both sides, have less than `least` (0..1) of all weight belong to no
 /// class.
 ///
@@ -43,14 +66,127 @@ pub struct LevelClass {
 pub fn classes(values: &[Weighted], gap: f64, least: f64) -> Result<Vec<LevelClass>, StatsError> {
     refuse(values, gap, least)?;
     let mut sorted: Vec<Weighted> = values.iter().copied().filter(|v| v.weight > 0.0).collect();
-    sorted.sort_by(|a, b| a.value.total_cmp(&b.value));
-    let all: f64 = sorted.iter().map(|v| v.weight).sum();
+    sorted.sort_by(|a, b| {
+        a.value
+            .total_cmp(&b.value)
+            .then(a.weight.total_cmp(&b.weight))
+    });
+    let all = weight(&sorted);
     let kept = dense(&sorted, gap, least * all);
-    let total: f64 = kept.iter().map(|v| v.weight).sum();
+    let total = weight(&kept);
     Ok(kept
         .chunk_by(|a, b| b.value - a.value <= gap)
+        .flat_map(|near| cut_in_gaps(near, gap))
+        .flat_map(|near| cut_in_valleys(near, gap))
+        .flat_map(|peak| cut_to_width(peak, gap))
         .map(|together| class(together, total))
         .collect())
+}
+
+/// Values that lie near each other, cut where their density has a valley.
+fn cut_in_valleys(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
+    let low = near[0].value;
+    let width = near[near.len() - 1].value - low;
+    let height = (gap * RESOLUTION).max(width / MOST_BINS);
+    let mut bins = vec![0.0; whole(width / height) + 1];
+    for value in near {
+        bins[whole((value.value - low) / height)] += value.weight;
+    }
+    let mut rest = near;
+    let mut cut = Vec::new();
+    for valley in valleys(&bins, LEAST_APART * gap / height) {
+        let below = rest.partition_point(|v| v.value < low + valley * height);
+        let (peak, above) = rest.split_at(below);
+        cut.push(peak);
+        rest = above;
+    }
+    cut.push(rest);
+    cut.retain(|peak| !peak.is_empty());
+    cut
+}
+
+/// Values that lie together over more than the gap, cut at their widest gaps where these are far wider
+/// than others: levels with little noise, however few values they have.
+fn cut_in_gaps(near: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
+    let (low, high) = (near[0].value, near[near.len() - 1].value);
+    if high - low <= gap {
+        return vec![near];
+    }
+    let step = |at: usize| near[at].value - near[at - 1].value;
+    let light = OUTLIERS * weight(near);
+    let is_inner = |at: &usize| weight(&near[..*at]) >= light && weight(&near[*at..]) >= light;
+    let inner = (1..near.len()).filter(is_inner);
+    let widest = inner.clone().map(step).fold(0.0, f64::max);
+    let mut wide: Vec<usize> = inner.filter(|&at| step(at) >= AS_WIDE * widest).collect();
+    let is_most = wide.iter().map(|&at| step(at)).sum::<f64>() >= MOST_OF_WIDTH * (high - low);
+    let is_far_wider = widest >= FAR_WIDER * middle_step(near);
+    if widest < LEAST_APART * gap || !(is_most || is_far_wider) {
+        return vec![near];
+    }
+    // The widest first, of equal ones that in the middle: no part may be outliers alone.
+    let from_middle = |at: usize| (near[at].value + near[at - 1].value - low - high).abs();
+    wide.sort_by(|&a, &b| {
+        let wider = step(b).total_cmp(&step(a));
+        wider.then(from_middle(a).total_cmp(&from_middle(b)))
+    });
+    let mut places: Vec<usize> = Vec::new();
+    for at in wide {
+        let place = places.partition_point(|&other| other < at);
+        let from = place.checked_sub(1).map_or(0, |before| places[before]);
+        let until = places.get(place).copied().unwrap_or(near.len());
+        if weight(&near[from..at]) >= light && weight(&near[at..until]) >= light {
+            places.insert(place, at);
+        }
+    }
+    cut_at(near, &places)
+}
+
+/// The median of the steps between neighbours.
+fn middle_step(sorted: &[Weighted]) -> f64 {
+    let mut steps: Vec<f64> = sorted.windows(2).map(|w| w[1].value - w[0].value).collect();
+    let middle = steps.len() / 2;
+    *steps.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+/// Values without a valley, cut until none is wider than a path's can be: the heaviest that fit stay
+/// together.
+fn cut_to_width(peak: &[Weighted], gap: f64) -> Vec<&[Weighted]> {
+    let fits = |from: usize| peak.partition_point(|v| v.value <= peak[from].value + 2.0 * gap);
+    if fits(0) == peak.len() {
+        return vec![peak];
+    }
+    let (mut heaviest, mut kept) = (0.0, (0, fits(0)));
+    for from in 0..peak.len() {
+        let until = fits(from);
+        let heavy = weight(&peak[from..until]);
+        if heavy > heaviest {
+            (heaviest, kept) = (heavy, (from, until));
+        }
+    }
+    let mut parts = Vec::new();
+    if kept.0 > 0 {
+        parts.extend(cut_to_width(&peak[..kept.0], gap));
+    }
+    parts.push(&peak[kept.0..kept.1]);
+    if kept.1 < peak.len() {
+        parts.extend(cut_to_width(&peak[kept.1..], gap));
+    }
+    parts
+}
+
+/// The parts that begin at these places, and the one before.
+fn cut_at<'a>(values: &'a [Weighted], places: &[usize]) -> Vec<&'a [Weighted]> {
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for &at in places.iter().chain(&[values.len()]) {
+        parts.push(&values[from..at]);
+        from = at;
+    }
+    parts
+}
+
+fn weight(values: &[Weighted]) -> f64 {
+    values.iter().map(|v| v.weight).sum()
 }
 
 /// Which class a value belongs to: the one whose range, widened by `reach`, holds it, and whose
@@ -117,7 +253,7 @@ fn dense(sorted: &[Weighted], gap: f64, least: f64) -> Vec<Weighted> {
 }
 
 fn class(together: &[Weighted], total: f64) -> LevelClass {
-    let weight: f64 = together.iter().map(|v| v.weight).sum();
+    let weight = weight(together);
     let mut passed = 0.0;
     let middle = together.iter().find(|v| {
         passed += v.weight;
@@ -134,91 +270,4 @@ fn class(together: &[Weighted], total: f64) -> LevelClass {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::random::Random;
-
-    fn equal(values: &[f64]) -> Vec<Weighted> {
-        values
-            .iter()
-            .map(|&value| Weighted { value, weight: 1.0 })
-            .collect()
-    }
-
-    #[test]
-    fn gaps_split_and_weights_share() {
-        let mut values = equal(&[70.0, 70.3, 70.1, 74.0, 79.2, 79.0]);
-        values[3].weight = 5.0;
-        let found = classes(&values, 0.5, 0.0).unwrap();
-        let shares: Vec<(f64, f64, usize)> =
-            found.iter().map(|c| (c.centre, c.share, c.n)).collect();
-        assert_eq!(shares, [(70.1, 0.3, 3), (74.0, 0.5, 1), (79.0, 0.2, 2)]);
-        assert_eq!(class_of(&found, 74.4, 0.5), Some(1));
-        assert_eq!(class_of(&found, 76.0, 0.5), None);
-    }
-
-    #[test]
-    fn a_few_values_halfway_are_no_bridge() {
-        let mut values = equal(&[70.0; 50]);
-        values.extend(equal(&[71.2; 50]));
-        values.extend(equal(&[70.4, 70.8]));
-        assert_eq!(classes(&values, 0.5, 0.0).unwrap().len(), 1);
-        let found = classes(&values, 0.5, 0.03).unwrap();
-        let shares: Vec<f64> = found.iter().map(|c| c.share).collect();
-        assert_eq!(shares.len(), 2);
-        assert!((shares[0] - 0.5).abs() < 0.01, "{shares:?}");
-    }
-
-    /// Jittered bases of four paths: the number of paths and the shares are the truth's, exactly.
-    #[test]
-    fn paths_are_found_with_their_shares() {
-        for seed in 1000..1100 {
-            let mut random = Random::new(seed);
-            let counts = [35, 60, 105, 312];
-            let mut base = 60.0;
-            let mut values = Vec::new();
-            for count in counts {
-                base += 1.0 + 8.0 * random.unit();
-                for _ in 0..count {
-                    values.push(base + 0.4 * (random.unit() - 0.5));
-                }
-            }
-            let found = classes(&equal(&values), 0.5, 0.01).unwrap();
-            let got: Vec<usize> = found.iter().map(|c| c.n).collect();
-            assert_eq!(got, counts, "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn nothing_has_no_classes_and_nonsense_is_refused() {
-        assert_eq!(classes(&[], 0.5, 0.0).unwrap(), []);
-        assert!(classes(&equal(&[f64::NAN]), 0.5, 0.0).is_err());
-        assert!(classes(&equal(&[1.0]), 0.0, 0.0).is_err());
-        assert!(classes(&equal(&[1.0]), 0.5, 1.0).is_err());
-        let negative = Weighted {
-            value: 1.0,
-            weight: -1.0,
-        };
-        assert!(classes(&[negative], 0.5, 0.0).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn every_value_is_in_one_class_and_classes_are_apart(
-            values in prop::collection::vec(0.0..100.0_f64, 1..80),
-            gap in 0.1..5.0_f64,
-        ) {
-            let found = classes(&equal(&values), gap, 0.0).unwrap();
-            prop_assert_eq!(found.iter().map(|c| c.n).sum::<usize>(), values.len());
-            prop_assert!(found.windows(2).all(|w| w[1].low - w[0].high > gap));
-            let share: f64 = found.iter().map(|c| c.share).sum();
-            prop_assert!((share - 1.0).abs() < 1e-9);
-            for value in values {
-                let holds = |c: &LevelClass| c.low <= value && value <= c.high;
-                prop_assert_eq!(found.iter().filter(|c| holds(c)).count(), 1);
-            }
-        }
-    }
-}
+mod tests;

@@ -219,8 +219,16 @@ impl FleetBase {
             Some(Reading { sample, base })
         };
         let readings: Vec<Reading> = crowd.iter().filter_map(reading).collect();
-        let known = |level: i64| self.levels.known(level);
-        let queued = self.beginning.was_queued((from, until), &readings, known);
+        let queued = if self.beginning.is_over() {
+            None
+        } else {
+            // Bases that were met in a queue lie near the paths below it: what is known within the
+            // tolerance is no path yet.
+            let paths = self.levels.paths(until);
+            let near = self.guard.detection.tolerance() / 2;
+            let known = |level: i64| paths.iter().any(|path| (path.level - level).abs() <= near);
+            self.beginning.was_queued((from, until), &readings, known)
+        };
         if let Some(since) = queued {
             self.begin_again(since, until);
         }

@@ -25,6 +25,7 @@ mod changepoints;
 mod classes;
 mod clock;
 mod congestion;
+mod density;
 mod describe;
 mod dip;
 mod distribution;

@@ -27,7 +27,11 @@ const BURST_MS: f64 = 1.0;
 const TOGETHER: f64 = 0.8;
 /// What was done last before it had waited for less than this share of it: the wait jumps ...
 const JUMP: f64 = 0.3;
-/// ... and something becomes due all the time: no pause is longer than this share. What waits together for
+/// What becomes due within so many lengths after it ...
+const NEXT: f64 = 1.5;
+/// ... waits for less than this share of it: at the latest at the end of a next one.
+const RECOVERED: f64 = 0.1;
+/// Something becomes due all the time: no pause is longer than this share. What waits together for
 /// something else becomes due together.
 const PAUSE: f64 = 0.45;
 
@@ -106,32 +110,41 @@ pub(crate) fn stalls(tasks: &[Task], others: &[f64]) -> Vec<Stall> {
         .collect();
     acts.sort_by(f64::total_cmp);
     let mut found: Vec<Stall> = Vec::new();
+    // What everything waited before the last silence: a longer path, or a queue.
+    let mut level = 0.0;
     for pair in acts.windows(2) {
         let &[from, until] = pair else { continue };
         if until - from < LEAST_MS {
             continue;
         }
         let before = found.last().filter(|stall| stall.reaches(from));
-        let follows = before.is_some() || jumps(&tasks, from, until);
-        if let Some(stall) = stall(&outstanding(&tasks, from, until), from, until)
-            && follows
-        {
-            found.push(stall);
+        if before.is_none() {
+            let waited = waited_before(&tasks, from, until);
+            if waited > JUMP * (until - from) {
+                continue;
+            }
+            level = waited;
+        }
+        if recovers(&tasks, (from, until), level) {
+            let outstanding = outstanding(&tasks, (from, until), level);
+            found.extend(stall(&outstanding, from, until));
         }
     }
     found
 }
 
-fn outstanding(all: &[Task], from: f64, until: f64) -> Outstanding<'_> {
+/// What waits in a silence for longer than everything did before it, which was `level` milliseconds.
+fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstanding<'_> {
+    let due = |task: &Task| task.due + level;
     // What has been due for much longer is lost, or waits for something else.
-    let first = all.partition_point(|task| task.due < from - (until - from));
-    let after = all.partition_point(|task| task.due < until);
-    let (due, goes_on) = (&all[first..after], after < all.len());
-    let open = due
+    let first = all.partition_point(|task| due(task) < from - (until - from));
+    let after = all.partition_point(|task| due(task) < until);
+    let goes_on = after < all.len();
+    let open = all[first..after]
         .iter()
         .filter(|task| task.done.is_none_or(|done| done >= until));
     let tasks: Vec<&Task> = open.collect();
-    let fresh = tasks.iter().map(|task| task.due).filter(|due| *due > from);
+    let fresh = tasks.iter().map(|task| due(task)).filter(|due| *due > from);
     let fresh: Vec<f64> = fresh.collect();
     // The window closes because nothing is acknowledged: not before the first of them has waited.
     let closed = fresh.first().copied().unwrap_or(until);
@@ -144,15 +157,29 @@ fn outstanding(all: &[Task], from: f64, until: f64) -> Outstanding<'_> {
     }
 }
 
-/// Whether what was done last before a silence had hardly waited.
-fn jumps(tasks: &[Task], from: f64, until: f64) -> bool {
+/// How long what was done last before a silence had waited; 0 of nothing.
+fn waited_before(tasks: &[Task], from: f64, until: f64) -> f64 {
     let first = tasks.partition_point(|task| task.due < from - 2.0 * (until - from));
     let earlier = tasks[first..].iter().take_while(|task| task.due <= from);
     let last = earlier
         .filter(|task| task.done.is_some_and(|done| done <= from))
         .last();
-    last.and_then(|task| Some(task.done? - task.due))
-        .is_none_or(|waited| waited <= JUMP * (until - from))
+    let waited = last.and_then(|task| Some(task.done? - task.due));
+    waited.unwrap_or(0.0).max(0.0)
+}
+
+/// Whether something that becomes due after a silence hardly waits any more; so does what is due at the
+/// end of a next one. Behind a queue or on a longer path everything goes on waiting.
+fn recovers(tasks: &[Task], (from, until): (f64, f64), level: f64) -> bool {
+    let length = until - from;
+    let first = tasks.partition_point(|task| task.due < until);
+    let after = tasks[first..]
+        .iter()
+        .take_while(|task| task.due <= until + NEXT * length);
+    let mut waited = after
+        .filter_map(|task| Some(task.done? - task.due))
+        .peekable();
+    waited.peek().is_none() || waited.any(|waited| waited <= level + RECOVERED * length)
 }
 
 /// How long after a stall of a length what was due in it is done, at most.

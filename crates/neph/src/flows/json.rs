@@ -210,7 +210,8 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "queues_joined": pair.queues_joined,
         "bin_ns": view.settings.bin.nanos(),
         "bins": bins.collect::<Vec<_>>(),
-        "transfers": watched.transfers.get(index).map(|found| transfers::value(found)),
+        "transfers": watched.transfers.get(index).map(transfers::value),
+        "transfers_moved": watched.transfers.get(index).map(transfers::moved),
         "advice": view.advice.get(index).map(advice),
     })
 }

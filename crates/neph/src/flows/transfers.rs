@@ -24,6 +24,9 @@ const PAUSE: Span = Span::from_millis(5);
 /// How often transfers are recorded where they are kept: when one ends so long after the last were.
 const RECORDED: Span = Span::from_millis(200);
 
+/// One in so many transfers that took another path than expected are many.
+const MANY_MOVED: u64 = 10;
+
 /// Refuses what cannot be, before anything is measured.
 pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
     if args.transfers.is_none() {
@@ -126,7 +129,7 @@ fn all(
             ..task(args, spec, endpoint)?
         };
         if whole.source_ports.is_empty() {
-            watched.transfers.push(Vec::new());
+            watched.transfers.push(Transfers::default());
             continue;
         }
         if !args.quiet {
@@ -136,33 +139,56 @@ fn all(
                 whole.target
             ));
         }
-        let made = Made::new(endpoint, &classes, whole.size);
+        let view = &watched.view;
+        let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
+        let made = Made::new(endpoint, (&classes, &taken), whole.size);
         let made = made.take(&whole, kept.as_mut(), stop)?;
-        watched.transfers.push(completions_of(classes.len(), &made));
+        watched.transfers.push(Transfers {
+            by_class: completions_of(classes.len(), &made.all),
+            n: made.all.len() as u64,
+            moved: made.moved,
+        });
     }
     Ok(())
 }
 
-/// The transfers to one endpoint.
-struct Made {
+/// What the transfers to one endpoint say.
+#[derive(Debug, Default)]
+pub(super) struct Transfers {
+    by_class: Vec<Completion>,
+    n: u64,
+    /// Those that took the path of another class than their flow had when the measurement ended.
+    moved: u64,
+}
+
+/// The class whose path a transfer took, from that of its flow.
+type Taken<'a> = dyn Fn(usize, &PinnedTransfer) -> usize + Sync + 'a;
+
+/// The transfers to one endpoint, as they are made.
+struct Made<'a> {
     endpoint: usize,
+    /// The class whose path a transfer took, from that of its flow.
+    taken: &'a Taken<'a>,
     class_of: BTreeMap<u16, usize>,
     /// How many there were from a port.
     passes: BTreeMap<u16, u32>,
     size: ByteSize,
+    moved: u64,
     all: Vec<ClassTransfer>,
 }
 
-impl Made {
-    fn new(endpoint: usize, classes: &[Vec<u16>], size: usize) -> Self {
+impl<'a> Made<'a> {
+    fn new(endpoint: usize, (classes, taken): (&[Vec<u16>], &'a Taken<'a>), size: usize) -> Self {
         let ports = classes.iter().enumerate();
         let class_of =
             ports.flat_map(|(class, ports)| ports.iter().map(move |port| (*port, class)));
         Self {
             endpoint,
+            taken,
             class_of: class_of.collect(),
             passes: BTreeMap::new(),
             size: ByteSize(size as u64),
+            moved: 0,
             all: Vec::new(),
         }
     }
@@ -174,7 +200,7 @@ impl Made {
         spec: &TransferSpec,
         mut kept: Option<&mut Kept>,
         stop: &Stop,
-    ) -> Result<Vec<ClassTransfer>, Failure> {
+    ) -> Result<Self, Failure> {
         let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
         each_transfer(spec, stop, |transfer| {
             self.push(transfer);
@@ -194,18 +220,20 @@ impl Made {
         if let Some(kept) = kept {
             kept.transfers(&self.all[is_kept..])?;
         }
-        Ok(self.all)
+        Ok(self)
     }
 
     /// They are asked for as one pass, in which a port has several turns where its class has few.
     fn push(&mut self, mut transfer: PinnedTransfer) {
-        if let Some(class) = self.class_of.get(&transfer.source_port) {
+        if let Some(&known) = self.class_of.get(&transfer.source_port) {
+            let class = (self.taken)(known, &transfer);
+            self.moved += u64::from(class != known);
             let pass = self.passes.entry(transfer.source_port).or_default();
             transfer.pass = *pass;
             *pass += 1;
             self.all.push(ClassTransfer {
                 endpoint: self.endpoint,
-                class: *class,
+                class,
                 size: self.size,
                 transfer,
             });
@@ -232,15 +260,15 @@ fn task(args: &Args, spec: &FleetSpec, endpoint: usize) -> Result<TransferSpec, 
 }
 
 /// A table for people; nothing without transfers.
-pub(super) fn text(found: &[Completion]) -> String {
-    if found.is_empty() {
+pub(super) fn text(found: &Transfers) -> String {
+    if found.by_class.is_empty() {
         return String::new();
     }
     let mut text =
         "\ntransfer on class      median      95 % interval            ratio     n  ports  failed\n"
             .to_owned();
     let told = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), |span| span.to_string());
-    for one in found {
+    for one in &found.by_class {
         let interval = one
             .interval
             .map_or_else(|| "-".to_owned(), |(low, high)| format!("{low} to {high}"));
@@ -256,11 +284,33 @@ pub(super) fn text(found: &[Completion]) -> String {
             one.failed
         ));
     }
+    text.push_str(&found.moved_in_words());
     text
 }
 
+impl Transfers {
+    /// A sentence if any moved.
+    fn moved_in_words(&self) -> String {
+        if self.moved == 0 {
+            return String::new();
+        }
+        let percent = (100 * self.moved + self.n / 2) / self.n.max(1);
+        let mut text = format!(
+            "{} of {} ({percent} %) took another path than their flow had when the measurement ended, by their connect time; each counts for the class of the path it took\n",
+            self.moved,
+            counted(self.n, "transfer"),
+        );
+        if self.moved >= self.n.div_ceil(MANY_MOVED) {
+            text.push_str(
+                "the network moved flows meanwhile: ports named for a class may be on another path now; measure again before you choose one\n",
+            );
+        }
+        text
+    }
+}
+
 /// The same for programs.
-pub(super) fn value(found: &[Completion]) -> Value {
+pub(super) fn value(found: &Transfers) -> Value {
     let one = |one: &Completion| {
         json!({
             "class": one.class,
@@ -273,7 +323,12 @@ pub(super) fn value(found: &[Completion]) -> Value {
             "ratio": one.ratio,
         })
     };
-    found.iter().map(one).collect::<Vec<_>>().into()
+    found.by_class.iter().map(one).collect::<Vec<_>>().into()
+}
+
+/// How many took another path than their flow had when the measurement ended.
+pub(super) fn moved(found: &Transfers) -> u64 {
+    found.moved
 }
 
 #[cfg(test)]
@@ -285,7 +340,8 @@ mod tests {
     #[test]
     fn each_further_transfer_from_a_port_is_of_a_further_pass() {
         let classes = [vec![1, 2, 3], vec![4]];
-        let mut made = Made::new(0, &classes, 1024);
+        let stayed = |known, _: &PinnedTransfer| known;
+        let mut made = Made::new(0, (&classes, &stayed), 1024);
         for source_port in turns(&classes, 4) {
             made.push(PinnedTransfer {
                 source_port,
@@ -307,5 +363,31 @@ mod tests {
             (4, 3),
         ];
         assert_eq!(passes, each);
+    }
+
+    #[test]
+    fn a_transfer_that_took_another_path_counts_for_that_class() {
+        let classes = [vec![1, 2], vec![4]];
+        let taken = |known, one: &PinnedTransfer| if one.source_port == 4 { 0 } else { known };
+        let mut made = Made::new(0, (&classes, &taken), 1024);
+        for source_port in turns(&classes, 3) {
+            made.push(PinnedTransfer {
+                source_port,
+                pass: 0,
+                begun: Instant::from_nanos(5),
+                outcome: PinnedOutcome::Failed("refused".to_owned()),
+            });
+        }
+        let found = Transfers {
+            by_class: completions_of(2, &made.all),
+            n: made.all.len() as u64,
+            moved: made.moved,
+        };
+        assert_eq!(
+            (found.moved, found.by_class[0].n, found.by_class[1].n),
+            (3, 6, 0)
+        );
+        assert!(text(&found).contains("3 of 6 transfers (50 %) took another path"));
+        assert!(text(&found).contains("the network moved flows meanwhile"));
     }
 }

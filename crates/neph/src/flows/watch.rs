@@ -4,7 +4,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use neph_campaign::{Ending, WatchedHosts};
-use neph_flows::{Completion, Digest, FleetView, PathNews, Settings, advise};
+use neph_flows::{Digest, FleetView, PathNews, Settings, advise};
 use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span, WallCourse, Warning};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
@@ -13,7 +13,7 @@ use super::follow::{Follow, Traced, Uncompared};
 use super::keep::{Keep, Kept};
 use super::silence::Silence;
 use super::tell::{Status, Tell};
-use super::transfers;
+use super::transfers::{self, Transfers};
 use crate::exit::Failure;
 use crate::output;
 
@@ -54,7 +54,7 @@ pub(super) struct Watched {
     /// Changes of each endpoint whose routes could not be compared; empty where none are traced.
     pub(super) uncompared: Vec<Uncompared>,
     /// Transfers on the classes' ports, of each endpoint; empty where nobody asked for them.
-    pub(super) transfers: Vec<Vec<Completion>>,
+    pub(super) transfers: Vec<Transfers>,
 }
 
 /// A fleet as it runs.

@@ -215,7 +215,7 @@ pub(crate) fn via(name: &Name) -> String {
 }
 
 /// ` vlan 7`, ` vlan 7, back vlan 8`.
-fn both_via(flow: &Flow) -> String {
+pub(crate) fn both_via(flow: &Flow) -> String {
     let back = via_server(flow).map(|back| match back.as_str() {
         "" => ", back bare".to_owned(),
         back => format!(", back {back}"),
@@ -224,7 +224,7 @@ fn both_via(flow: &Flow) -> String {
 }
 
 /// What its client's packets travel in.
-pub(super) fn via_client(flow: &Flow) -> String {
+pub(crate) fn via_client(flow: &Flow) -> String {
     match flow.travels_apart(Side::Client) {
         Some((vlan, tunnel)) => travels_in(vlan, tunnel),
         None => via(flow.name()),
@@ -232,7 +232,7 @@ pub(super) fn via_client(flow: &Flow) -> String {
 }
 
 /// What its server's packets travel in, where its directions differ in that.
-pub(super) fn via_server(flow: &Flow) -> Option<String> {
+pub(crate) fn via_server(flow: &Flow) -> Option<String> {
     let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
     Some(travels_in(vlan, tunnel).trim_start().to_owned())
 }

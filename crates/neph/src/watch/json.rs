@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::watching::{Lately, Stretch};
 use crate::read::exchanges;
 use crate::read::json::{sent, trips};
-use crate::read::row::via;
+use crate::read::row::{via_client, via_server};
 
 /// What a flow showed in a period.
 pub(super) fn flow(stretch: Stretch, flow: &Flow, recent: &Recent) -> Value {
@@ -21,7 +21,8 @@ pub(super) fn flow(stretch: Stretch, flow: &Flow, recent: &Recent) -> Value {
         "client": name.client().to_string(),
         "server": name.server().to_string(),
         "client_known": name.is_client_known(),
-        "via": via(name).trim_start(),
+        "via": via_client(flow).trim_start(),
+        "via_server": via_server(flow),
         "sent": {
             "client": sent(recent.sent(Side::Client)),
             "server": sent(recent.sent(Side::Server)),

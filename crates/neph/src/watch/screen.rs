@@ -11,7 +11,7 @@ use super::watching::Lately;
 use crate::counted::counted;
 use crate::output;
 use crate::read::exchanges;
-use crate::read::row::{First, Sort, n, path, repairs, span, via};
+use crate::read::row::{First, Sort, both_via, n, path, repairs, span};
 use crate::sheet::{Cell, Column, Sheet};
 use crate::when;
 
@@ -169,7 +169,7 @@ fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<Cell> 
     let name = flow.name();
     let mut cells = vec![
         Cell::text(name.client().to_string()),
-        Cell::text(format!("{}{}", name.server(), via(name))),
+        Cell::text(format!("{}{}", name.server(), both_via(flow))),
         Cell::count(per_second(client.packets + server.packets, length)),
         Cell::count(per_second(client.bytes + server.bytes, length)),
     ];

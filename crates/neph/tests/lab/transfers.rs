@@ -59,6 +59,61 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     kept_transfers_say_the_same(transfers, workspace.path());
 }
 
+/// The hash is drawn anew 10 s after the lab came up: the measurement is over by then, most transfers
+/// are not. Half of the flows are on the other path from there on.
+#[test]
+fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
+    if !privileged("transfers_after_a_reshuffle_count_for_the_path_they_took") {
+        return;
+    }
+    let link = format!("{LINK}[[link.schedule]]\nat = \"10s\"\nreshuffle = true\n");
+    let lab = TwoSites::up("reshuffled", &link);
+    let _reflector = lab.reflector(Span::ZERO);
+    let workspace = tempfile::tempdir().expect("a folder");
+    let target = format!("tcp://10.79.0.2:{PORT}");
+    let output = neph(workspace.path(), &["flows", &target])
+        .args(["-n", "32", "-i", "200ms", "-c", "15", "--transfers", "200"])
+        .args(["--format", "json", "--quiet"])
+        .args(["--site", &lab.namespace("client"), "--save", "night"])
+        .output()
+        .expect("neph runs");
+    let told: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let pair = &told["pairs"][0];
+    let moved = pair["transfers_moved"].as_u64().expect("a number");
+    assert!((60..300).contains(&moved), "{pair}");
+    for (place, lowest) in [(0, 40_000_000), (1, 47_200_000)] {
+        let class = &pair["transfers"][place];
+        let median = class["median_ns"].as_i64().expect("a median");
+        assert!(median >= lowest && median < lowest + 3_000_000, "{class}");
+    }
+    // Each row has the class that its own connect time shows: 20 or 23.6 ms.
+    let rows = [
+        "export",
+        "night",
+        "--transfers",
+        "--format",
+        "jsonl",
+        "-o",
+        "-",
+    ];
+    let rows = told_by(workspace.path(), &rows);
+    let is_wrong = |row: &Value| {
+        let connect = row["connect_ns"].as_i64().unwrap_or(0);
+        let expected = match connect {
+            20_000_000..21_000_000 => 0,
+            23_600_000..24_600_000 => 1,
+            _ => return false,
+        };
+        row["class"] != expected
+    };
+    let rows = rows
+        .lines()
+        .map(|row| serde_json::from_str(row).expect("JSON"));
+    let wrong: Vec<Value> = rows.filter(is_wrong).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
 fn told_by(workspace: &Path, arguments: &[&str]) -> String {
     String::from_utf8(ran(neph(workspace, arguments)).stdout).expect("text")
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use neph_model::{ByteSize, ProbeKind};
-use neph_stats::Random;
+use neph_stats::{Random, Weighted};
 
 use crate::axis::millis;
 use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
@@ -173,6 +173,17 @@ struct Class {
 }
 
 impl Class {
+    fn of(paths: &[Aligned<'_>], (low, high): (f64, f64)) -> Self {
+        let held = paths.iter().filter(|one| (low..=high).contains(&one.base));
+        Self {
+            low,
+            high,
+            ports: held.clone().filter_map(|one| one.path.port).collect(),
+            unnamed: held.clone().filter(|one| one.path.port.is_none()).count(),
+            flows: held.count(),
+        }
+    }
+
     fn holds(&self, path: &Aligned<'_>) -> bool {
         (self.low..=self.high).contains(&path.base)
     }
@@ -201,30 +212,24 @@ fn classes(paths: &[Aligned<'_>]) -> Vec<Class> {
     found
 }
 
-/// The same, with those of a single flow.
+/// The same, with those of a single flow. Levels that chain over more than the least gap are as many
+/// classes as their noise shows.
 fn levels(paths: &[Aligned<'_>]) -> Vec<Class> {
-    let mut sorted: Vec<&Aligned<'_>> = paths.iter().collect();
-    sorted.sort_by(|a, b| a.base.total_cmp(&b.base));
-    let mut found: Vec<Class> = Vec::new();
-    for one in sorted {
-        let new = |one: &Aligned<'_>| Class {
-            low: one.base,
-            high: one.base,
-            ports: one.path.port.into_iter().collect(),
-            flows: 1,
-            unnamed: usize::from(one.path.port.is_none()),
-        };
-        match found.last_mut() {
-            Some(class) if one.base - class.high < least_gap(class.low) => {
-                class.high = one.base;
-                class.ports.extend(one.path.port);
-                class.flows += 1;
-                class.unnamed += usize::from(one.path.port.is_none());
-            }
-            _ => found.push(new(one)),
+    let mut bases: Vec<f64> = paths.iter().map(|one| one.base).collect();
+    bases.sort_by(f64::total_cmp);
+    let is_near = |one: &f64, next: &f64| next - one < least_gap(*one);
+    let found = bases.chunk_by(is_near).flat_map(|near| {
+        let (low, high) = (near[0], near[near.len() - 1]);
+        if high - low < least_gap(low) {
+            return vec![(low, high)];
         }
-    }
-    found
+        let weighted = |&value: &f64| Weighted { value, weight: 1.0 };
+        let values: Vec<Weighted> = near.iter().map(weighted).collect();
+        let found = neph_stats::classes(&values, least_gap(low), 0.0);
+        let found = found.unwrap_or_default().into_iter();
+        found.map(|class| (class.low, class.high)).collect()
+    });
+    found.map(|range| Class::of(paths, range)).collect()
 }
 
 /// How wide the widest class is, and how far apart the nearest two are; nothing of fewer.
@@ -294,6 +299,9 @@ fn told(name: &str, paths: &[Path<'_>], change: Option<&Change>) -> Option<Found
         return None;
     }
     let (fast, slow) = (classes.first()?, classes.last()?);
+    if slow.low - fast.high < least_gap(fast.low) {
+        return None;
+    }
     let listed: Vec<String> = classes
         .iter()
         .map(|one| format!("{} {}", one.ports_in_words(), millis(one.low)))

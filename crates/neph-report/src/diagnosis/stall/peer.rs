@@ -3,7 +3,7 @@
 //! Owns what looks like one and is none: our own program that stood still, and TCP, which holds back
 //! what comes behind a lost segment.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{Outcome, ProbeKind, Seq, Span, Stage, StageSet};
 
@@ -51,25 +51,9 @@ pub(crate) struct PeerStalls {
 }
 
 pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
-    let sent = || {
-        flow.exchanges
-            .iter()
-            .filter(|one| one.outcome != Outcome::Failed)
-    };
-    let took = sent().filter_map(|one| Some(arrived(flow, one)? - left(flow, one)?));
-    let Some(usual) = took.collect::<Ordered>().at(USUAL) else {
+    let Some((tasks, usual)) = requests(flow) else {
         return PeerStalls::default();
     };
-    let tasks: Vec<Task> = sent()
-        .filter_map(|one| {
-            Some(Task {
-                seq: one.seq,
-                asked: millis(one.begun?) + usual,
-                due: left(flow, one)? + usual,
-                done: arrived(flow, one),
-            })
-        })
-        .collect();
     let resent: BTreeSet<Seq> = flow
         .resent()
         .filter(|(_, resent)| resent.segments > 0)
@@ -95,6 +79,55 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     PeerStalls { tasks, stalls }
 }
 
+/// The requests as tasks of the peer, and what a reply usually takes on an open connection.
+///
+/// A message that opens a connection takes round trips more, and what is sent on it meanwhile waits for
+/// them. So its reply is due when such a message's usually comes, and no other's on that connection
+/// before it: to open one is no stall.
+fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
+    let sent = || {
+        flow.exchanges
+            .iter()
+            .filter(|one| one.outcome != Outcome::Failed)
+    };
+    let usual = |is_dialled: bool| {
+        let took = sent().filter(|one| dials(flow, one) == is_dialled);
+        let took = took.filter_map(|one| Some(arrived(flow, one)? - left(flow, one)?));
+        took.collect::<Ordered>().at(USUAL)
+    };
+    let (open, dialled) = (usual(false), usual(true));
+    // Those without such a stage may be few, and all of a stall.
+    let both = [open, dialled].into_iter().flatten();
+    let usual = both.min_by(f64::total_cmp)?;
+    let mut opened: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut tasks = Vec::new();
+    for one in sent() {
+        let (Some(begun), Some(left)) = (one.begun, left(flow, one)) else {
+            continue;
+        };
+        let mut due = left + usual;
+        if dials(flow, one) {
+            due = left + dialled.unwrap_or(usual);
+            opened.insert(one.connection, due);
+        } else if let Some(opened) = opened.get(&one.connection) {
+            due = due.max(*opened);
+        }
+        tasks.push(Task {
+            seq: one.seq,
+            asked: millis(begun) + usual,
+            due,
+            done: arrived(flow, one),
+        });
+    }
+    Some((tasks, usual))
+}
+
+/// Whether a message opens its connection.
+fn dials(flow: &FlowData, one: &Exchange) -> bool {
+    flow.ledger(one)
+        .any(|(set, _)| set.contains(Stage::Connect))
+}
+
 /// When a request left, as far as that is known: what waits for TCP's window does not wait for the
 /// peer's answer. One that opens a connection waits for the peer from then on.
 fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
@@ -102,8 +135,7 @@ fn left(flow: &FlowData, one: &Exchange) -> Option<f64> {
     let sets = || flow.ledger(one).map(|(set, _)| set);
     let is_known =
         sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
-    let dials = sets().any(|set| set.contains(Stage::Connect));
-    if dials || !is_known {
+    if dials(flow, one) || !is_known {
         return Some(begun);
     }
     let before = flow

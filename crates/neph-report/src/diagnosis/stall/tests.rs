@@ -132,3 +132,31 @@ fn a_window_that_opens_once_a_round_trip_is_no_stall() {
         .collect();
     assert_eq!(stalls(&tasks, &[]), []);
 }
+
+/// Everything waits 70 ms from 300 ms on, and what is due from 500 to 700 ms comes at 770 ms, as it
+/// waits behind a connection that is opened: 770 ms is when it was due on that path.
+#[test]
+fn what_waits_no_longer_than_before_a_silence_is_no_stall() {
+    let tasks = every_ten(|due| match due {
+        _ if due < 300.0 => Some(due + 0.1),
+        _ if (640.0..700.0).contains(&due) => Some(770.0),
+        _ => Some(due + 70.0),
+    });
+    assert_eq!(stalls(&tasks, &[]), []);
+}
+
+/// The same silence: once everything goes on waiting behind it, once nothing does.
+#[test]
+fn a_silence_after_which_everything_goes_on_waiting_is_no_stall() {
+    let behind = |queue: f64| {
+        every_ten(|due| {
+            Some(match due {
+                _ if due < 405.0 => due + 0.1,
+                _ if due < 805.0 => 805.0 + due / 5e3,
+                _ => due + queue,
+            })
+        })
+    };
+    assert_eq!(stalls(&behind(300.0), &[]), []);
+    assert_eq!(stalls(&behind(1.0), &[]).len(), 1);
+}

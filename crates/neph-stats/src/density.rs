@@ -1,0 +1,125 @@
+//! Where a sample is dense: its density as steps (Bayesian blocks), and the valleys between peaks.
+//!
+//! The steps are those that explain the counts best when each further one costs a fixed amount
+//! (Scargle, Norris, Jackson and Chiang, "Studies in astronomical time series analysis VI: Bayesian
+//! block representations", 2013). So their widths follow the noise of the sample: narrow where values
+//! repeat, wide where they scatter, and a gap that chance explains is no step of its own.
+
+use crate::real::real;
+
+/// The share of samples with a false step (the paper's p0). Most of these are no valley.
+const FALSE_STEPS: f64 = 0.05;
+/// A valley separates two peaks where its density is at most this share of the lower peak's.
+const VALLEY: f64 = 0.5;
+
+/// Bins of constant density.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Step {
+    /// The first bin.
+    from: usize,
+    /// The bin after the last.
+    until: usize,
+    /// Values in a bin.
+    density: f64,
+}
+
+impl Step {
+    fn middle(&self) -> f64 {
+        0.5 * real(self.from + self.until)
+    }
+}
+
+/// The valleys that separate the peaks of a histogram: the middle of each as a place in bins, lowest
+/// first. `bins` has how many values each bin holds, in values that are independent of each other.
+/// Peaks whose middles are fewer than `apart` bins from each other are one.
+pub(crate) fn valleys(bins: &[f64], apart: f64) -> Vec<f64> {
+    let steps = steps(bins);
+    let mut peaks: Vec<usize> = (0..steps.len()).filter(|&i| is_peak(&steps, i)).collect();
+    loop {
+        let shallowest = peaks
+            .windows(2)
+            .enumerate()
+            .map(|(place, pair)| (place, depth(&steps, pair[0], pair[1], apart)))
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        match shallowest {
+            Some((place, ratio)) if ratio > VALLEY => {
+                let lower = steps[peaks[place]].density < steps[peaks[place + 1]].density;
+                peaks.remove(if lower { place } else { place + 1 });
+            }
+            _ => break,
+        }
+    }
+    let lowest = |pair: &[usize]| {
+        let between = &steps[pair[0] + 1..pair[1]];
+        let lowest = between
+            .iter()
+            .min_by(|a, b| a.density.total_cmp(&b.density));
+        lowest.map(Step::middle)
+    };
+    peaks.windows(2).filter_map(lowest).collect()
+}
+
+/// The steps of a histogram that explain it best, by dynamic programming over their ends.
+fn steps(bins: &[f64]) -> Vec<Step> {
+    let mut sums = vec![0.0];
+    for count in bins {
+        sums.push(sums[sums.len() - 1] + count);
+    }
+    let price = price(sums[bins.len()]);
+    let mut best = vec![0.0; bins.len() + 1];
+    let mut begins = vec![0; bins.len() + 1];
+    for until in 1..=bins.len() {
+        let with =
+            |from: usize| best[from] + fitness(sums[until] - sums[from], until - from) - price;
+        let found = (0..until).map(|from| (from, with(from)));
+        if let Some((from, value)) = found.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            (best[until], begins[until]) = (value, from);
+        }
+    }
+    let mut found = Vec::new();
+    let mut until = bins.len();
+    while until > 0 {
+        let from = begins[until];
+        let density = (sums[until] - sums[from]) / real(until - from);
+        found.push(Step {
+            from,
+            until,
+            density,
+        });
+        until = from;
+    }
+    found.reverse();
+    found
+}
+
+/// What a step explains: the logarithm of its likelihood.
+fn fitness(count: f64, bins: usize) -> f64 {
+    if count > 0.0 {
+        count * (count / real(bins)).ln()
+    } else {
+        0.0
+    }
+}
+
+/// What a further step costs in a sample of `count` values.
+fn price(count: f64) -> f64 {
+    let count = count.max(1.0);
+    (4.0 - (73.53 * FALSE_STEPS * count.powf(-0.478)).ln()).max(0.0)
+}
+
+fn is_peak(steps: &[Step], place: usize) -> bool {
+    let density =
+        |place: Option<usize>| place.and_then(|i| steps.get(i)).map_or(0.0, |s| s.density);
+    let own = steps[place].density;
+    own > density(place.checked_sub(1)) && own >= density(Some(place + 1))
+}
+
+/// The least density between two peaks as a share of the lower one's; 1 where they are too near.
+fn depth(steps: &[Step], one: usize, other: usize, apart: f64) -> f64 {
+    if steps[other].middle() - steps[one].middle() < apart {
+        return 1.0;
+    }
+    let between = steps[one + 1..other].iter().map(|step| step.density);
+    let least = between.fold(f64::INFINITY, f64::min);
+    least / steps[one].density.min(steps[other].density)
+}
