@@ -85,6 +85,7 @@ fn one(pair: &Pooled<'_>) -> Finding {
         ));
     }
     text.push('.');
+    text.push_str(&unfairness(pair));
     text.push_str(&ports(pair));
     let finding = Finding::new(FindingKind::StandsOut, "flows", text);
     evidence(finding.about(&pair.pair.endpoint_name()), pair)
@@ -118,6 +119,23 @@ fn classes(pair: &Pooled<'_>) -> String {
     )
 }
 
+/// Less than this is not worth a sentence.
+const HARDLY_UNFAIR: f64 = 0.01;
+
+/// ` In bins of 20 s the slowest 5 % of the flows have 12 % more latency than the median flow,
+/// or more.`
+fn unfairness(pair: &Pooled<'_>) -> String {
+    pair.unfairness
+        .filter(|share| *share >= HARDLY_UNFAIR)
+        .map_or_else(String::new, |share| {
+            format!(
+                " In bins of {} s the slowest 5 % of the flows have {} more latency than the median flow, or more.",
+                pair.pair.view.settings.bin.secs_f64(),
+                percent(share)
+            )
+        })
+}
+
 /// ` Source ports advised at the end of the last block: 1030, 1041.`
 fn ports(pair: &Pooled<'_>) -> String {
     let when = match (pair.ports.as_slice(), pair.blocks) {
@@ -138,6 +156,7 @@ fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {
     let several = pair.classes.1 > 1;
     let known = [
         ("inflation", pair.inflation.filter(|_| several)),
+        ("unfairness", pair.unfairness),
         ("changes_per_flow_hour", pair.changes_per_flow_hour),
         ("leave_soon", pair.left_soon.map(|share| share.share)),
     ];

@@ -15,7 +15,7 @@ pub(super) const ENTRY: Entry = Entry {
         include_str!("../../../../gallery/seasons/high.lab.toml"),
     )],
     control: Control::Plan(include_str!("../../../../gallery/seasons/control.toml")),
-    figure: "flow-changes",
+    figure: "flow-change-counts",
     expected: EXPECTED,
     of_control: OF_CONTROL,
     also: &[],

@@ -1,9 +1,9 @@
 //! A pair over all of its blocks: sums of what was counted, medians of what was compared. Owns no
 //! curves, which are never mixed.
 
-use neph_flows::{Counsel, PairView, Share};
+use neph_flows::{Counsel, Measure, PairView, Share};
 use neph_model::Span;
-use neph_stats::{Sorted, rough_quantile};
+use neph_stats::{Level, Sorted, rough_quantile};
 
 use super::pair::Pair;
 use super::standing_out::Effect;
@@ -22,6 +22,9 @@ pub(crate) struct Pooled<'a> {
     pub(crate) ends: Option<(Span, Span)>,
     /// Highest class over lowest, less one: the median over blocks, which are no pairs of their own.
     pub(crate) inflation: Option<f64>,
+    /// How much more latency the slowest twentieth of the flows has than the median one in each
+    /// bin of time, a share: the median over blocks. None where flows are too few for it.
+    pub(crate) unfairness: Option<f64>,
     /// Path changes, all together.
     pub(crate) changes: usize,
     /// For each flow and hour in which they could be told; none before any flow was watched, and where
@@ -81,7 +84,8 @@ impl<'a> Pooled<'a> {
         let inflations = || known().filter_map(|one| one.inflation);
         let ends = inflations().map(|one| (one.lowest, one.highest));
         let mut ratios: Vec<f64> = inflations().map(|one| one.ratio - 1.0).collect();
-        let sorted = Sorted::sort(&mut ratios).ok();
+        let unfair = blocks.iter().filter_map(|one| unfairness(one));
+        let mut unfair: Vec<f64> = unfair.collect();
         let changes = whole(known().map(|one| one.changes).sum());
         Some(Self {
             pair,
@@ -89,7 +93,8 @@ impl<'a> Pooled<'a> {
             flows: whole(known().map(|one| one.flows).max()?),
             classes: (classes().min()?, classes().max()?),
             ends: ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
-            inflation: sorted.and_then(|ratios| rough_quantile(ratios, 0.5).ok()),
+            inflation: median(&mut ratios),
+            unfairness: median(&mut unfair),
             changes,
             changes_per_flow_hour: PairView::changes_per_flow_hour_of(known()),
             unrated: whole(known().map(|one| one.hidden.changes).sum()),
@@ -106,6 +111,19 @@ impl<'a> Pooled<'a> {
             soon: pair.view.settings.soon,
             ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
         })
+    }
+}
+
+fn median(values: &mut [f64]) -> Option<f64> {
+    let sorted = Sorted::sort(values).ok()?;
+    rough_quantile(sorted, 0.5).ok()
+}
+
+/// Absent where it cannot be measured, and where lost flows decide it.
+fn unfairness(pair: &Pair<'_>) -> Option<f64> {
+    match Measure::Unfairness.of(pair.view, pair.endpoint) {
+        Ok(Level::At(share)) => Some(share),
+        Ok(Level::Censored) | Err(_) => None,
     }
 }
 
