@@ -8,6 +8,7 @@ pub(crate) mod caps;
 mod course;
 pub(crate) mod fleet;
 mod flows;
+mod follow;
 pub(crate) mod intake;
 mod links;
 mod peer;

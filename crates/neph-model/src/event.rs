@@ -25,6 +25,8 @@ pub enum EventKind {
     Repeated,
     /// The endpoint's name led to another address than before.
     AddressChanged,
+    /// The endpoint redirected to another target, which was measured instead.
+    Redirected,
     /// The peer refused a message or a connection.
     Refused,
     /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
@@ -48,6 +50,7 @@ impl EventKind {
             Self::LateReply => "late_reply",
             Self::Repeated => "repeated",
             Self::AddressChanged => "address_changed",
+            Self::Redirected => "redirected",
             Self::Refused => "refused",
             Self::Retransmitted => "retransmitted",
             Self::AlarmRaised => "alarm_raised",
@@ -65,6 +68,7 @@ impl EventKind {
             Self::LateReply,
             Self::Repeated,
             Self::AddressChanged,
+            Self::Redirected,
             Self::Refused,
             Self::Retransmitted,
             Self::AlarmRaised,

@@ -18,6 +18,7 @@ use rustls::ClientConfig;
 use crate::ProbeError;
 use crate::channel::{Channel, ChannelError};
 use crate::fault;
+use crate::follow::is_redirect;
 use crate::refusals::{REFUSED_HEADER, Refusals};
 use crate::spec::{TlsVersion, Trust};
 use crate::stamp_clock::now;
@@ -53,6 +54,8 @@ pub struct Discovery {
     pub refused: Option<Refusals>,
     /// The status of the answer, if it was in HTTP.
     pub http: Option<u16>,
+    /// Where the answer says to look instead: its header `Location`, as it was written.
+    pub redirect: Option<String>,
     /// Why nobody could be asked, if so.
     pub silence: Option<String>,
     /// Its certificate is not trusted: asking again mends nothing.
@@ -224,6 +227,11 @@ fn read_head(reply: &[u8]) -> Discovery {
         accepted: true,
         refused: head.headers().only(REFUSED_HEADER).and_then(Refusals::read),
         http: Some(head.status()),
+        redirect: is_redirect(head.status())
+            .then(|| head.headers().only("Location"))
+            .flatten()
+            .and_then(|location| str::from_utf8(location).ok())
+            .map(str::to_owned),
         ..Discovery::default()
     }
 }

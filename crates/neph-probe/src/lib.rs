@@ -17,6 +17,7 @@ mod fault;
 mod finish;
 mod fleet;
 mod flow;
+mod follow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gate;
@@ -60,6 +61,7 @@ pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
+pub use follow::{FollowError, Followed, MOST_REDIRECTS, follow};
 pub use host::{ascii_host, bracketed};
 pub use iperf3::{Iperf3Spec, iperf3};
 pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload, scheme_named};

@@ -140,6 +140,14 @@ impl Target {
     pub fn certificate_name(&self) -> &str {
         bare(&self.host)
     }
+    /// With the credentials of `other`, if it is at the same scheme, host and port.
+    pub(crate) fn with_credentials_of(mut self, other: &Self) -> Self {
+        let origin = |target: &Self| (target.scheme.name, target.host.clone(), target.port);
+        if self.credentials.is_none() && origin(&self) == origin(other) {
+            self.credentials.clone_from(&other.credentials);
+        }
+        self
+    }
     /// The value of the Authorization header, if the URL had credentials.
     pub(crate) fn authorization(&self) -> Option<String> {
         let credentials = self.credentials.as_ref()?;

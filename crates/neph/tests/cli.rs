@@ -23,6 +23,8 @@ mod edges;
 mod files;
 #[path = "cli/fleets.rs"]
 mod fleets;
+#[path = "cli/follows.rs"]
+mod follows;
 #[path = "cli/guests.rs"]
 mod guests;
 #[path = "cli/hops/mod.rs"]

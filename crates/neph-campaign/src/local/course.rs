@@ -78,6 +78,9 @@ impl<'a> Course<'a> {
         for missing in ready.missing.drain(..) {
             intake.miss(missing, FlowIndex(0));
         }
+        for redirect in ready.redirects.drain(..) {
+            intake.redirected(redirect);
+        }
         let mut course = Self {
             order,
             recorder: &mut *part.recorder,

@@ -15,6 +15,7 @@ use neph_probe::{
 use neph_text::parse_duration;
 
 use super::fleet::fleet;
+use super::follow::followed;
 use super::{caps, failed};
 use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 
@@ -37,6 +38,8 @@ pub(super) struct Ready {
     pub(super) refusals: Option<caps::Before>,
     /// Who answers the main flow.
     pub(super) found: Discovery,
+    /// The redirects that led there, in words.
+    pub(super) redirects: Vec<String>,
     pub(super) site: Option<Place>,
     pub(super) origin: Anchor<Own>,
 }
@@ -61,6 +64,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     };
     let found = discover(&main.target, main.address, &asking)
         .map_err(|error| failed("ask who answers", error))?;
+    let (found, redirects) = followed(&mut main, found, (&order.scenario, &asking))?;
     main.reflector = found.reflector;
     let fleet = fleet(order, &main)?;
     let mut specs = vec![main];
@@ -73,6 +77,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
         fleet,
         missing,
         found,
+        redirects,
         site,
         origin: neph_probe::anchor(),
     })
@@ -156,15 +161,10 @@ fn place(
     let scenario = &order.scenario;
     let target = Target::parse(&scenario.target)
         .map_err(|error| failed(format!("read the target of '{}'", scenario.endpoint), error))?;
-    let version = match scenario.parameters.get("ip_version").map(String::as_str) {
-        Some("4") => IpVersion::V4,
-        Some("6") => IpVersion::V6,
-        _ => IpVersion::Any,
-    };
     let how = Resolving {
         site: site.cloned(),
         keep: order.last_address,
-        ..Resolving::here(version)
+        ..Resolving::here(version(scenario))
     };
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
     let found = target
@@ -175,6 +175,15 @@ fn place(
         return Err(failed(operation(), silent));
     }
     Ok((target, found.address))
+}
+
+/// Which of a host's addresses the plan takes.
+pub(super) fn version(scenario: &Scenario) -> IpVersion {
+    match scenario.parameters.get("ip_version").map(String::as_str) {
+        Some("4") => IpVersion::V4,
+        Some("6") => IpVersion::V6,
+        _ => IpVersion::Any,
+    }
 }
 
 /// Which HTTP statuses the plan expects.

@@ -163,6 +163,16 @@ impl Intake {
         self.missing.push(missing);
     }
 
+    /// Takes note of a redirect that was followed.
+    pub(super) fn redirected(&mut self, text: String) {
+        self.events.push(Event {
+            flow: FlowIndex(0),
+            at: 0,
+            kind: EventKind::Redirected,
+            text,
+        });
+    }
+
     /// Takes note of what was not traced of the fleet's flows, and why.
     pub(super) fn untraced(&mut self, what: &str, why: &ProbeError) {
         self.events.push(Event {

@@ -60,6 +60,13 @@ pub const PARAMETERS: &[Parameter] = &[
         read: fleet::flows,
     },
     Parameter {
+        name: "follow",
+        about: "true: HTTP redirects are followed before each experiment; the last target is measured",
+        fits: |target| matches!(target.probe, ProbeKind::Http),
+        unfit: "only http:// and https:// redirect",
+        read: switch,
+    },
+    Parameter {
         name: "from",
         about: "the lab site that the prober runs in, instead of the lab's prober site",
         fits: |_| true,

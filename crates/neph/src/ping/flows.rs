@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
-    Asking, Authenticated, Discovery, FlowSpec, IpVersion, KINDS, Overdue, Place, Schedule,
-    SynSchedule, Target, TargetError, can_build_syns, discover, most_payload, sent_size,
-    why_raised,
+    Asking, Authenticated, Discovery, FlowSpec, Followed, IpVersion, KINDS, Overdue, Place,
+    Resolving, Schedule, SynSchedule, Target, TargetError, can_build_syns, discover, follow,
+    most_payload, sent_size, why_raised,
 };
 
 use super::Args;
@@ -56,7 +56,15 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
         check_sizes(target.kind(), args)?;
         found.remarks.extend(raised_size(target.kind(), args));
         found.remarks.extend(check_syns(target.kind(), args)?);
-        let (address, discovery) = ask(&target, args)?;
+        let Followed {
+            target,
+            address,
+            discovery,
+            redirects,
+        } = ask(target, args)?;
+        found
+            .remarks
+            .extend(redirects.into_iter().map(|one| format!("followed: {one}")));
         if discovery.untrusted && args.is_endless() {
             let why = discovery.silence.unwrap_or_default();
             return Err(Failure::Refused(format!("{target}: {why}")));
@@ -159,11 +167,29 @@ pub(super) fn addresses(target: &Target, version: IpVersion) -> Result<Vec<Socke
     })
 }
 
-/// Finds the address and asks who answers there.
-fn ask(target: &Target, args: &Args) -> Result<(SocketAddr, Discovery), Failure> {
-    let address = resolving::find(target, args.ip.version(), args.place())?.address;
-    let discovery = discover(target, address, &args.asking())?;
-    Ok((address, discovery))
+/// Finds the address and asks who answers there; with --follow at the target that redirects lead to.
+fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
+    if args.follow && target.kind() != ProbeKind::Http {
+        return Err(Failure::usage(
+            "--follow: only http:// and https:// redirect",
+        ));
+    }
+    let address = resolving::find(&target, args.ip.version(), args.place())?.address;
+    let asking = args.asking();
+    let discovery = discover(&target, address, &asking)?;
+    if !args.follow {
+        return Ok(Followed {
+            target,
+            address,
+            discovery,
+            redirects: Vec::new(),
+        });
+    }
+    let how = Resolving {
+        site: args.place(),
+        ..Resolving::here(args.ip.version())
+    };
+    follow(target, (address, discovery), (&how, &asking)).map_err(Failure::refused)
 }
 
 impl Args {

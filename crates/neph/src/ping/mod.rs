@@ -129,9 +129,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rate_cap: Option<u32>,
     /// HTTP statuses that count as a reply: 200, 2xx, 200-204, several with commas, or any. Others
-    /// count as errors; redirects are not followed
+    /// count as errors
     #[arg(long, value_name = "STATUS", default_value_t = ExpectedStatus::default())]
     pub(crate) expect_status: ExpectedStatus,
+    /// Follow HTTP redirects, at most 20, before the first message; the last target is measured
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// After a stall of more than 1 s, send all overdue messages at once instead of counting them as
     /// not sent
     #[arg(long)]

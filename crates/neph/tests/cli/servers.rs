@@ -207,7 +207,7 @@ fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
 }
 
 /// nginx with this inside of its server block.
-fn nginx(test: &str, folder: &TempDir, inside: &str) -> Option<Server> {
+pub(crate) fn nginx(test: &str, folder: &TempDir, inside: &str) -> Option<Server> {
     let port = free_port();
     let path = folder.path().display();
     let settings = format!(

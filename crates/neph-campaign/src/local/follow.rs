@@ -1,0 +1,28 @@
+//! A plan's `follow`: the target that an endpoint's redirects lead to.
+
+use neph_model::Scenario;
+use neph_probe::{Asking, Discovery, FlowSpec, Resolving, follow};
+
+use super::failed;
+use super::flows::version;
+use crate::carrier::CarryError;
+
+/// With `follow`, leads the flow to the target that does not redirect.
+pub(super) fn followed(
+    main: &mut FlowSpec,
+    found: Discovery,
+    (scenario, asking): (&Scenario, &Asking),
+) -> Result<(Discovery, Vec<String>), CarryError> {
+    if scenario.parameters.get("follow").map(String::as_str) != Some("true") {
+        return Ok((found, Vec::new()));
+    }
+    let how = Resolving {
+        site: main.site.clone(),
+        ..Resolving::here(version(scenario))
+    };
+    let reached = follow(main.target.clone(), (main.address, found), (&how, asking))
+        .map_err(|error| failed(format!("follow '{}'", scenario.endpoint), error))?;
+    main.target = reached.target;
+    main.address = reached.address;
+    Ok((reached.discovery, reached.redirects))
+}

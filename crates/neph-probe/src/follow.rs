@@ -1,0 +1,210 @@
+//! Follows HTTP redirects to the target that is measured in the end.
+//!
+//! Owns which answers are redirects and where they lead. They are followed once, before the first message,
+//! so that a message stays one request and one reply.
+
+use std::net::SocketAddr;
+
+use neph_model::ProbeKind;
+use url::Url;
+
+use crate::ProbeError;
+use crate::discover::{Asking, Discovery, discover};
+use crate::resolver::Resolving;
+use crate::target::Target;
+use crate::target_error::TargetError;
+
+/// As many as browsers follow (Fetch standard, "HTTP-redirect fetch").
+pub const MOST_REDIRECTS: usize = 20;
+
+/// Where redirects led.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// The target that does not redirect.
+    pub target: Target,
+    /// Its address.
+    pub address: SocketAddr,
+    /// Who answers there.
+    pub discovery: Discovery,
+    /// Each redirect in words: `301 from http://h:80 to https://h:443`.
+    pub redirects: Vec<String>,
+}
+
+/// Why redirects led nowhere.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    /// It goes on for ever.
+    #[error(
+        "{from} is the last of {MOST_REDIRECTS} redirects, and it redirects again; give the final URL"
+    )]
+    TooMany {
+        /// The target that was reached.
+        from: String,
+    },
+    /// It is no target that can be measured.
+    #[error("{from} redirects to '{location}': {why}")]
+    Location {
+        /// Who redirects.
+        from: String,
+        /// What its header `Location` says.
+        location: String,
+        /// What is wrong with that.
+        why: String,
+    },
+    /// The new target has no address.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The new target could not be asked.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+}
+
+/// Follows redirects from `target`, about which `found` is known, until somebody answers without one.
+///
+/// # Errors
+/// More than [`MOST_REDIRECTS`], a redirect that cannot be measured, or a name without an address.
+pub fn follow(
+    target: Target,
+    found: (SocketAddr, Discovery),
+    (how, asking): (&Resolving, &Asking),
+) -> Result<Followed, FollowError> {
+    let (address, discovery) = found;
+    let mut followed = Followed {
+        target,
+        address,
+        discovery,
+        redirects: Vec::new(),
+    };
+    while let Some(location) = followed.discovery.redirect.take() {
+        let from = &followed.target;
+        if followed.redirects.len() == MOST_REDIRECTS {
+            return Err(FollowError::TooMany {
+                from: from.to_string(),
+            });
+        }
+        let next = from
+            .redirected_to(&location)
+            .map_err(|why| FollowError::Location {
+                from: from.to_string(),
+                location,
+                why,
+            })?;
+        let status = followed.discovery.http.unwrap_or_default();
+        let told = format!("{status} from {from} to {next}");
+        let address = next.find(how)?.address;
+        followed.discovery = discover(&next, address, asking)?;
+        followed.address = address;
+        followed.target = next;
+        followed.redirects.push(told);
+    }
+    Ok(followed)
+}
+
+impl Target {
+    /// What a header `Location` of this target's answer means (RFC 9110, section 10.2.2). Credentials go
+    /// along to the same host, port and scheme only.
+    fn redirected_to(&self, location: &str) -> Result<Self, String> {
+        let base = Url::parse(&self.to_string()).map_err(|error| error.to_string())?;
+        let mut url = base.join(location).map_err(|error| error.to_string())?;
+        url.set_fragment(None);
+        let next = Self::parse(url.as_str()).map_err(|error| error.to_string())?;
+        if next.kind() != ProbeKind::Http {
+            return Err("only http:// and https:// can be followed".to_owned());
+        }
+        Ok(next.with_credentials_of(self))
+    }
+}
+
+/// Whether a status asks to look elsewhere (RFC 9110, section 15.4; 304 and 300 do not).
+pub(crate) const fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use neph_model::Span;
+
+    use super::*;
+    use crate::{IpVersion, TlsVersion, Trust};
+
+    #[test]
+    fn a_location_is_read_beside_who_says_it() {
+        let target = Target::parse("http://h:8080/a/b?c").expect("a target");
+        for (location, leads) in [
+            ("/x", "http://h:8080/x"),
+            ("x?y=1#part", "http://h:8080/a/x?y=1"),
+            ("//other/", "http://other:80"),
+            ("https://h/", "https://h:443"),
+            ("../../..", "http://h:8080"),
+        ] {
+            let next = target.redirected_to(location).expect(location);
+            assert_eq!(next.to_string(), leads, "{location}");
+        }
+        for bad in ["ftp://h/", "https://", "http://h:99999/", "mailto:me@h"] {
+            assert!(target.redirected_to(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn credentials_do_not_go_to_another_host() {
+        let target = Target::parse("http://me:secret@h:8080/").expect("a target");
+        let same = target.redirected_to("/x").expect("the same host");
+        assert_eq!(same.authorization(), target.authorization());
+        for other in ["http://h/", "https://h:8080/", "http://g:8080/"] {
+            let next = target.redirected_to(other).expect(other);
+            assert_eq!(next.authorization(), None, "{other}");
+        }
+    }
+
+    /// Answers each of `count` connections with a redirect to its own `/next`.
+    fn redirecting(count: usize, last: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.86.2.3:0").expect("loopback has a free port");
+        let address = listener.local_addr().expect("it is bound");
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate().take(count + 1) {
+                let mut stream = stream;
+                let mut asked = [0; 512];
+                let _ = stream.read(&mut asked);
+                let reply = if number == count {
+                    last
+                } else {
+                    "HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n"
+                };
+                let _ = stream.write_all(reply.as_bytes());
+            }
+        });
+        address
+    }
+
+    fn followed(count: usize) -> Result<Followed, FollowError> {
+        let end = "HTTP/1.1 204 No Content\r\n\r\n";
+        let address = redirecting(count, end);
+        let asking = Asking {
+            tls_version: TlsVersion::Any,
+            trust: Trust::Public,
+            patience: Span::from_secs(2),
+            site: None,
+        };
+        let target = Target::parse(&format!("http://{address}")).expect("a target");
+        let found = discover(&target, address, &asking).expect("no namespace to enter");
+        follow(
+            target,
+            (address, found),
+            (&Resolving::here(IpVersion::Any), &asking),
+        )
+    }
+
+    #[test]
+    fn redirects_are_followed_to_whoever_does_not_redirect_and_not_for_ever() {
+        let three = followed(3).expect("three are few");
+        assert_eq!(three.redirects.len(), 3);
+        assert_eq!(three.discovery.http, Some(204));
+        assert_eq!(three.target.path(), "/next");
+        assert_eq!(followed(0).expect("none").redirects, Vec::<String>::new());
+        let more = followed(MOST_REDIRECTS + 1).expect_err("too many");
+        assert!(matches!(more, FollowError::TooMany { .. }), "{more}");
+    }
+}

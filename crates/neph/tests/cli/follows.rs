@@ -1,0 +1,82 @@
+//! HTTP redirects that are followed before a measurement, by `neph ping` and by a plan.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::neph::{Place, neph};
+use crate::servers::{Server, nginx};
+
+fn redirecting(test: &str, folder: &tempfile::TempDir) -> Option<Server> {
+    let inside = "location /ok { return 200 ok; } location /moved { return 302 /again; } \
+                  location /again { return 301 /ok; } location /loop { return 302 /loop; } \
+                  location /ftp { return 302 ftp://127.0.0.1/; }";
+    nginx(test, folder, inside)
+}
+
+#[test]
+fn redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measured() {
+    let test = "redirects_are_followed_where_that_is_asked_for_and_the_last_target_is_measured";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(server) = redirecting(test, &folder) else {
+        return;
+    };
+    let at = |path: &str| format!("http://127.0.0.1:{}{path}", server.port);
+    let ping = |path: &str| {
+        let target = at(path);
+        let some = ["ping", &target, "--no-icmp", "-c", "4", "-i", "20ms"];
+        neph(some.into_iter().chain(["--follow"]))
+    };
+    let ran = ping("/moved");
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    let both = format!("{}{}", ran.out, ran.err);
+    for told in [
+        format!("followed: 302 from {} to {}", at("/moved"), at("/again")),
+        format!("followed: 301 from {} to {}", at("/again"), at("/ok")),
+    ] {
+        assert!(both.contains(&told), "{told}: {both}");
+    }
+    assert!(both.contains("4 replies"), "{both}");
+    let refused = [("/loop", "redirects again"), ("/ftp", "ftp")];
+    for (path, why) in refused {
+        let ran = ping(path);
+        assert_eq!(ran.status, 1, "{path}: {}", ran.out);
+        assert!(ran.err.contains(why), "{path}: {}", ran.err);
+    }
+    let ran = neph(["ping", "tcp://127.0.0.1:9", "--follow", "-c", "1"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+}
+
+#[test]
+fn a_plan_that_follows_redirects_keeps_them_as_events() {
+    let test = "a_plan_that_follows_redirects_keeps_them_as_events";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(server) = redirecting(test, &folder) else {
+        return;
+    };
+    let place = Place::empty();
+    let plan = format!(
+        "version = 1\nname = \"moved\"\nblocks = 1\ninterval = \"20ms\"\nmessages = 5\n\
+         follow = true\n[[endpoint]]\nname = \"moved\"\nurl = \"http://127.0.0.1:{}/moved\"\n",
+        server.port
+    );
+    fs::write(place.path("p.toml"), plan).expect("a file");
+    let path = place.path("p.toml");
+    let ran = place.neph(["run", path.to_str().expect("a path")]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let listed = place.neph(["list", "last", "--format", "json"]);
+    let listed: Value = serde_json::from_str(&listed.out).expect("json");
+    let rows = listed["experiments"].as_array().or(listed.as_array());
+    let first = rows.and_then(|rows| rows.first()).expect("an experiment");
+    let id = first["id"].as_str().expect("an id").to_owned();
+    let shown = place.neph(["show", &id, "--format", "json"]);
+    let shown: Value = serde_json::from_str(&shown.out).expect("json");
+    let events = shown["events"].to_string();
+    assert!(events.contains("redirected"), "{events}");
+    assert!(
+        events.contains("/moved") && events.contains("/ok"),
+        "{events}"
+    );
+    let told = place.neph(["show", &id]).out;
+    assert!(told.contains("5 replies"), "{told}");
+}
