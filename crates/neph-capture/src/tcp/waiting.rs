@@ -370,6 +370,7 @@ impl Waiting {
     pub(super) fn fetch(&self) {
         fetch(&self.near[0]);
         fetch(&self.far);
+        fetch(&self.thinning);
     }
 
     /// Both ends of what lies elsewhere will be.
