@@ -84,6 +84,13 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     })
 }
 
+/// The text of a topology file that was kept with a campaign; `None` where the campaign had none of that
+/// name. The text of a plan's only topology has no name.
+pub(crate) fn kept_topology<'c>(campaign: &'c Campaign, file: &str) -> Option<&'c str> {
+    let kept = campaign.topology_text.as_deref()?;
+    scenes::of_kept(kept, file).or_else(|| scenes::is_one(kept).then_some(kept))
+}
+
 /// Reads the plan of a campaign, and the topology that was kept with it: files that were changed
 /// since change nothing. Figures that this version does not know are the report's to tell of.
 fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {

@@ -62,6 +62,11 @@ pub(super) fn kept(scenes: &[Scene]) -> Option<String> {
 
 const HEAD: &str = "# topology ";
 
+/// Whether that is the text of one file, and not of several.
+pub(super) fn is_one(kept: &str) -> bool {
+    !kept.starts_with(HEAD)
+}
+
 /// The text of one file among those that were kept; `None` where it is not among them.
 pub(super) fn of_kept<'t>(kept: &'t str, file: &str) -> Option<&'t str> {
     let mut rest = kept;

@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry = Entry {
     expected: EXPECTED,
     of_control: OF_CONTROL,
     also: &["ecmp-imbalance"],
-    innocent: &["advised port"],
+    innocent: &[],
 };
 
 const EXPECTED: &[Expectation] = &[

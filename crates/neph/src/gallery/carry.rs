@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::{io, iter};
 
 use neph_model::{Campaign, CampaignStatus, Warning};
 use neph_report::{CampaignData, Include, load};
@@ -16,6 +17,9 @@ use crate::exit::{Failure, Outcome};
 use crate::report;
 use crate::shipped::keep;
 use crate::workspace::Workspace;
+
+/// A topology by the name of its file.
+type Topology = (&'static str, Source);
 
 /// Where entries are carried out: one folder for each in it, one workspace for all.
 #[derive(Debug)]
@@ -101,7 +105,7 @@ impl Gallery {
 
     /// Measures an entry anew.
     pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<Ended, Failure> {
-        let [plan, _] = self.write(entry, side)?;
+        let (plan, _) = self.write(entry, side)?;
         let settings = Settings {
             workspace: self.workspace(),
             quiet: self.quiet,
@@ -119,20 +123,18 @@ impl Gallery {
         }))
     }
 
-    /// Plan and topology as they lie in the entry's folder, where the seasons' topologies are too;
-    /// written there if they do not.
-    fn write(&self, entry: &Entry, side: Side) -> Result<[Source; 2], Failure> {
+    /// The plan as it lies in the entry's folder, and its topologies by the names of their files, the lab's
+    /// first; written there if they do not.
+    fn write(&self, entry: &Entry, side: Side) -> Result<(Source, Vec<Topology>), Failure> {
         let folder = self.folder.join(entry.name);
         let write = |shipped: &Shipped| keep(&folder.join(shipped.file), &shipped.text);
         let [plan, lab] = entry.shipped(side);
-        let of_seasons = || {
-            entry
-                .season_topologies()
-                .try_for_each(|one| write(&one).map(drop))
+        let topologies = iter::once(lab).chain(entry.season_topologies());
+        let topologies = || -> io::Result<Vec<Topology>> {
+            topologies.map(|one| Ok((one.file, write(&one)?))).collect()
         };
         fs::create_dir_all(&folder)
-            .and_then(|()| of_seasons())
-            .and_then(|()| Ok([write(&plan)?, write(&lab)?]))
+            .and_then(|()| Ok((write(&plan)?, topologies()?)))
             .map_err(|error| {
                 let folder = folder.display();
                 Failure::refused(format!("write the gallery's entry into {folder}: {error}"))
@@ -148,13 +150,13 @@ impl Gallery {
         if !self.folder.join("catalog.sqlite").exists() {
             return Ok(None);
         }
-        let [plan, lab] = self.write(entry, side)?;
+        let (plan, topologies) = self.write(entry, side)?;
         let store = self.workspace().existing()?;
         let campaigns = store.campaigns().map_err(Failure::refused)?;
         let same = |campaign: &&Campaign| {
             campaign.status == CampaignStatus::Complete
                 && campaign.plan_text == plan.text()
-                && campaign.topology_text.as_deref() == Some(lab.text())
+                && are_kept(&topologies, campaign)
         };
         let Some(campaign) = campaigns.iter().rev().find(same) else {
             return Ok(None);
@@ -177,6 +179,14 @@ impl Gallery {
         let pages = ["", "-1"].map(|page| figures.join(format!("{}{page}.png", entry.figure)));
         pages.into_iter().find(|page| page.exists())
     }
+}
+
+/// Whether a campaign had these topologies; of the seasons' those that its plan names.
+fn are_kept(topologies: &[Topology], campaign: &Campaign) -> bool {
+    topologies.iter().all(|(file, text)| {
+        let is_named = campaign.plan_text.contains(&format!("\"{file}\""));
+        !is_named || campaign::kept_topology(campaign, file) == Some(text.text())
+    })
 }
 
 fn is_disturbed(data: &CampaignData) -> bool {
