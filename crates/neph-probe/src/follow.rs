@@ -30,6 +30,18 @@ pub struct Followed {
     pub redirects: Vec<String>,
 }
 
+impl Followed {
+    /// The target itself, about which `discovery` is known.
+    pub fn unredirected(target: Target, (address, discovery): (SocketAddr, Discovery)) -> Self {
+        Self {
+            target,
+            address,
+            discovery,
+            redirects: Vec::new(),
+        }
+    }
+}
+
 /// Why redirects led nowhere.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
@@ -59,7 +71,7 @@ pub enum FollowError {
     Probe(#[from] ProbeError),
 }
 
-/// Follows redirects from `target`, about which `found` is known, until somebody answers without one.
+/// Follows redirects from `target`, about which `found` is known, until an answer is no redirect.
 ///
 /// # Errors
 /// More than [`MOST_REDIRECTS`], a redirect that cannot be measured, or a name without an address.
@@ -68,13 +80,7 @@ pub fn follow(
     found: (SocketAddr, Discovery),
     (how, asking): (&Resolving, &Asking),
 ) -> Result<Followed, FollowError> {
-    let (address, discovery) = found;
-    let mut followed = Followed {
-        target,
-        address,
-        discovery,
-        redirects: Vec::new(),
-    };
+    let mut followed = Followed::unredirected(target, found);
     while let Some(location) = followed.discovery.redirect.take() {
         let from = &followed.target;
         if followed.redirects.len() == MOST_REDIRECTS {
@@ -90,12 +96,12 @@ pub fn follow(
                 why,
             })?;
         let status = followed.discovery.http.unwrap_or_default();
-        let told = format!("{status} from {from} to {next}");
+        let redirect = format!("{status} from {from} to {next}");
         let address = next.find(how)?.address;
         followed.discovery = discover(&next, address, asking)?;
         followed.address = address;
         followed.target = next;
-        followed.redirects.push(told);
+        followed.redirects.push(redirect);
     }
     Ok(followed)
 }

@@ -5,10 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{Anchor, FlowIndex, FlowRole, Message, Own, PingBetween, ProbeKind, Span};
-use neph_probe::{
-    ConnectionUse, Flow as Running, FlowSpec, Overdue, Place, Priority, Report, Schedule, Stop,
-    TlsVersion, Trust,
-};
+use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule, Stop};
 use neph_store::StoreError;
 
 use super::flows::{ECHO, echo_to};
@@ -67,7 +64,7 @@ pub(super) fn ping(
                 let spec = &specs[*place];
                 messages
                     .iter()
-                    .map(move |one| told(order, spec, one, origin))
+                    .map(move |one| ping_between(order, spec, one, origin))
             });
             let pings: Vec<PingBetween> = pings.collect();
             found.clear();
@@ -77,7 +74,12 @@ pub(super) fn ping(
     Ok(())
 }
 
-fn told(order: &PingOrder, spec: &FlowSpec, message: &Message, origin: Anchor<Own>) -> PingBetween {
+fn ping_between(
+    order: &PingOrder,
+    spec: &FlowSpec,
+    message: &Message,
+    origin: Anchor<Own>,
+) -> PingBetween {
     let sent = message.marks.app_send.unwrap_or(message.marks.intended);
     let since = (sent - origin.at).nanos();
     let ledger = message.ledger();
@@ -110,8 +112,6 @@ fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<Fl
             index: FlowIndex(place),
             role: FlowRole::PingDestination,
             name: ping.name.clone(),
-            target,
-            address,
             schedule: Schedule {
                 interval: ping.interval,
                 count: Some(count),
@@ -119,21 +119,10 @@ fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<Fl
             },
             request_size: ECHO,
             response_size: ECHO,
-            source_port: None,
             timeout: order.timeout,
-            tls_version: TlsVersion::Any,
-            trust: Trust::Public,
-            connection_use: ConnectionUse::Lasting,
-            congestion: None,
-            key: None,
-            spin: Span::ZERO,
             priority: Priority::Normal,
-            expected_status: neph_model::ExpectedStatus::default(),
-            rate_cap: None,
-            overdue: Overdue::Skip,
-            tcp_stats: None,
             site: site.cloned(),
-            reflector: false,
+            ..FlowSpec::plain(target, address)
         })
     };
     (0..).zip(&order.pings).filter_map(flow).collect()

@@ -164,7 +164,7 @@ pub(super) fn why_infinite(comparisons: &[Comparison]) -> &'static str {
 }
 
 /// The middle value; `None` without values.
-pub(super) fn median(values: &mut [f64]) -> Option<f64> {
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     let sample = Sorted::sort(values).ok()?;
     neph_stats::median(sample, 0).ok()?.number()
 }

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 pub(crate) use alarms::ALARM;
+pub(crate) use compare::median;
 pub use fleet_levels::blocks_to_compare;
 pub(crate) use fleet_levels::{Against, Compared, compared};
 

@@ -40,9 +40,7 @@ const EXPECTED: &[Expectation] = &[
 ];
 
 /// The same network twice: no difference.
-const OF_CONTROL: &[Expectation] = &[Expectation {
-    topic: Topic::Finding("flows"),
-    about: &["virginia", "season high", "season low"],
-    claim: &[],
-    numbers: &[Number::between("changes_per_flow_hour_shift", -50.0, 50.0)],
-}];
+const OF_CONTROL: &[Expectation] = &[Expectation::of_flows(
+    &["virginia", "season high", "season low"],
+    &[Number::between("changes_per_flow_hour_shift", -50.0, 50.0)],
+)];

@@ -178,12 +178,7 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
     let asking = args.asking();
     let discovery = discover(&target, address, &asking)?;
     if !args.follow {
-        return Ok(Followed {
-            target,
-            address,
-            discovery,
-            redirects: Vec::new(),
-        });
+        return Ok(Followed::unredirected(target, (address, discovery)));
     }
     let how = Resolving {
         site: args.place(),

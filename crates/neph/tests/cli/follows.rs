@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
-
+use crate::moved::{experiments, json};
 use crate::neph::{Place, neph};
 use crate::servers::{Server, nginx};
 
@@ -64,13 +63,8 @@ fn a_plan_that_follows_redirects_keeps_them_as_events() {
     let path = place.path("p.toml");
     let ran = place.neph(["run", path.to_str().expect("a path")]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let listed = place.neph(["list", "last", "--format", "json"]);
-    let listed: Value = serde_json::from_str(&listed.out).expect("json");
-    let rows = listed["experiments"].as_array().or(listed.as_array());
-    let first = rows.and_then(|rows| rows.first()).expect("an experiment");
-    let id = first["id"].as_str().expect("an id").to_owned();
-    let shown = place.neph(["show", &id, "--format", "json"]);
-    let shown: Value = serde_json::from_str(&shown.out).expect("json");
+    let id = experiments(&place).remove(0);
+    let shown = json(&place, &["show", &id]);
     let events = shown["events"].to_string();
     assert!(events.contains("redirected"), "{events}");
     assert!(

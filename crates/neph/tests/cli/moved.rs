@@ -11,7 +11,7 @@ use crate::neph::{Place, SOON, eventually};
 use crate::pings::reflector;
 use crate::servers::{Server, free_port, haproxy, reflector_ahead, serve, skip};
 
-fn json(place: &Place, arguments: &[&str]) -> Value {
+pub(crate) fn json(place: &Place, arguments: &[&str]) -> Value {
     let all = arguments.iter().copied().chain(["--format", "json"]);
     let ran = place.neph(all);
     assert_eq!(ran.status, 0, "{arguments:?}: {}", ran.err);
@@ -19,7 +19,7 @@ fn json(place: &Place, arguments: &[&str]) -> Value {
 }
 
 /// The ids of the last campaign's experiments.
-fn experiments(place: &Place) -> Vec<String> {
+pub(crate) fn experiments(place: &Place) -> Vec<String> {
     let listed = json(place, &["list", "last"]);
     let rows = listed["experiments"].as_array().or(listed.as_array());
     let rows = rows.map(Vec::as_slice).unwrap_or_default();

@@ -3,10 +3,11 @@
 
 use neph_flows::{Counsel, Measure, PairView, Share};
 use neph_model::Span;
-use neph_stats::{Level, Sorted, rough_quantile};
+use neph_stats::Level;
 
 use super::pair::Pair;
 use super::standing_out::Effect;
+use crate::findings::median;
 
 /// A pair, once, whatever the number of its blocks.
 #[derive(Clone, Debug)]
@@ -112,11 +113,6 @@ impl<'a> Pooled<'a> {
             ports: blocks.last().map_or_else(Vec::new, |last| ports(last)),
         })
     }
-}
-
-fn median(values: &mut [f64]) -> Option<f64> {
-    let sorted = Sorted::sort(values).ok()?;
-    rough_quantile(sorted, 0.5).ok()
 }
 
 /// Absent where it cannot be measured, and where lost flows decide it.
