@@ -1,7 +1,7 @@
 //! Numbers that wrap around: TCP's sequence numbers (RFC 9293, 3.4) and time stamps (RFC 7323, 5.3).
 
 /// A number modulo 2^32. Two of them compare as those nearest to each other do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Serial(pub(crate) u32);
 
 impl Serial {

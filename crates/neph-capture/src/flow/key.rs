@@ -150,22 +150,22 @@ impl Key {
     }
 }
 
-/// In as few words as there are: each costs a multiplication, and there is a key for each packet.
+/// At one go where it can be: each write costs a multiplication, and there is a key for each packet.
 impl Hash for Key {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [lower, upper] = self.addresses;
-        if self.is_v4 {
-            state.write_u64(lower[1] << 32 | upper[1] & 0xffff_ffff);
-        } else {
-            [lower, upper]
-                .as_flattened()
-                .iter()
-                .for_each(|half| state.write_u64(*half));
-        }
         let ports = u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]);
         let vlan = self.vlan.map_or(0, |vlan| 1 << 16 | u64::from(vlan));
-        state.write_u64(vlan << 32 | ports);
+        let rest = vlan << 32 | ports;
+        let both = |first: u64, second: u64| u128::from(first) << 64 | u128::from(second);
+        if self.is_v4 {
+            state.write_u128(both(lower[1] << 32 | upper[1] & 0xffff_ffff, rest));
+        } else {
+            state.write_u128(both(lower[0], lower[1]));
+            state.write_u128(both(upper[0], upper[1]));
+            state.write_u64(rest);
+        }
         if self.tunnel.is_some() {
             self.tunnel.hash(state);
         }

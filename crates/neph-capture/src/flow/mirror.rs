@@ -11,8 +11,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use neph_wire::dissect::Tunnel;
 
+use super::batch::Arrived;
 use super::key::Key;
-use super::table::{Arrived, Table, tag_of};
+use super::table::{Table, tag_of};
 use super::{Flow, Passed};
 use crate::tcp::Side;
 

@@ -3,6 +3,7 @@
 //! Owns which packet belongs to which flow, which end is the client, and when a flow is over. Reads no
 //! clock: time is that of the packets.
 
+mod batch;
 mod key;
 mod limits;
 mod mirror;
@@ -103,6 +104,8 @@ pub struct Flow {
     began: Wall,
     last: Wall,
     connection: Connection,
+    /// Bytes of memory of what awaits its answer, as the table counted them last.
+    awaiting: u32,
     sent: [Sent; 2],
     /// Since the last look, if there was one.
     trips: [Trips; 2],
@@ -119,6 +122,7 @@ impl Flow {
             began: at,
             last: at,
             connection: Connection::default(),
+            awaiting: 0,
             sent: Default::default(),
             trips: Default::default(),
             before: None,
@@ -165,13 +169,21 @@ impl Flow {
         }
     }
 
+    /// Counts the bytes of what awaits its answer anew.
+    #[inline]
+    fn count_awaiting(&mut self) {
+        self.awaiting = u32::try_from(self.connection.heap()).unwrap_or(u32::MAX);
+    }
+
     /// The next segment will need each of its parts: see [`crate::ahead`].
     #[inline]
     fn fetch(&self) {
-        fetch(&self.name);
-        fetch(&self.last);
-        fetch(&self.sent[1]);
+        fetch(&self.trips[0]);
         fetch(&self.trips[1]);
+        fetch(&self.name);
+        fetch(&self.other);
+        fetch(&self.sent[1]);
+        fetch(&self.awaiting);
         self.connection.fetch();
     }
 
@@ -232,7 +244,7 @@ impl Flow {
 }
 
 /// A segment of a flow.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Passed {
     at: Wall,
     sender: End,

@@ -10,6 +10,7 @@ use hashbrown::HashTable;
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain, Transport};
 
+use super::batch::{Arrived, Batch, NOWHERE};
 use super::key::{End, Key};
 use super::limits::Limits;
 use super::mirror::Tagged;
@@ -21,27 +22,10 @@ use super::{Flow, Name, Passed, Recent};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
 
-/// Packets that wait while their flows are fetched from memory.
-const TOGETHER: usize = 32;
 /// From where they arrive to where they are told.
 const STEPS: usize = 3;
 /// Fewer flows lie in the processor's own memory: nothing is fetched for them.
 const NEAR: usize = 512;
-/// No place in the table.
-const NOWHERE: u32 = u32::MAX;
-
-/// A segment, and where its flow is or was.
-#[derive(Debug)]
-pub(super) struct Arrived {
-    pub(super) hash: u64,
-    pub(super) key: Key,
-    place: u32,
-    pub(super) passed: Passed,
-}
-
-/// What is larger is moved by a call: a tenth of the time that a packet takes.
-const _: () = assert!(size_of::<Arrived>() <= 128);
-
 /// Is told what packets show, as they show it.
 pub trait Listener {
     /// A round trip.
@@ -76,11 +60,11 @@ pub struct Table {
     free: Vec<u32>,
     recency: Recency,
     /// Seen and not yet told.
-    arrived: Vec<Arrived>,
+    arrived: Batch,
     /// Arrived before, and looked up: their flows are being fetched.
-    found: Vec<Arrived>,
+    found: Batch,
     /// Found before: what their flows point to is being fetched.
-    ready: Vec<Arrived>,
+    ready: Batch,
     /// The latest time of any packet: it does not go back where theirs do.
     now: i64,
     /// Bytes of what awaits its answer.
@@ -104,9 +88,9 @@ impl Table {
             flows: Vec::new(),
             free: Vec::new(),
             recency: Recency::default(),
-            arrived: Vec::new(),
-            found: Vec::new(),
-            ready: Vec::new(),
+            arrived: Batch::default(),
+            found: Batch::default(),
+            ready: Batch::default(),
             now: i64::MIN,
             waiting: 0,
             others: Others::default(),
@@ -159,29 +143,34 @@ impl Table {
         listener: &mut impl Listener,
     ) {
         let hash = self.hasher.hash_one(key);
-        let one = Arrived {
-            hash,
-            key,
-            place: NOWHERE,
-            passed: Passed {
-                at,
-                sender,
-                bytes,
-                segment,
-            },
+        let one = self.arrived.next();
+        one.hash = hash;
+        one.key = key;
+        one.place = NOWHERE;
+        one.passed = Passed {
+            at,
+            sender,
+            bytes,
+            segment,
         };
-        if self.places.len() < NEAR && self.is_all_told() {
-            self.take_in(&one, listener);
-            return;
-        }
-        self.arrived.push(one);
-        if self.arrived.len() >= TOGETHER {
+        if self.places.len() < NEAR && self.is_first() {
+            self.take_in_first(listener);
+        } else if self.arrived.is_full() {
             self.advance(listener);
         }
     }
 
-    const fn is_all_told(&self) -> bool {
-        self.arrived.is_empty() && self.found.is_empty() && self.ready.is_empty()
+    /// Whether all was told but for one that arrived.
+    const fn is_first(&self) -> bool {
+        self.arrived.len() == 1 && self.found.len() == 0 && self.ready.len() == 0
+    }
+
+    fn take_in_first(&mut self, listener: &mut impl Listener) {
+        let mut arrived = std::mem::take(&mut self.arrived);
+        for one in arrived.drain() {
+            self.take_in(one, listener);
+        }
+        self.arrived = arrived;
     }
 
     /// Tells all that was seen.
@@ -195,19 +184,19 @@ impl Table {
     /// and the flows of those that arrived: all of these at once, since looking one up waits for memory
     /// as long as looking up many does.
     fn advance(&mut self, listener: &mut impl Listener) {
-        for one in &self.found {
+        for one in self.found.all() {
             if let Some(flow) = self.flow(one.place) {
                 flow.fetch_far(one.passed.sender);
             }
         }
         let mut arrived = std::mem::take(&mut self.arrived);
-        for one in &mut arrived {
+        for one in arrived.all_mut() {
             one.place = self.guess(one.hash);
             self.fetch(one.place);
         }
         let mut ready = std::mem::take(&mut self.ready);
-        for one in ready.drain(..) {
-            self.take_in(&one, listener);
+        for one in ready.drain() {
+            self.take_in(one, listener);
         }
         self.ready = std::mem::replace(&mut self.found, arrived);
         self.arrived = ready;
@@ -232,9 +221,10 @@ impl Table {
             _ => Room::Scarce,
         };
         let flow = &mut self.flows[place as usize];
-        let before = flow.connection.heap();
         flow.see(&one.passed, room, listener);
-        self.waiting = self.waiting + flow.connection.heap() - before;
+        self.waiting -= flow.awaiting as usize;
+        flow.count_awaiting();
+        self.waiting += flow.awaiting as usize;
     }
 
     /// Tells all that was seen, and ends the flows that are silent for too long at `now`: where no
@@ -372,7 +362,7 @@ impl Table {
                 entry.remove();
             }
         }
-        self.waiting -= flow.connection.heap();
+        self.waiting -= flow.awaiting as usize;
         self.free.push(place);
         self.ended.add(&flow);
         listener.ended(&flow);

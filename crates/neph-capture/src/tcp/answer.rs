@@ -2,10 +2,10 @@
 
 use neph_model::{Span, Wall};
 
+use super::awaiting::Awaiting;
 use super::half::{Sender, Turn};
 use super::late::Verdict;
 use super::marks::{Mark, Roughly};
-use super::waiting::Awaiting;
 use super::{Event, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;

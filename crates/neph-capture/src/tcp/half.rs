@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 
 use neph_model::Wall;
 
+use super::awaiting::{Awaited, Awaiting};
 use super::floor::Floor;
 use super::late::Lates;
 use super::marks::{Mark, Marks, Nanos, Roughly};
-use super::waiting::{Awaited, Awaiting, Waiting};
+use super::waiting::Waiting;
 use super::{Event, Room, Segment};
 use crate::ahead::fetch;
 use crate::sequence::Serial;
@@ -62,9 +63,9 @@ impl Sender {
     /// them out.
     #[inline]
     pub(super) fn fetch(&self) {
-        self.waiting.fetch();
+        fetch(&self.waiting);
+        fetch(&self.next_at);
         fetch(&self.marks);
-        fetch(&self.turn);
     }
 
     /// Whether `segment` begins at or behind all that was sent before.
@@ -156,14 +157,15 @@ impl Sender {
                 self.late.push(at, segment, (!is_first, placed));
             }
             self.waiting.pass(at, segment, self.mark(Mark::Next));
-            let one = Awaiting::of(at, segment, self.in_flight(segment.end()));
             // A time stamp that a bare acknowledgement used first is left out: its echo may answer
             // what followed up to a tick later.
             let awaited = Awaited {
                 acknowledgement: is_first,
                 echo: is_newest,
             };
-            left_out = self.waiting.push(one, awaited, (&self.marks, room));
+            let in_flight = self.in_flight(segment.end());
+            let one = Awaiting::of(at, segment, in_flight, awaited);
+            left_out = self.waiting.push(one, (&self.marks, room));
         }
         if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
             self.marks.set(Mark::NewestStamp, value);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use neph_model::{Span, Wall};
 
-use super::waiting::Awaiting;
+use super::awaiting::Awaiting;
 use super::{Event, Segment};
 use crate::sequence::Serial;
 

@@ -4,6 +4,7 @@
 //! connections. Reads no clock: each segment comes with the time at which it passed.
 
 mod answer;
+mod awaiting;
 mod floor;
 mod half;
 mod late;

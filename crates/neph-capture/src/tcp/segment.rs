@@ -9,7 +9,7 @@ use neph_wire::ip::tcp_options;
 use crate::sequence::Serial;
 
 /// A segment's header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segment {
     pub(super) seq: Serial,
     /// The next byte that its sender expects; `None` without the ACK flag.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use neph_model::Wall;
 
 use super::Segment;
-use super::waiting::Awaiting;
+use super::awaiting::Awaiting;
 use crate::chosen::is_chosen;
 use crate::sequence::Serial;
 
@@ -164,6 +164,7 @@ impl Thinning {
 
 #[cfg(test)]
 mod tests {
+    use super::super::awaiting::Awaited;
     use super::super::tests::data;
     use super::*;
 
@@ -215,7 +216,12 @@ mod tests {
                 let ends = (1..=16_000_u32).map(|n| n.wrapping_mul(size * step));
                 let followed = ends.filter(|end| {
                     let segment = data(end.wrapping_sub(size), size, 0);
-                    thinning.follows(&Awaiting::of(Wall::from_unix_nanos(0), &segment, 0))
+                    thinning.follows(&Awaiting::of(
+                        Wall::from_unix_nanos(0),
+                        &segment,
+                        0,
+                        Awaited::default(),
+                    ))
                 });
                 let followed = followed.count();
                 // 1,000, with a standard deviation of 31.

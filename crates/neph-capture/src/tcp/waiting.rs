@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use neph_model::Wall;
 
 use super::Segment;
+use super::awaiting::{Awaiting, NONE, Reply};
 use super::marks::{Mark, Marks};
 use super::room::Room;
 use super::thinning::{Hole, Thinning};
@@ -26,137 +27,74 @@ const FAR: usize = 16;
 /// More room than most windows take: it is given back when it is not needed.
 const LARGE: usize = 512;
 
-/// No segment.
-const NONE: Awaiting = Awaiting {
-    at: Wall::from_unix_nanos(0),
-    seq: Serial(0),
-    end: Serial(0),
-    value: Serial(0),
-    load: Load(0),
-};
-
-/// A segment that awaits something.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Awaiting {
-    pub(super) at: Wall,
-    pub(super) seq: Serial,
-    pub(super) end: Serial,
-    /// Its time stamp.
-    pub(super) value: Serial,
-    load: Load,
-}
-
-/// Bytes on their way with a segment, its own included, what it is and what it awaits, in four bytes:
-/// there are very many of these.
-#[derive(Debug, Clone, Copy)]
-struct Load(u32);
-
-impl Load {
-    const SYN: u32 = 1 << 31;
-    const AGAIN: u32 = 1 << 30;
-    const ACKNOWLEDGEMENT: u32 = 1 << 29;
-    const ECHO: u32 = 1 << 28;
-    const ANYTHING: u32 = Self::ACKNOWLEDGEMENT | Self::ECHO;
-    /// More bytes than any window has on their way.
-    const BYTES: u32 = Self::ECHO - 1;
-}
-
-impl Awaiting {
-    /// Of a segment that passed at `at`; it awaits nothing yet.
-    pub(super) fn of(at: Wall, segment: &Segment, in_flight: u32) -> Self {
-        let syn = if segment.is_syn() { Load::SYN } else { 0 };
-        Self {
-            at,
-            seq: segment.seq,
-            end: segment.end(),
-            value: segment.stamps.map_or(Serial(0), |(value, _)| value),
-            load: Load(in_flight.min(Load::BYTES) | syn),
-        }
-    }
-
-    pub(super) const fn in_flight(&self) -> u32 {
-        self.load.0 & Load::BYTES
-    }
-
-    pub(super) const fn is_syn(&self) -> bool {
-        self.load.0 & Load::SYN != 0
-    }
-
-    /// Whether the segment was sent again: whose acknowledgement comes cannot be told.
-    pub(super) const fn is_again(&self) -> bool {
-        self.load.0 & Load::AGAIN != 0
-    }
-
-    /// Whether `ack` acknowledges all of it, and no more. Of a SYN with data the number alone may be (RFC
-    /// 7413, 4.2.2): then the data was refused.
-    const fn is_what_ends_at(&self, ack: Serial) -> bool {
-        let is_opening = self.is_syn() && ack.is_after(self.seq) && self.end.is_after(ack);
-        is_opening || self.end.0 == ack.0
-    }
-
-    const fn awaits(&self, what: u32) -> bool {
-        self.load.0 & what != 0
-    }
-
-    const fn awaiting(mut self, what: u32) -> Self {
-        self.load.0 |= what;
-        self
-    }
-
-    fn overlaps(&self, segment: &Segment) -> bool {
-        self.awaits(Load::ACKNOWLEDGEMENT)
-            && self.end.is_after(segment.seq)
-            && segment.end().is_after(self.seq)
-    }
-}
-
-/// What a new segment is to await.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Awaited {
-    pub(super) acknowledgement: bool,
-    pub(super) echo: bool,
-}
-
 /// Segments of one side. Those that await an acknowledgement are in the order of their numbers, those
 /// that await an echo in that of their time stamps.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    /// Those that await nothing are none.
-    near: [Awaiting; NEAR],
-    /// All of them, as soon as there are more than have room near; else none.
-    far: VecDeque<Awaiting>,
+pub(super) enum Waiting {
+    /// With the connection. Those that await nothing are none.
+    Near([Awaiting; NEAR]),
+    /// Elsewhere, as there are more.
+    Far(Far),
+}
+
+/// More segments than lie with the connection.
+#[derive(Debug, Default)]
+pub(super) struct Far {
+    all: VecDeque<Awaiting>,
     /// Where not all are followed.
     thinning: Option<Box<Thinning>>,
 }
 
 impl Default for Waiting {
     fn default() -> Self {
-        Self {
-            near: [NONE; NEAR],
-            far: VecDeque::new(),
-            thinning: None,
-        }
+        Self::Near([NONE; NEAR])
     }
 }
 
 impl Waiting {
+    /// Both parts of them, in their order.
+    fn parts(&self) -> (&[Awaiting], &[Awaiting]) {
+        match self {
+            Self::Near(near) => (near, &[]),
+            Self::Far(far) => far.all.as_slices(),
+        }
+    }
+
+    fn parts_mut(&mut self) -> (&mut [Awaiting], &mut [Awaiting]) {
+        match self {
+            Self::Near(near) => (near, &mut []),
+            Self::Far(far) => far.all.as_mut_slices(),
+        }
+    }
+
     fn all(&self) -> impl DoubleEndedIterator<Item = &Awaiting> {
-        self.near.iter().chain(&self.far)
+        let (front, back) = self.parts();
+        front.iter().chain(back)
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Awaiting> {
-        self.near.iter_mut().chain(&mut self.far)
+        let (front, back) = self.parts_mut();
+        front.iter_mut().chain(back)
+    }
+
+    fn thinning(&self) -> Option<&Thinning> {
+        match self {
+            Self::Near(_) => None,
+            Self::Far(far) => far.thinning.as_deref(),
+        }
     }
 
     /// Whether something may await an answer, or is still remembered although it does not.
     pub(super) fn is_any(&self) -> bool {
-        let [first, second] = &self.near;
-        (first.load.0 | second.load.0) & Load::ANYTHING != 0 || self.far.capacity() > 0
+        match self {
+            Self::Near([first, second]) => first.awaits(Reply::ANY) || second.awaits(Reply::ANY),
+            Self::Far(_) => true,
+        }
     }
 
     /// The segment whose last byte `ack` acknowledges, unless it was sent again.
     pub(super) fn acknowledged(&mut self, ack: Serial) -> Option<Awaiting> {
-        let last = self.answered(Load::ACKNOWLEDGEMENT, |one| {
+        let last = self.answered(Reply::ACKNOWLEDGEMENT, |one| {
             !one.end.is_after(ack) || one.is_what_ends_at(ack)
         });
         last.filter(|last| last.is_what_ends_at(ack) && !last.is_again())
@@ -164,19 +102,19 @@ impl Waiting {
 
     /// How many segments `one` stands for, itself included.
     pub(super) fn weight(&self, one: &Awaiting) -> u32 {
-        let thinning = self.thinning.as_ref();
-        thinning.map_or(1, |thinning| thinning.weight(one.end))
+        self.thinning()
+            .map_or(1, |thinning| thinning.weight(one.end))
     }
 
     /// Of what lies behind `segment` and awaits its acknowledgement the oldest time stamp, and when the
     /// first of it passed.
     pub(super) fn beyond(&self, segment: &Segment) -> Option<(Serial, Wall)> {
-        if let Some(thinning) = &self.thinning {
+        if let Some(thinning) = self.thinning() {
             return thinning.hole_of(segment).map(|hole| (hole.value, hole.at));
         }
         let end = segment.end();
         let is_beyond =
-            |one: &&Awaiting| one.awaits(Load::ACKNOWLEDGEMENT) && !end.is_after(one.seq);
+            |one: &&Awaiting| one.awaits(Reply::ACKNOWLEDGEMENT) && !end.is_after(one.seq);
         let beyond = self.all().filter(is_beyond);
         beyond.map(|one| (one.value, one.at)).reduce(|first, one| {
             let is_older = first.0.is_after(one.0);
@@ -187,23 +125,20 @@ impl Waiting {
     /// The first segment that carried the time stamp `echo`, at its first echo, which has to
     /// acknowledge it, or it answers something else.
     pub(super) fn echoed(&mut self, ack: Serial, echo: Serial) -> Option<Awaiting> {
-        let last = self.answered(Load::ECHO, |one| !one.value.is_after(echo));
+        let last = self.answered(Reply::ECHO, |one| !one.value.is_after(echo));
         let is_there = |last: &Awaiting| !last.end.is_after(ack) || last.is_what_ends_at(ack);
         last.filter(|last| last.value == echo && is_there(last))
     }
 
     /// The last of those at the front of which `is` holds: they await `what` no more.
-    fn answered(&mut self, what: u32, mut is: impl FnMut(&Awaiting) -> bool) -> Option<Awaiting> {
+    fn answered(&mut self, what: Reply, mut is: impl FnMut(&Awaiting) -> bool) -> Option<Awaiting> {
         let mut answered: Option<&Awaiting> = None;
-        let (front, back) = self.far.as_mut_slices();
-        for part in [&mut self.near[..], front, back] {
-            for one in part.iter_mut().filter(|one| one.awaits(what)) {
-                if !is(one) {
-                    return answered.copied();
-                }
-                one.load.0 &= !what;
-                answered = Some(&*one);
+        for one in self.all_mut().filter(|one| one.awaits(what)) {
+            if !is(one) {
+                return answered.copied();
             }
+            one.answered(what);
+            answered = Some(&*one);
         }
         answered.copied()
     }
@@ -211,29 +146,23 @@ impl Waiting {
     /// Forgets those that await nothing any more; all up to `acked` is there.
     #[inline]
     pub(super) fn tidy(&mut self, acked: Serial) {
-        if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
-            self.thinning = None;
-        }
-        if !self.near[0].awaits(Load::ANYTHING) && self.near[1].awaits(Load::ANYTHING) {
-            self.near.swap(0, 1);
-        }
-        if self.far.capacity() == 0 {
-            return;
-        }
-        let is_over = |one: &Awaiting| !one.awaits(Load::ANYTHING);
-        while self.far.front().is_some_and(is_over) {
-            self.far.pop_front();
-        }
-        if self.far.is_empty() {
-            self.far = VecDeque::new();
-        } else if self.far.capacity() > LARGE && self.far.len() * 8 < self.far.capacity() {
-            self.far.shrink_to(self.far.len() * 2);
+        match self {
+            Self::Near(near) => {
+                if !near[0].awaits(Reply::ANY) && near[1].awaits(Reply::ANY) {
+                    near.swap(0, 1);
+                }
+            }
+            Self::Far(far) => {
+                if far.tidy(acked) {
+                    *self = Self::default();
+                }
+            }
         }
     }
 
     /// Whether some of `segment` awaits its acknowledgement.
     pub(super) fn holds(&self, segment: &Segment) -> bool {
-        match &self.thinning {
+        match self.thinning() {
             Some(thinning) => thinning.hole_of(segment).is_none(),
             None => self.all().any(|one| one.overlaps(segment)),
         }
@@ -242,7 +171,8 @@ impl Waiting {
     /// `segment` passed, and `next` is behind all that passed before: where not all is followed it is
     /// known from gaps what did not.
     pub(super) fn pass(&mut self, at: Wall, segment: &Segment, next: Option<Serial>) {
-        let (Some(thinning), Some(next)) = (&mut self.thinning, next) else {
+        let Self::Far(far) = self else { return };
+        let (Some(thinning), Some(next)) = (&mut far.thinning, next) else {
             return;
         };
         if segment.seq.is_after(next) {
@@ -261,128 +191,152 @@ impl Waiting {
     /// highest number (a retransmission that took more along) awaits none.
     pub(super) fn sent_again(&mut self, segment: &Segment) {
         for one in self.all_mut().filter(|one| one.overlaps(segment)) {
-            one.load.0 |= Load::AGAIN;
+            one.sent_again();
         }
     }
 
     /// Remembers a segment; `marks` are those before it. Returns how many segments are not followed
     /// therefore, itself perhaps included.
-    pub(super) fn push(
-        &mut self,
-        one: Awaiting,
-        awaited: Awaited,
-        (marks, room): (&Marks, Room),
-    ) -> usize {
-        if !(awaited.acknowledgement || awaited.echo) {
+    #[inline]
+    pub(super) fn push(&mut self, one: Awaiting, (marks, room): (&Marks, Room)) -> usize {
+        if !one.awaits(Reply::ANY) {
             return 0;
         }
-        let mut left_out = 0;
-        if let Some(thinning) = &mut self.thinning {
-            let has_room = self.far.len() < room.most() / 4;
-            if let Some(next) = marks.get(Mark::Next).filter(|_| has_room) {
-                thinning.lower(next);
-            }
-            let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, one.end);
-            while self.far.front().is_some_and(is_past) {
-                self.far.pop_front();
-            }
-            if !thinning.follows(&one) {
-                return 1;
-            }
+        if let Self::Far(far) = self
+            && !far.follows(&one, marks, room)
+        {
+            return 1;
         }
-        self.insert(one, awaited);
-        while self.far.len() > room.most() {
-            left_out += self.thin_out(marks.get(Mark::Acked).or_else(|| marks.get(Mark::First)));
+        if one.awaits(Reply::ACKNOWLEDGEMENT) && self.reaches_behind(one.end) {
+            self.insert(one);
+        } else {
+            self.append(one);
         }
-        left_out
-    }
-
-    fn insert(&mut self, one: Awaiting, awaited: Awaited) {
-        let is_overtaken = awaited.acknowledgement && self.reaches_behind(one.end);
-        if is_overtaken {
-            self.spill();
-            let behind = |other: &&Awaiting| {
-                !other.awaits(Load::ACKNOWLEDGEMENT) || other.end.is_after(one.end)
-            };
-            let behind = self.far.iter().rev().take_while(behind).count();
-            let place = self.far.len() - behind;
-            self.far.insert(place, one.awaiting(Load::ACKNOWLEDGEMENT));
-        }
-        let acknowledgement = awaited.acknowledgement && !is_overtaken;
-        if acknowledgement || awaited.echo {
-            let mut last = one;
-            if acknowledgement {
-                last = last.awaiting(Load::ACKNOWLEDGEMENT);
-            }
-            if awaited.echo {
-                last = last.awaiting(Load::ECHO);
-            }
-            self.append(last);
+        match self {
+            Self::Far(far) if far.all.len() > room.most() => far.thin_out(marks, room),
+            _ => 0,
         }
     }
 
-    /// From now on half as many are followed. Returns how many are not any more.
+    /// One that was overtaken: it awaits its acknowledgement among others, its echo as the last.
     #[cold]
-    fn thin_out(&mut self, acked: Option<Serial>) -> usize {
-        let (before, far) = (self.far.len(), &mut self.far);
-        let begin = || {
-            let unacknowledged = far.iter().filter(|one| one.awaits(Load::ACKNOWLEDGEMENT));
-            Box::new(Thinning::begin(acked, unacknowledged))
+    fn insert(&mut self, one: Awaiting) {
+        let all = self.spill();
+        let behind = |other: &&Awaiting| {
+            !other.awaits(Reply::ACKNOWLEDGEMENT) || other.end.is_after(one.end)
         };
-        let thinning = self.thinning.get_or_insert_with(begin);
-        thinning.raise();
-        self.far.retain(|one| thinning.follows(one));
-        self.far.shrink_to(self.far.len() * 2);
-        before - self.far.len()
+        let behind = all.iter().rev().take_while(behind).count();
+        all.insert(all.len() - behind, one.without(Reply::ECHO));
+        if one.awaits(Reply::ECHO) {
+            all.push_back(one.without(Reply::ACKNOWLEDGEMENT));
+        }
     }
 
     /// Whether what awaits its acknowledgement goes further than `end`.
     fn reaches_behind(&self, end: Serial) -> bool {
         let mut last_first = self.all().rev();
-        let last = last_first.find(|one| one.awaits(Load::ACKNOWLEDGEMENT));
+        let last = last_first.find(|one| one.awaits(Reply::ACKNOWLEDGEMENT));
         last.is_some_and(|last| last.end.is_after(end))
     }
 
+    #[inline]
     fn append(&mut self, one: Awaiting) {
-        if self.far.is_empty() {
-            let free = self.near.iter_mut().find(|one| !one.awaits(Load::ANYTHING));
-            if let Some(free) = free {
-                *free = one;
-                return;
-            }
-            self.spill();
+        if let Self::Near(near) = self
+            && let Some(free) = near.iter_mut().find(|one| !one.awaits(Reply::ANY))
+        {
+            *free = one;
+            return;
         }
-        self.far.push_back(one);
+        self.spill().push_back(one);
     }
 
     /// From here on all lie elsewhere.
-    fn spill(&mut self) {
-        if self.far.capacity() == 0 {
-            self.far.reserve_exact(FAR);
+    fn spill(&mut self) -> &mut VecDeque<Awaiting> {
+        if let Self::Near(near) = self {
+            let mut all = VecDeque::with_capacity(FAR);
+            all.extend(near.iter().filter(|one| one.awaits(Reply::ANY)));
+            *self = Self::Far(Far {
+                all,
+                thinning: None,
+            });
         }
-        let near = std::mem::replace(&mut self.near, [NONE; NEAR]);
-        let near = near.into_iter().filter(|one| one.awaits(Load::ANYTHING));
-        self.far.extend(near);
-    }
-
-    /// Each line of memory that it lies in will be needed.
-    #[inline]
-    pub(super) fn fetch(&self) {
-        fetch(&self.near[0]);
-        fetch(&self.far);
-        fetch(&self.thinning);
+        match self {
+            Self::Far(far) => &mut far.all,
+            Self::Near(_) => unreachable!("they were moved"),
+        }
     }
 
     /// Both ends of what lies elsewhere will be.
     #[inline]
     pub(super) fn fetch_far(&self) {
-        let ends = [self.far.front(), self.far.back()];
-        ends.into_iter().flatten().for_each(fetch);
+        if let Self::Far(far) = self {
+            let ends = [far.all.front(), far.all.back()];
+            ends.into_iter().flatten().for_each(fetch);
+        }
     }
 
     /// Bytes of memory beside itself.
     pub(super) fn heap(&self) -> usize {
-        let thinning = self.thinning.as_ref().map_or(0, |thinning| thinning.heap());
-        self.far.capacity() * size_of::<Awaiting>() + thinning
+        match self {
+            Self::Near(_) => 0,
+            Self::Far(far) => {
+                let thinning = far.thinning.as_ref().map_or(0, |thinning| thinning.heap());
+                far.all.capacity() * size_of::<Awaiting>() + thinning
+            }
+        }
+    }
+}
+
+impl Far {
+    /// Forgets those that await nothing any more; all up to `acked` is there. Returns whether nothing is
+    /// left.
+    fn tidy(&mut self, acked: Serial) -> bool {
+        if (self.thinning.as_mut()).is_some_and(|thinning| thinning.acknowledged(acked)) {
+            self.thinning = None;
+        }
+        let is_over = |one: &Awaiting| !one.awaits(Reply::ANY);
+        while self.all.front().is_some_and(is_over) {
+            self.all.pop_front();
+        }
+        if self.all.is_empty() {
+            self.all = VecDeque::new();
+        } else if self.all.capacity() > LARGE && self.all.len() * 8 < self.all.capacity() {
+            self.all.shrink_to(self.all.len() * 2);
+        }
+        self.all.is_empty() && self.thinning.is_none()
+    }
+
+    /// Whether a new segment is to be followed.
+    fn follows(&mut self, one: &Awaiting, marks: &Marks, room: Room) -> bool {
+        let Some(thinning) = &mut self.thinning else {
+            return true;
+        };
+        let has_room = self.all.len() < room.most() / 4;
+        if let Some(next) = marks.get(Mark::Next).filter(|_| has_room) {
+            thinning.lower(next);
+        }
+        let is_past = |old: &Awaiting| Thinning::is_long_past(old.end, one.end);
+        while self.all.front().is_some_and(is_past) {
+            self.all.pop_front();
+        }
+        thinning.follows(one)
+    }
+
+    /// Half as many are followed, until there is room. Returns how many are not any more.
+    #[cold]
+    fn thin_out(&mut self, marks: &Marks, room: Room) -> usize {
+        let (before, all) = (self.all.len(), &mut self.all);
+        let begin = || {
+            let acked = marks.get(Mark::Acked).or_else(|| marks.get(Mark::First));
+            let unacknowledged = all.iter().filter(|one| one.awaits(Reply::ACKNOWLEDGEMENT));
+            Box::new(Thinning::begin(acked, unacknowledged))
+        };
+        let thinning = self.thinning.get_or_insert_with(begin);
+        while self.all.len() > room.most() {
+            thinning.raise();
+            self.all.retain(|one| thinning.follows(one));
+        }
+        self.all.shrink_to(self.all.len() * 2);
+        before - self.all.len()
     }
 }
