@@ -144,6 +144,7 @@ SEEDS["meeting"] = [
 ]
 SEEDS["filter"] = [bytes([0, 10, 0, 0, 1]) + bytes(12) + b"\x02\x01\xbb" + bytes(14) + b"\x03\x00", b"\x01" + bytes(15) + b"\x01"]
 SEEDS["memory"] = SEEDS["capture"]
+SEEDS["merged"] = [struct.pack("<H", len(one)) + one + one for one in SEEDS["capture"]]
 SEEDS["records"] = SEEDS["capture"]
 # By zstd -c: "capture" nine times, 100,000 zeros, the first without its checksum.
 ZSTD = [

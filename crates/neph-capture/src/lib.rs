@@ -11,6 +11,7 @@ mod flow;
 mod hops;
 mod identity;
 mod meeting;
+mod merged;
 #[cfg(test)]
 mod packets;
 mod sample;
@@ -28,6 +29,7 @@ pub use flow::{
 pub use hops::{Called, Flowing, Followed, Hops, Mapping, MappingError, Passage, Strangers, Trip};
 pub use identity::Identity;
 pub use meeting::{Crossing, Meeting, Met, Point, SetBack};
+pub use merged::read_merged;
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
 pub use tcp::{Connection, Event, Room, Segment, Side, Sink};

@@ -50,44 +50,75 @@ pub fn read_capture(
     source: &mut impl Read,
     mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
 ) -> Account {
-    let mut reader = CaptureReader::new();
-    let mut window = Window::default();
-    let mut packets = 0;
-    let ending = loop {
-        let needed = match reader.step(window.bytes()) {
-            Ok(Step::Packet(record, used)) => {
-                packets += 1;
-                let flow = take(record);
-                window.leave(used);
-                if flow.is_break() {
-                    break Ending::Stopped;
-                }
-                continue;
-            }
-            Ok(Step::Skip(used)) => {
-                window.leave(used);
-                continue;
-            }
-            Ok(Step::Need(needed)) => needed,
-            Err(error) => break Ending::Broken(error),
-        };
-        match window.fill(needed, source) {
-            Ok(Filled::Enough) => {}
-            Ok(Filled::Ended) if window.bytes().is_empty() => break Ending::Whole,
-            Ok(Filled::Ended) => break Ending::CutOff,
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break Ending::CutPacked,
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                break Ending::BrokenPacked(error);
-            }
-            Err(error) => break Ending::Failed(error),
+    let mut records = Records::of(source);
+    loop {
+        match records.next(&mut take) {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(())) => return records.account(Ending::Stopped),
+            Err(ending) => return records.account(ending),
         }
-    };
-    Account {
-        packets,
-        bytes: window.left,
-        rest: window.bytes().len() as u64,
-        dropped: reader.dropped(),
-        ending,
+    }
+}
+
+/// A capture whose packets are read one by one.
+#[derive(Debug)]
+pub(crate) struct Records<R> {
+    source: R,
+    reader: CaptureReader,
+    window: Window,
+    packets: u64,
+}
+
+impl<R: Read> Records<R> {
+    pub(crate) fn of(source: R) -> Self {
+        Self {
+            source,
+            reader: CaptureReader::new(),
+            window: Window::default(),
+            packets: 0,
+        }
+    }
+
+    /// What `take` makes of the next packet, or why there is none.
+    #[inline]
+    pub(crate) fn next<T>(&mut self, take: impl FnOnce(Record<'_>) -> T) -> Result<T, Ending> {
+        loop {
+            match self.reader.step(self.window.bytes()) {
+                Ok(Step::Packet(record, used)) => {
+                    self.packets += 1;
+                    let taken = take(record);
+                    self.window.leave(used);
+                    return Ok(taken);
+                }
+                Ok(Step::Skip(used)) => self.window.leave(used),
+                Ok(Step::Need(needed)) => self.fill(needed)?,
+                Err(error) => return Err(Ending::Broken(error)),
+            }
+        }
+    }
+
+    fn fill(&mut self, needed: usize) -> Result<(), Ending> {
+        match self.window.fill(needed, &mut self.source) {
+            Ok(Filled::Enough) => Ok(()),
+            Ok(Filled::Ended) if self.window.bytes().is_empty() => Err(Ending::Whole),
+            Ok(Filled::Ended) => Err(Ending::CutOff),
+            Err(error) => Err(match error.kind() {
+                io::ErrorKind::UnexpectedEof => Ending::CutPacked,
+                io::ErrorKind::InvalidData => Ending::BrokenPacked(error),
+                _ => Ending::Failed(error),
+            }),
+        }
+    }
+
+    /// What was read until now, where it ended so.
+    pub(crate) fn account(&self, ending: Ending) -> Account {
+        Account {
+            packets: self.packets,
+            bytes: self.window.left,
+            rest: self.window.bytes().len() as u64,
+            dropped: self.reader.dropped(),
+            ending,
+        }
     }
 }
 

@@ -11,10 +11,10 @@ pub(crate) mod exchanges;
 pub(crate) mod file;
 mod gzip;
 pub(crate) mod json;
-pub(crate) mod merged;
 mod order;
 mod packed;
 pub(crate) mod packets;
+pub(crate) mod parts;
 pub(crate) mod row;
 pub(crate) mod source;
 mod summary;
@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_capture::{Ending, Limits, Method, read_capture};
+use neph_capture::{Ending, Limits, Method};
 use neph_model::Wall;
 use neph_probe::Stop;
 use neph_wire::dissect::{Link, Nothing, dissect, plain, why_not};
@@ -38,6 +38,7 @@ use crate::{interrupt, output, value};
 use conversations::Conversations;
 use file::{File, Times};
 use row::Sort;
+use source::Taken;
 use telling::{Shown, Telling};
 
 /// How flows are written.
@@ -133,8 +134,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut wrong = None;
     for path in &order::by_time(&args.files, &stop) {
         match read(path, &stop, (&mut seen, &mut telling)) {
-            Ok(file) => {
-                wrong = failure(&file);
+            Ok((file, of_a_part)) => {
+                wrong = of_a_part.or_else(|| failure(&file));
                 order::say_backwards(&file);
                 order::say_unordered(&files, &file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
@@ -182,18 +183,18 @@ fn say_stopped(files: &[File], given: usize, stop: &Stop) {
     ));
 }
 
-/// Reads one capture.
+/// Reads one capture. Beside it what is wrong with one of several that were read as one.
 fn read(
     path: &Path,
     stop: &Stop,
     (seen, telling): (&mut Conversations, &mut Telling),
-) -> Result<File, Failure> {
-    let mut source = source::open(path, stop)?;
+) -> Result<(File, Option<Failure>), Failure> {
+    let source = source::open(path, stop)?;
     seen.begin();
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None::<Times>);
     let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();
-    let mut account = read_capture(&mut source, |record| {
+    let Taken { mut account, wrong } = source.read(|record| {
         if seen.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
@@ -228,14 +229,15 @@ fn read(
         // It ended because it was to, within a record perhaps.
         account.ending = Ending::Stopped;
     }
-    Ok(File {
+    let file = File {
         name: path.display().to_string(),
         account,
         not_ip,
         unread,
         without_time,
         times,
-    })
+    };
+    Ok((file, wrong))
 }
 
 const fn flow_unless(is_over: bool) -> ControlFlow<()> {

@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use neph_capture::read_capture;
 use neph_probe::Stop;
 
 use super::file::{File, Times};
@@ -40,9 +39,9 @@ pub(super) fn by_time(files: &[PathBuf], stop: &Stop) -> Vec<PathBuf> {
 
 /// When the first packet passed, as far as the file says.
 fn first(path: &Path, stop: &Stop) -> Option<i64> {
-    let mut source = source::open(path, stop).ok()?;
+    let source = source::open(path, stop).ok()?;
     let mut first = None;
-    read_capture(&mut source, |record| {
+    source.read(|record| {
         first = record.at;
         ControlFlow::Break(())
     });

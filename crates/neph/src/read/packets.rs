@@ -5,11 +5,12 @@
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-use neph_capture::{Ending, read_capture};
+use neph_capture::Ending;
 use neph_probe::Stop;
 use neph_wire::dissect::{Dissected, Nothing, dissect, why_not};
 
-use super::{ending, source};
+use super::ending;
+use super::source::{self, Taken};
 use crate::counted::counted;
 use crate::enough::advice;
 use crate::exit::Failure;
@@ -27,9 +28,9 @@ pub(crate) fn packets(
     stop: &Stop,
     mut take: impl FnMut(i64, u32, Result<&Dissected<'_>, Nothing>),
 ) -> Result<(), Failure> {
-    let mut file = source::open(path, stop)?;
+    let source = source::open(path, stop)?;
     let (mut is_any, mut is_any_cut) = (false, false);
-    let account = read_capture(&mut file, |record| {
+    let Taken { account, wrong } = source.read(|record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| TIMES.contains(at));
         if let Some(at) = at {
@@ -46,6 +47,9 @@ pub(crate) fn packets(
         }
         ControlFlow::Continue(())
     });
+    if let Some(wrong) = wrong {
+        return Err(wrong);
+    }
     // Standard input ends then, wherever it is.
     let is_cut = matches!(account.ending, Ending::CutOff | Ending::CutPacked);
     if stop.is_set() && (is_cut || matches!(account.ending, Ending::Whole)) {

@@ -4,16 +4,21 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use neph_capture::{Account, read_capture, read_merged};
 use neph_probe::Stop;
 use neph_sys::ppoll::{Awaited, wait};
+use neph_wire::capture::Record;
 
-use super::merged::{Merged, parts};
+use super::ending;
 use super::packed::{Unpacked, unpacked};
+use super::parts::parts;
 use crate::exit::Failure;
+use crate::output;
 
 /// Ctrl-C is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -78,22 +83,75 @@ fn refused(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("read {name}: {error}; {remedy}"))
 }
 
-/// Opens a capture, or several of one point that are read as one (`a.pcap+b.pcap`); `-` is standard input, which ends too when `stop` is set.
+/// A capture that was opened.
+pub(crate) enum Source {
+    One(Box<dyn Read>),
+    /// Of one point: they are read as one.
+    Several(Vec<(String, Box<dyn Read>)>),
+}
+
+/// Opens a capture, or several of one point (`a.pcap+b.pcap`); `-` is standard input, which ends too when
+/// `stop` is set.
 ///
 /// # Errors
 /// When it is not there, may not be read, or is packed in a way that is not read here.
-pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Box<dyn Read>, Failure> {
+pub(crate) fn open(path: &Path, stop: &Stop) -> Result<Source, Failure> {
     let parts = parts(path);
     if let [_] = parts[..] {
-        return open_one(path, stop);
+        return open_one(path, stop).map(Source::One);
     }
     let named = parts.into_iter().map(|part| {
         let source = open_one(&part, stop)?;
         Ok((part.display().to_string(), source))
     });
-    Ok(Box::new(Merged::of(
-        named.collect::<Result<_, Failure>>()?,
-    )?))
+    Ok(Source::Several(named.collect::<Result<_, Failure>>()?))
+}
+
+/// A capture that was read.
+pub(crate) struct Taken {
+    pub(crate) account: Account,
+    /// What is wrong with one of several, with its name; what is wrong with a single one its account says.
+    pub(crate) wrong: Option<Failure>,
+}
+
+impl Source {
+    /// Hands out each packet, in the order of time where there are several captures, until `take` breaks
+    /// off. Of several it says itself which was cut off; one that is wrong ends all.
+    pub(crate) fn read(self, mut take: impl FnMut(Record<'_>) -> ControlFlow<()>) -> Taken {
+        match self {
+            Self::One(mut source) => Taken {
+                account: read_capture(&mut source, take),
+                wrong: None,
+            },
+            Self::Several(parts) => several(parts, &mut take),
+        }
+    }
+}
+
+fn several(
+    parts: Vec<(String, Box<dyn Read>)>,
+    take: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
+) -> Taken {
+    let (names, sources): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let mut wrong = None;
+    let ended = |place: usize, account: Account| match ending::said(&names[place], &account) {
+        Ok(said) => {
+            if let Some(said) = said {
+                output::say(&format!("neph: {said}"));
+            }
+            ControlFlow::Continue(())
+        }
+        Err(failure) => {
+            wrong = Some((failure, account.ending));
+            ControlFlow::Break(())
+        }
+    };
+    let mut account = read_merged(sources, take, ended);
+    let wrong = wrong.map(|(failure, ending)| {
+        account.ending = ending;
+        failure
+    });
+    Taken { account, wrong }
 }
 
 fn open_one(path: &Path, stop: &Stop) -> Result<Box<dyn Read>, Failure> {

@@ -23,7 +23,7 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     };
     let mut seen = Conversations::new(Limits::default(), &[]);
     let mut telling = Telling::new(shown);
-    let file = read(path, &Stop::default(), (&mut seen, &mut telling)).ok()?;
+    let (file, _) = read(path, &Stop::default(), (&mut seen, &mut telling)).ok()?;
     seen.end(&mut telling);
     let (files, mut text) = ([file], Vec::new());
     let summary = telling.summary();

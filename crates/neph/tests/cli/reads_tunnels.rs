@@ -267,4 +267,8 @@ fn the_two_files_of_a_tap_are_read_as_one_capture() {
     let alone = place.neph(["read", "up.pcap"]).out;
     assert!(alone.contains("give both: a.pcap+b.pcap"), "{alone}");
     assert_eq!(place.neph(["read", "up.pcap+none.pcap"]).status, 2);
+    fs::write(place.path("text.pcap"), "no capture").expect("a file");
+    let ran = place.neph(["read", "up.pcap+text.pcap"]);
+    assert_eq!((ran.status, ran.err.lines().count()), (2, 1), "{}", ran.err);
+    assert!(ran.err.contains("text.pcap is no capture"), "{}", ran.err);
 }

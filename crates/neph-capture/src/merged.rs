@@ -1,0 +1,167 @@
+//! Several captures of one point as one, by time: TAPs write a file for each direction.
+//!
+//! Owns the order of their packets and the numbers of their interfaces. Does not own files. Memory is that
+//! of the longest record of each.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use foldhash::quality::RandomState;
+use neph_wire::capture::Record;
+use neph_wire::dissect::Link;
+
+use crate::stream::{Account, Ending, Records};
+
+/// Hands out each packet of several captures, the earliest first, until `take` breaks off. What has no time
+/// comes before what has one; at one time the earlier of the captures comes first. Each interface of each
+/// capture has a number of its own.
+///
+/// `ended` is called with a capture's place and account when it has ended, and may break off too.
+pub fn read_merged<R: Read>(
+    sources: Vec<R>,
+    mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
+    mut ended: impl FnMut(usize, Account) -> ControlFlow<()>,
+) -> Account {
+    let mut merged = Merged::of(sources);
+    let ending = match merged.read(&mut take, &mut ended) {
+        ControlFlow::Continue(()) => Ending::Whole,
+        ControlFlow::Break(()) => Ending::Stopped,
+    };
+    merged.account(ending)
+}
+
+/// A packet that was read and not yet handed out.
+#[derive(Debug)]
+struct Ahead {
+    at: Option<i64>,
+    link: Link,
+    interface: u32,
+    length: u32,
+}
+
+/// A capture of which one packet is ahead.
+#[derive(Debug)]
+struct Part<R> {
+    records: Records<R>,
+    ahead: Option<Ahead>,
+    /// Of the packet ahead.
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Merged<R> {
+    parts: Vec<Part<R>>,
+    /// The number of each: of which capture it is, and which of its own.
+    interfaces: HashMap<(usize, u32), u32, RandomState>,
+    /// Packets that were handed out.
+    packets: u64,
+}
+
+impl<R: Read> Merged<R> {
+    fn of(sources: Vec<R>) -> Self {
+        let part = |source| Part {
+            records: Records::of(source),
+            ahead: None,
+            bytes: Vec::new(),
+        };
+        Self {
+            parts: sources.into_iter().map(part).collect(),
+            interfaces: HashMap::default(),
+            packets: 0,
+        }
+    }
+
+    fn read(
+        &mut self,
+        take: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
+        ended: &mut impl FnMut(usize, Account) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for place in 0..self.parts.len() {
+            self.advance(place, ended)?;
+        }
+        while let Some((place, ahead)) = self.earliest() {
+            let interface = self.number(place, ahead.interface);
+            self.packets += 1;
+            take(Record {
+                at: ahead.at,
+                link: ahead.link,
+                interface,
+                bytes: &self.parts[place].bytes,
+                length: ahead.length,
+            })?;
+            self.advance(place, ended)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Reads the next packet of one of them.
+    fn advance(
+        &mut self,
+        place: usize,
+        ended: &mut impl FnMut(usize, Account) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Part {
+            records,
+            ahead,
+            bytes,
+        } = &mut self.parts[place];
+        let read = records.next(|record| {
+            bytes.clear();
+            bytes.extend_from_slice(record.bytes);
+            Ahead {
+                at: record.at,
+                link: record.link,
+                interface: record.interface,
+                length: record.length,
+            }
+        });
+        match read {
+            Ok(next) => *ahead = Some(next),
+            Err(ending) => return ended(place, records.account(ending)),
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes the packet that passed first.
+    fn earliest(&mut self) -> Option<(usize, Ahead)> {
+        let aheads = self.parts.iter().enumerate();
+        let times = aheads.filter_map(|(place, part)| Some((part.ahead.as_ref()?.at, place)));
+        let (_, place) = times.min()?;
+        Some((place, self.parts[place].ahead.take()?))
+    }
+
+    fn number(&mut self, place: usize, interface: u32) -> u32 {
+        let next = u32::try_from(self.interfaces.len()).unwrap_or(u32::MAX);
+        *self.interfaces.entry((place, interface)).or_insert(next)
+    }
+
+    /// Of all of them together.
+    fn account(&self, ending: Ending) -> Account {
+        let each = self
+            .parts
+            .iter()
+            .map(|part| part.records.account(Ending::Stopped));
+        each.fold(
+            Account {
+                packets: self.packets,
+                bytes: 0,
+                rest: 0,
+                dropped: None,
+                ending,
+            },
+            |all, one| Account {
+                bytes: all.bytes + one.bytes,
+                rest: all.rest + one.rest,
+                dropped: match (all.dropped, one.dropped) {
+                    (Some(all), Some(one)) => Some(all.saturating_add(one)),
+                    (all, one) => all.or(one),
+                },
+                ..all
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Whatever bytes two captures are: merged they hand out the packets of both, by time, and no others.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::stream::read_capture;
+
+/// A packet: its time, link, whole length and bytes.
+type Packet = (Option<i64>, u32, u32, Vec<u8>);
+
+fn packet(record: Record<'_>) -> Packet {
+    (
+        record.at,
+        record.link.number(),
+        record.length,
+        record.bytes.to_vec(),
+    )
+}
+
+fn alone(mut bytes: &[u8]) -> (Vec<Packet>, Account) {
+    let mut found = Vec::new();
+    let account = read_capture(&mut bytes, |record| {
+        found.push(packet(record));
+        ControlFlow::Continue(())
+    });
+    (found, account)
+}
+
+/// Packets and the numbers of their interfaces.
+fn merged(parts: [&[u8]; 2]) -> (Vec<(Packet, u32)>, Account) {
+    let mut found = Vec::new();
+    let take = |record: Record<'_>| {
+        found.push((packet(record), record.interface));
+        ControlFlow::Continue(())
+    };
+    let account = read_merged(parts.to_vec(), take, |_, _| ControlFlow::Continue(()));
+    (found, account)
+}
+
+/// A capture of pcap with this link and these packets, as seconds and lengths.
+fn pcap(link: u8, seen: &[(u32, u8)]) -> Vec<u8> {
+    let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
+    file.extend([link, 0, 0, 0]);
+    for &(second, length) in seen {
+        for field in [second, 7, length.into(), u32::from(length) + 3] {
+            file.extend(field.to_le_bytes());
+        }
+        file.extend(std::iter::repeat_n(link, length.into()));
+    }
+    file
+}
+
+/// A block of pcapng of this kind.
+fn block(kind: u32, body: &[u8], out: &mut Vec<u8>) {
+    let padded = body.len().next_multiple_of(4);
+    let length = u32::try_from(padded + 12)
+        .expect("a small one")
+        .to_le_bytes();
+    out.extend(kind.to_le_bytes());
+    out.extend(length);
+    out.extend(body);
+    out.resize(out.len() + padded - body.len(), 0);
+    out.extend(length);
+}
+
+/// One of pcapng whose packets have no time.
+fn timeless(link: u8, lengths: &[u8]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let version = [
+        &0x1a2b_3c4d_u32.to_le_bytes()[..],
+        &[1, 0, 0, 0],
+        &[0xff; 8],
+    ];
+    block(0x0a0d_0d0a, &version.concat(), &mut file);
+    block(1, &[link, 0, 0, 0, 0, 0, 0, 0], &mut file);
+    for &length in lengths {
+        let body = [
+            &u32::from(length).to_le_bytes()[..],
+            &vec![9; length.into()],
+        ];
+        block(3, &body.concat(), &mut file);
+    }
+    file
+}
+
+fn capture() -> impl Strategy<Value = Vec<u8>> {
+    let link = prop_oneof![Just(1_u8), Just(101)];
+    let seen = prop::collection::vec((0..100_u32, any::<u8>()), 0..12);
+    let lengths = prop::collection::vec(any::<u8>(), 0..6);
+    prop_oneof![
+        4 => (link.clone(), seen).prop_map(|(link, mut seen)| {
+            seen.sort_unstable();
+            pcap(link, &seen)
+        }),
+        1 => (link, lengths).prop_map(|(link, lengths)| timeless(link, &lengths)),
+    ]
+}
+
+#[test]
+fn at_one_time_the_earlier_capture_comes_first_and_interfaces_stay_apart() {
+    let (found, account) = merged([
+        &pcap(1, &[(5, 10), (6, 20)]),
+        &pcap(101, &[(5, 30), (7, 40)]),
+    ]);
+    let seen: Vec<(u32, u32)> = found
+        .iter()
+        .map(|(packet, number)| (packet.2, *number))
+        .collect();
+    assert_eq!(seen, [(13, 0), (33, 1), (23, 0), (43, 1)]);
+    assert_eq!(account.packets, 4);
+    assert!(matches!(account.ending, Ending::Whole));
+}
+
+#[test]
+fn who_wants_no_more_of_one_capture_wants_no_more_of_all() {
+    let parts = [
+        pcap(1, &[(5, 10), (6, 20), (7, 10)]),
+        b"GIF89a, and more".to_vec(),
+    ];
+    let mut ended = Vec::new();
+    let account = read_merged(
+        parts.iter().map(Vec::as_slice).collect(),
+        |_| ControlFlow::Continue(()),
+        |place, account| {
+            ended.push((place, matches!(account.ending, Ending::Broken(_))));
+            ControlFlow::Break(())
+        },
+    );
+    assert_eq!(ended, [(1, true)]);
+    assert!(matches!(account.ending, Ending::Stopped));
+}
+
+proptest! {
+    #[test]
+    fn two_captures_are_one_with_all_their_packets_in_the_order_of_time(
+        (one, other) in (capture(), capture()),
+    ) {
+        let (found, account) = merged([&one, &other]);
+        let mut found: Vec<Packet> = found.into_iter().map(|(packet, _)| packet).collect();
+        prop_assert!(matches!(account.ending, Ending::Whole));
+        prop_assert_eq!(account.packets, found.len() as u64);
+        prop_assert_eq!(account.bytes, (one.len() + other.len()) as u64);
+        prop_assert!(found.is_sorted_by_key(|packet| packet.0));
+        let mut expected = [alone(&one).0, alone(&other).0].concat();
+        expected.sort();
+        found.sort();
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn damaged_captures_hand_out_what_they_do_alone(
+        (mut one, other) in (capture(), capture()),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        cut in any::<prop::sample::Index>(),
+        noise in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        for (place, byte) in damage {
+            let place = place.index(one.len());
+            one[place] = byte;
+        }
+        one.truncate(cut.index(one.len()) + 1);
+        one.extend(noise);
+        let (found, account) = merged([&one, &other]);
+        let mut found: Vec<Packet> = found.into_iter().map(|(packet, _)| packet).collect();
+        let each = [alone(&one), alone(&other)];
+        prop_assert_eq!(account.rest, each[0].1.rest + each[1].1.rest);
+        let mut expected = each.map(|(packets, _)| packets).concat();
+        expected.sort();
+        found.sort();
+        prop_assert_eq!(found, expected);
+    }
+}
