@@ -54,10 +54,14 @@ impl Steady {
         let is_of_its_time = |(at, added): &(i64, i64)| added_at(&self.falls, *at) == *added;
         let [again, later] = times.map(|time| Some(time).filter(is_of_its_time));
         let is_near = |(at, _): &(i64, i64)| at.saturating_sub(before).saturating_abs() < soon;
-        match again.filter(is_near).or(later) {
-            Some((at, _)) => at,
-            None => self.next(stamp),
+        let Some((at, added)) = again.filter(is_near).or(later) else {
+            return self.next(stamp);
+        };
+        // The next fall lies behind it.
+        if added == now && TIMES.contains(&at) {
+            self.latest = self.latest.max(Some(at));
         }
+        at
     }
 
     /// The steady time of a record that is no packet; `None` where it says nothing of how long the
@@ -143,7 +147,44 @@ mod tests {
         assert!(steady.falls().is_empty());
     }
 
+    #[test]
+    fn a_clock_is_set_back_behind_packets_that_are_alike() {
+        let mut steady = Steady::default();
+        let mut alike = steady.next(10 * SECOND);
+        let mut told = Vec::new();
+        let stamps = [11, 12, 13, 1].map(|second| second * SECOND);
+        for stamp in stamps {
+            alike = steady.near(stamp, (alike, DISORDER));
+            told.push(alike);
+        }
+        told.push(steady.next(2 * SECOND));
+        let back = told.iter().map(|at| at - added_at(steady.falls(), *at));
+        assert!(back.eq(stamps.into_iter().chain([2 * SECOND])), "{told:?}");
+    }
+
     proptest! {
+        #[test]
+        fn packets_that_are_alike_give_their_stamps_back(
+            stamps in prop::collection::vec((0..1_000_i64, any::<bool>()), 1..60),
+        ) {
+            let mut steady = Steady::default();
+            let mut alike = None;
+            let mut told = Vec::new();
+            for (tenths, is_alike) in &stamps {
+                let stamp = tenths * SECOND / 50;
+                let before = alike.filter(|_| *is_alike);
+                let at = match before {
+                    Some(before) => steady.near(stamp, (before, DISORDER)),
+                    None => steady.next(stamp),
+                };
+                alike = if *is_alike { Some(at) } else { alike };
+                told.push(at);
+            }
+            for ((tenths, _), at) in stamps.iter().zip(told) {
+                prop_assert_eq!(at - added_at(steady.falls(), at), tenths * SECOND / 50);
+            }
+        }
+
         #[test]
         fn steady_times_hardly_fall_and_give_their_stamps_back(
             stamps in prop::collection::vec(0..1_000_i64, 1..60),
