@@ -15,7 +15,7 @@ fn packet(record: Record<'_>) -> Packet {
     (record.at, record.link.number(), record.length, record.bytes.to_vec())
 }
 
-/// How long the first is, and both of them.
+// How long the first is, and both of them.
 fuzz_target!(|input: &[u8]| {
     let Some((first, rest)) = input.split_first_chunk::<2>() else {
         return;

@@ -8,6 +8,7 @@ mod ahead;
 mod chosen;
 mod exchange;
 mod flow;
+mod fragments;
 mod hops;
 mod identity;
 mod meeting;

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use foldhash::quality::RandomState;
 use neph_wire::dissect::Dissected;
 
+use crate::fragments::{Fragments, Passing, is_fragment};
 use crate::identity::Identity;
 use crate::steady::{Fall, Steady, added_at};
 use crate::ways::{Way, Ways};
@@ -32,6 +33,8 @@ pub struct Meeting {
     here: Point,
     there: Point,
     times: [Steady; 2],
+    /// Of each capture.
+    fragments: [Fragments; 2],
     alike: u64,
     alike_in_both: u64,
 }
@@ -76,6 +79,17 @@ struct Seen {
 impl Seen {
     const NOT_YET: u32 = u32::MAX;
     const ALIKE: u32 = u32::MAX - 1;
+}
+
+/// What a packet is to those of its capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// The first that is so.
+    New,
+    /// One of them, shown again.
+    Again,
+    /// Another that is like it.
+    Alike,
 }
 
 /// A packet of both, whose way is not known yet.
@@ -171,28 +185,56 @@ impl Meeting {
             return;
         };
         self.here.count(at);
+        let is_named = identity.is_named(packet);
+        match self.known_here(at, identity, is_named) {
+            Known::New => {}
+            Known::Again => self.here.again += 1,
+            Known::Alike => self.alike += 1,
+        }
+        if let Some(whole) = self.whole(0, (at, identity), packet) {
+            self.known_here(at, whole, is_named);
+        }
+    }
+
+    fn known_here(&mut self, at: i64, identity: Identity, is_named: bool) -> Known {
         let time = &mut self.times[0];
         match self.seen.entry(self.hasher.hash_one(identity)) {
             Entry::Vacant(place) => {
                 let (at, found) = (time.next(at), Seen::NOT_YET);
                 place.insert(Seen { at, found });
+                Known::New
             }
             Entry::Occupied(mut seen) => {
                 let first = seen.get().at;
                 // Of what both show again the first is paired with the first, which is never earlier
                 // there than it was sent.
-                if is_again(
-                    first,
-                    time.near(at, (first, SOON)),
-                    identity.is_named(packet),
-                ) {
-                    self.here.again += 1;
-                } else {
-                    self.alike += 1;
-                    seen.get_mut().found = Seen::ALIKE;
+                if is_again(first, time.near(at, (first, SOON)), is_named) {
+                    return Known::Again;
                 }
+                seen.get_mut().found = Seen::ALIKE;
+                Known::Alike
             }
         }
+    }
+
+    /// As what the packet of a fragment is known whole, if this was the last one that was missing.
+    fn whole(
+        &mut self,
+        point: usize,
+        (at, identity): (i64, Identity),
+        packet: &Dissected<'_>,
+    ) -> Option<Identity> {
+        if !is_fragment(packet) {
+            return None;
+        }
+        let passing = Passing {
+            point,
+            at,
+            number: 0,
+            identity,
+        };
+        let whole = self.fragments[point].see(passing, packet)?;
+        Some(whole.identity)
     }
 
     /// A packet of the second, once the first is over.
@@ -202,24 +244,41 @@ impl Meeting {
             return;
         };
         self.there.count(at);
+        let is_named = identity.is_named(packet);
+        let known = self.known_there(at, identity, is_named);
+        match known {
+            Some(Known::New) | None => {}
+            Some(Known::Again) => self.there.again += 1,
+            Some(Known::Alike) => {
+                self.alike += 1;
+                self.alike_in_both += 1;
+            }
+        }
+        // What is in the same fragments in both captures is known by these.
+        if let Some(whole) = self.whole(1, (at, identity), packet)
+            && known.is_none()
+        {
+            self.known_there(at, whole, is_named);
+        }
+    }
+
+    /// `None` where the first capture has none that is like it.
+    fn known_there(&mut self, at: i64, identity: Identity, is_named: bool) -> Option<Known> {
         let time = &mut self.times[1];
         let Some(seen) = self.seen.get_mut(&self.hasher.hash_one(identity)) else {
             time.next(at);
-            return;
+            return None;
         };
         if seen.found != Seen::NOT_YET {
             if let Some(found) = self.found.get_mut(seen.found as usize) {
                 let at = time.near(at, (found.there, SOON));
-                if is_again(found.there, at, identity.is_named(packet)) {
-                    self.there.again += 1;
-                    return;
+                if is_again(found.there, at, is_named) {
+                    return Some(Known::Again);
                 }
                 found.is_alike = true;
                 seen.found = Seen::ALIKE;
             }
-            self.alike += 1;
-            self.alike_in_both += 1;
-            return;
+            return Some(Known::Alike);
         }
         let at = time.next(at);
         seen.found = u32::try_from(self.found.len()).map_or(Seen::ALIKE, |place| place);
@@ -235,6 +294,7 @@ impl Meeting {
             is_upward,
             is_alike: false,
         });
+        Some(Known::New)
     }
 
     /// Both captures are over.

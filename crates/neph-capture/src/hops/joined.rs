@@ -9,9 +9,10 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use super::fragments::{self, Piece};
+use super::fragments;
 use super::packet::{Flows, Packets, Standing};
 use super::{Place, datagrams};
+use crate::fragments::Piece;
 use crate::sequence::Serial;
 
 /// For the number of each whole the spread at each point, in nanoseconds.

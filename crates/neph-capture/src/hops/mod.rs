@@ -39,8 +39,9 @@ pub use renamed::Called;
 pub use strangers::Strangers;
 pub use trips::Trip;
 
-use fragments::{Fragments, Passing, Piece, is_fragment};
+use fragments::Fragmented;
 
+use crate::fragments::{Passing, Piece, is_fragment};
 use crate::identity::Identity;
 use crate::meeting::{Point, SOON};
 use crate::steady::Steady;
@@ -54,7 +55,7 @@ pub struct Hops {
     flows: Flows,
     packets: Packets,
     points: Vec<Place>,
-    fragments: Fragments,
+    fragments: Fragmented,
     /// Of all points, once all are read.
     fragmented: Vec<Vec<Piece>>,
     /// Rules of all points.
@@ -126,7 +127,7 @@ impl Hops {
             flows: Flows::default(),
             packets: Packets::at(points),
             points: (0..points).map(|_| Place::default()).collect(),
-            fragments: Fragments::default(),
+            fragments: Fragmented::default(),
             fragmented: Vec::new(),
             rules: 0,
         }

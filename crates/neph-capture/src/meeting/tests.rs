@@ -3,7 +3,7 @@ use neph_wire::dissect::{Link, dissect};
 use proptest::prelude::*;
 
 use super::*;
-use crate::packets::datagram;
+use crate::packets::{UDP, body, datagram, packets};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -58,6 +58,70 @@ fn meet(packets: &[Packet], clock: impl Fn(i64) -> i64) -> Met {
         meeting.there(clock(at), &dissect(Link::Ip, &bytes, 44).unwrap());
     }
     meeting.end()
+}
+
+/// What each capture shows of 20 exchanges, 1 s apart: requests in fragments of so many bytes that follow
+/// each other by 10 us, replies whole.
+fn fragmented(most: usize, [sent, replied]: [i64; 2]) -> Vec<(i64, Vec<u8>)> {
+    let exchange = |nth: u8| {
+        let at = i64::from(nth) * SECOND;
+        let request = packets(false, UDP, nth, &body(UDP, nth, 3_000), most);
+        let times = (0..).map(move |part| at + sent + part * 10_000);
+        let reply = (at + replied, datagram(u16::from(nth), 2, 1));
+        times.zip(request).chain([reply])
+    };
+    (1..=20).flat_map(exchange).collect()
+}
+
+#[test]
+fn what_is_whole_here_and_in_fragments_there_passed_with_its_last_byte() {
+    for (here, there, parts) in [
+        (4_000, 1_400, [1_u32, 3]),
+        (1_400, 4_000, [3, 1]),
+        (1_400, 640, [3, 5]),
+    ] {
+        let mut meeting = Meeting::default();
+        for (at, bytes) in fragmented(here, [0, 40_000_000]) {
+            meeting.here(
+                at,
+                &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
+            );
+        }
+        for (at, bytes) in fragmented(there, [10_000_000, 30_000_000]) {
+            meeting.there(
+                at,
+                &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
+            );
+        }
+        let met = meeting.end();
+        let requests = met.crossings.iter().filter(|one| one.way == Way::There);
+        let took: Vec<i64> = requests.map(|one| one.there - one.here).collect();
+        let [first, second] = parts.map(|parts| i64::from(parts - 1) * 10_000);
+        assert_eq!(took, [10_000_000 + second - first; 20]);
+        assert_eq!(
+            (met.alike, met.here.packets),
+            (0, 20 * u64::from(parts[0] + 1))
+        );
+    }
+}
+
+#[test]
+fn what_is_in_the_same_fragments_in_both_captures_is_known_by_these() {
+    let mut meeting = Meeting::default();
+    for (at, bytes) in fragmented(1_400, [0, 40_000_000]) {
+        meeting.here(
+            at,
+            &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
+        );
+    }
+    for (at, bytes) in fragmented(1_400, [10_000_000, 30_000_000]) {
+        meeting.there(
+            at,
+            &dissect(Link::Ip, &bytes, u32::try_from(bytes.len()).unwrap()).unwrap(),
+        );
+    }
+    let met = meeting.end();
+    assert_eq!((met.crossings.len(), met.alike), (80, 0));
 }
 
 #[test]
