@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Identity, Meeting};
+use neph_capture::{Crossing, Identity, Meeting};
 use neph_wire::dissect::{Link, dissect};
 use neph_wire::ip::MoreFragments;
 
@@ -70,5 +70,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     assert!(met.crossings.len() as u64 + met.one_way <= here);
-    assert!(met.crossings.iter().all(|one| one.here == one.there + 500_000));
+    // Of a packet that was shown again here the second may be the only one there.
+    let is_same = |one: &Crossing| one.here == one.there + 500_000;
+    assert!(met.here.again > 0 || met.crossings.iter().all(is_same));
 });

@@ -7,6 +7,8 @@ mod alarms;
 mod clock_gaps;
 #[path = "cli/clock_peers.rs"]
 mod clock_peers;
+#[path = "cli/clock_steps.rs"]
+mod clock_steps;
 #[path = "cli/clocks.rs"]
 mod clocks;
 #[path = "cli/cues.rs"]

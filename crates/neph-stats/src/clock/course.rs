@@ -116,7 +116,9 @@ impl ClockCourse<'_> {
         part.or_else(|| self.parts.first())
     }
 
-    /// Where a clock was set, in order.
+    /// Where a clock was set, in order. Where packets from before a step and from behind it carry the same
+    /// times, as behind a clock that was set back by little, each change between the two looks like a step:
+    /// steps whose times overlap are one, if the clock stands elsewhere behind them.
     pub fn steps(&self) -> Vec<ClockStep> {
         let fit = |part: &Part<'_>, at| clock_fit(part.limits, at, self.nature).ok().flatten();
         // A part that speaks one way only lies within a step: what was under way meanwhile.
@@ -129,27 +131,63 @@ impl ClockCourse<'_> {
             })
             .collect();
         let pairs = known.iter().zip(known.iter().skip(1));
-        let steps = pairs.filter_map(|(left, right)| {
-            let before = fit(left, right.from).or_else(|| fit(left, left.until))?;
-            let after = fit(right, right.from).or_else(|| fit(right, right.until))?;
-            // Nothing spoke within the horizon: the clocks drift apart meanwhile. Of a silence that the
-            // step itself makes of a moment the other clock says how long it was.
-            let by = after.offset.saturating_sub(before.offset);
-            let apart = after.at.saturating_sub(before.at);
-            let by_theirs = apart.saturating_add(by);
-            let apart = Some(by_theirs).filter(|theirs| (0..apart).contains(theirs));
-            let apart = apart.unwrap_or_else(|| after.at.saturating_sub(before.at));
-            Some(ClockStep {
+        let found = pairs.filter_map(|(left, right)| {
+            Some(Found {
                 after: left.until,
                 before: right.from.saturating_add(right.first_took()),
-                by,
-                bound: after
-                    .bound
-                    .saturating_add(before.bound)
-                    .saturating_add(drifted(&before, apart)),
+                left: fit(left, right.from).or_else(|| fit(left, left.until))?,
+                right: fit(right, right.from).or_else(|| fit(right, right.until))?,
             })
         });
-        steps.collect()
+        let found: Vec<Found> = found.collect();
+        let mut steps = Vec::new();
+        for alike in found.chunk_by(|one, next| next.after < one.before) {
+            match Found::as_one(alike).map(|one| one.step()) {
+                Some(one) if one.by.saturating_abs() > one.bound => steps.push(one),
+                _ => steps.extend(alike.iter().map(Found::step)),
+            }
+        }
+        steps
+    }
+}
+
+/// A step, and what is known of the clock before it and behind it.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    after: i64,
+    before: i64,
+    left: ClockFit,
+    right: ClockFit,
+}
+
+impl Found {
+    /// From what is before the first of them to what is behind the last.
+    fn as_one(steps: &[Self]) -> Option<Self> {
+        let (first, last) = steps.first().zip(steps.last())?;
+        Some(Self {
+            after: first.after,
+            before: last.before,
+            left: first.left,
+            right: last.right,
+        })
+    }
+
+    fn step(&self) -> ClockStep {
+        let by = self.right.offset.saturating_sub(self.left.offset);
+        // Nothing spoke within the horizon: the clocks drift apart meanwhile. Of a silence that the
+        // step itself makes of a moment the other clock says how long it was.
+        let apart = self.right.at.saturating_sub(self.left.at);
+        let by_theirs = apart.saturating_add(by);
+        let is_shorter = (0..apart).contains(&by_theirs);
+        let apart = if is_shorter { by_theirs } else { apart };
+        ClockStep {
+            after: self.after,
+            before: self.before,
+            by,
+            bound: (self.right.bound)
+                .saturating_add(self.left.bound)
+                .saturating_add(drifted(&self.left, apart)),
+        }
     }
 }
 
