@@ -249,6 +249,8 @@ pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
         Tunnel::Gtp(endpoint) => format!(" gtp {endpoint:#x}"),
         Tunnel::Erspan(Some(session)) => format!(" erspan {session}"),
         Tunnel::Erspan(None) => " erspan".to_owned(),
+        Tunnel::L2tp(both) => format!(" l2tp {}/{}", both >> 16, both & 0xffff),
+        Tunnel::Mpls => " mpls".to_owned(),
     });
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
 }

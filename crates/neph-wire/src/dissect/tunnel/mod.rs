@@ -7,7 +7,10 @@ mod geneve;
 mod gre;
 mod gtp;
 mod ip_in_ip;
+mod l2tp;
+mod mpls;
 mod vxlan;
+mod vxlan_gpe;
 
 use super::link::{Behind, Framed, behind, ethernet};
 use super::{Nothing, Transport};
@@ -32,6 +35,10 @@ pub enum Tunnel {
     Gtp(u32),
     /// Mirrored packets, with the number of the session; the first version has none.
     Erspan(Option<u16>),
+    /// With the numbers of tunnel and session, which are the receiver's: 16 bits each.
+    L2tp(u32),
+    /// MPLS in UDP.
+    Mpls,
 }
 
 /// A kind of tunnel.
@@ -50,7 +57,16 @@ enum Carried {
 }
 
 /// All kinds.
-const TUNNELS: [Row; 5] = [vxlan::ROW, geneve::ROW, gtp::ROW, ip_in_ip::ROW, gre::ROW];
+const TUNNELS: [Row; 8] = [
+    vxlan::ROW,
+    geneve::ROW,
+    gtp::ROW,
+    l2tp::ROW,
+    mpls::ROW,
+    vxlan_gpe::ROW,
+    ip_in_ip::ROW,
+    gre::ROW,
+];
 
 /// What a tunnel's packet carries.
 pub(super) struct Inside<'a> {

@@ -1,0 +1,38 @@
+//! L2TP, version 2 (RFC 2661), with PPP in it. What version 3 carries its header does not tell.
+
+use super::{Carried, Row, Through, Tunnel, within};
+use crate::bytes::Reader;
+use crate::dissect::Nothing;
+use crate::dissect::link::ppp;
+
+pub(super) const ROW: Row = Row {
+    carried: Carried::Udp(&[1701]),
+    read,
+};
+
+/// A message of the tunnel itself.
+const CONTROL: u16 = 0x8000;
+const LENGTH: u16 = 0x4000;
+const SEQUENCE: u16 = 0x0800;
+const OFFSET: u16 = 0x0200;
+const VERSION: u16 = 0x000f;
+
+fn read(payload: &[u8]) -> Through<'_> {
+    let mut reader = Reader::new(payload);
+    let flags = reader.u16()?;
+    if flags & CONTROL != 0 || flags & VERSION != 2 {
+        return Some(Err(Nothing::NotIp));
+    }
+    if flags & LENGTH != 0 {
+        reader.skip(2)?;
+    }
+    let tunnel_and_session = reader.u32()?;
+    if flags & SEQUENCE != 0 {
+        reader.skip(4)?;
+    }
+    if flags & OFFSET != 0 {
+        let offset = reader.u16()?;
+        reader.skip(offset.into())?;
+    }
+    within(Tunnel::L2tp(tunnel_and_session), ppp(reader))
+}
