@@ -73,16 +73,23 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
     })
 }
 
+/// The payload of each reply of a reflector of ours: `asked`, raised to what its marks need. Datagrams
+/// come back as long as they went.
+pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
+    let carries_marks = matches!(kind, ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp);
+    let least = if carries_marks { REPLY_MIN as u64 } else { 0 };
+    ByteSize(asked.bytes().max(least))
+}
+
 /// Why replies of a reflector of ours are longer than asked, in a sentence; `None` if they are not.
 /// Datagrams come back as long as they went.
 pub fn why_replies_are_raised(kind: ProbeKind, asked: ByteSize) -> Option<String> {
-    let carries_marks = matches!(kind, ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp);
-    let least = ByteSize(REPLY_MIN as u64);
-    (carries_marks && asked < least).then(|| {
+    let sent = reply_size(kind, asked);
+    (sent != asked).then(|| {
         format!(
             "{kind}: replies of {} are sent as {}, which a reflector's marks need",
             asked.exact(),
-            least.exact()
+            sent.exact()
         )
     })
 }

@@ -6,7 +6,7 @@ use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
 use neph_probe::{
     Asking, Authenticated, Discovery, FlowSpec, Followed, IpVersion, KINDS, Overdue, Place,
     Resolving, Schedule, SynSchedule, Target, TargetError, can_build_syns, discover, follow,
-    most_payload, sent_size, why_raised,
+    most_payload, reply_size, sent_size, why_raised,
 };
 
 use super::Args;
@@ -228,7 +228,7 @@ impl Found {
                 duration: args.duration,
             },
             request_size: fit(args.request_size.bytes()),
-            response_size: fit(args.response_size.bytes()),
+            response_size: fit(reply_size(target.kind(), args.response_size).bytes()),
             source_port: args.source_port.filter(|_| role == FlowRole::Main),
             timeout: args.timeout,
             tls_version: super::TlsChoice::version(args.tls_version),
