@@ -240,18 +240,7 @@ pub(crate) fn via_server(flow: &Flow) -> Option<String> {
 /// ` vlan 7`, ` vxlan 42`.
 pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
     let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
-    let tunnel = tunnel.map(|tunnel| match tunnel {
-        Tunnel::Vxlan(network) => format!(" vxlan {network}"),
-        Tunnel::Geneve(network) => format!(" geneve {network}"),
-        Tunnel::Gre(Some(key)) => format!(" gre {key}"),
-        Tunnel::Gre(None) => " gre".to_owned(),
-        Tunnel::Ip => " ip in ip".to_owned(),
-        Tunnel::Gtp(endpoint) => format!(" gtp {endpoint:#x}"),
-        Tunnel::Erspan(Some(session)) => format!(" erspan {session}"),
-        Tunnel::Erspan(None) => " erspan".to_owned(),
-        Tunnel::L2tp(both) => format!(" l2tp {}/{}", both >> 16, both & 0xffff),
-        Tunnel::Mpls => " mpls".to_owned(),
-    });
+    let tunnel = tunnel.map(|tunnel| format!(" {tunnel}"));
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
 }
 

@@ -12,6 +12,8 @@ mod mpls;
 mod vxlan;
 mod vxlan_gpe;
 
+use std::fmt;
+
 use super::link::{Behind, Framed, behind, ethernet};
 use super::{Nothing, Transport};
 use crate::bytes::Reader;
@@ -39,6 +41,24 @@ pub enum Tunnel {
     L2tp(u32),
     /// MPLS in UDP.
     Mpls,
+}
+
+/// `vxlan 42`.
+impl fmt::Display for Tunnel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vxlan(network) => write!(f, "vxlan {network}"),
+            Self::Geneve(network) => write!(f, "geneve {network}"),
+            Self::Gre(Some(key)) => write!(f, "gre {key}"),
+            Self::Gre(None) => write!(f, "gre"),
+            Self::Ip => write!(f, "ip in ip"),
+            Self::Gtp(endpoint) => write!(f, "gtp {endpoint:#x}"),
+            Self::Erspan(Some(session)) => write!(f, "erspan {session}"),
+            Self::Erspan(None) => write!(f, "erspan"),
+            Self::L2tp(both) => write!(f, "l2tp {}/{}", both >> 16, both & 0xffff),
+            Self::Mpls => write!(f, "mpls"),
+        }
+    }
 }
 
 /// A kind of tunnel.
