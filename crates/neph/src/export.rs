@@ -3,6 +3,7 @@
 //! A file or folder appears under its name only when it is whole.
 
 mod changes;
+mod pings;
 mod rows;
 mod samples;
 mod transfers;
@@ -73,6 +74,9 @@ pub(crate) struct Args {
     /// messages
     #[arg(long, conflicts_with_all = ["flows", "changes", "transfers"])]
     samples: bool,
+    /// The pings between blocks, a row each, instead of messages
+    #[arg(long, conflicts_with_all = ["flows", "changes", "transfers", "samples", "experiment"])]
+    pings: bool,
 }
 
 /// Whose messages are written.
@@ -87,6 +91,8 @@ enum Of {
     Transfers,
     /// No messages: series.
     Samples,
+    /// No messages of experiments: pings between blocks.
+    Pings,
 }
 
 /// What will be written.
@@ -108,7 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let chosen = args.choose(store.as_ref())?;
     let rows = if to_standard_output {
         let mut out = output::data();
-        let written = write(store.as_ref(), &chosen.experiments, (args.what(), &mut out));
+        let written = write(store.as_ref(), &chosen, (args.what(), &mut out));
         let rows = written.map_err(|error| match error {
             StoreError::Output { source, .. } => source.into(),
             other => Failure::refused(other),
@@ -146,6 +152,7 @@ impl Args {
             Some(detector) => Of::Changes(detector),
             None if self.transfers => Of::Transfers,
             None if self.samples => Of::Samples,
+            None if self.pings => Of::Pings,
             None if self.flows => Of::Fleets,
             None => Of::SingleFlows,
         };
@@ -162,6 +169,9 @@ impl Args {
             }
             (Format::LatencyTester | Format::Parquet, Of::Samples) => {
                 "samples are written as csv or jsonl; give --format csv"
+            }
+            (Format::LatencyTester | Format::Parquet, Of::Pings) => {
+                "pings between blocks are written as csv or jsonl; give --format csv"
             }
             (Format::LatencyTester | Format::Parquet, Of::Transfers) => {
                 "transfers are written as csv or jsonl; give --format csv"
@@ -216,6 +226,7 @@ fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
         Of::Changes(_) => "path change",
         Of::Transfers => "transfer",
         Of::Samples => "sample",
+        Of::Pings => "ping",
     };
     let is_written = rows > 0 || chosen.is_answered_by_none(args);
     let is_file = args.output.as_os_str() != "-" && !args.is_folder();
@@ -249,7 +260,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
     let refused = |error: &io::Error| unwritable(path, error);
     let file = WholeFile::at(path).map_err(|error| refused(&error))?;
     let what = (args.what(), file.place());
-    let rows = write_file(store, &chosen.experiments, what).map_err(|error| match error {
+    let rows = write_file(store, chosen, what).map_err(|error| match error {
         StoreError::Output { source, .. } => refused(&source),
         StoreError::File {
             path: place,
@@ -304,14 +315,15 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
 /// Writes all of it to `path`.
 fn write_file(
     store: &dyn Store,
-    experiments: &[Experiment],
+    chosen: &Chosen,
     ((format, of), path): ((Format, Of), &Path),
 ) -> Result<u64, StoreError> {
+    let experiments = &chosen.experiments[..];
     if format == Format::Parquet {
         return match of {
             Of::Fleets => export_fleet_parquet(store, experiments, path),
             Of::SingleFlows => export_parquet(store, experiments, path),
-            Of::Changes(_) | Of::Transfers | Of::Samples => {
+            Of::Changes(_) | Of::Transfers | Of::Samples | Of::Pings => {
                 unreachable!("only messages are written as Parquet")
             }
         };
@@ -321,22 +333,24 @@ fn write_file(
         source,
     };
     let mut out = BufWriter::new(File::create(path).map_err(unwritten)?);
-    let rows = write(store, experiments, ((format, of), &mut out))?;
+    let rows = write(store, chosen, ((format, of), &mut out))?;
     out.flush().map_err(unwritten)?;
     Ok(rows)
 }
 
 fn write(
     store: &dyn Store,
-    experiments: &[Experiment],
+    chosen: &Chosen,
     ((format, of), out): ((Format, Of), &mut dyn Write),
 ) -> Result<u64, StoreError> {
+    let experiments = &chosen.experiments[..];
     match of {
         Of::Changes(detector) => {
             return changes::write(store, experiments, (format, detector), out);
         }
         Of::Transfers => return transfers::write(store, experiments, format, out),
         Of::Samples => return samples::write(store, experiments, format, out),
+        Of::Pings => return pings::write(store, &chosen.campaign, format, out),
         Of::SingleFlows | Of::Fleets => {}
     }
     match (format, experiments) {

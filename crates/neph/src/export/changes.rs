@@ -13,7 +13,7 @@ use neph_store::{SentWithin, Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
 use super::Format;
-use super::rows::{Rows, whose};
+use super::rows::{Rows, WHOSE, whose};
 use crate::{output, when};
 
 /// Who tells path changes.
@@ -66,7 +66,7 @@ pub(super) fn write(
         format: "path changes",
         source,
     };
-    let mut rows = Rows::begin(format, &KEYS, out).map_err(unwritten)?;
+    let mut rows = Rows::begin(format, (&WHOSE, &KEYS), out).map_err(unwritten)?;
     for experiment in experiments {
         let Some(fleet) = &experiment.fleet else {
             continue;

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::Format;
 use crate::sheet::field;
 
-/// Whose a row is.
-const WHOSE: [&str; 6] = [
+/// Whose a row of an experiment is.
+pub(super) const WHOSE: [&str; 6] = [
     "experiment_id",
     "scenario_id",
     "scenario",
@@ -41,24 +41,27 @@ pub(super) fn whose(
 /// Writes rows.
 pub(super) struct Rows<'a> {
     format: Format,
+    /// Of whose a row is.
+    whose: &'a [&'a str],
     keys: &'a [&'a str],
     out: &'a mut dyn Write,
     written: u64,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows with these keys of their own; CSV gets its heading.
+    /// Rows with these keys of whose they are, and these of their own; CSV gets its heading.
     pub(super) fn begin(
         format: Format,
-        keys: &'a [&'a str],
+        (whose, keys): (&'a [&'a str], &'a [&'a str]),
         out: &'a mut dyn Write,
     ) -> io::Result<Self> {
         if format == Format::Csv {
-            let heading: Vec<&str> = WHOSE.iter().chain(keys).copied().collect();
+            let heading: Vec<&str> = whose.iter().chain(keys).copied().collect();
             writeln!(out, "{}", heading.join(","))?;
         }
         Ok(Self {
             format,
+            whose,
             keys,
             out,
             written: 0,
@@ -73,7 +76,7 @@ impl<'a> Rows<'a> {
         }
         self.written += 1;
         if self.format == Format::Csv {
-            let keys = WHOSE.iter().chain(self.keys);
+            let keys = self.whose.iter().chain(self.keys);
             let fields: Vec<String> = keys
                 .map(|key| field(row.get(*key).unwrap_or(&Value::Null)))
                 .collect();

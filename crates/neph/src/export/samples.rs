@@ -7,7 +7,7 @@ use neph_store::{Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
 use super::Format;
-use super::rows::{Rows, whose};
+use super::rows::{Rows, WHOSE, whose};
 
 /// What a row holds behind whose it is.
 const KEYS: [&str; 4] = ["series", "at_ns", "at_unix_ns", "value"];
@@ -23,7 +23,7 @@ pub(super) fn write(
         format: "samples",
         source,
     };
-    let mut rows = Rows::begin(format, &KEYS, out).map_err(unwritten)?;
+    let mut rows = Rows::begin(format, (&WHOSE, &KEYS), out).map_err(unwritten)?;
     for experiment in experiments {
         let samples = store.samples(experiment.id)?;
         let owner = whose(store, experiment)?;

@@ -7,7 +7,7 @@ use neph_store::{Store, StoreError, WallClock};
 use serde_json::{Value, json};
 
 use super::Format;
-use super::rows::{Rows, whose};
+use super::rows::{Rows, WHOSE, whose};
 
 /// What a row holds behind whose it is; moments are wall-clock nanoseconds since 1970.
 const KEYS: [&str; 8] = [
@@ -32,7 +32,7 @@ pub(super) fn write(
         format: "transfers",
         source,
     };
-    let mut rows = Rows::begin(format, &KEYS, out).map_err(unwritten)?;
+    let mut rows = Rows::begin(format, (&WHOSE, &KEYS), out).map_err(unwritten)?;
     for experiment in experiments {
         let made = store.transfers(experiment.id)?;
         if made.is_empty() {

@@ -225,6 +225,16 @@ fn pings_go_on_between_blocks() {
     assert!(count("p50_ns") < 10_000_000, "{rows:?}");
     let text = place.neph(["show", "last"]).out;
     assert!(text.contains("Pings between blocks"), "{text}");
+    let written = place
+        .neph(["export", "--pings", "--format", "jsonl", "-o", "-"])
+        .out;
+    assert_eq!(written.lines().count() as u64, count("sent"), "{written}");
+    let first: Value = serde_json::from_str(written.lines().next().expect("a row")).expect("JSON");
+    assert_eq!(
+        (&first["name"], &first["outcome"]),
+        (&"self".into(), &"reply".into())
+    );
+    assert_eq!(first["round_trip_ns"], rows[0]["pings"][0][1], "{first}");
     // The second block begins on time: four seconds after the first one.
     let started: Vec<u64> = shown["experiments"]
         .as_array()
