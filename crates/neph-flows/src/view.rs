@@ -93,6 +93,15 @@ impl FleetView {
         self.settings.soon + Span::from_nanos(self.fleet.interval.nanos() / 2)
     }
 
+    /// How long its bins of time are: [`Settings::bin`](crate::Settings), or, where it lasted less, as long
+    /// as it, in whole seconds.
+    pub fn bin(&self) -> Span {
+        const SECOND: i64 = 1_000_000_000;
+        let lasted = (self.until - self.from).nanos().max(1);
+        let whole = (lasted + SECOND - 1) / SECOND * SECOND;
+        self.settings.bin.min(Span::from_nanos(whole))
+    }
+
     /// From a flow's beginning until a path change of it can be told, where no message is lost.
     pub fn learning(&self) -> Span {
         self.fleet

@@ -130,7 +130,7 @@ fn unfairness(pair: &Pooled<'_>) -> String {
         .map_or_else(String::new, |share| {
             format!(
                 " In bins of {} s the slowest 5 % of the flows have {} more latency than the median flow, or more.",
-                pair.pair.view.settings.bin.secs_f64(),
+                pair.pair.view.bin().secs_f64(),
                 percent(share)
             )
         })

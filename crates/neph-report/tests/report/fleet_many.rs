@@ -1,5 +1,6 @@
 //! Fleets of many blocks, seasons and pairs: what stands out is shown, and as little as that takes.
 
+use neph_model::Span;
 use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw, findings};
 
 use crate::legible::{no_text_touches, texts};
@@ -121,6 +122,24 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
         "{told} in {:#?}",
         words(figure)
     );
+}
+
+#[test]
+fn a_measurement_that_is_shorter_than_a_bin_is_said_to_be_as_long_as_it_is() {
+    let mut data = World {
+        flows: 64,
+        pairs: 1,
+        ..MACRO
+    }
+    .campaign();
+    let title =
+        |data: &CampaignData| words(of_kind(&drawn(data), "flow-change-counts")[0])[0].clone();
+    assert_eq!(title(&data), "Path changes in every 20 s");
+    for experiment in &mut data.experiments {
+        let view = experiment.fleet.as_mut().expect("a fleet");
+        view.until = view.from + Span::from_millis(7_950);
+    }
+    assert_eq!(title(&data), "Path changes in every 8 s");
 }
 
 #[test]

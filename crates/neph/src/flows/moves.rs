@@ -79,7 +79,7 @@ fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
                 "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {most}\n",
                 pair.changes,
                 left_out(pair, view.learning()),
-                view.settings.bin.exact()
+                view.bin().exact()
             )
         }
         _ if pair.too_short => {

@@ -209,7 +209,7 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
             counted(inflation.flows, "flow")
         ));
     }
-    text.push_str(&unfair::text(&view.fairness[endpoint], view.settings.bin));
+    text.push_str(&unfair::text(&view.fairness[endpoint], view.bin()));
     if let Some(dip) = &pair.bimodality {
         text.push_str(&dip::text(dip, view.settings.detection.tolerance));
     }

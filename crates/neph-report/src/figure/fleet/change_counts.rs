@@ -107,13 +107,11 @@ impl Line {
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let found = pairs(data, settings);
     let lines = lines(&found);
-    let Some(first) = found
-        .first()
-        .filter(|_| lines.iter().any(|one| one.most() > 0))
-    else {
+    let longest = found.iter().map(|pair| pair.view.bin()).max();
+    let Some(bin) = longest.filter(|_| lines.iter().any(|one| one.most() > 0)) else {
         return Vec::new();
     };
-    let bin = whole(first.view.settings.bin);
+    let bin = whole(bin);
     let subtitle =
         format!("The share of the bins of {bin} in which flows moved no more than so many times");
     let mut sheet = Sheet::new(format!("Path changes in every {bin}"), &subtitle);

@@ -52,7 +52,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         _ => 96.0,
     };
     let pages = found.chunks(PER_PAGE).enumerate().map(|(page, few)| {
-        let bin = whole(few[0].view.settings.bin);
+        let bin = whole(few[0].view.bin());
         let title = page_title("Unfairness among flows", page, total);
         let subtitle =
             format!("Quantiles over flows of each flow's median round trip, in bins of {bin}");

@@ -58,7 +58,7 @@ fn told(pair: &Pair<'_>) -> String {
 }
 
 fn caption(pair: &Pair<'_>, shown: &StandingOut<'_>) -> String {
-    let bin = whole(pair.view.settings.bin);
+    let bin = whole(pair.view.bin());
     let mut text = format!(
         "Each column is a moment, each row a base latency (a round trip without congestion), the colour how many flows were there. A horizontal band is a latency class, so probably a path; right: its base latency and its share of all flows' time. Bands that grow paler while others grow darker are flows that moved. Below: the share of flows in each class, in the colour beside its name, the lowest latency at the bottom; then path changes in every {bin}."
     );
@@ -265,7 +265,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         let text = Text::new(at, Anchor::Start, Style::NOTE, "none");
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }
-    let bin = whole(pair.view.settings.bin);
+    let bin = whole(pair.view.bin());
     let at = Point::new(strip.right() + 8.0, strip.y + 14.0);
     marks.push(Mark::Text(Text::new(
         at,
