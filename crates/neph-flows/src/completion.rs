@@ -59,8 +59,13 @@ impl FleetView {
     }
 }
 
+/// Of what a connect time is longer than its flow's class, another class leaves this part unexplained at
+/// most.
+const UNEXPLAINED: i64 = 4;
+
 /// The class whose base latency a connect time is. One that lies at no class has waited for something
-/// else (a queue, a retransmitted SYN), which is no path; but nothing is faster than its path.
+/// else (a queue, a retransmitted SYN), which is no path, unless another class explains nearly all of it;
+/// but nothing is faster than its path.
 fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usize {
     let Some(nearest) = nearest(classes, connect) else {
         return known;
@@ -70,11 +75,18 @@ fn taken(classes: &[Class], known: usize, connect: Span, tolerance: Span) -> usi
     if is_at(nearest) {
         return nearest;
     }
-    if !classes.get(known).is_some_and(is_below) {
-        return known;
-    }
     let reached = classes.partition_point(|class| class.base <= connect);
-    reached.saturating_sub(1)
+    let reached = reached.saturating_sub(1);
+    let Some(of_flow) = classes.get(known) else {
+        return known;
+    };
+    let longer = |class: &Class| (connect - class.base).nanos();
+    let explains = longer(&classes[reached]).saturating_mul(UNEXPLAINED) <= longer(of_flow);
+    if is_below(of_flow) || explains {
+        reached
+    } else {
+        known
+    }
 }
 
 /// Which ports make transfers, in this order: so many on each class that has a port, the classes
@@ -219,6 +231,8 @@ mod tests {
         assert_eq!((taken(0, 24_200), taken(2, 20_100)), (2, 0));
         // It waited: by a queue, and for a second SYN.
         assert_eq!((taken(0, 22_500), taken(1, 1_020_400)), (0, 1));
+        // It waited a little on another path, or for as long as that one is longer.
+        assert_eq!((taken(0, 24_700), taken(0, 25_500)), (2, 0));
         assert_eq!(taken(2, 31_000), 2);
         // Below its flow's class and in a queue of a lower one, or below all.
         assert_eq!((taken(2, 22_000), taken(2, 15_000)), (1, 0));

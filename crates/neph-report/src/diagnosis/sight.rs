@@ -182,6 +182,28 @@ impl Run<'_> {
             .collect()
     }
 
+    /// Those that were not under way while the peer stood still. Echoes come at an even pace, and so may
+    /// stalls: then all echoes wait, or none.
+    pub(crate) fn echoes_at_rest(&self) -> Ordered {
+        let Some(flow) = self.experiment.companion() else {
+            return Ordered::default();
+        };
+        let stalls = || {
+            self.stalls
+                .peer
+                .stalls
+                .iter()
+                .chain(&self.stalls.echoes.stalls)
+        };
+        let times = flow.exchanges.iter().filter_map(|one| {
+            let took = flow.round_trip(one)?.millis_f64();
+            let sent = stall::millis(one.begun?);
+            let is_met = |stall: &Stall| sent < stall.until && sent + took > stall.from;
+            (!stalls().any(is_met)).then_some(took)
+        });
+        times.collect()
+    }
+
     /// The path alone: TCP's least round trip, or the messages', or an echo's, which may go
     /// another way.
     pub(crate) fn path(&self) -> Option<f64> {

@@ -311,7 +311,7 @@ fn read(one: &Exchange) -> Option<f64> {
     Some(millis(one.intended) + one.response?.millis_f64())
 }
 
-fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
+pub(super) fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
     Span::from_nanos(at.nanos()).millis_f64()
 }
 

@@ -44,7 +44,7 @@ struct Both {
 
 impl Both {
     fn of(run: &Run<'_>) -> Option<Self> {
-        let (echoes, messages) = (run.echoes(), run.networks());
+        let (echoes, messages) = (run.echoes_at_rest(), run.networks());
         let is_small = run.scenario.request_size.bytes() <= SMALL;
         let datagram = messages.least().filter(|_| is_small);
         let tcp = run.tcp_least();

@@ -1,11 +1,12 @@
 //! Stalls are named, with their length and whose they are, and no queue, loss or server instead.
 
-use neph_model::ProbeKind;
+use neph_model::{Instant, Own, ProbeKind};
 
 use super::stalling::{Stalling, Still};
 use super::world::World;
 use super::{number, told};
-use crate::diagnosis::{Diagnosis, Level};
+use crate::PlotSettings;
+use crate::diagnosis::{Diagnosis, Level, diagnose};
 
 fn world(who: Still) -> World {
     World {
@@ -95,4 +96,27 @@ fn a_quota_of_half_a_core_is_named() {
     };
     let told = only(&throttled, "stalled-peer");
     assert!((number(&told, "length at the median") - 50.0).abs() < 12.0);
+}
+
+#[test]
+fn echoes_that_meet_each_stall_are_no_slow_echoes() {
+    // Five a second, and a peer that is awake between two of them.
+    let mut data = World {
+        probe: ProbeKind::Udp,
+        stalling: Some(Stalling {
+            who: Still::Host,
+            every_ms: 1000.0,
+            for_ms: 920.0,
+        }),
+        ..world(Still::Host)
+    }
+    .campaign();
+    // Those from before the first stall.
+    for flow in &mut data.experiments[0].flows {
+        let is_later = |at: Instant<Own>| at.nanos() > 500_000_000;
+        flow.exchanges.retain(|one| is_later(one.intended));
+    }
+    let causes = diagnose(&data, &PlotSettings::default()).causes;
+    let names: Vec<&str> = causes.iter().map(|one| one.rule).collect();
+    assert_eq!(names, ["stalled-peer"], "{causes:#?}");
 }
