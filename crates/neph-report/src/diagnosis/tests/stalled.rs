@@ -103,6 +103,7 @@ fn echoes_that_meet_each_stall_are_no_slow_echoes() {
     // Five a second, and a peer that is awake between two of them.
     let mut data = World {
         probe: ProbeKind::Udp,
+        sizes: vec![104],
         stalling: Some(Stalling {
             who: Still::Host,
             every_ms: 1000.0,
