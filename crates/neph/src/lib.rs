@@ -26,6 +26,7 @@ mod ip_choice;
 mod lab;
 mod list;
 mod output;
+mod p50;
 mod packet_choice;
 mod peer_clock;
 mod ping;

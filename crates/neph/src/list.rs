@@ -8,10 +8,10 @@ use neph_model::{
     Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Tally,
     UtcOffset, Wall,
 };
-use neph_stats::{Sorted, quantile};
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
+use crate::p50::P50;
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::when::Zone;
 use crate::workspace::{Workspace, campaign, is_cut_off, short_length, short_length_in};
@@ -246,7 +246,7 @@ impl Seen {
         Ok(Self {
             messages: tally.messages,
             lost: tally.lost,
-            p50: p50(&mut times, tally.without_response_time()),
+            p50: P50::of(&mut times, tally.without_response_time()).time(),
         })
     }
 
@@ -281,20 +281,6 @@ impl Seen {
             p50,
         })
     }
-}
-
-/// Of response times in nanoseconds, as they came, and of so many messages that have none.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "nanoseconds of a response time, exact to 104 days"
-)]
-fn p50(times: &mut [f64], above: u64) -> Option<Span> {
-    let above = usize::try_from(above).unwrap_or(usize::MAX);
-    let p50 = Sorted::sort(times)
-        .and_then(|sorted| quantile(sorted, above, 0.5))
-        .ok()
-        .and_then(|quantile| quantile.value().number());
-    p50.map(|nanos| Span::from_nanos(nanos.round() as i64))
 }
 
 #[cfg(test)]

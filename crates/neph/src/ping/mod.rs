@@ -11,6 +11,7 @@ mod json;
 mod live;
 mod retransmissions;
 mod route;
+mod second;
 mod show;
 mod summary;
 mod summary_csv;

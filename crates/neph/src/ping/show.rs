@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::causes::causes;
 use super::flows::{Found, Planned};
+use super::second::Second;
 use super::watch::Everything;
 use super::{Args, Format, json, live, route, summary, summary_csv, summary_json};
 use crate::exit::Failure;
@@ -55,14 +56,6 @@ impl Echo {
         let most = self.every + Span::from_nanos(self.every.nanos() / 2);
         (-most..=most).contains(&apart)
     }
-}
-
-/// What the current second brought, of a flow too fast for lines.
-#[derive(Default)]
-struct Second {
-    since: Option<Instant<Own>>,
-    times: Vec<Span>,
-    missing: u64,
 }
 
 impl<'a> Show<'a> {
@@ -175,32 +168,11 @@ impl<'a> Show<'a> {
             writeln!(self.out, "{}", live::line(planned, message, round_trip))?;
             return self.out.flush();
         }
-        self.tell_second(message)
-    }
-
-    fn tell_second(&mut self, message: &Message) -> io::Result<()> {
-        let since = *self.second.since.get_or_insert(message.marks.intended);
-        match message.ledger() {
-            Some(ledger) => self.second.times.push(ledger.response_time()),
-            None => self.second.missing += 1,
+        if let Some(line) = self.second.take(message) {
+            writeln!(self.out, "{line}")?;
+            self.out.flush()?;
         }
-        if message.marks.intended - since < Span::from_secs(1) {
-            return Ok(());
-        }
-        let second = std::mem::take(&mut self.second);
-        let mut times = second.times;
-        times.sort_unstable();
-        let middle = times.get(times.len() / 2).copied().unwrap_or(Span::ZERO);
-        writeln!(
-            self.out,
-            "{:>6} messages: {} replies, {} without; response median {middle}, least {}, greatest {}",
-            message.seq.0 + 1,
-            times.len(),
-            second.missing,
-            times.first().copied().unwrap_or(Span::ZERO),
-            times.last().copied().unwrap_or(Span::ZERO),
-        )?;
-        self.out.flush()
+        Ok(())
     }
 
     /// Something happened.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Outcome, PingBetween, Span};
-use neph_stats::{Sorted, quantile};
-use serde_json::{Value, json};
+use neph_model::{PingBetween, Span, Tally};
+use serde_json::json;
 
+use crate::p50::P50;
 use crate::sheet::{Cell, Column, Sheet};
 
 /// The JSON has every ping: when it was sent (Unix ns) and its round trip (ns; null without a reply).
@@ -14,6 +14,7 @@ pub(super) fn sheet(pings: &[PingBetween]) -> Sheet {
         Column::left("DESTINATION", "name"),
         Column::right("BEFORE BLOCK", "block"),
         Column::right("SENT", "sent"),
+        Column::right("ERRORS", "errors"),
         Column::right("LOST", "lost"),
         Column::right("NOT SENT", "failed"),
         Column::right("P50", "p50_ns"),
@@ -26,10 +27,10 @@ pub(super) fn sheet(pings: &[PingBetween]) -> Sheet {
         group.or_default().push(ping);
     }
     for ((name, block), group) in groups {
-        let ended = |outcome: Outcome| {
-            let of = group.iter().filter(|ping| ping.outcome == outcome);
-            Cell::count(of.count() as u64)
-        };
+        let mut tally = Tally::default();
+        for ping in &group {
+            tally.count(ping.outcome);
+        }
         let most = group.iter().filter_map(|ping| ping.round_trip).max();
         let all: Vec<_> = group
             .iter()
@@ -38,10 +39,11 @@ pub(super) fn sheet(pings: &[PingBetween]) -> Sheet {
         sheet.rows.push(vec![
             Cell::text(name),
             Cell::block(block),
-            Cell::count(group.len() as u64),
-            ended(Outcome::Lost),
-            ended(Outcome::Failed),
-            p50(&group),
+            Cell::count(tally.messages),
+            Cell::count(tally.errors),
+            Cell::count(tally.lost),
+            Cell::count(tally.failed),
+            p50(&group, &tally),
             most.map_or_else(Cell::absent, |at| Cell::new(at.to_string(), at.nanos())),
             Cell::new("", json!(all)),
         ]);
@@ -49,69 +51,61 @@ pub(super) fn sheet(pings: &[PingBetween]) -> Sheet {
     sheet
 }
 
-/// Of all that were sent: a lost one counts as later than every reply. None of fewer than it needs.
+/// A round trip counts from sending: pings that were not sent do not belong to its population.
 #[expect(
     clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
     reason = "nanoseconds of a round trip fit"
 )]
-fn p50(group: &[&PingBetween]) -> Cell {
+fn p50(group: &[&PingBetween], tally: &Tally) -> Cell {
     let replies = group.iter().filter_map(|ping| ping.round_trip);
     let mut replies: Vec<f64> = replies.map(|span| span.nanos() as f64).collect();
-    let lost = group.iter().filter(|ping| ping.outcome == Outcome::Lost);
-    let lost = lost.count();
-    let p50 = Sorted::sort(&mut replies).and_then(|replies| quantile(replies, lost, 0.5));
-    match p50.map(|p50| p50.value().number()) {
-        Ok(Some(nanos)) => {
-            let at = Span::from_nanos(nanos.round() as i64);
-            Cell::new(at.to_string(), at.nanos())
-        }
-        Ok(None) => Cell::new("lost", Value::Null),
-        Err(_) => Cell::absent(),
-    }
+    let p50 = P50::of(&mut replies, tally.without_service_time());
+    Cell::new(p50.to_string(), p50.time().map(Span::nanos))
 }
 
 #[cfg(test)]
 mod tests {
-    use neph_model::Wall;
+    use neph_model::{Outcome, Wall};
+    use serde_json::Value;
 
     use super::*;
 
-    /// Text and number of the P50 of pings with these round trips in milliseconds.
-    fn shown(round_trips: &[Option<i64>]) -> (String, Value) {
-        let ping = |millis: &Option<i64>| PingBetween {
+    /// Text and number of the P50 of pings with replies after these milliseconds, and of others.
+    fn p50(millis: &[i64], others: &[Outcome]) -> (String, Value) {
+        let ping = |outcome, round_trip| PingBetween {
             block: 1,
             name: "self".to_owned(),
             address: std::net::Ipv4Addr::LOCALHOST.into(),
             sent: Wall::from_unix_nanos(0),
-            outcome: millis.map_or(Outcome::Lost, |_| Outcome::Reply),
-            round_trip: millis.map(Span::from_millis),
+            outcome,
+            round_trip,
         };
-        let pings: Vec<PingBetween> = round_trips.iter().map(ping).collect();
+        let replies = millis.iter().copied().map(Span::from_millis);
+        let replies = replies.map(|time| ping(Outcome::Reply, Some(time)));
+        let others = others.iter().map(|outcome| ping(*outcome, None));
+        let pings: Vec<PingBetween> = replies.chain(others).collect();
         let sheet = sheet(&pings);
-        let row = &sheet.json()[0];
-        let text = sheet.text();
-        let line = text.lines().nth(1).expect("a row");
-        let cells: Vec<&str> = line.split("  ").filter(|cell| !cell.is_empty()).collect();
-        (cells[5].trim().to_owned(), row["p50_ns"].clone())
+        let shown = |column: &Column| column.key == "p50_ns";
+        let place = sheet.columns.iter().position(shown).expect("a column");
+        let cell = &sheet.rows[0][place];
+        (cell.shown.clone(), cell.value.clone())
     }
 
     #[test]
-    fn a_quantile_is_that_of_all_pings_and_lost_ones_are_later_than_every_reply() {
-        let replies = [1, 2, 3, 4, 5, 6, 7].map(Some);
-        assert_eq!(shown(&replies), ("4.00 ms".to_owned(), json!(4_000_000)));
-        let some = [[Some(1), Some(2), Some(3), Some(4)], [None; 4]].concat();
-        assert_eq!(shown(&some).1, Value::Null, "half of them are lost");
-        let few = [
-            [Some(1), Some(2), Some(3), Some(4), Some(5)].as_slice(),
-            &[None, None],
-        ]
-        .concat();
-        assert_eq!(shown(&few), ("4.00 ms".to_owned(), json!(4_000_000)));
+    fn the_p50_is_that_of_all_that_were_sent_and_those_without_a_reply_are_latest() {
+        let four = ("4.00 ms".to_owned(), json!(4_000_000));
+        assert_eq!(p50(&[7, 1, 6, 2, 5, 3, 4], &[]), four);
+        assert_eq!(p50(&[1, 2, 3, 4, 5], &[Outcome::Lost; 2]), four);
+        let refused = [Outcome::Lost, Outcome::Error];
+        assert_eq!(p50(&[1, 2, 3, 4, 5], &refused), four, "no reply either");
         assert_eq!(
-            shown(&[Some(1); 5]),
-            ("-".to_owned(), Value::Null),
-            "6 are needed"
+            p50(&[1, 2, 3, 4, 5, 6, 7], &[Outcome::Failed; 9]),
+            four,
+            "never sent"
         );
+        let half = p50(&[1, 2, 3, 4], &[Outcome::Lost; 4]);
+        assert_eq!(half, ("lost".to_owned(), Value::Null));
+        let few = ("-".to_owned(), Value::Null);
+        assert_eq!(p50(&[1; 5], &[]), few, "6 are needed");
     }
 }

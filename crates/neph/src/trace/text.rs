@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use neph_model::{Diamond, DiamondHop, DiamondNode, DiamondPath, FlowTrace, Span, TraceKind};
+use neph_stats::{Level, Sorted, median};
 
 use super::remarks::remarks;
 use crate::counted::counted;
@@ -12,12 +13,22 @@ use crate::sheet::{Cell, Column, Sheet};
 /// Ports of a path that are listed; the others are counted.
 const PORTS: usize = 6;
 
-/// Lowest, middle and highest; the lower of two middles.
-pub(super) fn three(spans: &[Span]) -> [Option<Span>; 3] {
-    let mut sorted = spans.to_vec();
-    sorted.sort_unstable();
-    let middle = sorted.len().saturating_sub(1) / 2;
-    [sorted.first(), sorted.get(middle), sorted.last()].map(Option::<&Span>::copied)
+/// Shortest, median and longest of the replies. Routers answer when they have time: probes without a
+/// reply are no loss, and do not count.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "nanoseconds of a round trip fit"
+)]
+pub(super) fn three(replies: &[Span]) -> [Option<Span>; 3] {
+    let mut nanos: Vec<f64> = replies.iter().map(|span| span.nanos() as f64).collect();
+    let middle = Sorted::sort(&mut nanos).and_then(|sorted| median(sorted, 0));
+    let middle = middle.ok().and_then(Level::number);
+    [
+        replies.iter().min().copied(),
+        middle.map(|nanos| Span::from_nanos(nanos.round() as i64)),
+        replies.iter().max().copied(),
+    ]
 }
 
 /// The whole text; `how` sure of all paths it was to be, and whether it was stopped before.
@@ -369,9 +380,10 @@ PATH              ";
     }
 
     #[test]
-    fn the_middle_of_an_even_number_is_the_lower_one() {
+    fn the_median_of_an_even_number_lies_between_the_two_middles_as_everywhere() {
         let spans = [4, 1, 3, 2].map(Span::from_millis);
-        assert_eq!(three(&spans), [1, 2, 4].map(|n| Some(Span::from_millis(n))));
+        let micros = [1_000, 2_500, 4_000];
+        assert_eq!(three(&spans), micros.map(|n| Some(Span::from_micros(n))));
         assert_eq!(three(&[]), [None; 3]);
     }
 }

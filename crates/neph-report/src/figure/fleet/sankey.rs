@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use neph_flows::diamond;
 use neph_model::{DiamondPath, FlowRoute, FlowTrace, Span, TraceEnd};
+use neph_stats::{Level, Sorted, median};
 
 /// A path with the flows that take it.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +24,8 @@ pub(super) struct Path {
 pub(super) type Latency<'a> = dyn Fn(u16, Option<Span>) -> Option<f64> + 'a;
 
 /// The paths of a trace: the `told` ones of most flows, the slowest first, as in a spectrum, whose
-/// slowest class is on top; then the others, most flows first. A path takes what the flow in the
-/// middle of its flows takes.
+/// slowest class is on top; then the others, most flows first. A path takes the median of what its flows
+/// take.
 pub(super) fn paths(trace: &FlowTrace, told: usize, latency: &Latency<'_>) -> Vec<Path> {
     let seen: BTreeMap<u16, Span> = trace.routes.iter().filter_map(end_to_end).collect();
     let of = |known: DiamondPath| {
@@ -32,9 +33,9 @@ pub(super) fn paths(trace: &FlowTrace, told: usize, latency: &Latency<'_>) -> Ve
         let mut all: Vec<f64> = ports
             .filter_map(|port| latency(*port, seen.get(port).copied()))
             .collect();
-        all.sort_unstable_by(f64::total_cmp);
+        let middle = Sorted::sort(&mut all).and_then(|sorted| median(sorted, 0));
         Path {
-            latency: all.get(all.len().saturating_sub(1) / 2).copied(),
+            latency: middle.ok().and_then(Level::number),
             hops: known.addresses,
             hash: known.hash.to_string(),
             ports: known.source_ports,
@@ -296,10 +297,10 @@ mod tests {
             .iter()
             .map(|one| (one.ports.as_slice(), one.latency))
             .collect();
-        // Of two flows the quicker one stands in the middle.
+        // Of two flows the median lies between them.
         assert_eq!(
             told,
-            [([40].as_slice(), Some(40.0)), (&[20, 30], Some(15.0))]
+            [([40].as_slice(), Some(40.0)), (&[20, 30], Some(17.5))]
         );
     }
 

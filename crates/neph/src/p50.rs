@@ -1,0 +1,71 @@
+//! The P50 of times, as tables and lines show it.
+//!
+//! Owns nothing of the calculation: `neph_stats` makes quantiles, and `Tally` counts who belongs to the
+//! population.
+
+use std::fmt::{self, Display};
+
+use neph_model::Span;
+use neph_stats::{Sorted, quantile};
+
+/// A P50, or why there is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum P50 {
+    /// This time.
+    At(Span),
+    /// Messages without a reply decide it: it is later than every reply.
+    Lost,
+    /// Of fewer than 6 messages there is none.
+    TooFew,
+}
+
+impl P50 {
+    /// Of these times in nanoseconds, which it sorts, and of `above` further messages of the population
+    /// that have none.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "nanoseconds of a response time, exact to 104 days"
+    )]
+    pub(crate) fn of(times: &mut [f64], above: u64) -> Self {
+        let above = usize::try_from(above).unwrap_or(usize::MAX);
+        let p50 = Sorted::sort(times).and_then(|sorted| quantile(sorted, above, 0.5));
+        match p50.map(|p50| p50.value().number()) {
+            Ok(Some(nanos)) => Self::At(Span::from_nanos(nanos.round() as i64)),
+            Ok(None) => Self::Lost,
+            Err(_) => Self::TooFew,
+        }
+    }
+
+    /// The time, if it is one.
+    pub(crate) const fn time(self) -> Option<Span> {
+        match self {
+            Self::At(time) => Some(time),
+            Self::Lost | Self::TooFew => None,
+        }
+    }
+}
+
+impl Display for P50 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(time) => time.fmt(f),
+            Self::Lost => f.pad("lost"),
+            Self::TooFew => f.pad("-"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_without_a_reply_are_later_than_every_reply() {
+        let of = |above| P50::of(&mut [3e6, 1e6, 2e6, 4e6], above);
+        assert_eq!(of(1), P50::TooFew, "6 are needed");
+        assert_eq!(of(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");
+        assert_eq!(of(3), P50::At(Span::from_millis(4)));
+        assert_eq!(of(4), P50::Lost);
+        assert_eq!([of(1), of(4)].map(|p50| p50.to_string()), ["-", "lost"]);
+    }
+}
