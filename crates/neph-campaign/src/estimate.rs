@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{ByteSize, Scenario, Span};
+use neph_probe::reply_size;
 use neph_store::most_journalled;
 
 use crate::pairs::sites_to_server;
@@ -145,7 +146,7 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         response_bytes: ByteSize(sum(&|scenario| {
             scenario
                 .messages_of_all_flows()
-                .saturating_mul(scenario.response_size.bytes())
+                .saturating_mul(reply_size(scenario.probe, scenario.response_size).bytes())
         })),
         fleet_bytes: ByteSize(sum(&fleet_bytes)),
         journal_bytes: ByteSize(journal_bytes(scenarios, &groups)),

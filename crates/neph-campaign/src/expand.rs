@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{ByteSize, Scenario, ScenarioId, Span};
+use neph_probe::reply_size_in_words;
 use sha2::{Digest, Sha256};
 
 use crate::plan::{Endpoint, Plan, Skip};
@@ -156,7 +157,8 @@ impl Combination<'_> {
     }
 }
 
-/// Reply sizes belong in labels where one endpoint has several; labels are made of parameters.
+/// Reply sizes belong in labels where one endpoint has several; labels are made of parameters. A scenario
+/// is known by what is asked for; its label has what is sent too.
 fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     for scenario in scenarios.iter() {
@@ -174,7 +176,7 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
             .get(&scenario.endpoint)
             .is_some_and(|sizes| sizes.len() > 1)
         {
-            let size = scenario.response_size.exact();
+            let size = reply_size_in_words(scenario.probe, scenario.response_size);
             scenario.parameters.insert("response_size".to_owned(), size);
         }
     }

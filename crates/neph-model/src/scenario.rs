@@ -21,9 +21,9 @@ pub struct Scenario {
     pub probe: ProbeKind,
     /// Time between two requests.
     pub interval: Span,
-    /// Request payload.
+    /// Request payload in bytes, without what the protocol puts around it.
     pub request_size: ByteSize,
-    /// Reply payload.
+    /// Reply payload that is asked for, bytes. A neph reflector sends no less than its marks need.
     pub response_size: ByteSize,
     /// Messages per experiment, of each flow.
     pub messages: u64,

@@ -74,7 +74,9 @@ pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
 pub use resolver::{Resolved, Resolving, Silent};
 pub use running::Running;
-pub use sizes::{Authenticated, reply_size, sent_size, why_raised, why_replies_are_raised};
+pub use sizes::{
+    Authenticated, reply_size, reply_size_in_words, sent_size, why_raised, why_replies_are_raised,
+};
 pub use spec::{
     ConnectionUse, FlowSpec, Overdue, Priority, Schedule, TcpStatsWhen, TlsVersion, Trust,
 };

@@ -73,12 +73,22 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
     })
 }
 
-/// The payload of each reply of a reflector of ours: `asked`, raised to what its marks need. Datagrams
-/// come back as long as they went.
+/// The payload of each reply of a reflector of ours: `asked`, raised where marks stand in the payload and
+/// need more. HTTP has them in a header, and datagrams come back as long as they went.
 pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
-    let carries_marks = matches!(kind, ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp);
+    let carries_marks = matches!(kind, ProbeKind::Ws | ProbeKind::Tcp);
     let least = if carries_marks { REPLY_MIN as u64 } else { 0 };
     ByteSize(asked.bytes().max(least))
+}
+
+/// A reply's payload for tables and labels, nothing rounded: what was asked for, and what a reflector of
+/// ours sends where that is more. Others send what they like, so both are named.
+pub fn reply_size_in_words(kind: ProbeKind, asked: ByteSize) -> String {
+    let sent = reply_size(kind, asked);
+    if sent == asked {
+        return asked.exact();
+    }
+    format!("{} (neph reflector: {})", asked.exact(), sent.exact())
 }
 
 /// Why replies of a reflector of ours are longer than asked, in a sentence; `None` if they are not.
@@ -113,6 +123,17 @@ mod tests {
             "{why}"
         );
         assert_eq!(why_raised(ProbeKind::Udp, ByteSize(44), ByteSize(44)), None);
+    }
+
+    #[test]
+    fn a_reply_that_needs_more_than_was_asked_for_has_both_sizes() {
+        let words = |kind, asked| reply_size_in_words(kind, ByteSize(asked));
+        for kind in [ProbeKind::Ws, ProbeKind::Tcp] {
+            assert_eq!(words(kind, 64), "64 B (neph reflector: 68 B)");
+            assert_eq!(words(kind, 68), "68 B");
+        }
+        assert_eq!(words(ProbeKind::Http, 64), "64 B", "marks are in the head");
+        assert_eq!(words(ProbeKind::Udp, 44), "44 B");
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn several_reply_sizes_show_in_labels() {
     ));
     assert_eq!(
         scenarios[0].label(),
-        "a · every 25 ms · 64 B · response_size 64 B · tls 1.2"
+        "a · every 25 ms · 64 B · response_size 64 B (neph reflector: 68 B) · tls 1.2"
     );
     assert_eq!(
         scenarios.last().expect("some").label(),

@@ -94,7 +94,7 @@ pub(crate) struct Args {
     /// Request payload; udp:// sends 104 B at least, or 44 B (a bare STAMP packet, without marks)
     #[arg(long, short = 's', value_name = "SIZE", value_parser = value::size, default_value_t = REQUEST_SIZE)]
     pub(crate) request_size: ByteSize,
-    /// Reply payload to ask a neph reflector for
+    /// Reply payload to ask a neph reflector for; it sends 68 B at least over ws and tcp
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64")]
     pub(crate) response_size: ByteSize,
     /// Local source port

@@ -4,6 +4,7 @@ use neph_model::{
     Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, ThroughputSecond, Traceroute,
     UtcOffset, Warning,
 };
+use neph_probe::reply_size_in_words;
 use neph_store::Store;
 use serde_json::json;
 
@@ -97,6 +98,7 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         let (request, reply) = (one.request_size, one.response_size);
+        let shown = reply_size_in_words(one.probe, reply);
         sheet.rows.push(vec![
             Cell::count(one.index.into()),
             Cell::new(label, one.label()),
@@ -104,7 +106,7 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
             Cell::text(one.probe.name()),
             Cell::new(one.interval.to_string(), one.interval.nanos()),
             Cell::new(request.to_string(), request.bytes()),
-            Cell::new(reply.to_string(), reply.bytes()),
+            Cell::new(shown, reply.bytes()),
             Cell::count(one.messages),
             Cell::new(fixed.join(" "), json!(one.parameters)),
         ]);

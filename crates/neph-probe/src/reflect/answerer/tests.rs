@@ -2,11 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use neph_model::{ByteSize, ProbeKind};
 use neph_wire::echo::Request;
 use neph_wire::frame::{Hello, Mode, frame_prefix};
+use neph_wire::ws::parse_header;
 
 use super::*;
+use crate::codec::{self, Opening, Step as CodecStep};
 use crate::reflect::budget::Budgets;
+use crate::sizes::reply_size;
+use crate::{FlowSpec, Target};
 
 struct Seconds(i64);
 
@@ -92,4 +97,59 @@ fn each_message_has_a_time_of_its_own_and_silence_between_them_costs_nothing() {
     assert!(answerer.is_stalled(Seconds(109).at()));
     give(&mut answerer, &small[50..], 109);
     assert!(!answerer.is_stalled(Seconds(1_000).at()));
+}
+
+/// Everything that waits to be written, as if it had been.
+fn sent(answerer: &mut Answerer) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some((next, _)) = answerer.outbox().next() {
+        let count = next.len();
+        bytes.extend_from_slice(next);
+        answerer.outbox().wrote(count);
+    }
+    bytes
+}
+
+/// The bytes that a reflector sends for one request of a flow that asks for replies of so many bytes.
+fn reply_sent(url: &str, asked: usize) -> Vec<u8> {
+    let spec = FlowSpec {
+        request_size: 64,
+        response_size: asked,
+        reflector: true,
+        ..FlowSpec::plain(
+            Target::parse(url).expect("a good target"),
+            ([127, 0, 0, 1], 1).into(),
+        )
+    };
+    let mut codec = codec::for_flow(&spec, codec::new_token(), 0).expect("a stream");
+    let mut answerer = answerer(Caps::default());
+    let mut out = Vec::new();
+    if codec.open(&mut out) == Opening::Wait {
+        give(&mut answerer, &out, 0);
+        let step = codec.step(&mut sent(&mut answerer), &mut Vec::new());
+        assert!(matches!(step, Ok(CodecStep::Took(..))), "{step:?}");
+        out.clear();
+    }
+    codec.request(1, &mut out);
+    give(&mut answerer, &out, 0);
+    assert_eq!(answerer.replies(), 1);
+    sent(&mut answerer)
+}
+
+#[test]
+fn a_reply_has_the_payload_that_labels_name_behind_its_protocols_header() {
+    for asked in [1, 64, 67, 68, 69, 125, 126, 1_024] {
+        let named = |kind| reply_size(kind, ByteSize(asked as u64)).bytes();
+        let tcp = reply_sent("tcp://127.0.0.1:1", asked);
+        let payload = tcp.len() - frame_prefix(0).len();
+        assert_eq!(payload as u64, named(ProbeKind::Tcp), "tcp, {asked} B");
+        let ws = reply_sent("ws://127.0.0.1:1", asked);
+        let header = parse_header(&ws).expect("a frame").expect("a whole header");
+        let payload = ws.len() - header.header_len;
+        assert_eq!(payload as u64, named(ProbeKind::Ws), "ws, {asked} B");
+        let http = reply_sent("http://127.0.0.1:1", asked);
+        let blank = http.windows(4).position(|four| four == b"\r\n\r\n");
+        let body = http.len() - blank.expect("the end of the head") - 4;
+        assert_eq!(body as u64, named(ProbeKind::Http), "http, {asked} B");
+    }
 }
