@@ -208,7 +208,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "persistence_reverse": pair.persistence_reverse.as_ref().map(curve),
         "congested": congested.collect::<Vec<_>>(),
         "queues_joined": pair.queues_joined,
-        "bin_ns": view.settings.bin.nanos(),
+        "bin_ns": view.bin().nanos(),
         "bins": bins.collect::<Vec<_>>(),
         "transfers": watched.transfers.get(index).map(transfers::value),
         "transfers_moved": watched.transfers.get(index).map(transfers::moved),

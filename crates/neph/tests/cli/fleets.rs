@@ -79,6 +79,17 @@ fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
 }
 
 #[test]
+fn bins_are_as_long_as_a_measurement_that_is_shorter_in_text_and_json_alike() {
+    let reflector = reflector();
+    let target = format!("udp://{}", reflector.address());
+    let told = few(&target, &[]).out;
+    assert!(told.contains("(each flow's median in 1 s; "), "{told}");
+    let document = few(&target, &["--format", "json"]).out;
+    let document: Value = serde_json::from_str(&document).expect("one document");
+    assert_eq!(document["pairs"][0]["bin_ns"], 1_000_000_000_i64);
+}
+
+#[test]
 fn flows_take_turns_at_several_targets_and_are_renewed() {
     let (one, other) = (reflector(), reflector());
     let targets = [&one, &other].map(|reflector| format!("udp://{}", reflector.address()));
