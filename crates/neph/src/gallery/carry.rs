@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::{io, iter};
 
+use neph_campaign::{Plan, plan};
 use neph_model::{Campaign, CampaignStatus, Warning};
 use neph_report::{CampaignData, Include, load};
 use neph_text::Source;
@@ -150,13 +151,17 @@ impl Gallery {
         if !self.folder.join("catalog.sqlite").exists() {
             return Ok(None);
         }
-        let (plan, topologies) = self.write(entry, side)?;
+        let (source, topologies) = self.write(entry, side)?;
+        // With a plan that cannot be understood there was no campaign.
+        let Ok(plan) = plan::read(&source) else {
+            return Ok(None);
+        };
         let store = self.workspace().existing()?;
         let campaigns = store.campaigns().map_err(Failure::refused)?;
         let same = |campaign: &&Campaign| {
             campaign.status == CampaignStatus::Complete
-                && campaign.plan_text == plan.text()
-                && are_kept(&topologies, campaign)
+                && campaign.plan_text == source.text()
+                && had_topologies(campaign, &plan, &topologies)
         };
         let Some(campaign) = campaigns.iter().rev().find(same) else {
             return Ok(None);
@@ -181,11 +186,12 @@ impl Gallery {
     }
 }
 
-/// Whether a campaign had these topologies; of the seasons' those that its plan names.
-fn are_kept(topologies: &[Topology], campaign: &Campaign) -> bool {
-    topologies.iter().all(|(file, text)| {
-        let is_named = campaign.plan_text.contains(&format!("\"{file}\""));
-        !is_named || campaign::kept_topology(campaign, file) == Some(text.text())
+/// Whether a campaign of this plan had the topologies that the plan names, as they are now.
+fn had_topologies(campaign: &Campaign, plan: &Plan, now: &[Topology]) -> bool {
+    plan.topologies().into_iter().all(|named| {
+        let now = now.iter().find(|(file, _)| *file == named.value);
+        let kept = campaign::kept_topology(campaign, &named.value);
+        now.is_none_or(|(_, text)| kept == Some(text.text()))
     })
 }
 
@@ -201,4 +207,44 @@ fn is_disturbed(data: &CampaignData) -> bool {
 fn seconds(campaign: &Campaign) -> f64 {
     let ended = campaign.ended.unwrap_or(campaign.started);
     (ended.unix_nanos() - campaign.started.unix_nanos()) as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Wall;
+
+    use super::*;
+
+    /// Whether a campaign that kept the topology `kept` counts for an entry with two topologies now.
+    fn counts(plan_text: &str, kept: &str) -> bool {
+        let plan = plan::parse(&Source::new("plan.toml", plan_text)).expect("a good plan");
+        let campaign = Campaign {
+            plan_text: plan_text.to_owned(),
+            topology_text: Some(kept.to_owned()),
+            ..Campaign::begun("c", Wall::from_unix_nanos(0))
+        };
+        let now = [("lab.toml", "low"), ("high.lab.toml", "high")];
+        let now = now.map(|(file, text)| (file, Source::new(file, text)));
+        had_topologies(&campaign, &plan, &now)
+    }
+
+    #[test]
+    fn a_campaign_counts_if_it_had_the_topologies_that_its_plan_names_however_it_is_written() {
+        let plan = |topology: &str| {
+            format!(
+                "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 10\n\
+                 # \"high.lab.toml\" is for another plan\n\
+                 [[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2:1\"\n\
+                 [lab]\ntopology = {topology}\nprober = \"a\"\n"
+            )
+        };
+        for topology in ["\"lab.toml\"", "'lab.toml'"] {
+            assert!(counts(&plan(topology), "low"), "{topology}");
+            assert!(!counts(&plan(topology), "other"), "{topology}");
+        }
+        assert!(
+            counts(&plan("'mine.toml'"), "other"),
+            "it is not the entry's"
+        );
+    }
 }
