@@ -98,6 +98,18 @@ impl Expectation {
         }
     }
 
+    /// As [`Self::of_flows`], where the entry is about `claim`: in its control the claim must not hold.
+    pub(crate) const fn of_flows_with_claim(
+        about: &'static [&'static str],
+        claim: &'static [Number],
+        numbers: &'static [Number],
+    ) -> Self {
+        Self {
+            claim,
+            ..Self::of_flows(about, numbers)
+        }
+    }
+
     /// Whether a sentence is this one, whatever its numbers are.
     fn is_claimed_by(&self, said: &Said) -> bool {
         let speaks_of = |name: &&str| said.about.iter().any(|about| about == *name);

@@ -2,7 +2,6 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
-use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "mesh",
@@ -61,12 +60,7 @@ const EXPECTED: &[Expectation] = &[
 const SEVERAL: &[Number] = &[Number::at_least("classes", 2.0)];
 
 const fn pair(name: &'static [&'static str], numbers: &'static [Number]) -> Expectation {
-    Expectation {
-        topic: Topic::Finding("flows"),
-        about: name,
-        claim: SEVERAL,
-        numbers,
-    }
+    Expectation::of_flows_with_claim(name, SEVERAL, numbers)
 }
 
 /// One class each.

@@ -2,7 +2,6 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
-use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "rerouting",
@@ -24,16 +23,15 @@ pub(super) const ENTRY: Entry = Entry {
 const EXPECTED: &[Expectation] = &[
     // Three in four flows move, 8 times in 120 s: 180 for each flow and hour. A stay ends after 8 s
     // or 22 s with 3 in 4: of all stays 37.5 % within 10 s (the source: 40 %).
-    Expectation {
-        topic: Topic::Finding("flows"),
-        about: &["virginia"],
-        claim: &[Number::at_least("changes", 1.0)],
-        numbers: &[
+    Expectation::of_flows_with_claim(
+        &["virginia"],
+        &[Number::at_least("changes", 1.0)],
+        &[
             Number::between("changes_per_flow_hour", 165.0, 195.0),
             Number::between("leave_soon", 0.33, 0.42),
             Number::between("classes", 4.0, 4.0),
         ],
-    },
+    ),
 ];
 
 /// The same four paths, and nobody leaves one.

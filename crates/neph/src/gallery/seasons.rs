@@ -2,7 +2,6 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
-use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "seasons",
@@ -25,18 +24,17 @@ pub(super) const ENTRY: Entry = Entry {
 const EXPECTED: &[Expectation] = &[
     // Two changes of three in four flows more in 8 s: 675 for each flow and hour, and up to a third
     // more, as a flow's first second is in no rate.
-    Expectation {
-        topic: Topic::Finding("flows"),
-        about: &["virginia", "season high", "season low"],
-        claim: &[
+    Expectation::of_flows_with_claim(
+        &["virginia", "season high", "season low"],
+        &[
             Number::at_least("changes_per_flow_hour_shift", 100.0),
             Number::between("changes_per_flow_hour_p_holm", 0.0, 0.05),
         ],
-        numbers: &[
+        &[
             Number::between("changes_per_flow_hour_shift", 600.0, 900.0),
             Number::between("inflation_shift", -0.01, 0.01),
         ],
-    },
+    ),
 ];
 
 /// The same network twice: no difference.

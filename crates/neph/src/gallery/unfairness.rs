@@ -2,7 +2,6 @@
 
 use super::entry::{Control, Entry};
 use super::expectation::{Expectation, Number};
-use super::said::Topic;
 
 pub(super) const ENTRY: Entry = Entry {
     name: "unfairness",
@@ -23,15 +22,14 @@ pub(super) const ENTRY: Entry = Entry {
 
 const EXPECTED: &[Expectation] = &[
     // 78.4 ms over 70 ms.
-    Expectation {
-        topic: Topic::Finding("flows"),
-        about: &["virginia"],
-        claim: &[Number::at_least("unfairness", 0.01)],
-        numbers: &[
+    Expectation::of_flows_with_claim(
+        &["virginia"],
+        &[Number::at_least("unfairness", 0.01)],
+        &[
             Number::between("unfairness", 0.115, 0.125),
             Number::between("classes", 2.0, 2.0),
         ],
-    },
+    ),
 ];
 
 /// 70 ms for every flow.
