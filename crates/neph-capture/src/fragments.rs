@@ -3,6 +3,7 @@
 //! Owns putting them together, by the first fragment and the length that the last one tells; they may come
 //! in any order. Does not own what becomes of the whole: the packet passed a point when its last byte did.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::quality::RandomState;
@@ -28,6 +29,8 @@ struct Open {
     since: i64,
     /// By the byte at which they begin: where they end, and which they are.
     pieces: BTreeMap<u32, (u32, u32)>,
+    /// Bytes of all pieces together.
+    carried: u64,
     /// How long it is, once the last has come.
     length: Option<u32>,
     first: Option<First>,
@@ -96,7 +99,10 @@ impl Fragments {
         let begin = u32::from(ip.fragment_offset);
         let carried = ip.total_len.saturating_sub(ip.header_len);
         let end = begin.saturating_add(u32::try_from(carried).unwrap_or(u32::MAX));
-        open.pieces.entry(begin).or_insert((end, passing.number));
+        if let Entry::Vacant(place) = open.pieces.entry(begin) {
+            place.insert((end, passing.number));
+            open.carried += u64::from(end - begin);
+        }
         if ip.more_fragments == MoreFragments::No {
             open.length = Some(end);
         }
@@ -139,12 +145,21 @@ impl Open {
         Self {
             since,
             pieces: BTreeMap::new(),
+            carried: 0,
             length: None,
             first: None,
         }
     }
 
     fn is_complete(&self) -> bool {
+        // Walking over all pieces at each fragment would take time by their square.
+        if self.first.is_none()
+            || self
+                .length
+                .is_none_or(|length| self.carried < length.into())
+        {
+            return false;
+        }
         let mut until = 0;
         for (begin, (end, _)) in &self.pieces {
             if *begin > until {
@@ -152,7 +167,7 @@ impl Open {
             }
             until = until.max(*end);
         }
-        self.first.is_some() && self.length == Some(until)
+        self.length == Some(until)
     }
 
     /// As what it is known where it is whole.

@@ -15,6 +15,8 @@ use crate::sequence::Serial;
 
 /// Gaps that are remembered; beyond, the two oldest become one.
 const HOLES: usize = 64;
+/// One in four billion is followed.
+const MOST_SHIFT: u8 = 32;
 /// What lies further behind than any window (RFC 7323, 2.3) is of an earlier round of the numbers.
 const FURTHEST: i32 = 1 << 30;
 
@@ -82,9 +84,12 @@ impl Thinning {
         }
     }
 
-    /// Half as many are followed from now on.
-    pub(super) fn raise(&mut self) {
-        self.shift = (self.shift + 1).min(32);
+    /// Half as many are followed from now on. False where no fewer can be: whoever knows the hash makes
+    /// segments that are followed always.
+    pub(super) fn raise(&mut self) -> bool {
+        let is_raised = self.shift < MOST_SHIFT;
+        self.shift += u8::from(is_raised);
+        is_raised
     }
 
     /// Twice as many are followed of what is sent behind `next`. Not while others are under way that were
@@ -165,7 +170,10 @@ impl Thinning {
 #[cfg(test)]
 mod tests {
     use super::super::awaiting::Awaited;
+    use super::super::marks::Marks;
+    use super::super::room::Room;
     use super::super::tests::data;
+    use super::super::waiting::Waiting;
     use super::*;
 
     fn hole(from: u32, to: u32) -> Hole {
@@ -198,6 +206,23 @@ mod tests {
     }
 
     #[test]
+    fn segments_that_are_made_to_be_followed_always_are_bounded_too() {
+        let mut waiting = Waiting::default();
+        let mut left_out = 0;
+        for end in (1..=2_000_u32).map(|n| 2 * n) {
+            let mut segment = data(end - 2, 2, 0);
+            segment.stamps = Some((Serial(end << 16), Serial(0)));
+            let awaited = Awaited {
+                acknowledgement: true,
+                echo: false,
+            };
+            let one = Awaiting::of(Wall::from_unix_nanos(0), &segment, 0, awaited);
+            left_out += waiting.push(one, (&Marks::default(), Room::Scarce));
+        }
+        assert_eq!(left_out, 2_000 - Room::Scarce.most());
+    }
+
+    #[test]
     fn gaps_are_bounded_and_the_oldest_become_one() {
         let mut thinning = Thinning::default();
         for number in 0..100 {
@@ -212,7 +237,7 @@ mod tests {
         for size in [1, 100, 536, 1_448, 2_896, 65_160] {
             for step in [1, 2, 4] {
                 let mut thinning = Thinning::default();
-                (0..4).for_each(|_| thinning.raise());
+                (0..4).for_each(|_| assert!(thinning.raise()));
                 let ends = (1..=16_000_u32).map(|n| n.wrapping_mul(size * step));
                 let followed = ends.filter(|end| {
                     let segment = data(end.wrapping_sub(size), size, 0);

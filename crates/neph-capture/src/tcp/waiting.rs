@@ -333,8 +333,11 @@ impl Far {
         };
         let thinning = self.thinning.get_or_insert_with(begin);
         while self.all.len() > room.most() {
-            thinning.raise();
-            self.all.retain(|one| thinning.follows(one));
+            if thinning.raise() {
+                self.all.retain(|one| thinning.follows(one));
+            } else {
+                self.all.truncate(room.most());
+            }
         }
         self.all.shrink_to(self.all.len() * 2);
         before - self.all.len()

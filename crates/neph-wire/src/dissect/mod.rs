@@ -1,6 +1,6 @@
 //! From a captured packet to its innermost IP packet and transport header.
 //!
-//! Owns looking through VLAN tags, MPLS labels, LLC, PPP and tunnels (VXLAN, Geneve, GRE, ERSPAN, GTP-U, IP
+//! Owns looking through VLAN tags, MPLS labels, LLC, PPP and tunnels (VXLAN, Geneve, GRE, ERSPAN, GTP-U, L2TP, IP
 //! in IP), and how long a payload was on the wire, of which a capture may have kept less. Does not own connections
 //! (see neph-capture), reassembly or checksums.
 

@@ -8,7 +8,7 @@ use crate::dissect::Nothing;
 const BOTTOM: u32 = 0x100;
 
 /// Labels do not say what they carry; IP tells by its first bits.
-pub(in crate::dissect) fn below(mut reader: Reader<'_>) -> Behind<'_> {
+pub(super) fn below(mut reader: Reader<'_>) -> Behind<'_> {
     for _ in 0..TAGS_MAX {
         if reader.u32()? & BOTTOM != 0 {
             let packet = reader.rest();

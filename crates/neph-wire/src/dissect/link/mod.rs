@@ -3,7 +3,7 @@
 //! Owns the numbers of the pcap registry that carry IP, and those of what follows an Ethernet header, a row
 //! each.
 
-pub(super) mod labels;
+mod labels;
 mod llc;
 mod netfilter;
 mod ppp;

@@ -6,7 +6,8 @@ use crate::dissect::Nothing;
 use crate::dissect::link::ppp;
 
 pub(super) const ROW: Row = Row {
-    carried: Carried::Udp(&[1701]),
+    // Answers go to the port that the first message came from (RFC 2661, 8.1).
+    carried: Carried::UdpEitherWay(&[1701]),
     read,
 };
 
@@ -16,11 +17,13 @@ const LENGTH: u16 = 0x4000;
 const SEQUENCE: u16 = 0x0800;
 const OFFSET: u16 = 0x0200;
 const VERSION: u16 = 0x000f;
+/// Bits that are 0 in every message.
+const RESERVED: u16 = 0x34f0;
 
 fn read(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     let flags = reader.u16()?;
-    if flags & CONTROL != 0 || flags & VERSION != 2 {
+    if flags & (CONTROL | RESERVED) != 0 || flags & VERSION != 2 {
         return Some(Err(Nothing::NotIp));
     }
     if flags & LENGTH != 0 {

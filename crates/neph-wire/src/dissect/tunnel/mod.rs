@@ -8,7 +8,6 @@ mod gre;
 mod gtp;
 mod ip_in_ip;
 mod l2tp;
-mod mpls;
 mod vxlan;
 mod vxlan_gpe;
 
@@ -39,8 +38,6 @@ pub enum Tunnel {
     Erspan(Option<u16>),
     /// With the numbers of tunnel and session, which are the receiver's: 16 bits each.
     L2tp(u32),
-    /// MPLS in UDP.
-    Mpls,
 }
 
 /// `vxlan 42`.
@@ -56,7 +53,6 @@ impl fmt::Display for Tunnel {
             Self::Erspan(Some(session)) => write!(f, "erspan {session}"),
             Self::Erspan(None) => write!(f, "erspan"),
             Self::L2tp(both) => write!(f, "l2tp {}/{}", both >> 16, both & 0xffff),
-            Self::Mpls => write!(f, "mpls"),
         }
     }
 }
@@ -72,17 +68,18 @@ struct Row {
 enum Carried {
     /// UDP to one of these ports.
     Udp(&'static [u16]),
+    /// UDP to or from one of these ports.
+    UdpEitherWay(&'static [u16]),
     /// IP with one of these protocol numbers.
     Ip(&'static [u8]),
 }
 
 /// All kinds.
-const TUNNELS: [Row; 8] = [
+const TUNNELS: [Row; 7] = [
     vxlan::ROW,
     geneve::ROW,
     gtp::ROW,
     l2tp::ROW,
-    mpls::ROW,
     vxlan_gpe::ROW,
     ip_in_ip::ROW,
     gre::ROW,
@@ -122,6 +119,10 @@ fn look_into<'a>(
             (Carried::Udp(ports), Transport::Udp { header, .. }) => ports
                 .contains(&header.destination)
                 .then_some((row, header.payload)),
+            (Carried::UdpEitherWay(ports), Transport::Udp { header, .. }) => {
+                let is_one = ports.contains(&header.destination) || ports.contains(&header.source);
+                is_one.then_some((row, header.payload))
+            }
             (Carried::Ip(protocols), Transport::Other) => {
                 (protocols.contains(&ip.protocol)).then_some((row, ip.payload))
             }

@@ -10,6 +10,11 @@ pub(super) const ROW: Row = Row {
     read,
 };
 
+/// The identifier holds, and the header says what it carries; the first version. Others may use the port:
+/// what has any other bit set is theirs.
+const SAYS: u32 = 0x0c00_0000;
+/// The same without the last: an Ethernet frame, as in VXLAN.
+const SAYS_NOTHING: u32 = 0x0800_0000;
 /// What it carries.
 const IPV4: u32 = 1;
 const IPV6: u32 = 2;
@@ -17,8 +22,13 @@ const ETHERNET: u32 = 3;
 
 fn read(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
-    let next = reader.u32()? & 0xff;
-    let tunnel = Tunnel::Vxlan(reader.u32()? >> 8);
+    let (first, second) = (reader.u32()?, reader.u32()?);
+    let tunnel = Tunnel::Vxlan(second >> 8);
+    let next = match first.checked_sub(SAYS) {
+        Some(next) if second & 0xff == 0 => next,
+        None if first == SAYS_NOTHING => ETHERNET,
+        _ => return Some(Err(Nothing::NotIp)),
+    };
     match next {
         IPV4 | IPV6 => Some(Ok((tunnel, plain(reader.rest())))),
         ETHERNET => within(tunnel, ethernet(reader.rest())),
