@@ -134,7 +134,7 @@ impl ClockCourse<'_> {
         let found = pairs.filter_map(|(left, right)| {
             Some(Found {
                 after: left.until,
-                before: right.from.saturating_add(right.first_took()),
+                before: right.first_back(),
                 left: fit(left, right.from).or_else(|| fit(left, left.until))?,
                 right: fit(right, right.from).or_else(|| fit(right, right.until))?,
             })
@@ -218,6 +218,23 @@ impl<'a> Part<'a> {
             from = moved.from;
         }
         parts.push(Self::new(self.limits, from, self.until));
+    }
+
+    /// When the first of its messages was back, which need not be the first that was sent.
+    fn first_back(&self) -> i64 {
+        let back = |limits: &[OffsetLimit]| {
+            let mut first = i64::MAX;
+            for limit in limits {
+                if limit.at >= first {
+                    break;
+                }
+                first = first.min(limit.at.saturating_add(limit.within));
+            }
+            first
+        };
+        let both = [self.limits.at_most, self.limits.at_least].map(back);
+        let first = both[0].min(both[1]);
+        if first == i64::MAX { self.from } else { first }
     }
 
     /// How long its first exchange was under way.

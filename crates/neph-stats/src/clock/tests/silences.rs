@@ -88,3 +88,26 @@ fn where_a_clock_is_known_to_have_been_set_no_limit_speaks_of_both_sides() {
         assert!((fit.offset - truth).abs() < 1_500_000, "{fit:?}");
     }
 }
+
+/// By 40 ms after a minute, and back by 30 ms 5 s later. The first exchange behind the first step waits for
+/// 7 s: that it is back behind the second step makes no one of the two.
+#[test]
+fn an_exchange_that_lasts_over_the_next_step_does_not_make_one_of_two() {
+    let set = vec![(60 * SECOND, 40_000_000), (65 * SECOND, -30_000_000)];
+    let peer = Peer {
+        offset: 0,
+        rate: 0.0,
+        set: set.clone(),
+    };
+    let mut made = peer.exchanges(2_000, SECOND / 10, [2_000_000, 2_000_000], 11);
+    for limits in [&mut made.at_most, &mut made.at_least] {
+        let first = limits.iter_mut().find(|limit| limit.at >= 60 * SECOND);
+        first.expect("one").within = 7 * SECOND;
+    }
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let steps = course.steps();
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    for (step, (_, by)) in steps.iter().zip(set) {
+        assert!((step.by - by).abs() <= step.bound, "{step:?}");
+    }
+}
