@@ -8,13 +8,13 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::Command;
 
-use neph_lab::{Lab, Recording, Topology, TruthFile, UpOptions, flows_of};
+use neph_lab::{Recording, Topology, TruthFile, UpOptions, flows_of};
 use neph_model::{ExperimentId, FlowRoute, FlowTrace, Span};
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::{Access, SentWithin, Store, open};
 use neph_text::Source;
 
-use crate::stage::{fixed_diamond, neph, privileged, ran};
+use crate::stage::{self, fixed_diamond, neph, privileged, ran};
 
 const PLAN: &str = r#"
 version = 1
@@ -157,7 +157,7 @@ fn measured_on_record(folder: &Path) {
         truth: Some(truth),
         ..UpOptions::named(&name)
     };
-    let lab = Lab::up(&topology, &options).expect("the lab comes up");
+    let lab = stage::lab(&topology, &options);
     let reflector = Reflector::start(&ReflectorSpec {
         site: Some(lab.place("server").expect("the site is there")),
         ..ReflectorSpec::at(([0, 0, 0, 0], 8080).into())

@@ -63,6 +63,12 @@ pub(crate) fn ran(mut command: Command) -> Output {
     output
 }
 
+/// Brings a lab up that must come up. What a killed run of these tests left of it goes first.
+pub(crate) fn lab(topology: &Topology, options: &UpOptions) -> Lab {
+    Lab::down_if_left(&options.name).expect("what is left goes down");
+    Lab::up(topology, options).expect("the lab comes up")
+}
+
 /// Two sites and one link, gone when dropped.
 pub(crate) struct TwoSites {
     lab: Lab,
@@ -88,7 +94,7 @@ impl TwoSites {
             }),
             ..UpOptions::named(name)
         };
-        let lab = Lab::up(&topology, &options).expect("the lab comes up");
+        let lab = lab(&topology, &options);
         Self { lab, folder }
     }
 

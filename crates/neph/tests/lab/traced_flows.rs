@@ -14,7 +14,7 @@ use neph_store::{Access, Store, open};
 use neph_text::Source;
 use serde_json::Value;
 
-use crate::stage::{PORT, fixed_diamond, neph, privileged, ran};
+use crate::stage::{self, PORT, fixed_diamond, neph, privileged, ran};
 
 /// Four ways: all flows on one of them once in 4 million.
 const FLOWS: u16 = 12;
@@ -37,7 +37,7 @@ impl Diamond {
     fn up(name: &str, schedule: &str) -> Self {
         let text = format!("{}{schedule}", fixed_diamond());
         let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
-        let lab = Lab::up(&topology, &UpOptions::named(name)).expect("the lab comes up");
+        let lab = stage::lab(&topology, &UpOptions::named(name));
         let spec = ReflectorSpec {
             site: Some(lab.place("server").expect("the site is there")),
             ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
