@@ -220,22 +220,17 @@ struct Seen {
 
 impl Seen {
     /// What has ended has been counted; of what has not, the messages recorded so far are.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "nanoseconds of a response time, exact to 104 days"
-    )]
     fn of(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
         if experiment.fleet.is_some() {
             return Self::of_fleet(store, experiment, unread);
         }
         let mut tally = Tally::default();
-        let mut times: Vec<f64> = Vec::new();
+        let mut times: Vec<Span> = Vec::new();
         store
             .visit_messages(experiment.id, &mut |batch| {
                 for message in batch.iter().filter(|message| message.flow.0 == 0) {
                     tally.count(message.outcome);
-                    let time = message.ledger().map(|ledger| ledger.response_time());
-                    times.extend(time.map(|time| time.nanos() as f64));
+                    times.extend(message.ledger().map(|ledger| ledger.response_time()));
                 }
                 Ok(())
             })
@@ -246,7 +241,7 @@ impl Seen {
         Ok(Self {
             messages: tally.messages,
             lost: tally.lost,
-            p50: P50::of(&mut times, tally.without_response_time()).time(),
+            p50: P50::of(times, tally.without_response_time()).time(),
         })
     }
 

@@ -20,15 +20,17 @@ pub(crate) enum P50 {
 }
 
 impl P50 {
-    /// Of these times in nanoseconds, which it sorts, and of `above` further messages of the population
-    /// that have none.
+    /// Of these times, and of `above` further messages of the population that have none.
     #[expect(
+        clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         reason = "nanoseconds of a response time, exact to 104 days"
     )]
-    pub(crate) fn of(times: &mut [f64], above: u64) -> Self {
+    pub(crate) fn of(times: impl IntoIterator<Item = Span>, above: u64) -> Self {
         let above = usize::try_from(above).unwrap_or(usize::MAX);
-        let p50 = Sorted::sort(times).and_then(|sorted| quantile(sorted, above, 0.5));
+        let times = times.into_iter().map(|time| time.nanos() as f64);
+        let mut nanos: Vec<f64> = times.collect();
+        let p50 = Sorted::sort(&mut nanos).and_then(|sorted| quantile(sorted, above, 0.5));
         match p50.map(|p50| p50.value().number()) {
             Ok(Some(nanos)) => Self::At(Span::from_nanos(nanos.round() as i64)),
             Ok(None) => Self::Lost,
@@ -61,7 +63,7 @@ mod tests {
 
     #[test]
     fn messages_without_a_reply_are_later_than_every_reply() {
-        let of = |above| P50::of(&mut [3e6, 1e6, 2e6, 4e6], above);
+        let of = |above| P50::of([3, 1, 2, 4].map(Span::from_millis), above);
         assert_eq!(of(1), P50::TooFew, "6 are needed");
         assert_eq!(of(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");
         assert_eq!(of(3), P50::At(Span::from_millis(4)));

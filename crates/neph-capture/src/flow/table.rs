@@ -26,6 +26,7 @@ use crate::tcp::{Event, Room, Segment, Side};
 const STEPS: usize = 3;
 /// Fewer flows lie in the processor's own memory: nothing is fetched for them.
 const NEAR: usize = 512;
+
 /// Is told what packets show, as they show it.
 pub trait Listener {
     /// A round trip.

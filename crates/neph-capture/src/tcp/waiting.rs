@@ -38,7 +38,7 @@ pub(super) enum Waiting {
 }
 
 /// More segments than lie with the connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Far {
     all: VecDeque<Awaiting>,
     /// Where not all are followed.

@@ -172,34 +172,29 @@ impl Run<'_> {
 
     /// The round trips of the ICMP echoes beside it, in milliseconds.
     pub(crate) fn echoes(&self) -> Ordered {
-        let Some(flow) = self.experiment.companion() else {
-            return Ordered::default();
-        };
-        let times = flow.exchanges.iter();
-        times
-            .filter_map(|one| flow.round_trip(one))
-            .map(Span::millis_f64)
-            .collect()
+        self.echoes_that(|_, _| true)
     }
 
     /// Those that were not under way while the peer stood still. Echoes come at an even pace, and so may
     /// stalls: then all echoes wait, or none.
     pub(crate) fn echoes_at_rest(&self) -> Ordered {
+        let Stalls { peer, echoes, .. } = &self.stalls;
+        self.echoes_that(|one, took| {
+            let mut stalls = peer.stalls.iter().chain(&echoes.stalls);
+            one.begun.map(stall::millis).is_some_and(|sent| {
+                !stalls.any(|stall| sent < stall.until && sent + took > stall.from)
+            })
+        })
+    }
+
+    /// The round trips of those echoes for which this holds of the echo and its round trip.
+    fn echoes_that(&self, is: impl Fn(&Exchange, f64) -> bool) -> Ordered {
         let Some(flow) = self.experiment.companion() else {
             return Ordered::default();
         };
-        let stalls = || {
-            self.stalls
-                .peer
-                .stalls
-                .iter()
-                .chain(&self.stalls.echoes.stalls)
-        };
         let times = flow.exchanges.iter().filter_map(|one| {
             let took = flow.round_trip(one)?.millis_f64();
-            let sent = stall::millis(one.begun?);
-            let is_met = |stall: &Stall| sent < stall.until && sent + took > stall.from;
-            (!stalls().any(is_met)).then_some(took)
+            is(one, took).then_some(took)
         });
         times.collect()
     }

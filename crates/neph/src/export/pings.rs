@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::Format;
 use super::rows::Rows;
 
-/// Whose a row is: no experiment ran.
-const WHOSE: [&str; 2] = ["campaign_id", "block"];
-/// What it holds behind that. The block is the one that was waited for.
-const KEYS: [&str; 5] = [
+/// What a row holds; it belongs to no experiment. The block is the one that was waited for.
+const KEYS: [&str; 7] = [
+    "campaign_id",
+    "block",
     "name",
     "address",
     "sent_unix_ns",
@@ -31,17 +31,18 @@ pub(super) fn write(
         format: "pings",
         source,
     };
-    let mut rows = Rows::begin(format, (&WHOSE, &KEYS), out).map_err(unwritten)?;
+    let mut rows = Rows::begin(format, (&[], &KEYS), out).map_err(unwritten)?;
     for ping in &store.pings_between(campaign.id)? {
-        let values: [Value; WHOSE.len()] = [campaign.id.to_string().into(), ping.block.into()];
-        let whose: Map<String, Value> = WHOSE.map(str::to_owned).into_iter().zip(values).collect();
-        rows.push(&whose, row(ping)).map_err(unwritten)?;
+        let row = row(campaign, ping);
+        rows.push(&Map::new(), row).map_err(unwritten)?;
     }
     rows.end().map_err(unwritten)
 }
 
-fn row(ping: &PingBetween) -> Value {
+fn row(campaign: &Campaign, ping: &PingBetween) -> Value {
     json!({
+        "campaign_id": campaign.id.to_string(),
+        "block": ping.block,
         "name": ping.name,
         "address": ping.address.to_string(),
         "sent_unix_ns": ping.sent.unix_nanos(),

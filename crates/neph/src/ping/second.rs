@@ -28,15 +28,13 @@ impl Second {
         Some(std::mem::take(self).line(message.seq.0 + 1))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a second fit")]
     fn line(self, messages: u64) -> String {
         let above = self.tally.without_response_time();
-        let mut nanos: Vec<f64> = self.times.iter().map(|time| time.nanos() as f64).collect();
         let known = |time: Option<&Span>| time.map_or_else(|| "-".to_owned(), Span::to_string);
         format!(
             "{messages:>6} messages: {} replies, {above} without; response median {}, least {}, greatest {}",
             self.times.len(),
-            P50::of(&mut nanos, above),
+            P50::of(self.times.iter().copied(), above),
             known(self.times.iter().min()),
             known(self.times.iter().max()),
         )

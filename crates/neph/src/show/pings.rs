@@ -52,14 +52,9 @@ pub(super) fn sheet(pings: &[PingBetween]) -> Sheet {
 }
 
 /// A round trip counts from sending: pings that were not sent do not belong to its population.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "nanoseconds of a round trip fit"
-)]
 fn p50(group: &[&PingBetween], tally: &Tally) -> Cell {
     let replies = group.iter().filter_map(|ping| ping.round_trip);
-    let mut replies: Vec<f64> = replies.map(|span| span.nanos() as f64).collect();
-    let p50 = P50::of(&mut replies, tally.without_service_time());
+    let p50 = P50::of(replies, tally.without_service_time());
     Cell::new(p50.to_string(), p50.time().map(Span::nanos))
 }
 

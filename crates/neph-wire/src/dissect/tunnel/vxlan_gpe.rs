@@ -24,8 +24,9 @@ fn read(payload: &[u8]) -> Through<'_> {
     let mut reader = Reader::new(payload);
     let (first, second) = (reader.u32()?, reader.u32()?);
     let tunnel = Tunnel::Vxlan(second >> 8);
+    let [.., reserved] = second.to_be_bytes();
     let next = match first.checked_sub(SAYS) {
-        Some(next) if second & 0xff == 0 => next,
+        Some(next) if reserved == 0 => next,
         None if first == SAYS_NOTHING => ETHERNET,
         _ => return Some(Err(Nothing::NotIp)),
     };
