@@ -235,12 +235,15 @@ fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
     } else {
         ": nothing is"
     };
+    let (rows, campaign) = (counted(rows, row), &chosen.campaign.name);
+    let output = args.output.display();
+    if args.pings {
+        // They are of no experiment, so that none is left out.
+        return format!("neph export: {rows} of '{campaign}'{nothing} written to {output}");
+    }
+    let experiments = counted(chosen.experiments.len() as u64, "experiment");
     let mut line = format!(
-        "neph export: {} of {} of '{}'{nothing} written to {}",
-        counted(rows, row),
-        counted(chosen.experiments.len() as u64, "experiment"),
-        chosen.campaign.name,
-        args.output.display()
+        "neph export: {rows} of {experiments} of '{campaign}'{nothing} written to {output}"
     );
     match chosen.left_out {
         0 => {}

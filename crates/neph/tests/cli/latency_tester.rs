@@ -225,9 +225,10 @@ fn pings_go_on_between_blocks() {
     assert!(count("p50_ns") < 10_000_000, "{rows:?}");
     let text = place.neph(["show", "last"]).out;
     assert!(text.contains("Pings between blocks"), "{text}");
-    let written = place
-        .neph(["export", "--pings", "--format", "jsonl", "-o", "-"])
-        .out;
+    let ran = place.neph(["export", "--pings", "--format", "jsonl", "-o", "-"]);
+    let told = format!("neph export: {} pings of '", count("sent"));
+    assert!(ran.err.starts_with(&told), "of no experiment: {}", ran.err);
+    let written = ran.out;
     assert_eq!(written.lines().count() as u64, count("sent"), "{written}");
     let first: Value = serde_json::from_str(written.lines().next().expect("a row")).expect("JSON");
     assert_eq!(
