@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, ByteSize, Campaign, Experiment, HostFacts, Instant, Own, Provenance, Scenario,
-    ScenarioId, Span, TracedRoute, Warning,
+    Anchor, Campaign, Experiment, HostFacts, Instant, Own, Provenance, Scenario, ScenarioId, Span,
+    TracedRoute, Warning,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 use neph_store::Store;
@@ -222,7 +222,6 @@ fn scenario(spec: &FleetSpec) -> Scenario {
     parameters.extend(renewal.map(|life| ("renewal".to_owned(), life)));
     let port = spec.first_port.map(|port| port.to_string());
     parameters.extend(port.map(|port| ("source_port".to_owned(), port)));
-    let size = ByteSize(u64::try_from(spec.request_size).unwrap_or(u64::MAX));
     let scenario = Scenario {
         id: ScenarioId(0),
         index: 0,
@@ -230,8 +229,8 @@ fn scenario(spec: &FleetSpec) -> Scenario {
         target: names.join(" "),
         probe: fleet.probe,
         interval: fleet.interval,
-        request_size: size,
-        response_size: size,
+        request_size: spec.sent_size(),
+        response_size: spec.asked_size(),
         messages: spec.count.unwrap_or(0),
         parameters,
         varied: Vec::new(),

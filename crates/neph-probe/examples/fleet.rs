@@ -67,6 +67,7 @@ fn spec(address: &str, lanes: u32, micros: i64, seconds: i64) -> Result<FleetSpe
         },
         count: Some(u64::try_from(count)?),
         request_size: 0,
+        response_size: 0,
         timeout: Span::from_secs(2),
         first_port: None,
         rate_cap: 1_000_000,

@@ -93,7 +93,7 @@ pub enum StoreError {
         known: u32,
     },
     /// Reading where nothing was ever written.
-    #[error("there is no workspace at {path}: a measurement makes one", path = path.display())]
+    #[error("there is no workspace at {path}: neph run and neph flows --save make one", path = path.display())]
     NoWorkspace {
         /// Where it was looked for.
         path: PathBuf,

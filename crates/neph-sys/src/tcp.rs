@@ -55,8 +55,7 @@ pub(crate) fn from_netlink(mut data: &[u8]) -> TcpStats {
             NLA_MIN_RTT => stats.min_rtt_us = word(),
             NLA_SND_SSTHRESH => stats.ssthresh = word(),
             NLA_DSACK_DUPS => stats.dsack_duplicates = word(),
-            // The attribute carries srtt_us as the kernel keeps it: eight times the value.
-            NLA_SRTT => stats.srtt_us = word() >> 3,
+            NLA_SRTT => stats.srtt_us = word(),
             _ => {}
         }
         data = rest;
@@ -232,6 +231,19 @@ mod tests {
         data.extend(5_u32.to_ne_bytes());
         let stats = from_netlink(&data);
         assert_eq!((stats.retransmissions, stats.dsack_duplicates), (7, 5));
+    }
+
+    /// The kernel keeps eight times the value, and divides it before it tells (`tcp_get_timestamping_opt_stats`).
+    #[test]
+    fn the_smoothed_round_trip_is_in_microseconds_as_it_comes() {
+        let mut data = Vec::new();
+        for (kind, value) in [(NLA_MIN_RTT, 20_135_u32), (NLA_SRTT, 20_190)] {
+            data.extend(8_u16.to_ne_bytes());
+            data.extend(kind.to_ne_bytes());
+            data.extend(value.to_ne_bytes());
+        }
+        let stats = from_netlink(&data);
+        assert_eq!((stats.min_rtt_us, stats.srtt_us), (20_135, 20_190));
     }
 
     #[test]

@@ -260,7 +260,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
     if args.is_folder() {
         return to_folder(store, chosen, path);
     }
-    let refused = |error: &io::Error| unwritable(path, error);
+    let refused = |error: &io::Error| sink::failure(path, error);
     let file = WholeFile::at(path).map_err(|error| refused(&error))?;
     let what = (args.what(), file.place());
     let rows = write_file(store, chosen, what).map_err(|error| match error {
@@ -290,7 +290,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
 
 /// The folder must be new or empty: files of an earlier export would be read with these.
 fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Failure> {
-    let refused = |error: io::Error| unwritable(path, &error);
+    let refused = |error: io::Error| sink::failure(path, &error);
     let is_free = match fs::read_dir(path) {
         Ok(mut entries) => entries.next().is_none(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -365,11 +365,4 @@ fn write(
         (Format::LatencyTester, _) => unreachable!("several experiments are written as a folder"),
         (Format::Parquet, _) => unreachable!("a Parquet file is written by its path"),
     }
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    if error.kind() == io::ErrorKind::IsADirectory {
-        return Failure::Usage(sink::unwritable(path, error));
-    }
-    Failure::Refused(sink::unwritable(path, error))
 }

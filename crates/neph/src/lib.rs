@@ -46,6 +46,7 @@ mod syn_answers;
 mod telling;
 mod topology;
 mod trace;
+mod unread;
 mod value;
 mod version;
 mod watch;

@@ -184,7 +184,7 @@ fn refused(error: &ReportError) -> Failure {
     match error {
         ReportError::NotOurs { .. } => Failure::usage(error),
         ReportError::Folder { path, source } | ReportError::File { path, source } => {
-            Failure::Refused(sink::unwritable(path, source))
+            sink::failure(path, source)
         }
         _ => Failure::refused(error),
     }

@@ -49,8 +49,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
             out.flush()?;
         }
         Some(folder) => {
-            let refused =
-                |error: std::io::Error| Failure::Refused(sink::unwritable(folder, &error));
+            let refused = |error: std::io::Error| sink::failure(folder, &error);
             fs::create_dir_all(folder).map_err(refused)?;
             clap_mangen::generate_to(command, folder).map_err(refused)?;
         }

@@ -29,6 +29,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
             let folder = path.parent().unwrap_or(path).display();
             format!("make the folder {folder} first, or name another place")
         }
+        ErrorKind::AlreadyExists => "it is no folder: name another".to_owned(),
         ErrorKind::IsADirectory => "give the name of a file in it".to_owned(),
         ErrorKind::NotADirectory => "name a place whose folders are folders".to_owned(),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
@@ -42,6 +43,21 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {error}; {remedy}", path.display())
 }
 
+/// That nothing can be written there: bad input where another name would help, else a failure.
+pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
+    let why = unwritable(path, error);
+    match error.kind() {
+        ErrorKind::NotFound
+        | ErrorKind::IsADirectory
+        | ErrorKind::NotADirectory
+        | ErrorKind::AlreadyExists
+        | ErrorKind::InvalidFilename
+        | ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem => Failure::Usage(why),
+        _ => Failure::Refused(why),
+    }
+}
+
 /// A file of results.
 struct OutputFile {
     file: File,
@@ -50,7 +66,7 @@ struct OutputFile {
 
 impl OutputFile {
     fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| Failure::Usage(unwritable(path, &error)))?;
+        let file = File::create(path).map_err(|error| failure(path, &error))?;
         let path = path.to_owned();
         Ok(Self { file, path })
     }

@@ -31,6 +31,7 @@ fn spec() -> FleetSpec {
         },
         count: Some(2),
         request_size: 64,
+        response_size: 64,
         timeout: Span::from_secs(1),
         first_port: None,
         rate_cap: 1000,

@@ -29,6 +29,7 @@ pub(super) fn fleet(
         fleet,
         count: Some(scenario.messages),
         request_size: main.request_size,
+        response_size: main.response_size,
         timeout: main.timeout,
         first_port: main.source_port,
         rate_cap: rate_cap(scenario),

@@ -201,7 +201,7 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
     }
     let mut flow = FlowSpec::plain(target, address);
     flow.reflector = true;
-    flow.request_size = spec.request_size;
+    (flow.request_size, flow.response_size) = (spec.request_size, spec.response_size);
     Ok(flow)
 }
 

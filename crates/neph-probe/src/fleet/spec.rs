@@ -1,9 +1,10 @@
 //! What a fleet is asked to do, and what it tells. Plain data, decided before anything runs.
 
-use neph_model::{Anchor, Fleet, FleetMessage, Own, Span};
+use neph_model::{Anchor, ByteSize, Fleet, FleetMessage, Own, ProbeKind, Span};
 use neph_sys::place::Place;
 
 use crate::ProbeError;
+use crate::sizes::{Authenticated, sent_size};
 use crate::spec::Priority;
 
 /// Ports from 1024 on.
@@ -16,8 +17,10 @@ pub struct FleetSpec {
     pub fleet: Fleet,
     /// How many messages each lane sends; `None` until stopped.
     pub count: Option<u64>,
-    /// Payload of a request, bytes; raised to what the kind needs.
+    /// Payload of a request, bytes; raised to what the kind needs ([`Self::sent_size`]).
     pub request_size: usize,
+    /// Payload of a reply that is asked for, bytes; datagrams come back as long as they went.
+    pub response_size: usize,
     /// A message without a reply for this long is lost.
     pub timeout: Span,
     /// The first source port; lanes take ports from here on that are free. `None`: the kernel's
@@ -39,6 +42,24 @@ impl FleetSpec {
     /// How many messages a second it asks for, all lanes together.
     pub fn rate(&self) -> f64 {
         f64::from(self.fleet.lanes) / self.fleet.interval.secs_f64()
+    }
+
+    /// The payload that each request really has.
+    pub fn sent_size(&self) -> ByteSize {
+        let authenticated = match self.key {
+            None => Authenticated::No,
+            Some(_) => Authenticated::Yes,
+        };
+        let asked = ByteSize(self.request_size as u64);
+        sent_size(self.fleet.probe, asked, authenticated)
+    }
+
+    /// The payload that each reply is asked to have: a datagram comes back as long as it went.
+    pub fn asked_size(&self) -> ByteSize {
+        match self.fleet.probe {
+            ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => self.sent_size(),
+            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => ByteSize(self.response_size as u64),
+        }
     }
 
     /// The least time between two requests, whatever is due.

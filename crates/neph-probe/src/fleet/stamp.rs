@@ -9,7 +9,6 @@ use neph_wire::stamp::{
 use super::session::low;
 use super::spec::FleetSpec;
 use crate::ProbeError;
-use crate::datagram::udp::least_size;
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
 
@@ -33,14 +32,11 @@ impl Stamp {
             None => None,
             Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
         };
-        let mut stamp = Self {
+        Ok(Self {
             key,
-            size: 0,
+            size: usize::try_from(spec.sent_size().bytes()).unwrap_or(usize::MAX),
             error: Synchrony::new(now()).estimate(),
-        };
-        let least = least_size(stamp.auth());
-        stamp.size = spec.request_size.max(least).min(65_507);
-        Ok(stamp)
+        })
     }
 
     const fn auth(&self) -> Auth<'_> {

@@ -27,6 +27,7 @@ pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
         },
         count: Some(count),
         request_size: 0,
+        response_size: 0,
         timeout: Span::from_millis(500),
         first_port: None,
         rate_cap: 200_000,

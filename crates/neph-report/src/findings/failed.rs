@@ -40,7 +40,12 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
     let (all, what, then) = if left.is_empty() {
         (repeated, "failed at first and succeeded later", "")
     } else {
-        let then = " What to do: mend the cause; neph resume tries them again.";
+        // What was measured without a plan has nothing to go on with.
+        let then = if data.campaign.plan_text.is_empty() {
+            " What to do: mend the cause and measure again."
+        } else {
+            " What to do: mend the cause; neph resume tries them again."
+        };
         (left, "failed", then)
     };
     let first = all

@@ -69,6 +69,18 @@ fn what_failed_is_told_with_its_reason_and_is_not_nothing_flagged() {
         "{said}"
     );
     assert!(!said.contains("Nothing was flagged"), "{said}");
+    // Only a plan can be gone on with.
+    for (plan, remedy) in [
+        ("", "mend the cause and measure again"),
+        (
+            "version = 1",
+            "mend the cause; neph resume tries them again",
+        ),
+    ] {
+        data.campaign.plan_text = plan.to_owned();
+        let said = sentences(&data);
+        assert!(said.contains(remedy), "{said}");
+    }
     let shown = shown(&data, 400);
     assert!(shown.contains("3 experiments failed"), "{shown}");
     // Tried again, it succeeded: told, but nothing is left to do.

@@ -29,6 +29,7 @@ pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 pub(crate) use scenes::Scene;
 
 use crate::exit::Failure;
+use crate::unread;
 use crate::{output, report};
 
 /// Options of `neph check` and `neph plan`.
@@ -62,8 +63,11 @@ impl Read {
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| {
-        let remedy = "write its path as seen from this folder; plans/ in the source has examples";
-        Failure::Usage(format!("plan {name} cannot be read: {error}; {remedy}"))
+        let remedy = unread::remedy(
+            &error,
+            "write its path as seen from this folder; plans/ in the source has examples",
+        );
+        Failure::Usage(format!("plan {name} cannot be read: {remedy}"))
     })?;
     understand(Source::new(name, text))
 }

@@ -11,8 +11,9 @@ use crate::exit::Failure;
 use crate::resolving;
 use crate::value::Secret;
 
-/// Payload of a request, bytes: what neph's STAMP needs to tell everything.
-const REQUEST: usize = 64;
+/// Payload of a request, and of a reply that its request asks for, bytes. STAMP is raised to what a
+/// reflector's marks need.
+const PAYLOAD: usize = 64;
 
 /// The whole task.
 pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
@@ -41,7 +42,8 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
             criteria: Some(args.criteria()),
         },
         count: args.messages(),
-        request_size: REQUEST,
+        request_size: PAYLOAD,
+        response_size: PAYLOAD,
         timeout: args.timeout,
         first_port: args.first_port,
         rate_cap: rate_cap(args, probe)?,

@@ -141,8 +141,7 @@ fn recording(folder: &Path, topology: &Topology, every: NonZeroU32) -> Result<Re
         every,
     };
     recording.check(topology).map_err(failure)?;
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::Refused(sink::unwritable(folder, &error)))?;
+    fs::create_dir_all(folder).map_err(|error| sink::failure(folder, &error))?;
     Ok(recording)
 }
 

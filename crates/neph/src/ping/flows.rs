@@ -9,8 +9,8 @@ use neph_probe::{
     most_payload, reply_size, sent_size, why_raised,
 };
 
-use super::Args;
 use super::answer::whoever_answers;
+use super::{Args, fits};
 use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
 use crate::resolving;
@@ -54,6 +54,7 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
     if args.target.contains("://") {
         let target = Target::parse(&args.target).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
+        fits::check(args, &target)?;
         found.remarks.extend(raised_size(target.kind(), args));
         found.remarks.extend(check_syns(target.kind(), args)?);
         let Followed {

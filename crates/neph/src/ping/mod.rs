@@ -5,6 +5,7 @@ mod answers;
 mod causes;
 mod columns;
 mod entries;
+mod fits;
 mod flows;
 mod hope;
 mod json;

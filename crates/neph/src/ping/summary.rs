@@ -38,16 +38,16 @@ fn who(planned: &Planned) -> &'static str {
     match spec.target.kind() {
         _ if spec.reflector => "neph reflector",
         ProbeKind::Icmp => "ICMP echo",
-        ProbeKind::Udp => "a STAMP reflector",
+        ProbeKind::Udp => "measured by STAMP",
         ProbeKind::Syn if neph_probe::can_build_syns() => "TCP SYN, answered by SYN-ACK or RST",
         ProbeKind::Syn => "measured by connection attempts, broken off at once",
         _ if discovery.untrusted => "a server whose certificate is not trusted",
         _ if is_silent && !discovery.accepted => "nobody answers yet",
         ProbeKind::Tcp => "a TCP server: measured by connection attempts",
-        ProbeKind::Ws if is_silent => "an unknown server: measured by WebSocket ping and pong",
-        ProbeKind::Http if is_silent => "an unknown server: measured by GET",
-        ProbeKind::Ws => "a WebSocket server: measured by ping and pong",
-        ProbeKind::Http => "an HTTP server: measured by GET",
+        // Only the upgrade tells whether it speaks WebSocket.
+        ProbeKind::Ws => "measured by WebSocket ping and pong",
+        ProbeKind::Http if discovery.http.is_some() => "an HTTP server: measured by GET",
+        ProbeKind::Http => "an unknown server: measured by GET",
     }
 }
 

@@ -165,7 +165,7 @@ fn a_place_that_takes_nothing_is_said_with_what_to_do() {
             ("file/x", "; name a place whose folders are folders"),
         ] {
             let ran = place.neph(command.iter().copied().chain([output]));
-            assert_ne!(ran.status, 0, "{}", ran.err);
+            assert_eq!(ran.status, 2, "{command:?} {output}: {}", ran.err);
             let told = format!("neph: cannot write {output}: ");
             let is_told = ran.err.starts_with(&told) && ran.err.contains(remedy);
             assert!(is_told, "{}", ran.err);
@@ -173,8 +173,12 @@ fn a_place_that_takes_nothing_is_said_with_what_to_do() {
     }
     for command in ["report", "man"] {
         let ran = place.neph([command, "--output", "file"]);
-        assert_eq!(ran.status, 1, "{command}: {}", ran.err);
-        assert!(ran.err.contains("; name a"), "{command}: {}", ran.err);
+        assert_eq!(ran.status, 2, "{command}: {}", ran.err);
+        assert!(
+            ran.err.contains("name a"),
+            "{command}: {}",
+            ran.err
+        );
     }
     assert_eq!(place.files(), ["file", "folder"]);
 }
@@ -192,7 +196,7 @@ fn a_report_where_nobody_may_write_is_said_with_what_to_do() {
         .status();
     assert!(opened.expect("chmod runs").success());
     let ran = without_root(&place, 0o755, ["report", "-o", "report"]);
-    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert_eq!(ran.status, 2, "{}", ran.err);
     let remedy = "Permission denied (os error 13); name a place that you may write into";
     assert!(ran.err.contains(remedy), "{}", ran.err);
 }

@@ -162,3 +162,71 @@ fn a_closed_port_costs_no_cpu() {
     child.wait().expect("it is over");
     assert!(ticks < 40, "{ticks} ticks: it never slept");
 }
+
+#[test]
+fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
+    let tls = "wss:// and https:// alone speak TLS";
+    for (target, option, why) in [
+        ("http://127.0.0.1:9", &["--tls-version", "1.2"][..], tls),
+        ("udp://127.0.0.1:9", &["--tls-version", "1.3"], tls),
+        ("ws://127.0.0.1:9", &["--insecure"], "have a certificate"),
+        (
+            "tcp://127.0.0.1:9",
+            &["--ca-file", "ca.pem"],
+            "have a certificate",
+        ),
+        (
+            "udp://127.0.0.1:9",
+            &["--new-connection"],
+            "have connections",
+        ),
+        (
+            "icmp://127.0.0.1",
+            &["--congestion", "reno"],
+            "have congestion control",
+        ),
+        (
+            "ws://127.0.0.1:9",
+            &["--expect-status", "200"],
+            "have a status",
+        ),
+        (
+            "http://127.0.0.1:9",
+            &["--stamp-key", "abc"],
+            "udp:// alone speaks STAMP",
+        ),
+        (
+            "icmp://127.0.0.1",
+            &["--source-port", "77"],
+            "ICMP has no ports",
+        ),
+    ] {
+        let ran = few(target, option);
+        assert_eq!(ran.status, 2, "{target} {option:?}: {}", ran.err);
+        let told = ran.err.starts_with(&format!("neph: {}: ", option[0]));
+        assert!(told && ran.err.contains(why), "{}", ran.err);
+        assert!(
+            ran.err.ends_with(&format!("leave it out for {target}\n")),
+            "{}",
+            ran.err
+        );
+    }
+}
+
+/// What says nothing of itself is claimed to be nothing: not by the scheme that was typed.
+#[test]
+fn nobody_is_called_what_the_scheme_says() {
+    let gone = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let target = format!("udp://{}", gone.expect("a free port"));
+    let udp = few(&target, &["--timeout", "200ms"]);
+    assert!(udp.out.contains("measured by STAMP"), "{}", udp.out);
+    let plain = server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let target = format!("ws://127.0.0.1:{plain}");
+    let ws = few(&target, &["--timeout", "200ms"]);
+    let title = ws.out.lines().next().unwrap_or_default();
+    assert!(
+        title.contains("measured by WebSocket ping and pong"),
+        "{title}"
+    );
+    assert!(!title.contains("a WebSocket server"), "{title}");
+}

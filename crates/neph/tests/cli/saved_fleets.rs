@@ -102,6 +102,8 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
     );
     assert_eq!(messages(&place), 16 * 12);
     let shown = place.neph(["show", "night"]);
+    let on_the_wire = shown.out.contains("104 B") && !shown.out.contains("64 B");
+    assert!(on_the_wire, "{}", shown.out);
     assert!(
         targets.iter().all(|target| shown.out.contains(target)),
         "{}",

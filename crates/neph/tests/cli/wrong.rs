@@ -44,7 +44,7 @@ fn an_export_that_fails_leaves_no_file() {
     let place = Place::measured();
     let into = |path: &str| place.neph(["export", "--format", "csv", "--output", path]);
     let ran = into("missing/x.csv");
-    assert_eq!(ran.status, 1);
+    assert_eq!(ran.status, 2);
     let told = "cannot write missing/x.csv: No such file or directory (os error 2); make the folder missing first";
     assert!(ran.err.contains(told), "{}", ran.err);
     fs::create_dir(place.path("folder")).expect("a folder");

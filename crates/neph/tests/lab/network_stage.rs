@@ -24,6 +24,19 @@ fn directions(messages: &[Message]) -> [Vec<i64>; 2] {
     [0, 1].map(|way| told.iter().map(|both| both[way]).collect())
 }
 
+/// TCP's own estimates, which come with the stamps of what is sent: no less than the link's two delays,
+/// and the smoothed one no less than the least.
+fn tcp_says_what_the_link_did(messages: &[Message], round_trip_micros: i64) {
+    let states = messages.iter().filter_map(|message| message.tcp_at_ack);
+    for tcp in states {
+        let (least, smoothed) = (i64::from(tcp.min_rtt_us), i64::from(tcp.srtt_us));
+        assert!(
+            least >= round_trip_micros - 1 && smoothed >= least - 1,
+            "{smoothed} us, least {least}, of {round_trip_micros}"
+        );
+    }
+}
+
 #[test]
 fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds() {
     if !privileged("the_network_stage_is_what_the_link_did") {
@@ -52,6 +65,7 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
                 let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
                 assert_eq!(sum, ledger.response_time(), "message {}", message.seq);
             }
+            tcp_says_what_the_link_did(&messages, 2 * micros);
             let [there, back] = directions(&messages);
             assert!(
                 there.len() >= 55,

@@ -65,6 +65,7 @@ fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
         },
         count: Some(10),
         request_size: 0,
+        response_size: 0,
         timeout: Span::from_secs(1),
         first_port: Some(23_000),
         rate_cap: 1_000,

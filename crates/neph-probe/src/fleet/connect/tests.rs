@@ -24,6 +24,7 @@ fn spec(address: SocketAddr, renewal: Option<Span>) -> FleetSpec {
         },
         count: Some(10),
         request_size: 0,
+        response_size: 0,
         timeout: Span::from_millis(500),
         first_port: None,
         rate_cap: 1_000,

@@ -1,0 +1,95 @@
+//! Options that only some targets can follow: one that cannot is refused, never ignored.
+//!
+//! Of a bare host the scheme is not known yet, and of one that redirects the last target is not: they
+//! take whatever fits.
+
+use neph_model::{ExpectedStatus, ProbeKind};
+use neph_probe::Target;
+
+use super::Args;
+use crate::exit::Failure;
+
+/// An option, and what it needs.
+struct Need {
+    name: &'static str,
+    is_given: fn(&Args) -> bool,
+    fits: fn(&Target) -> bool,
+    /// Whom it is for, as the end of a sentence.
+    of: &'static str,
+}
+
+const OPTIONS: &[Need] = &[
+    Need {
+        name: "--tls-version",
+        is_given: |args| args.tls_version.is_some(),
+        fits: Target::is_secure,
+        of: "wss:// and https:// alone speak TLS",
+    },
+    Need {
+        name: "--insecure",
+        is_given: |args| args.insecure,
+        fits: Target::is_secure,
+        of: "wss:// and https:// alone have a certificate",
+    },
+    Need {
+        name: "--ca-file",
+        is_given: |args| args.ca_file.is_some(),
+        fits: Target::is_secure,
+        of: "wss:// and https:// alone have a certificate",
+    },
+    Need {
+        name: "--new-connection",
+        is_given: |args| args.new_connection,
+        fits: is_on_tcp,
+        of: "ws://, http:// and tcp:// alone have connections",
+    },
+    Need {
+        name: "--congestion",
+        is_given: |args| args.congestion.is_some(),
+        fits: is_on_tcp,
+        of: "ws://, http:// and tcp:// alone have congestion control",
+    },
+    Need {
+        name: "--expect-status",
+        is_given: |args| args.expect_status != ExpectedStatus::default(),
+        fits: |target| target.kind() == ProbeKind::Http,
+        of: "http:// and https:// alone have a status",
+    },
+    Need {
+        name: "--stamp-key",
+        is_given: |args| args.stamp_key.is_some(),
+        fits: |target| target.kind() == ProbeKind::Udp,
+        of: "udp:// alone speaks STAMP",
+    },
+    Need {
+        name: "--source-port",
+        is_given: |args| args.source_port.is_some(),
+        fits: |target| target.kind() != ProbeKind::Icmp,
+        of: "ICMP has no ports",
+    },
+];
+
+fn is_on_tcp(target: &Target) -> bool {
+    matches!(
+        target.kind(),
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp
+    )
+}
+
+/// Whether this target can follow all options that were given.
+///
+/// # Errors
+/// The first that it cannot, and whom it is for.
+pub(super) fn check(args: &Args, target: &Target) -> Result<(), Failure> {
+    let unfit = OPTIONS
+        .iter()
+        .find(|option| (option.is_given)(args) && !(option.fits)(target));
+    match unfit {
+        // A redirect may lead to TLS.
+        Some(_) if args.follow => Ok(()),
+        Some(Need { name, of, .. }) => Err(Failure::Usage(format!(
+            "{name}: {of}; leave it out for {target}"
+        ))),
+        None => Ok(()),
+    }
+}
