@@ -31,11 +31,16 @@ pub(crate) struct Times {
     late: u64,
     /// The furthest that one did, nanoseconds.
     back: i64,
+    /// The longest time without a packet, nanoseconds.
+    silence: i64,
 }
 
 impl Times {
     /// Packets of several processors and interfaces stand out of order by less than this.
     const DISORDER: Span = Span::from_nanos(5_000_000_000);
+
+    /// Few captures have nothing to show for so long, and clocks that are set start far away.
+    const SILENCE: Span = Span::from_secs(86_400);
 
     pub(crate) const fn from(at: i64) -> Self {
         Self {
@@ -43,12 +48,14 @@ impl Times {
             last: at,
             late: 0,
             back: 0,
+            silence: 0,
         }
     }
 
     #[inline]
     pub(crate) fn see(&mut self, at: i64) {
         if at >= self.last {
+            self.silence = self.silence.max(at.saturating_sub(self.last));
             self.last = at;
         } else {
             self.late += 1;
@@ -64,6 +71,11 @@ impl Times {
     /// How far they go back at once, where that is more than disorder.
     pub(crate) fn jump(self) -> Option<Span> {
         Some(Span::from_nanos(self.back)).filter(|back| *back > Self::DISORDER)
+    }
+
+    /// The longest time without a packet, where that is more than a day.
+    pub(crate) fn silence(self) -> Option<Span> {
+        Some(Span::from_nanos(self.silence)).filter(|silence| *silence > Self::SILENCE)
     }
 
     /// Packets that stand behind later ones; none where the times jump.
@@ -95,6 +107,7 @@ pub(super) fn json(file: &File) -> Value {
         "packets_lost_by_capture": file.account.dropped,
         "packets_out_of_turn": file.times.map_or(0, Times::out_of_turn),
         "jump_back_ns": file.times.and_then(Times::jump).map(Span::nanos),
+        "silence_ns": file.times.and_then(Times::silence).map(Span::nanos),
         "ending": ending,
     })
 }

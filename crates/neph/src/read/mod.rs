@@ -137,6 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Ok((file, of_a_part)) => {
                 wrong = of_a_part.or_else(|| failure(&file));
                 order::say_backwards(&file);
+                order::say_silent(&file);
                 order::say_unordered(&files, &file);
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);

@@ -60,6 +60,18 @@ pub(super) fn say_backwards(file: &File) {
     ));
 }
 
+/// A clock that was set forward in the middle of a capture, nothing else would tell.
+pub(super) fn say_silent(file: &File) {
+    let Some(silence) = file.times.and_then(Times::silence) else {
+        return;
+    };
+    let name = &file.name;
+    output::say(&format!(
+        "neph read: {name} has no packet for {silence}: its clock was set forward, or nothing passed; a \
+         connection that goes on behind that counts as a new flow"
+    ));
+}
+
 /// Says that a capture overlaps one that was read before it, or is older.
 pub(super) fn say_unordered(before: &[File], file: &File) {
     let Some(times) = file.times else {

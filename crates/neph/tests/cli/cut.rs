@@ -156,6 +156,24 @@ fn times_that_jump_back_within_a_capture_are_told_and_the_disorder_of_processors
 }
 
 #[test]
+fn a_clock_that_is_set_forward_within_a_capture_is_told() {
+    let place = Place::empty();
+    for (later_ms, is_told) in [(90_000_000, true), (80_000_000, false)] {
+        let mut capture = Capture::new();
+        capture.segment((0, true), SYN, (1, 0), 0);
+        capture.segment((later_ms, true), ACK, (100, 500), 10);
+        fs::write(place.path("a.pcap"), capture.0).expect("a file");
+        let ran = place.neph(["read", "a.pcap", "--format", "json"]);
+        let told = ran
+            .err
+            .contains("a.pcap has no packet for 90000.000 s: its clock was set");
+        assert_eq!((ran.status, told), (0, is_told), "{}", ran.err);
+        let silence = &summary(&ran.out)["files"][0]["silence_ns"];
+        assert_eq!(silence.as_i64(), is_told.then_some(90_000_000_000_000));
+    }
+}
+
+#[test]
 fn packets_that_stand_behind_later_ones_are_told_where_segments_count_as_sent_again() {
     let place = Place::empty();
     // Two segments of a tenth of a second, in the order of time and out of it.

@@ -174,11 +174,7 @@ fn a_place_that_takes_nothing_is_said_with_what_to_do() {
     for command in ["report", "man"] {
         let ran = place.neph([command, "--output", "file"]);
         assert_eq!(ran.status, 2, "{command}: {}", ran.err);
-        assert!(
-            ran.err.contains("name a"),
-            "{command}: {}",
-            ran.err
-        );
+        assert!(ran.err.contains("name a"), "{command}: {}", ran.err);
     }
     assert_eq!(place.files(), ["file", "folder"]);
 }
