@@ -181,7 +181,8 @@ impl Answer {
         }
     }
 
-    /// What happened, in a few words that complete a sentence ("12 not sent: ...").
+    /// What happened, in a few words that complete a sentence of any outcome ("12 not sent: ...",
+    /// "no reply: ...").
     pub fn words(self) -> Cow<'static, str> {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
@@ -190,8 +191,8 @@ impl Answer {
             Self::WebSocketClose(code) => format!("WebSocket close {code}").into(),
             Self::Icmp(kind) => kind.words().into(),
             Self::Truncated => "reply cut off".into(),
-            Self::Closed => "connection closed by the peer before a reply".into(),
-            Self::Reset => "connection reset by the peer before a reply".into(),
+            Self::Closed => "connection closed by the peer".into(),
+            Self::Reset => "connection reset by the peer".into(),
             Self::TlsFailed => "TLS failed".into(),
             Self::Local(fault) => fault.words().into(),
         }
@@ -310,6 +311,10 @@ mod tests {
             assert_eq!(Answer::named(&answer.name()), Some(answer), "{answer:?}");
             assert_eq!(Answer::from_code(answer.code()), Some(answer), "{answer:?}");
             assert!(!answer.words().is_empty());
+        }
+        // True of what was lost and of what was not sent.
+        for answer in [Answer::Closed, Answer::Reset] {
+            assert!(!answer.words().contains("reply"), "{answer:?}");
         }
         for wrong in [
             "",

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Anchor, CampaignId, ExperimentId, Fleet, Flow, Outcome, Own, ScenarioId, Span, Wall, Warning,
+    Anchor, CampaignId, ExperimentId, Fleet, Flow, Outcome, Own, ScenarioId, Span, Unanswered,
+    Wall, Warning,
 };
 
 /// How an experiment stands.
@@ -78,18 +79,35 @@ impl Tally {
 
     /// Messages of the population of response time that have none: they rank above every reply.
     ///
-    /// This and [`Self::without_service_time`] are the one definition of what quantiles of messages
+    /// This and [`Self::without_service`] are the one definition of what quantiles of messages
     /// are over, in every command, figure, file and alarm. Response time counts from the moment when
     /// a message was due, so every message that was due belongs to its population: one that was
     /// lost, was not answered as expected or could not be sent counts as slower than every reply.
-    pub const fn without_response_time(&self) -> u64 {
-        self.without_service_time() + self.failed
+    pub const fn without_response(&self) -> Unanswered {
+        Unanswered {
+            not_sent: self.failed,
+            ..self.without_service()
+        }
     }
 
     /// Messages of the population of service time that have none. Service time counts from sending,
     /// so messages that could not be sent do not belong to its population.
+    pub const fn without_service(&self) -> Unanswered {
+        Unanswered {
+            errors: self.errors,
+            lost: self.lost,
+            not_sent: 0,
+        }
+    }
+
+    /// How many messages have no response time.
+    pub const fn without_response_time(&self) -> u64 {
+        self.without_response().count()
+    }
+
+    /// How many messages have no service time.
     pub const fn without_service_time(&self) -> u64 {
-        self.errors + self.lost
+        self.without_service().count()
     }
 }
 

@@ -43,7 +43,7 @@ pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated)
 }
 
 /// A STAMP packet's sizes: bare, and with room for a reflector's marks.
-fn stamp_sizes(authenticated: Authenticated) -> (usize, usize) {
+pub(crate) fn stamp_sizes(authenticated: Authenticated) -> (usize, usize) {
     let sizes = |auth: Auth<'_>| (base_size(auth), least_size(auth));
     match authenticated {
         Authenticated::No => sizes(Auth::Open),

@@ -218,7 +218,10 @@ fn row(
     let latencies = &line.latencies;
     let at = |p: f64| {
         let found = latencies.quantile(p);
-        found.map_or_else(|| "-".to_owned(), level)
+        found.map_or_else(
+            || "-".to_owned(),
+            |found| level(found, latencies.without_reply()),
+        )
     };
     let mut out = match columns.labels {
         0 => padded(&line.label, all, 40).trim_end().to_owned() + "\n",

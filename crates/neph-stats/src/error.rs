@@ -83,7 +83,10 @@ impl fmt::Display for StatsError {
                 )
             }
             Self::Censored { what } => {
-                write!(f, "{what} has no number: lost messages decide it")
+                write!(
+                    f,
+                    "{what} has no number: messages without a reply decide it"
+                )
             }
         }
     }

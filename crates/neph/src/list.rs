@@ -165,8 +165,7 @@ pub(crate) fn experiments(
             experiment_status(store, one)?,
             Cell::count(seen.messages),
             lost(&seen),
-            seen.p50
-                .map_or_else(Cell::absent, |p50| Cell::new(p50.to_string(), p50.nanos())),
+            Cell::new(seen.p50.to_string(), seen.p50.time().map(Span::nanos)),
             Cell::text(warnings.join("; ")),
         ]);
     }
@@ -214,8 +213,8 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
 struct Seen {
     messages: u64,
     lost: u64,
-    /// The median response time; `None` where messages without one decide it.
-    p50: Option<Span>,
+    /// The median response time.
+    p50: P50,
 }
 
 impl Seen {
@@ -241,7 +240,7 @@ impl Seen {
         Ok(Self {
             messages: tally.messages,
             lost: tally.lost,
-            p50: P50::of(times, tally.without_response_time()).time(),
+            p50: P50::of(times, tally.without_response()),
         })
     }
 
@@ -256,16 +255,16 @@ impl Seen {
         let kept = Self {
             messages: counted.messages,
             lost: counted.lost,
-            p50: experiment.response_p50,
+            p50: P50::kept(experiment.response_p50, &counted),
         };
         let is_over = experiment.status != ExperimentStatus::Running;
-        // Lost messages are slower than all others: where they are more than the replies, there is none.
-        let is_known = kept.p50.is_some() || counted.replies < counted.lost.max(1);
+        let is_known = kept.p50 != P50::TooFew || counted.replies == 0;
         if is_over && (is_known || counted.messages > *unread) {
             return Ok(kept);
         }
         let read = neph_campaign::kept_fleet(store, experiment.id);
         let (tally, p50) = read.map_err(Failure::refused)?;
+        let p50 = P50::kept(p50, &tally);
         *unread = unread.saturating_sub(tally.messages);
         if is_over {
             return Ok(Self { p50, ..kept });

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display};
 
-use neph_model::Span;
+use neph_model::{Span, Tally, Unanswered};
 use neph_stats::{Sorted, quantile};
 
 /// A P50, or why there is no number.
@@ -13,28 +13,39 @@ use neph_stats::{Sorted, quantile};
 pub(crate) enum P50 {
     /// This time.
     At(Span),
-    /// Messages without a reply decide it: it is later than every reply.
-    Lost,
+    /// Messages without a reply decide it: it is later than every reply. The word says how they ended.
+    Censored(&'static str),
     /// Of fewer than 6 messages there is none.
     TooFew,
 }
 
 impl P50 {
-    /// Of these times, and of `above` further messages of the population that have none.
+    /// Of these times, and of the further messages of the population that have `none`.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         reason = "nanoseconds of a response time, exact to 104 days"
     )]
-    pub(crate) fn of(times: impl IntoIterator<Item = Span>, above: u64) -> Self {
-        let above = usize::try_from(above).unwrap_or(usize::MAX);
+    pub(crate) fn of(times: impl IntoIterator<Item = Span>, none: Unanswered) -> Self {
+        let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
         let times = times.into_iter().map(|time| time.nanos() as f64);
         let mut nanos: Vec<f64> = times.collect();
         let p50 = Sorted::sort(&mut nanos).and_then(|sorted| quantile(sorted, above, 0.5));
         match p50.map(|p50| p50.value().number()) {
             Ok(Some(nanos)) => Self::At(Span::from_nanos(nanos.round() as i64)),
-            Ok(None) => Self::Lost,
+            Ok(None) => Self::Censored(none.word()),
             Err(_) => Self::TooFew,
+        }
+    }
+
+    /// Of a fleet, as it was told when it ended. Lost messages are slower than all others: where they
+    /// are more than the replies, they decide it.
+    pub(crate) fn kept(told: Option<Span>, tally: &Tally) -> Self {
+        let none = tally.without_service();
+        match told {
+            Some(time) => Self::At(time),
+            None if tally.replies < none.count() => Self::Censored(none.word()),
+            None => Self::TooFew,
         }
     }
 
@@ -42,7 +53,7 @@ impl P50 {
     pub(crate) const fn time(self) -> Option<Span> {
         match self {
             Self::At(time) => Some(time),
-            Self::Lost | Self::TooFew => None,
+            Self::Censored(_) | Self::TooFew => None,
         }
     }
 }
@@ -51,7 +62,7 @@ impl Display for P50 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::At(time) => time.fmt(f),
-            Self::Lost => f.pad("lost"),
+            Self::Censored(word) => f.pad(word),
             Self::TooFew => f.pad("-"),
         }
     }
@@ -63,11 +74,17 @@ mod tests {
 
     #[test]
     fn messages_without_a_reply_are_later_than_every_reply() {
-        let of = |above| P50::of([3, 1, 2, 4].map(Span::from_millis), above);
+        let of = |lost| {
+            let none = Unanswered {
+                lost,
+                ..Unanswered::default()
+            };
+            P50::of([3, 1, 2, 4].map(Span::from_millis), none)
+        };
         assert_eq!(of(1), P50::TooFew, "6 are needed");
         assert_eq!(of(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");
         assert_eq!(of(3), P50::At(Span::from_millis(4)));
-        assert_eq!(of(4), P50::Lost);
+        assert_eq!(of(4), P50::Censored("lost"));
         assert_eq!([of(1), of(4)].map(|p50| p50.to_string()), ["-", "lost"]);
     }
 }

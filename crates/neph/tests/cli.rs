@@ -49,6 +49,8 @@ mod moved;
 mod neph;
 #[path = "cli/pages.rs"]
 mod pages;
+#[path = "cli/ping_summaries.rs"]
+mod ping_summaries;
 #[path = "cli/pings.rs"]
 mod pings;
 #[path = "cli/places.rs"]

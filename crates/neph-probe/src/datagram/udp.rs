@@ -15,7 +15,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Answered, Codec, widen};
 use crate::ProbeError;
-use crate::sizes::{Authenticated, sent_size};
+use crate::sizes::{Authenticated, sent_size, stamp_sizes};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
@@ -52,8 +52,12 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
 
 impl FlowSpec {
     /// Whether a reflector of ours can tell its marks in the replies; a bare STAMP packet has no room.
-    pub(crate) fn has_room_for_marks(&self) -> bool {
-        let least = least_size(Auth::Open);
+    pub fn has_room_for_marks(&self) -> bool {
+        let authenticated = match self.key {
+            None => Authenticated::No,
+            Some(_) => Authenticated::Yes,
+        };
+        let (_, least) = stamp_sizes(authenticated);
         self.target.kind() != ProbeKind::Udp || self.request_size >= least
     }
 

@@ -1,5 +1,6 @@
 //! Numbers as people read them. Values inside figures and tables are milliseconds.
 
+use neph_model::Unanswered;
 use neph_stats::Level;
 
 /// The unit of a time axis.
@@ -72,11 +73,11 @@ pub(crate) fn millis(value: f64) -> String {
     signed(&text)
 }
 
-/// A level in milliseconds, or that it is decided by lost messages.
-pub(crate) fn level(level: Level) -> String {
+/// A level in milliseconds, or the word for the messages without a reply that decide it.
+pub(crate) fn level(level: Level, without: Unanswered) -> String {
     match level {
         Level::At(value) => millis(value),
-        Level::Censored => "lost".to_owned(),
+        Level::Censored => without.word().to_owned(),
     }
 }
 
@@ -130,6 +131,10 @@ mod tests {
             (count(1234), count(1_234_567)),
             ("1234".into(), "1\u{a0}234\u{a0}567".into())
         );
-        assert_eq!(level(Level::Censored), "lost");
+        let not_sent = Unanswered {
+            not_sent: 3,
+            ..Unanswered::default()
+        };
+        assert_eq!(level(Level::Censored, not_sent), "not sent");
     }
 }

@@ -49,8 +49,25 @@ pub struct Blind {
 impl Blind {
     /// What the rule needs and a campaign does not have, if anything.
     pub(super) fn of(rule: &Rule, sight: &Sight<'_>) -> Option<Self> {
-        let unmet = rule.needs.iter().filter(|need| !need.is_met(sight));
-        let needs: Vec<String> = unmet.map(|need| need.in_words()).collect();
+        let unmet: Vec<Need> = rule
+            .needs
+            .iter()
+            .copied()
+            .filter(|need| !need.is_met(sight))
+            .collect();
+        let counts_replies = unmet.iter().any(|need| matches!(need, Need::Replies(_)));
+        let mut needs: Vec<String> = Vec::new();
+        for need in unmet {
+            let words = match need.follows_from(sight) {
+                // So many of them are asked for already.
+                Some(Lack::Reply) if counts_replies => continue,
+                Some(lack) => lack.in_words().to_owned(),
+                None => need.in_words(),
+            };
+            if !needs.contains(&words) {
+                needs.push(words);
+            }
+        }
         (!needs.is_empty()).then_some(Self {
             rule: rule.name,
             title: rule.title,
@@ -71,7 +88,47 @@ impl Blind {
     }
 }
 
+/// What several needs follow from: without it nothing is known of them, and nothing is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lack {
+    /// No message was replied to.
+    Reply,
+    /// The messages over TCP were connection attempts, which send nothing.
+    Request,
+}
+
+impl Lack {
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Reply => "a reply",
+            Self::Request => "requests over TCP (a connection attempt sends none)",
+        }
+    }
+}
+
 impl Need {
+    /// What is lacking if this need is unmet for want of messages, and not of what they would show.
+    fn follows_from(self, sight: &Sight<'_>) -> Option<Lack> {
+        let is_about = |run: &&Run<'_>| match self {
+            Self::Network | Self::PeerMarks => true,
+            Self::SendStamps | Self::TcpStatistics => is_tcp(run),
+            _ => false,
+        };
+        let about: Vec<&Run<'_>> = sight.runs.iter().filter(is_about).collect();
+        let sets = || about.iter().flat_map(|run| run.flow.stage_sets());
+        if about.is_empty() {
+            None
+        } else if sets().next().is_none() {
+            Some(Lack::Reply)
+        } else if sets().all(|set| !set.contains(Stage::SendWindow))
+            && matches!(self, Self::SendStamps | Self::TcpStatistics)
+        {
+            Some(Lack::Request)
+        } else {
+            None
+        }
+    }
+
     fn is_met(self, sight: &Sight<'_>) -> bool {
         let any = |met: &dyn Fn(&Run<'_>) -> bool| sight.runs.iter().any(met);
         match self {

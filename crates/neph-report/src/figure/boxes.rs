@@ -247,7 +247,10 @@ impl Painter<'_> {
 /// the axis.
 fn row_numbers(latencies: &Latencies, scale: &Scale) -> (String, String) {
     let median = latencies.quantile(0.5);
-    let median = median.map_or_else(|| "–".to_owned(), level);
+    let median = median.map_or_else(
+        || "–".to_owned(),
+        |median| level(median, latencies.without_reply()),
+    );
     let mut beyond = Vec::new();
     if latencies.errors > 0 {
         beyond.push(format!("{} errors", count(latencies.errors)));

@@ -1,6 +1,6 @@
 //! The latencies that a figure shows: one scenario's, over blocks, as the settings want them.
 
-use neph_model::Span;
+use neph_model::{Span, Unanswered};
 use neph_stats::{Level, Sorted};
 
 use crate::axis::Spread;
@@ -38,6 +38,15 @@ impl Latencies {
         }
         found.values.sort_unstable_by(f64::total_cmp);
         found
+    }
+
+    /// Those without a time.
+    pub(crate) const fn without_reply(&self) -> Unanswered {
+        Unanswered {
+            errors: self.errors as u64,
+            lost: self.lost as u64,
+            not_sent: self.failed as u64,
+        }
     }
 
     /// Of one flow, in a layer that begins when a message is sent.

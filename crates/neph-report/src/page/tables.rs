@@ -80,8 +80,8 @@ fn line(row: &SummaryRow) -> Markup {
                 td {
                     @match quantile {
                         QuantileCell::Known { value, low, high } => {
-                            (level(*value))
-                            span.range { (level(*low)) "–" (level(*high)) }
+                            (level(*value, row))
+                            span.range { (level(*low, row)) "–" (level(*high, row)) }
                         }
                         QuantileCell::Refused { .. } => { "–" }
                     }
@@ -91,8 +91,9 @@ fn line(row: &SummaryRow) -> Markup {
     }
 }
 
-fn level(level: Level) -> String {
-    level.number().map_or_else(|| "lost".to_owned(), number)
+fn level(level: Level, row: &SummaryRow) -> String {
+    let word = || row.unanswered().word().to_owned();
+    level.number().map_or_else(word, number)
 }
 
 fn real(value: Option<f64>) -> String {
@@ -236,7 +237,7 @@ fn one(cell: &Cell) -> Markup {
             Cell::Text(text) => td.words { (text) },
             Cell::Integer(value) => td { (value) },
             Cell::Real(value) => td { (number(*value)) },
-            Cell::Lost => td { "lost" },
+            Cell::Censored(word) => td { (word) },
             Cell::Absent => td { "" },
         }
     }

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Number, Value};
 
+/// What stands instead of a value that flows decide which lost half of their messages or more.
+pub(super) const LOST_FLOWS: &str = "lost";
+
 /// One value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -11,8 +14,8 @@ pub enum Cell {
     Integer(u64),
     /// A measurement, in the column's unit.
     Real(f64),
-    /// Above every reply: decided by lost messages. `lost` in files.
-    Lost,
+    /// Above every reply: the word for the messages without a reply, or the flows, that decide it.
+    Censored(&'static str),
     /// Not to be had, for the reason in the table's notes. Empty in csv, `null` in json.
     Absent,
 }
@@ -31,7 +34,7 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Integer(count) => count.to_string(),
             Self::Real(value) => rounded(*value).to_string(),
-            Self::Lost => "lost".to_owned(),
+            Self::Censored(word) => (*word).to_owned(),
             Self::Absent => String::new(),
         }
     }
@@ -43,7 +46,7 @@ impl Cell {
             Self::Real(value) => {
                 Number::from_f64(rounded(*value)).map_or(Value::Null, Value::Number)
             }
-            Self::Lost => Value::from("lost"),
+            Self::Censored(word) => Value::from(*word),
             Self::Absent => Value::Null,
         }
     }
@@ -125,17 +128,22 @@ mod tests {
                     Cell::Integer(7),
                     Cell::Absent,
                 ],
-                vec![Cell::Text("c".into()), Cell::Integer(9), Cell::Lost],
+                vec![
+                    Cell::Text("c".into()),
+                    Cell::Integer(9),
+                    Cell::Censored("not sent"),
+                ],
                 vec![Cell::Text("d".into()), Cell::Integer(9), Cell::Real(40.125)],
             ],
             notes: vec!["why".into()],
         };
         assert_eq!(
             table.csv(),
-            "label,n,p99_ms\r\n\"a, \"\"b\"\"\",7,\r\nc,9,lost\r\nd,9,40.125\r\n"
+            "label,n,p99_ms\r\n\"a, \"\"b\"\"\",7,\r\nc,9,not sent\r\nd,9,40.125\r\n"
         );
         let parsed: Value = serde_json::from_str(&table.json()).unwrap();
         assert_eq!(parsed["rows"][0]["p99_ms"], Value::Null);
+        assert_eq!(parsed["rows"][1]["p99_ms"], "not sent");
         assert_eq!(parsed["rows"][2]["p99_ms"], 40.125);
     }
 }

@@ -3,7 +3,7 @@
 use neph_flows::Measure;
 use neph_stats::{Interval, Level, Verdict};
 
-use super::cells::{Cell, Column, Table};
+use super::cells::{Cell, Column, LOST_FLOWS, Table};
 use crate::findings::{Against, Compared};
 
 const COLUMNS: [&str; 17] = [
@@ -87,7 +87,7 @@ fn row(against: &Against, one: &Compared) -> Vec<Cell> {
 /// Inflation is kept as a ratio and told as a share, as everywhere in a report.
 fn of(measure: Measure, level: Level) -> Cell {
     match (level, measure) {
-        (Level::Censored, _) => Cell::Lost,
+        (Level::Censored, _) => Cell::Censored(LOST_FLOWS),
         (Level::At(ratio), Measure::Inflation) => Cell::Real(ratio - 1.0),
         (Level::At(value), Measure::Changes | Measure::Unfairness) => Cell::Real(value),
     }

@@ -4,7 +4,7 @@ use neph_flows::{Curve, FleetView, FlowQuantile, OverBins};
 use neph_model::Span;
 use neph_stats::Level;
 
-use super::cells::{Cell, Column, Table};
+use super::cells::{Cell, Column, LOST_FLOWS, Table};
 use super::{advice, kept};
 use crate::figure::{Pair, forgotten, pairs};
 use crate::{CampaignData, PlotSettings};
@@ -159,7 +159,7 @@ fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
 fn told(median: Option<OverBins>, unit: f64) -> Cell {
     match median.map(|median| median.level) {
         Some(Level::At(value)) => Cell::Real(value * unit),
-        Some(Level::Censored) => Cell::Lost,
+        Some(Level::Censored) => Cell::Censored(LOST_FLOWS),
         None => Cell::Absent,
     }
 }

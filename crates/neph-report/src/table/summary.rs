@@ -1,5 +1,6 @@
 //! The summary: every layer of every scenario in numbers, each with the interval it deserves.
 
+use neph_model::Unanswered;
 use neph_stats::{Level, Sorted, StatsError, describe, proportion, quantile};
 
 use super::cells::{Cell, Column, Table};
@@ -68,6 +69,18 @@ pub struct SummaryRow {
     pub quantiles: [QuantileCell; 3],
     /// Whether any of its experiments is flagged.
     pub flagged: bool,
+}
+
+impl SummaryRow {
+    /// Its messages without a value, as far as they count in this layer.
+    pub(crate) fn unanswered(&self) -> Unanswered {
+        let count = |found: Option<usize>| found.unwrap_or(0) as u64;
+        Unanswered {
+            errors: count(self.errors),
+            lost: count(self.lost),
+            not_sent: count(self.not_sent),
+        }
+    }
 }
 
 /// Every layer of every measured scenario. A layer without a single value is left out.
@@ -201,7 +214,9 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     ];
     for quantile in &row.quantiles {
         cells.extend(match quantile {
-            QuantileCell::Known { value, low, high } => [*value, *low, *high].map(level),
+            QuantileCell::Known { value, low, high } => {
+                [*value, *low, *high].map(|one| level(one, row.unanswered()))
+            }
             QuantileCell::Refused { .. } => [Cell::Absent, Cell::Absent, Cell::Absent],
         });
     }
@@ -212,10 +227,10 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     cells
 }
 
-const fn level(level: Level) -> Cell {
+const fn level(level: Level, without: Unanswered) -> Cell {
     match level {
         Level::At(value) => Cell::Real(value),
-        Level::Censored => Cell::Lost,
+        Level::Censored => Cell::Censored(without.word()),
     }
 }
 

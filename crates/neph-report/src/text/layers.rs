@@ -40,7 +40,7 @@ fn table(name: &str, rows: &[&SummaryRow]) -> String {
     );
     for row in rows {
         let at = |place: usize| match row.quantiles[place] {
-            QuantileCell::Known { value, .. } => level(value),
+            QuantileCell::Known { value, .. } => level(value, row.unanswered()),
             QuantileCell::Refused { .. } => "-".to_owned(),
         };
         let lost = row.lost.map_or_else(|| "-".to_owned(), count);

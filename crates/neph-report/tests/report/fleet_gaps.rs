@@ -179,7 +179,7 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
         let place = pairs.columns.iter().position(|column| column.0 == name);
         pairs.rows[0][place.unwrap()].clone()
     });
-    assert_eq!(told, [Cell::Lost, Cell::Integer(9)]);
+    assert_eq!(told, [Cell::Censored("lost"), Cell::Integer(9)]);
     let words = words(&drawn(&data), "flow-fairness");
     assert!(words.contains("p95 lost; 128 flows, 15 bins"), "{words}");
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use neph_campaign::{Figures, News, Observer, Standing};
 use neph_model::{
-    Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Throughput, Traceroute,
-    Warning,
+    Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Tally, Throughput,
+    Traceroute, Warning,
 };
 
 use super::alarming::Alarming;
@@ -240,7 +240,7 @@ fn told_of_all(all: &[Figures]) -> String {
     let middle = match (medians().min(), medians().max()) {
         (Some(least), Some(greatest)) => format!("medians {least} to {greatest}"),
         _ if all.iter().any(|figures| figures.tally.replies > 0) => {
-            "medians: no valid reply".to_owned()
+            format!("medians: {}", word(all))
         }
         _ => "no reply".to_owned(),
     };
@@ -249,15 +249,26 @@ fn told_of_all(all: &[Figures]) -> String {
         .map(|figures| figures.tally.without_response_time());
     match missing.sum::<u64>() {
         0 => middle,
-        missing => format!("{middle}, {missing} without a valid reply"),
+        missing => format!("{middle}, {missing} without a reply"),
     }
+}
+
+/// How the messages without a reply ended that decide each of these medians.
+fn word(all: &[Figures]) -> &'static str {
+    let mut tally = Tally::default();
+    for figures in all {
+        tally.errors += figures.tally.errors;
+        tally.lost += figures.tally.lost;
+        tally.failed += figures.tally.failed;
+    }
+    tally.without_response().word()
 }
 
 fn told(figures: &Figures) -> String {
     let tally = &figures.tally;
     let middle = match figures.median {
         Some(median) => format!("median {median}"),
-        None if tally.replies > 0 => "median: no valid reply".to_owned(),
+        None if tally.replies > 0 => format!("median: {}", tally.without_response().word()),
         None => "no reply".to_owned(),
     };
     let high = figures
@@ -265,7 +276,7 @@ fn told(figures: &Figures) -> String {
         .map_or_else(String::new, |p99| format!(", p99 {p99}"));
     let lost = match tally.without_response_time() {
         0 => String::new(),
-        missing => format!(", {missing} without a valid reply"),
+        missing => format!(", {missing} without a reply"),
     };
     format!("{middle}{high}{lost}")
 }
@@ -277,18 +288,15 @@ mod tests {
     #[test]
     fn of_several_pairs_the_least_and_the_greatest_median_are_told() {
         let figures = |median, lost| Figures {
-            tally: neph_model::Tally {
+            tally: Tally {
                 lost,
-                ..neph_model::Tally::default()
+                ..Tally::default()
             },
             median: Some(Span::from_millis(median)),
             ..Figures::default()
         };
         let told = told_of_all(&[figures(120, 2), figures(35, 1)]);
-        assert_eq!(
-            told,
-            "medians 35.00 ms to 120.00 ms, 3 without a valid reply"
-        );
+        assert_eq!(told, "medians 35.00 ms to 120.00 ms, 3 without a reply");
         assert_eq!(told_of_all(&[Figures::default(); 2]), "no reply");
     }
 

@@ -106,7 +106,7 @@ fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u6
     let told = experiments.iter().map(|one| {
         let seen = Seen::of(store.as_ref(), one, &mut unread).expect("readable");
         assert_eq!(seen.messages, u64::from(MESSAGES));
-        seen.p50
+        seen.p50.time()
     });
     (told.collect(), unread)
 }

@@ -1,10 +1,22 @@
 //! What the peer answered beside its times, and who answered: lines of the summary.
 
+use std::borrow::Cow;
+
 use neph_model::{Answer, ProbeKind};
 use serde_json::Value;
 
 use super::flows::Planned;
 use super::watch::Watched;
+
+/// What happened, in a few words. A status that answers a WebSocket's opening refuses it, even 200.
+pub(super) fn words(planned: &Planned, answer: Answer) -> Cow<'static, str> {
+    match (planned.spec.target.kind(), answer) {
+        (ProbeKind::Ws, Answer::HttpStatus(_)) => {
+            format!("WebSocket refused: {}", answer.words()).into()
+        }
+        _ => answer.words(),
+    }
+}
 
 /// What was answered, where the protocol has words for it, and why messages were not sent.
 pub(super) fn answers(planned: &Planned, watched: &Watched) -> String {
@@ -22,13 +34,14 @@ pub(super) fn answers(planned: &Planned, watched: &Watched) -> String {
                 fault.remedy()
             )
         }
-        _ => format!("  {count} x {}\n", answer.words()),
+        _ => format!("  {count} x {}\n", words(planned, answer)),
     });
     let lines: Vec<String> = lines.collect();
     let expected = planned.spec.expected_status;
     // Where all is as expected there is nothing to report.
+    let is_http = planned.spec.target.kind() == ProbeKind::Http;
     let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
-        Answer::HttpStatus(status) => expected.contains(status),
+        Answer::HttpStatus(status) => is_http && expected.contains(status),
         _ => false,
     });
     if all_expected && watched.answers.iter().count() <= 1 {

@@ -1,7 +1,9 @@
 //! One line per message for people, in columns that do not move.
 
 use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, ProbeKind, Span, Stage};
+use neph_probe::ConnectionUse;
 
+use super::answers::words;
 use super::flows::Planned;
 use crate::syn_answers;
 
@@ -17,8 +19,8 @@ pub(super) fn heading(planned: &Planned) -> String {
     line
 }
 
-/// Which stages have a column of their own: sending is told as one, and with it a connection that
-/// had to be made anew although it was to last.
+/// Which stages have a column of their own: sending is shown as one. A connection that replaces one
+/// that was to last has none: see [`reconnect`].
 fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     use Stage::{
         Compose, Connect, Handshake, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend,
@@ -26,28 +28,18 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     };
     let spec = &planned.spec;
     let mut stages: Vec<(&str, &[Stage])> = vec![("lateness", &[Lateness])];
-    let connects = match spec.target.kind() {
-        ProbeKind::Tcp => !spec.reflector,
-        ProbeKind::Syn => !neph_probe::can_build_syns(),
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Udp | ProbeKind::Icmp => false,
-    };
-    if connects {
+    if is_attempt(planned) {
         // The attempt is the message.
         stages.push(("connect", &[Connect]));
         return stages;
     }
-    if spec.connection_use == neph_probe::ConnectionUse::PerMessage {
+    if spec.connection_use == ConnectionUse::PerMessage {
         stages.push(("connect", &[Connect]));
         if spec.target.is_secure() || spec.target.kind() != ProbeKind::Http {
             stages.push(("handshake", &[Handshake]));
         }
-        stages.push(("send", &[Compose, SendWindow, SendQueue]));
-    } else {
-        stages.push((
-            "send",
-            &[Connect, Handshake, Compose, SendWindow, SendQueue],
-        ));
     }
+    stages.push(("send", &[Compose, SendWindow, SendQueue]));
     if spec.reflector {
         stages.push(("network", &[Network]));
         stages.push(("peer kernel", &[PeerKernel]));
@@ -60,26 +52,21 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     stages
 }
 
+/// Whether its messages are connection attempts and nothing else.
+fn is_attempt(planned: &Planned) -> bool {
+    let spec = &planned.spec;
+    match spec.target.kind() {
+        ProbeKind::Tcp => !spec.reflector,
+        ProbeKind::Syn => !neph_probe::can_build_syns(),
+        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Udp | ProbeKind::Icmp => false,
+    }
+}
+
 /// One message; `icmp` is the latest echo's round trip.
 pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String {
     let seq = message.seq;
     let Some(ledger) = message.ledger() else {
-        let what = match message.outcome {
-            Outcome::Lost => "no reply",
-            Outcome::Error => "error",
-            Outcome::Failed | Outcome::Reply => {
-                match (planned.spec.target.kind(), message.answer) {
-                    (ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp, None) => {
-                        "not sent: no connection"
-                    }
-                    _ => "not sent",
-                }
-            }
-        };
-        let why = message
-            .answer
-            .map_or_else(String::new, |answer| format!(": {}", answer.words()));
-        return format!("{seq:>6}  {what}{why}");
+        return unanswered(planned, message);
     };
     let mut line = format!(
         "{seq:>6}  {:>10}  {}  {}",
@@ -91,11 +78,10 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
         line.push_str("  ");
         line.push_str(&column(&ledger, stages));
     }
-    match message.answer {
-        Some(Answer::Syn(answer)) => line.push_str(&format!("  {}", syn_answers::word(answer))),
-        Some(Answer::HttpStatus(200)) | None => {}
-        Some(other) => line.push_str(&format!("  {}", other.words())),
+    if planned.spec.connection_use == ConnectionUse::Lasting && !is_attempt(planned) {
+        line.push_str(&reconnect(&ledger));
     }
+    line.push_str(&answered(message));
     if message.duplicates > 0 {
         line.push_str(&format!("  duplicate x{}", message.duplicates));
     }
@@ -103,6 +89,48 @@ pub(super) fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> 
         line.push_str("  reordered");
     }
     line
+}
+
+/// The line of a message without a reply.
+fn unanswered(planned: &Planned, message: &Message) -> String {
+    let seq = message.seq;
+    let what = match message.outcome {
+        Outcome::Lost => "no reply",
+        Outcome::Error => "error",
+        Outcome::Failed | Outcome::Reply => match (planned.spec.target.kind(), message.answer) {
+            (ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp, None) => "not sent: no connection",
+            _ => "not sent",
+        },
+    };
+    let why = message.answer.map_or_else(String::new, |answer| {
+        format!(": {}", words(planned, answer))
+    });
+    format!("{seq:>6}  {what}{why}")
+}
+
+/// What a reply says beside its time.
+fn answered(message: &Message) -> String {
+    match message.answer {
+        Some(Answer::Syn(answer)) => format!("  {}", syn_answers::word(answer)),
+        Some(Answer::HttpStatus(200)) | None => String::new(),
+        Some(other) => format!("  {}", other.words()),
+    }
+}
+
+/// `  connect 93.0 us, handshake 1.02 ms`: what the message waited for a new connection, where the
+/// one before it had ended.
+fn reconnect(ledger: &Ledger) -> String {
+    let waits = ledger.entries().iter().filter(|entry| {
+        let first = entry.stages.iter().next();
+        matches!(first, Some(Stage::Connect | Stage::Handshake))
+    });
+    let waits: Vec<String> = waits
+        .map(|entry| format!("{} {}", entry.stages, entry.time))
+        .collect();
+    if waits.is_empty() {
+        return String::new();
+    }
+    format!("  {}", waits.join(", "))
 }
 
 /// The time of these stages; of what is merged with others an upper bound, at the first of its stages.
@@ -136,4 +164,64 @@ fn cell(span: Option<Span>, width: usize) -> String {
 /// Whether this flow's messages have lines: the companion's go into a column.
 pub(super) fn has_lines(planned: &Planned) -> bool {
     planned.spec.role == FlowRole::Main
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FlowIndex, Instant, Marks, Seq};
+    use neph_probe::{Discovery, FlowSpec, Target};
+
+    use super::*;
+
+    fn planned(target: &str) -> Planned {
+        let target = Target::parse(target).expect("a target");
+        Planned {
+            spec: FlowSpec::plain(target, ([127, 0, 0, 1], 9).into()),
+            discovery: Discovery::default(),
+        }
+    }
+
+    /// A message that met a new connection: 93 us to connect, 1.02 ms of TLS, 12 us to send.
+    fn reconnected() -> Message {
+        let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+        let mut marks = Marks::intended_at(Instant::from_nanos(0));
+        (marks.dialled, marks.connected, marks.opened) = (at(7), at(100), at(1120));
+        (marks.app_send, marks.queued, marks.nic_tx) = (at(1122), at(1130), at(1132));
+        (marks.nic_rx, marks.app_recv) = (at(1400), at(1450));
+        let mut message = Message::new(FlowIndex(0), Seq(3), marks);
+        message.outcome = Outcome::Reply;
+        message
+    }
+
+    #[test]
+    fn a_new_connection_is_told_apart_from_sending() {
+        let mut planned = planned("https://h:9");
+        assert_eq!(
+            line(&planned, &reconnected(), None),
+            "     3     1.45 ms           -           -       7.0 us      12.0 us     268.0 us      \
+             50.0 us  connect 93.0 us, handshake 1.02 ms"
+        );
+        planned.spec.connection_use = ConnectionUse::PerMessage;
+        assert_eq!(
+            line(&planned, &reconnected(), None),
+            "     3     1.45 ms           -           -       7.0 us      93.0 us      1.02 ms      \
+             12.0 us     268.0 us      50.0 us"
+        );
+    }
+
+    #[test]
+    fn a_status_that_answers_a_websockets_opening_refuses_it() {
+        let mut message = reconnected();
+        message.outcome = Outcome::Failed;
+        message.answer = Some(Answer::HttpStatus(200));
+        assert_eq!(
+            line(&planned("ws://h:9"), &message, None),
+            "     3  not sent: WebSocket refused: HTTP status 200"
+        );
+        message.answer = Some(Answer::Closed);
+        assert_eq!(
+            line(&planned("ws://h:9"), &message, None),
+            "     3  not sent: connection closed by the peer"
+        );
+    }
 }

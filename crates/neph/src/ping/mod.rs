@@ -10,6 +10,7 @@ mod flows;
 mod hope;
 mod json;
 mod live;
+mod merged;
 mod retransmissions;
 mod route;
 mod second;

@@ -29,12 +29,13 @@ impl Second {
     }
 
     fn line(self, messages: u64) -> String {
-        let above = self.tally.without_response_time();
+        let none = self.tally.without_response();
         let known = |time: Option<&Span>| time.map_or_else(|| "-".to_owned(), Span::to_string);
         format!(
-            "{messages:>6} messages: {} replies, {above} without; response median {}, least {}, greatest {}",
+            "{messages:>6} messages: {} replies, {} without; response median {}, least {}, greatest {}",
             self.times.len(),
-            P50::of(self.times.iter().copied(), above),
+            none.count(),
+            P50::of(self.times.iter().copied(), none),
             known(self.times.iter().min()),
             known(self.times.iter().max()),
         )

@@ -1,12 +1,13 @@
 //! The summary: each layer's distribution side by side, where the time went, and what is missing.
 
-use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, StageSet, Tally};
+use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, StageSet, Unanswered};
 use neph_stats::RunningSummary;
 
 use super::answers::{answers, backends};
 use super::columns::Column;
 use super::entries::percents;
 use super::flows::{Found, Planned};
+use super::merged;
 use super::watch::{Everything, Watched};
 use crate::counted::counted;
 use crate::syn_answers;
@@ -70,7 +71,7 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
             text.push_str(&backends(watched));
             text.push_str(&directions(planned, watched));
             text.push_str(&tcp(planned, watched));
-            text.push_str(&missing(planned, watched));
+            text.push_str(&merged::lines(watched.entries.merged(), &planned.spec));
         }
     }
     text
@@ -110,11 +111,6 @@ fn counts(watched: &Watched) -> String {
     line + "\n"
 }
 
-/// Messages of the populations of response time and service time that have none.
-pub(super) const fn above(tally: &Tally) -> (u64, u64) {
-    (tally.without_response_time(), tally.without_service_time())
-}
-
 /// One row of the table.
 struct Row {
     name: String,
@@ -122,17 +118,17 @@ struct Row {
     cells: Vec<String>,
 }
 
-/// `above`: messages of its population that have no value, and rank above all values.
-fn row(name: &str, values: &RunningSummary, above: u64) -> Option<Row> {
+/// `none`: messages of its population that have no value, and rank above all values.
+fn row(name: &str, values: &RunningSummary, none: Unanswered) -> Option<Row> {
     let mean = values.mean()?;
-    let above = usize::try_from(above).unwrap_or(usize::MAX);
+    let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
     let mut cells = vec![span(values.least()?), span(mean)];
     for quantile in values.quantiles(above, [0.5, 0.9, 0.99]) {
         cells.push(match quantile {
             Ok(quantile) => quantile
                 .value()
                 .number()
-                .map_or_else(|| "lost".to_owned(), span),
+                .map_or_else(|| none.word().to_owned(), span),
             Err(_) => "-".to_owned(),
         });
     }
@@ -178,21 +174,25 @@ pub(super) fn values(watched: &Watched, column: Column) -> &RunningSummary {
 }
 
 fn layers(watched: &Watched) -> String {
-    let (response, service) = above(&watched.tally);
+    let (response, service) = (
+        watched.tally.without_response(),
+        watched.tally.without_service(),
+    );
+    let none = Unanswered::default();
     let rows = [
         ("response time (from intended)", Column::Response, response),
         ("service time (from sending)", Column::Service, service),
-        ("TCP (acknowledged - sent)", Column::Tcp, 0),
-        ("network (kernel stamps)", Column::Network, 0),
+        ("TCP (acknowledged - sent)", Column::Tcp, none),
+        ("network (kernel stamps)", Column::Network, none),
         (
             "network and peer (kernel stamps)",
             Column::NetworkAndPeer,
-            0,
+            none,
         ),
     ];
     let mut text = heading("round trips");
-    for (name, column, lost) in rows {
-        if let Some(row) = row(name, values(watched, column), lost) {
+    for (name, column, none) in rows {
+        if let Some(row) = row(name, values(watched, column), none) {
             text.push_str(&(render(&row) + "\n"));
         }
     }
@@ -216,7 +216,7 @@ fn stages(watched: &Watched) -> String {
         .collect();
     let percents = percents(&shares);
     for ((set, entry, _), share) in watched.entries.shares().zip(percents) {
-        if let Some(row) = row(&short(set), &entry.values, 0) {
+        if let Some(row) = row(&short(set), &entry.values, Unanswered::default()) {
             text.push_str(&format!("{}{share:>8.1} %\n", render(&row)));
         }
     }
@@ -288,27 +288,4 @@ fn tcp(planned: &Planned, watched: &Watched) -> String {
         line.push_str(&format!(", delivery {rate:.2} Mbit/s"));
     }
     line + "\n"
-}
-
-/// What merged rows mean, where there are some.
-fn missing(planned: &Planned, watched: &Watched) -> String {
-    let merged: Vec<String> = watched
-        .entries
-        .merged()
-        .map(|set| set.to_string())
-        .collect();
-    if merged.is_empty() {
-        return String::new();
-    }
-    let why = match (planned.spec.target.kind(), planned.spec.reflector) {
-        (ProbeKind::Icmp | ProbeKind::Syn, _) => "the peer's kernel answers and gives no marks",
-        (_, false) => "the peer is no neph reflector and gives no marks",
-        (_, true) => {
-            "a mark between them is missing, as of messages that the program reads together"
-        }
-    };
-    format!(
-        "{}: merged stages, an upper bound of each of them; {why}\n",
-        merged.join("; ")
-    )
 }

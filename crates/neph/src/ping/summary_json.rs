@@ -1,6 +1,6 @@
 //! The summary as JSON: the numbers that the text rounds.
 
-use neph_model::ProbeKind;
+use neph_model::{ProbeKind, Unanswered};
 use neph_stats::{Quantile, RunningSummary, StatsError};
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::answers::answer_counts;
 use super::causes::causes;
 use super::columns::Column;
 use super::flows::{Found, Planned};
-use super::summary::{above, values};
+use super::summary::values;
 use super::watch::{Everything, Watched};
 use crate::{awake, version};
 
@@ -34,8 +34,9 @@ pub(super) fn json(found: &Found, watched: &Everything) -> Value {
 }
 
 fn flow_json(planned: &Planned, watched: &Watched) -> Value {
-    let numbers = |column: Column, above: u64| numbers(values(watched, column), above);
-    let (response, service) = above(&watched.tally);
+    let numbers = |column: Column, none| numbers(values(watched, column), none);
+    let tally = &watched.tally;
+    let none = Unanswered::default();
     let stages: Vec<Value> = watched
         .entries
         .shares()
@@ -44,7 +45,7 @@ fn flow_json(planned: &Planned, watched: &Watched) -> Value {
                 "stage": set.to_string(),
                 "merged": set.is_merged(),
                 "share": share,
-                "ns": self::numbers(&entry.values, 0),
+                "ns": self::numbers(&entry.values, none),
             })
         })
         .collect();
@@ -64,22 +65,22 @@ fn flow_json(planned: &Planned, watched: &Watched) -> Value {
         "tally": watched.tally,
         "answers": answer_counts(watched),
         "refused": (planned.spec.target.kind() == ProbeKind::Syn).then(|| watched.refused()),
-        "response_ns": numbers(Column::Response, response),
-        "service_ns": numbers(Column::Service, service),
-        "tcp_ns": numbers(Column::Tcp, 0),
-        "network_ns": numbers(Column::Network, 0),
-        "network_and_peer_ns": numbers(Column::NetworkAndPeer, 0),
+        "response_ns": numbers(Column::Response, tally.without_response()),
+        "service_ns": numbers(Column::Service, tally.without_service()),
+        "tcp_ns": numbers(Column::Tcp, none),
+        "network_ns": numbers(Column::Network, none),
+        "network_and_peer_ns": numbers(Column::NetworkAndPeer, none),
         "retransmissions": resent.map(|resent| resent.all),
         "spurious_retransmissions": resent.map(|resent| resent.spurious),
         "stages": stages,
     })
 }
 
-fn numbers(values: &RunningSummary, above: u64) -> Value {
+fn numbers(values: &RunningSummary, none: Unanswered) -> Value {
     if values.n() == 0 {
         return Value::Null;
     }
-    let above = usize::try_from(above).unwrap_or(usize::MAX);
+    let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
     let [p50, p90, p99, p999] = values.quantiles(above, [0.5, 0.9, 0.99, 0.999]);
     let at = |quantile: Result<Quantile, StatsError>| {
         quantile.ok().map(|quantile| {
@@ -91,8 +92,32 @@ fn numbers(values: &RunningSummary, above: u64) -> Value {
         })
     };
     json!({
-        "n": values.n(), "without_value": above, "quantiles_exact": values.is_exact(),
+        "n": values.n(), "without_value": above,
+        "without_value_is": (above > 0).then(|| none.word()), "quantiles_exact": values.is_exact(),
         "mean": values.mean(), "sd": values.sd(), "min": values.least(), "max": values.greatest(),
         "p50": at(p50), "p90": at(p90), "p99": at(p99), "p999": at(p999),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_messages_without_a_value_are_stands_beside_their_number() {
+        let mut values = RunningSummary::default();
+        for value in [1.0, 2.0, 3.0] {
+            values.add(value).expect("finite");
+        }
+        let not_sent = Unanswered {
+            not_sent: 4,
+            ..Unanswered::default()
+        };
+        let told = numbers(&values, not_sent);
+        assert_eq!(told["without_value"], 4);
+        assert_eq!(told["without_value_is"], "not sent");
+        assert_eq!(told["p50"]["value"], Value::Null, "it falls among them");
+        let all = numbers(&values, Unanswered::default());
+        assert_eq!(all["without_value_is"], Value::Null);
+    }
 }

@@ -54,7 +54,7 @@ pub(super) fn sheet(pings: &[PingBetween]) -> Sheet {
 /// A round trip counts from sending: pings that were not sent do not belong to its population.
 fn p50(group: &[&PingBetween], tally: &Tally) -> Cell {
     let replies = group.iter().filter_map(|ping| ping.round_trip);
-    let p50 = P50::of(replies, tally.without_service_time());
+    let p50 = P50::of(replies, tally.without_service());
     Cell::new(p50.to_string(), p50.time().map(Span::nanos))
 }
 
@@ -100,6 +100,10 @@ mod tests {
         );
         let half = p50(&[1, 2, 3, 4], &[Outcome::Lost; 4]);
         assert_eq!(half, ("lost".to_owned(), Value::Null));
+        let refused = p50(&[1, 2, 3, 4], &[Outcome::Error; 4]);
+        assert_eq!(refused, ("error".to_owned(), Value::Null));
+        let both = [Outcome::Error, Outcome::Lost, Outcome::Lost, Outcome::Lost];
+        assert_eq!(p50(&[1, 2, 3, 4], &both).0, "no reply");
         let few = ("-".to_owned(), Value::Null);
         assert_eq!(p50(&[1; 5], &[]), few, "6 are needed");
     }

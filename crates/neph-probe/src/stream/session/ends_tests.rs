@@ -236,3 +236,27 @@ fn a_websocket_that_the_server_closes_tells_its_code_and_is_dialled_ever_more_ra
     }
     assert_eq!(pauses, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
 }
+
+#[test]
+fn a_connection_attempt_ends_when_the_connection_stands_however_late_the_program_is() {
+    let mut spec = spec("tcp://h:9", 1, Span::from_millis(10));
+    spec.reflector = false;
+    let mut session = Session::new(&spec, None);
+    session.begin(at(10 * MS));
+    session.send(at(10 * MS), &mut || at(10 * MS));
+    let number = session.take_dial().expect("a connection");
+    session.dialling(number, at(11 * MS));
+    session.connected(number, at(31 * MS), &mut || at(35 * MS));
+    let messages = rest(&mut session);
+    let ledger = messages[0].ledger().expect("a reply");
+    let entries: Vec<(String, Span)> = ledger
+        .entries()
+        .iter()
+        .map(|entry| (entry.stages.to_string(), entry.time))
+        .collect();
+    let expected = [("schedule lateness", 1), ("connect", 20)];
+    assert_eq!(
+        entries,
+        expected.map(|(name, millis)| (name.to_owned(), Span::from_millis(millis)))
+    );
+}

@@ -221,9 +221,13 @@ impl Session {
             return;
         };
         if self.asks == Asks::Connections {
+            // The attempt ends when the connection stands, not when this program gets to it.
+            let mut established = None;
+            self.book
+                .with_marks(seq, |marks| established = marks.connected);
             let reply = Reply {
                 nic_rx: None,
-                app_recv: at,
+                app_recv: established.unwrap_or(at),
                 marks: None,
                 answer: (self.spec.target.kind() == ProbeKind::Syn).then_some(Answer::Syn(said)),
                 outcome: Outcome::Reply,

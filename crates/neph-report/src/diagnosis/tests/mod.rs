@@ -6,6 +6,7 @@ mod beside;
 mod load;
 mod mtu;
 mod named;
+mod needs;
 mod path;
 mod randomised;
 mod stalled;

@@ -1,0 +1,53 @@
+//! What a rule that could not look says it needs.
+
+use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq};
+
+use super::world::World;
+use crate::{ExperimentData, PlotSettings, diagnose};
+
+/// Why each rule could not look at a campaign with these messages in each experiment.
+fn blind(messages: &[Message]) -> Vec<String> {
+    let mut data = World::default().campaign();
+    for one in &mut data.experiments {
+        *one = ExperimentData::new(one.experiment.clone(), one.scenario, messages);
+    }
+    diagnose(&data, &PlotSettings::default()).blind_in_words()
+}
+
+fn message(outcome: Outcome) -> Message {
+    let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+    let mut marks = Marks::intended_at(Instant::from_nanos(0));
+    (marks.dialled, marks.connected, marks.app_recv) = (at(3), at(103), at(103));
+    let mut message = Message::new(FlowIndex(0), Seq(0), marks);
+    message.outcome = outcome;
+    message
+}
+
+#[test]
+fn without_a_reply_a_reply_is_what_is_missing() {
+    for messages in [vec![], vec![message(Outcome::Failed)]] {
+        let told = blind(&messages);
+        assert!(
+            told.contains(&"slow start after idle, loss without a queue: needs a reply.".into())
+        );
+        assert!(!told.iter().any(|one| one.contains("Linux")), "{told:#?}");
+        // Where so many are asked for, one is not asked for too.
+        assert!(
+            !told
+                .iter()
+                .any(|one| one.contains("replies in an experiment; a reply")),
+            "{told:#?}"
+        );
+    }
+}
+
+#[test]
+fn connection_attempts_send_nothing_that_could_be_stamped() {
+    let told = blind(&[message(Outcome::Reply)]);
+    let idle = told.iter().find(|one| one.starts_with("slow start"));
+    assert_eq!(
+        idle.map(String::as_str),
+        Some("slow start after idle: needs requests over TCP (a connection attempt sends none).")
+    );
+    assert!(!told.iter().any(|one| one.contains("Linux")), "{told:#?}");
+}

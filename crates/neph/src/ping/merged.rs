@@ -1,0 +1,166 @@
+//! Merged rows of the summary: which they are, and which mark is absent inside of each.
+
+use neph_model::{ProbeKind, Stage, StageSet};
+use neph_probe::{ConnectionUse, FlowSpec};
+
+/// Why each of these merged entries is one, a line for each reason.
+pub(super) fn lines(merged: impl IntoIterator<Item = StageSet>, spec: &FlowSpec) -> String {
+    let mut by_reason: Vec<(String, Vec<String>)> = Vec::new();
+    for set in merged {
+        let why = reasons(set, spec).join("; ");
+        match by_reason.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, sets)) => sets.push(set.to_string()),
+            None => by_reason.push((why, vec![set.to_string()])),
+        }
+    }
+    let lines = by_reason.into_iter().map(|(why, sets)| {
+        let sets = sets.join("; ");
+        format!("{sets}: merged stages, an upper bound of each of them; {why}\n")
+    });
+    lines.collect()
+}
+
+/// Why the marks inside of a merged entry are absent.
+fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
+    use Stage::{Network, OwnKernel, PeerApp, PeerKernel, PeerSend, SendQueue, SendWindow};
+    let has = |stages: &[Stage]| stages.iter().all(|stage| set.contains(*stage));
+    let mut found = Vec::new();
+    if has(&[SendWindow, SendQueue]) || has(&[SendQueue, Network]) {
+        found.push("this host's kernel gave no stamp of the request's departure");
+    }
+    if has(&[Network, PeerKernel, PeerApp, PeerSend]) {
+        found.push(no_peer_marks(spec));
+    } else if has(&[PeerKernel, PeerApp]) || has(&[PeerApp, PeerSend]) {
+        found.push(part_of_peer_marks(spec));
+    } else {
+        if has(&[Network, PeerKernel]) {
+            found.push(
+                "the peer's kernel gave no stamp of the request's arrival, as where the peer reads \
+                 several requests with one call",
+            );
+        }
+        if has(&[Network, PeerSend]) {
+            found.push(no_peer_departure(spec));
+        }
+    }
+    if has(&[Network, OwnKernel]) {
+        found.push(
+            "this host's kernel gave no stamp of the reply's arrival, as where one call reads \
+             several replies",
+        );
+    }
+    if found.is_empty() {
+        found.push("a mark between them is missing");
+    }
+    found
+}
+
+fn no_peer_marks(spec: &FlowSpec) -> &'static str {
+    match spec.target.kind() {
+        ProbeKind::Icmp | ProbeKind::Syn => "the peer's kernel answers and gives no marks",
+        _ if spec.reflector => "the replies brought no marks of the peer",
+        _ => "the peer is no neph reflector and gives no marks",
+    }
+}
+
+const BARE_STAMP: &str =
+    "a bare STAMP packet brings two of the peer's four marks: peer_rx and peer_app_tx";
+
+const fn part_of_peer_marks(spec: &FlowSpec) -> &'static str {
+    match spec.target.kind() {
+        ProbeKind::Udp => BARE_STAMP,
+        _ => "the replies brought a part of the peer's marks",
+    }
+}
+
+fn no_peer_departure(spec: &FlowSpec) -> &'static str {
+    let is_fresh = spec.connection_use == ConnectionUse::PerMessage;
+    match spec.target.kind() {
+        ProbeKind::Udp if !(spec.reflector && spec.has_room_for_marks()) => BARE_STAMP,
+        ProbeKind::Tcp if is_fresh => {
+            "the stamp of a reply's departure comes with the next reply on its connection, and each \
+             connection has one message"
+        }
+        _ => {
+            "the stamp of a reply's departure comes with the next reply, and that did not come or \
+             did not bring it"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_probe::Target;
+
+    use super::*;
+
+    fn spec(target: &str) -> FlowSpec {
+        let target = Target::parse(target).expect("a target");
+        let mut spec = FlowSpec::plain(target, ([127, 0, 0, 1], 9).into());
+        spec.reflector = true;
+        spec.request_size = 104;
+        spec
+    }
+
+    fn set(stages: &[Stage]) -> StageSet {
+        let stages = stages.iter().copied();
+        stages.fold(StageSet::EMPTY, StageSet::with)
+    }
+
+    /// The reasons of a row of network and peer send.
+    fn departure(spec: &FlowSpec) -> Vec<&'static str> {
+        reasons(set(&[Stage::Network, Stage::PeerSend]), spec)
+    }
+
+    #[test]
+    fn a_bare_stamp_packet_has_no_room_for_marks() {
+        let mut bare = spec("udp://h:9");
+        bare.request_size = 44;
+        let sets = [
+            set(&[Stage::Network, Stage::PeerSend]),
+            set(&[Stage::PeerKernel, Stage::PeerApp]),
+        ];
+        assert_eq!(
+            lines(sets, &bare),
+            format!(
+                "network + peer send; peer kernel + peer application: merged stages, an upper bound \
+                 of each of them; {BARE_STAMP}\n"
+            )
+        );
+        let mut other = spec("udp://h:9");
+        other.reflector = false;
+        assert_eq!(departure(&other), [BARE_STAMP], "whatever its size");
+    }
+
+    #[test]
+    fn only_a_later_reply_brings_the_stamp_of_a_replys_departure() {
+        let lost = departure(&spec("udp://h:9"));
+        assert!(lost[0].ends_with("did not come or did not bring it"));
+        let mut fresh = spec("tcp://h:9");
+        assert_eq!(departure(&fresh), lost);
+        fresh.connection_use = ConnectionUse::PerMessage;
+        assert!(departure(&fresh)[0].ends_with("each connection has one message"));
+    }
+
+    #[test]
+    fn each_absent_mark_has_its_reason() {
+        use Stage::{Network, OwnKernel, PeerApp, PeerKernel, PeerSend};
+        let ours = spec("ws://h:9");
+        let mut other = spec("ws://h:9");
+        other.reflector = false;
+        let peer = [Network, PeerKernel, PeerApp, PeerSend];
+        let silent = "the peer is no neph reflector and gives no marks";
+        assert_eq!(reasons(set(&peer), &other), [silent]);
+        let read_late = reasons(set(&peer).with(OwnKernel), &other);
+        assert_eq!(read_late[0], silent);
+        assert!(read_late[1].contains("one call reads several replies"));
+        let kernel = "the peer's kernel answers and gives no marks";
+        assert_eq!(reasons(set(&peer), &spec("icmp://h")), [kernel]);
+        let read_late = reasons(set(&[Network, PeerKernel]), &ours);
+        assert!(read_late[0].contains("several requests with one call"));
+        let both = reasons(set(&[Network, PeerKernel, PeerSend]), &ours);
+        assert_eq!(both.len(), 2, "{both:?}");
+        let unstamped = reasons(set(&[Stage::SendWindow, Stage::SendQueue]), &ours);
+        assert!(unstamped[0].contains("the request's departure"));
+    }
+}
