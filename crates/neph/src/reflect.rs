@@ -42,6 +42,10 @@ pub(crate) struct Args {
     /// Secret of authenticated STAMP; `file:PATH` reads it from a file. Other packets are refused
     #[arg(long, value_name = "SECRET", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
+    /// Answer STAMP requests from this source port although a server may have it, and an answer to an
+    /// answer would go on for ever: our own, 7, 13, 17, 19, 37, 53, 69, 123, 862. May be repeated
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) answer_port: Vec<u16>,
     /// Wait this long before each reply, as a busy server would
     #[arg(long, value_name = "TIME", value_parser = value::span, default_value = "0")]
     pub(crate) think: Span,
@@ -96,6 +100,7 @@ impl Args {
             identity,
             tls_version: TlsChoice::version(self.tls_version),
             key: self.stamp_key.as_ref().map(Secret::bytes),
+            answered_ports: self.answer_port.clone(),
             think: self.think,
             caps: Caps {
                 reply_size: self.max_reply,

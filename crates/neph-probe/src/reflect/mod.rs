@@ -12,7 +12,9 @@ mod counters;
 pub(crate) mod departures;
 mod listening;
 pub(crate) mod marks;
+mod ports;
 mod progress;
+mod repeats;
 mod room;
 mod serve;
 mod sessions;
@@ -29,6 +31,7 @@ use rustls::ServerConfig;
 
 pub use caps::Caps;
 pub use counters::Counted;
+pub use ports::ANSWERING_PORTS;
 
 use crate::ProbeError;
 use crate::discover::told_identity;
@@ -57,6 +60,9 @@ pub struct ReflectorSpec {
     pub tls_version: TlsVersion,
     /// Key of authenticated STAMP; with it, other packets are refused.
     pub key: Option<Vec<u8>>,
+    /// Source ports from which STAMP requests are answered although a server may have them: its own,
+    /// [`ANSWERING_PORTS`].
+    pub answered_ports: Vec<u16>,
     /// How long the program waits before each reply: a known truth for tests.
     pub think: Span,
     /// What it bears from its peers.
@@ -74,6 +80,7 @@ impl ReflectorSpec {
             identity: None,
             tls_version: TlsVersion::Any,
             key: None,
+            answered_ports: Vec::new(),
             think: Span::ZERO,
             caps: Caps::default(),
             site: None,
@@ -149,14 +156,14 @@ impl Reflector {
             _awake: awake,
         };
         for pair in pairs {
-            reflector.answer(pair, spec.key.as_deref())?;
+            reflector.answer(pair, spec)?;
         }
         Ok(reflector)
     }
 
     /// Answers at one pair of sockets from now on.
-    fn answer(&mut self, pair: Pair, key: Option<&[u8]>) -> Result<(), ProbeError> {
-        let udp = udp::Answerer::new(pair.datagrams, key, Arc::clone(&self.shared))?;
+    fn answer(&mut self, pair: Pair, spec: &ReflectorSpec) -> Result<(), ProbeError> {
+        let udp = udp::Answerer::new(pair.datagrams, spec, Arc::clone(&self.shared))?;
         let (listener, accepting) = (pair.listener, Arc::clone(&self.shared));
         let accept = move || serve::accept(&listener, &accepting);
         self.threads.push(spawn("neph-accept", accept)?);

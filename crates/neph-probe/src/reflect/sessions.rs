@@ -31,7 +31,7 @@ impl Sessions {
         }
         let session = self.known.entry(peer).or_insert_with(|| Session::new(now));
         if seq == 0 && session.is_past_first() {
-            *session = Session::new(now);
+            session.begin_again();
         }
         session
     }
@@ -84,7 +84,8 @@ mod tests {
             sessions.of(peer(number), 0, at(0));
         }
         // Session 0 is busy, those that follow are not.
-        sessions.of(peer(0), 1, at(100)).hear(1, at(100));
+        let busy = sessions.of(peer(0), 1, at(100));
+        assert!(busy.repeats.admit(1, at(100)));
         sessions.of(peer(most), 0, at(100));
         assert_eq!(sessions.known.len(), MAX_SESSIONS);
         assert!(sessions.get_mut(&peer(0)).is_some());
@@ -102,7 +103,7 @@ mod tests {
         let mut sessions = Sessions::default();
         for seq in [0, 0, 1, 2] {
             let session = sessions.of(peer(7), seq, at(0));
-            session.hear(seq, at(0));
+            session.hear(seq);
             session
                 .previous
                 .get_or_insert(PreviousTx { seq: 7, nic_tx: 7 });

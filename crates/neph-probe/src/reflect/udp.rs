@@ -17,11 +17,13 @@ use neph_wire::stamp::{
     reflect,
 };
 
-use super::Shared;
 use super::budget::Budget;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
+use super::ports::Ports;
+use super::repeats::Repeats;
 use super::sessions::Sessions;
+use super::{ReflectorSpec, Shared};
 use crate::ProbeError;
 use crate::numbered::Numbered;
 use crate::stamp_clock::{StampClock, now};
@@ -47,6 +49,7 @@ const DROPS_ASKED: Span = Span::from_millis(500);
 pub(super) struct Answerer {
     socket: UdpSocket,
     key: Option<Key>,
+    ports: Ports,
     shared: Arc<Shared>,
     clock: StampClock,
     synchrony: Synchrony,
@@ -63,7 +66,7 @@ pub(super) struct Answerer {
 pub(crate) struct Session {
     replies: u32,
     pub(crate) previous: Option<PreviousTx>,
-    seen: Instant<Own>,
+    pub(crate) repeats: Repeats,
     /// The request that was answered last.
     answered: u32,
     /// A request other than the first was heard.
@@ -73,10 +76,10 @@ pub(crate) struct Session {
 impl Answerer {
     pub(super) fn new(
         socket: UdpSocket,
-        secret: Option<&[u8]>,
+        spec: &ReflectorSpec,
         shared: Arc<Shared>,
     ) -> Result<Self, ProbeError> {
-        let key = match secret {
+        let key = match &spec.key {
             None => None,
             Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
         };
@@ -96,6 +99,7 @@ impl Answerer {
             .and_then(|()| stamp::make_room(socket.as_fd(), ROOM))
             .map_err(|source| fault(&socket, source))?;
         Ok(Self {
+            ports: Ports::new(address.port(), &spec.answered_ports),
             socket,
             key,
             shared,
@@ -146,8 +150,12 @@ impl Answerer {
     fn answer(&mut self, asked: &Asked<'_>, reply: &mut Vec<u8>) -> Result<u64, Counted> {
         let arrived = asked.arrived;
         let auth = self.key.as_ref().map_or(Auth::Open, Auth::Keyed);
+        if self.ports.may_answer(asked.from.port()) {
+            return Err(Counted::RefusedPorts);
+        }
         let request = decode_request(asked.bytes, auth).map_err(|error| match error {
             StampError::Tag | StampError::TlvTag => Counted::RefusedKey,
+            StampError::Answer => Counted::RefusedAnswers,
             _ => Counted::RefusedMalformed,
         })?;
         // Only now: anybody can send anything under any address, and each costs a budget.
@@ -160,16 +168,19 @@ impl Answerer {
         ) {
             return Err(Counted::RefusedRate);
         }
+        let seq = request.packet.seq;
+        let session = self.sessions.of(asked.from, seq, arrived.app_rx);
+        if !session.repeats.admit(seq, arrived.app_rx) {
+            return Err(Counted::RefusedRepeats);
+        }
         if self.shared.think > Span::ZERO {
             let until = arrived.app_rx + self.shared.think;
             clock::sleep_until(clock::RawNanos(until.nanos()), clock::Spin::NONE);
         }
-        let seq = request.packet.seq;
-        let session = self.sessions.of(asked.from, seq, arrived.app_rx);
         let app_tx = now();
         let error = self.synchrony.estimate();
         let answer = session.answer(asked, app_tx, self.clock.anchor(), error);
-        session.hear(seq, app_tx);
+        session.hear(seq);
         reply.clear();
         reflect(&request, &answer, auth, reply);
         Ok(u64::from(seq))
@@ -277,7 +288,7 @@ impl Session {
         Self {
             replies: 0,
             previous: None,
-            seen,
+            repeats: Repeats::new(seen),
             answered: 0,
             past_first: false,
         }
@@ -285,7 +296,14 @@ impl Session {
 
     /// When it was heard last.
     pub(crate) const fn seen(&self) -> Instant<Own> {
-        self.seen
+        self.repeats.at()
+    }
+
+    /// The session of the same address and port that begins now: what was repeated still counts.
+    pub(crate) fn begin_again(&mut self) {
+        let fresh = Self::new(self.seen());
+        let repeats = std::mem::replace(self, fresh).repeats;
+        self.repeats = repeats;
     }
 
     /// Whether a request other than the first was heard.
@@ -294,10 +312,9 @@ impl Session {
     }
 
     /// Request `seq` of it was answered.
-    pub(crate) const fn hear(&mut self, seq: u32, at: Instant<Own>) {
+    pub(crate) const fn hear(&mut self, seq: u32) {
         self.past_first |= seq != 0;
         self.answered = seq;
-        self.seen = at;
     }
 
     pub(crate) fn answer(

@@ -116,9 +116,13 @@ fn asked_len(auth: Auth<'_>, size: usize) -> usize {
 /// Reads a request: the base packet, and its tag in authenticated mode.
 ///
 /// # Errors
-/// When the base packet cannot be believed; the reflector must not answer then.
+/// When the base packet cannot be believed, or is a reflector's: the reflector must not answer then.
+/// RFC 8762 wants fields that must be zero ignored; two reflectors that do talk for ever.
 pub fn decode_request<'a>(bytes: &'a [u8], auth: Auth<'_>) -> Result<Request<'a>, StampError> {
     let packet = SenderPacket::decode(bytes, auth)?;
+    if SenderPacket::is_an_answer(bytes, auth) {
+        return Err(StampError::Answer);
+    }
     Ok(Request {
         packet,
         tlvs: &bytes[auth.base_len()..],

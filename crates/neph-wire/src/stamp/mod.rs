@@ -35,6 +35,9 @@ pub enum StampError {
     /// The error estimate's multiplier is zero (RFC 8762 section 4.2.1).
     #[error("read STAMP packet: error estimate's multiplier is zero")]
     Multiplier,
+    /// A reflector's packet where a sender's is wanted.
+    #[error("read STAMP request: it has the fields of an answer")]
+    Answer,
     /// A PTP timestamp with a second or more in its nanoseconds.
     #[error("read STAMP timestamp: {0} is no count of nanoseconds within a second")]
     Nanoseconds(i64),

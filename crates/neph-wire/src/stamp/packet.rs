@@ -83,6 +83,18 @@ impl SenderPacket {
         Self::read(&mut reader, auth).ok_or(short)?
     }
 
+    /// Whether the bytes of a base packet that a sender leaves zero (RFC 8762 section 4.2) are in use:
+    /// there a reflector's packet has when it received, and what it answers.
+    pub(super) fn is_an_answer(base: &[u8], auth: Auth<'_>) -> bool {
+        let (from, until) = if keyed(auth) {
+            (32, TAGGED)
+        } else {
+            (16, OPEN_LEN)
+        };
+        let unused = base.get(from..until).unwrap_or_default();
+        unused.iter().any(|byte| *byte != 0)
+    }
+
     fn read(reader: &mut Reader<'_>, auth: Auth<'_>) -> Option<Result<Self, StampError>> {
         let seq = reader.u32()?;
         reader.skip(if keyed(auth) { 12 } else { 0 })?;

@@ -1,0 +1,42 @@
+//! Source ports from which no STAMP request is answered: what has them is more likely a server, and
+//! what comes from it an answer.
+
+/// Services that answer whatever comes, by UDP port: echo, daytime, quote of the day, character
+/// generator, time, DNS, TFTP, NTP, and reflectors of TWAMP and STAMP.
+pub const ANSWERING_PORTS: [u16; 9] = [7, 13, 17, 19, 37, 53, 69, 123, 862];
+
+/// Which source ports a reflector does not answer.
+#[derive(Debug)]
+pub(super) struct Ports {
+    own: u16,
+    allowed: Box<[u16]>,
+}
+
+impl Ports {
+    /// Of a reflector that listens at port `own` and was asked to answer `allowed` all the same.
+    pub(super) fn new(own: u16, allowed: &[u16]) -> Self {
+        let allowed = allowed.into();
+        Self { own, allowed }
+    }
+
+    /// Whether what comes from `port` may be an answer: a reflector is at the port where we are, too.
+    pub(super) fn may_answer(&self, port: u16) -> bool {
+        (port == self.own || ANSWERING_PORTS.contains(&port)) && !self.allowed.contains(&port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_own_port_and_those_of_servers_are_not_answered_unless_asked_for() {
+        let ports = Ports::new(8080, &[]);
+        let refused: Vec<u16> = (0..=u16::MAX)
+            .filter(|port| ports.may_answer(*port))
+            .collect();
+        assert_eq!(refused, [7, 13, 17, 19, 37, 53, 69, 123, 862, 8080]);
+        let ports = Ports::new(862, &[862]);
+        assert!(!ports.may_answer(862) && ports.may_answer(7));
+    }
+}

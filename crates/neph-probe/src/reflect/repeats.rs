@@ -1,0 +1,202 @@
+//! Whether a STAMP session asks, or repeats what it is sent: whatever answers our answers would make
+//! the two of us talk for ever (CVE-2024-2169).
+//!
+//! Owns the judgement by the requests' numbers alone. Which packets cannot be requests at all, their
+//! fields and their source port say (`neph_wire::stamp`, [`super::ports`]).
+
+use neph_model::{Instant, Own, Span};
+
+/// So many requests may be repeated in a row.
+const CREDIT: u8 = 8;
+/// What a new number earns: a path that triples every packet closes no session.
+const EARNED: u8 = 2;
+/// What beginning again at 0 costs.
+const BEGINNING: u8 = 4;
+/// Who was silent for so long is in no loop, unless its path were longer than any.
+const SILENCE: Span = Span::from_secs(1);
+/// Numbers below the newest that are remembered: reordered requests are no repeated ones.
+const WINDOW: u32 = u128::BITS;
+
+/// What one session sent, and how much of it may still be repeated.
+#[derive(Debug)]
+pub(crate) struct Repeats {
+    newest: u32,
+    /// Bit 0 is the newest number, bit 1 the one before.
+    heard: u128,
+    latest: u32,
+    credit: u8,
+    at: Instant<Own>,
+}
+
+/// What a request's number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    New,
+    /// Heard before, or too long ago to tell.
+    Repeated,
+    /// Another run of the sender.
+    Beginning,
+}
+
+impl Repeats {
+    /// Nothing was heard yet.
+    pub(crate) const fn new(now: Instant<Own>) -> Self {
+        Self {
+            newest: 0,
+            heard: 0,
+            latest: 0,
+            credit: CREDIT,
+            at: now,
+        }
+    }
+
+    /// When the session was heard last.
+    pub(crate) const fn at(&self) -> Instant<Own> {
+        self.at
+    }
+
+    /// Whether request `seq` is answered. Once too many were repeated nothing is, until the session
+    /// has been silent: a loop is over with the first packet that is not answered.
+    pub(crate) fn admit(&mut self, seq: u32, now: Instant<Own>) -> bool {
+        if now - self.at >= SILENCE {
+            *self = Self::new(now);
+        }
+        self.at = now;
+        if self.credit == 0 {
+            return false;
+        }
+        let number = self.number(seq);
+        self.latest = seq;
+        self.credit = match number {
+            Number::New => self.credit.saturating_add(EARNED).min(CREDIT),
+            Number::Repeated => self.credit - 1,
+            Number::Beginning => self.credit.saturating_sub(BEGINNING),
+        };
+        match number {
+            Number::New => self.advance(seq),
+            Number::Repeated => self.mark(seq),
+            Number::Beginning => (self.newest, self.heard) = (seq, 1),
+        }
+        true
+    }
+
+    fn number(&self, seq: u32) -> Number {
+        let behind = self.newest.wrapping_sub(seq);
+        if self.heard == 0 || is_ahead(behind) {
+            Number::New
+        } else if behind < WINDOW && self.heard >> behind & 1 == 0 {
+            // Later than others that were sent behind it.
+            Number::New
+        } else if seq == 0 && self.newest != 0 {
+            Number::Beginning
+        } else if behind >= WINDOW && seq == self.latest.wrapping_add(1) {
+            // Its request 0 was lost.
+            Number::Beginning
+        } else {
+            Number::Repeated
+        }
+    }
+
+    fn advance(&mut self, seq: u32) {
+        let behind = self.newest.wrapping_sub(seq);
+        if self.heard == 0 {
+            (self.newest, self.heard) = (seq, 1);
+        } else if is_ahead(behind) {
+            let steps = seq.wrapping_sub(self.newest);
+            self.heard = self.heard.checked_shl(steps).unwrap_or(0) | 1;
+            self.newest = seq;
+        } else {
+            self.mark(seq);
+        }
+    }
+
+    fn mark(&mut self, seq: u32) {
+        let behind = self.newest.wrapping_sub(seq);
+        self.heard |= 1_u128.checked_shl(behind).unwrap_or(0);
+    }
+}
+
+/// Whether a number so far behind is before the newest by less than half of all numbers: they wrap.
+const fn is_ahead(behind: u32) -> bool {
+    behind > u32::MAX / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(millis: i64) -> Instant<Own> {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// How many of these numbers are answered, one each millisecond.
+    fn answered(numbers: impl IntoIterator<Item = u32>) -> usize {
+        let mut repeats = Repeats::new(at(0));
+        let admitted = numbers.into_iter().zip(1..);
+        admitted
+            .filter(|(seq, millis)| repeats.admit(*seq, at(*millis)))
+            .count()
+    }
+
+    #[test]
+    fn what_sends_the_same_number_again_and_again_is_not_answered_for_long() {
+        for same in [0, 1, 7, u32::MAX] {
+            assert_eq!(answered(std::iter::repeat_n(same, 1_000)), 9, "{same}");
+        }
+        let two = (0..1_000).map(|at| at % 2);
+        assert!(answered(two) <= 10);
+    }
+
+    #[test]
+    fn all_requests_of_a_sender_are_answered_also_doubled_tripled_and_reordered() {
+        assert_eq!(answered(0..1_000), 1_000);
+        for copies in [2, 3] {
+            let copied = (0..1_000).flat_map(|seq| std::iter::repeat_n(seq, copies));
+            assert_eq!(answered(copied), 1_000 * copies);
+        }
+        // Each of a hundred comes in the reverse order, then, later than can be told, every second.
+        let reversed = (0..1_000).map(|seq| seq / 100 * 100 + 99 - seq % 100);
+        assert_eq!(answered(reversed), 1_000);
+        let late = (0..1_000).flat_map(|seq| [seq + 500, seq]);
+        assert_eq!(answered(late), 2_000);
+        assert_eq!(
+            answered((0..2_000).map(|seq| (u32::MAX - 999).wrapping_add(seq))),
+            2_000
+        );
+    }
+
+    #[test]
+    fn a_sender_that_begins_again_is_answered() {
+        assert_eq!(answered((0..50).chain(0..50).chain(0..50)), 150);
+        let first_was_lost = (0..5_000).chain(1..5_000);
+        assert_eq!(answered(first_was_lost), 5_000 + 4_999);
+    }
+
+    #[test]
+    fn who_was_closed_is_answered_again_after_a_second_of_silence() {
+        let mut repeats = Repeats::new(at(0));
+        let open = (0..100)
+            .filter(|millis| repeats.admit(5, at(*millis)))
+            .count();
+        assert_eq!(open, 9);
+        assert!(!repeats.admit(6, at(1_098)), "not a whole second later");
+        assert!(repeats.admit(6, at(2_098)));
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_that_only_grow_are_all_answered(
+            steps in prop::collection::vec((1_u32..1_000_000, 0_i64..3_000), 1..300),
+            first in any::<u32>(),
+        ) {
+            let (mut repeats, mut seq, mut time) = (Repeats::new(at(0)), first, 0);
+            for (step, pause) in steps {
+                time += pause;
+                prop_assert!(repeats.admit(seq, at(time)));
+                seq = seq.wrapping_add(step);
+            }
+        }
+    }
+}
