@@ -5,6 +5,7 @@ use std::io;
 use std::ops::RangeInclusive;
 
 use super::blocks::{Blocks, take_bound};
+use crate::reflect::ANSWERING_PORTS;
 
 /// Below are ports that only privileged programs take.
 const LOWEST: u16 = 1_024;
@@ -66,6 +67,14 @@ impl Ports {
             taken: vec![false; 1 << 16],
             apart,
         }
+    }
+
+    /// Leaves out those from which a reflector at one of these ports answers nobody.
+    pub(crate) fn that_are_answered(mut self, reflectors: impl Iterator<Item = u16>) -> Self {
+        for port in reflectors.chain(ANSWERING_PORTS) {
+            self.taken[usize::from(port)] = true;
+        }
+        self
     }
 
     /// The next port that is free here and that `take` gets; `None` when there is none.
@@ -149,6 +158,21 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     use super::*;
+
+    /// A flow from such a port would lose every message.
+    #[test]
+    fn ports_from_which_a_reflector_answers_nobody_are_left_out() {
+        let ports = Ports::in_order(Some(850), &KERNELS, Apart::Bound("test"));
+        let mut ports = ports.that_are_answered([8080, 8081].into_iter());
+        let mut all = Vec::new();
+        while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
+            all.push(port);
+        }
+        let left_out: Vec<u16> = (850..=u16::MAX)
+            .filter(|port| !all.contains(port))
+            .collect();
+        assert_eq!(left_out, [862, 8080, 8081]);
+    }
 
     #[test]
     fn the_kernels_own_ports_come_last_and_all_are_there() {

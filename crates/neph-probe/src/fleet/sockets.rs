@@ -58,7 +58,8 @@ impl Sockets {
         Ok(Self {
             stamp: Stamp::new(spec)?,
             endpoints,
-            ports: Ports::bound(spec.first_port, "udp"),
+            ports: Ports::bound(spec.first_port, "udp")
+                .that_are_answered(fleet.endpoints.iter().map(|one| one.address.port())),
             flows,
             lanes: vec![None; fleet.lanes as usize],
             leaving: VecDeque::new(),

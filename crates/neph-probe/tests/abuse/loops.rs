@@ -11,10 +11,13 @@ use neph_probe::Place;
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::Protocol;
 
+/// What a peer says to a packet.
+type Says = fn(&[u8]) -> Vec<u8>;
+
 /// What a loop may take before it is over.
 const MOST: u64 = 10;
 
-/// A namespace, and who was in it.
+/// A namespace of its own.
 struct Stage {
     net: Net,
 }
@@ -149,7 +152,7 @@ fn a_reflector_does_not_talk_to_itself() {
 fn answering(
     stage: &Stage,
     stop: &Stop,
-    answer: fn(&[u8]) -> Vec<u8>,
+    answer: Says,
 ) -> (SocketAddr, std::thread::JoinHandle<u64>) {
     let bound = || UdpSocket::bind("127.0.0.1:0").expect("bind");
     let socket = stage.net.within("here", bound);
@@ -180,7 +183,7 @@ fn what_echoes_anything_or_always_says_the_same_is_soon_answered_no_more() {
     let echo = |packet: &[u8]| packet.to_vec();
     // As a service that answers everything with one message of its own.
     let same = |_: &[u8]| request(7, Auth::Open);
-    let cases: [(fn(&[u8]) -> Vec<u8>, Counted); 2] = [
+    let cases: [(Says, Counted); 2] = [
         (echo, Counted::RefusedAnswers),
         (same, Counted::RefusedRepeats),
     ];
