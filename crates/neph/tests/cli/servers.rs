@@ -199,7 +199,9 @@ fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
         let target = format!("{scheme}://127.0.0.1:{}", server.port);
         // After the keep-alive, and as it ends.
         for interval in ["1500ms", "1s"] {
-            let (ran, document) = ping(&target, &["-c", "4", "-i", interval, "--insecure"]);
+            let trust: &[&str] = if tls { &["--insecure"] } else { &[] };
+            let some = ["-c", "4", "-i", interval];
+            let (ran, document) = ping(&target, &[&some[..], trust].concat());
             let told = format!("{scheme} every {interval}: {}", ran.err);
             assert_eq!((ran.status, ends(&document)), (0, [4, 0, 0, 0]), "{told}");
         }
