@@ -29,6 +29,8 @@ pub enum EventKind {
     Redirected,
     /// The peer refused a message or a connection.
     Refused,
+    /// The peer told times of a message that cannot be true: they were left out.
+    Disbelieved,
     /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
     /// in [`crate::TcpState`] instead.
     Retransmitted,
@@ -52,6 +54,7 @@ impl EventKind {
             Self::AddressChanged => "address_changed",
             Self::Redirected => "redirected",
             Self::Refused => "refused",
+            Self::Disbelieved => "disbelieved",
             Self::Retransmitted => "retransmitted",
             Self::AlarmRaised => "alarm_raised",
             Self::AlarmOver => "alarm_over",
@@ -70,6 +73,7 @@ impl EventKind {
             Self::AddressChanged,
             Self::Redirected,
             Self::Refused,
+            Self::Disbelieved,
             Self::Retransmitted,
             Self::AlarmRaised,
             Self::AlarmOver,

@@ -11,8 +11,15 @@ use crate::{ClockOffset, Instant, Marks, OneWay, Own, Span, Stage, StageSet};
 pub struct Entry {
     /// One stage, or several where a mark between them is absent.
     pub stages: StageSet,
-    /// How long. Negative only if a clock was wrong.
-    pub time: Span,
+    time: Span,
+}
+
+impl Entry {
+    /// How long they took; never negative: marks that contradict each other are as good as absent
+    /// ([`Marks::without_contradictions`]).
+    pub const fn time(&self) -> Span {
+        self.time
+    }
 }
 
 /// All entries of one message that was replied to, in order of time.
@@ -25,9 +32,10 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger of a message; `None` without a reply.
+    /// The ledger of a message; `None` without a reply, or where it came before it was due.
     pub fn of(marks: &Marks) -> Option<Self> {
-        let end = marks.app_recv?;
+        let end = marks.app_recv.filter(|end| *end >= marks.intended)?;
+        let marks = &marks.without_contradictions();
         let mut builder = Builder::starting_at(marks.intended);
         builder.before_the_network(marks);
         if !marks.is_connection_attempt() {

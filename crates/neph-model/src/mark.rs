@@ -101,7 +101,8 @@ impl Marks {
 
     /// Whether the message was nothing but a connection attempt: its reply is the connection.
     pub fn is_connection_attempt(&self) -> bool {
-        self.app_send.is_none() && self.connected.is_some() && self.connected == self.app_recv
+        let has_connected = self.dialled.is_some() && self.connected.is_some();
+        self.app_send.is_none() && has_connected && self.connected == self.app_recv
     }
 
     /// From the request's last byte leaving to its acknowledgement: what TCP itself sees.
@@ -123,6 +124,62 @@ impl Marks {
         let marks = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
         let whole = self.nic_rx? - self.nic_tx?;
         marks.iter().all(Option::is_none).then_some(whole)
+    }
+
+    /// The same without marks that cannot be true beside the others: of ours those that go back in
+    /// time, of the peer's all, where they go back or take longer than the whole round trip. A peer
+    /// that says one impossible thing of a message is not believed in the rest.
+    #[must_use]
+    pub fn without_contradictions(&self) -> Self {
+        let mut kept = *self;
+        let end = self.app_recv.unwrap_or(Instant::from_nanos(i64::MAX));
+        let mut latest = self.intended;
+        for mark in [
+            &mut kept.dialled,
+            &mut kept.connected,
+            &mut kept.opened,
+            &mut kept.app_send,
+            &mut kept.queued,
+            &mut kept.nic_tx,
+            &mut kept.nic_rx,
+        ] {
+            *mark = mark.filter(|at| (latest..=end).contains(at));
+            latest = mark.unwrap_or(latest);
+        }
+        if !kept.is_peer_possible() {
+            kept.peer = PeerMarks::default();
+        }
+        kept
+    }
+
+    /// Whether what the peer tells can be: in order, and within the round trip that we saw.
+    pub fn is_peer_possible(&self) -> bool {
+        let peer = &self.peer;
+        let told = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
+        let mut told = told.into_iter().flatten();
+        let Some(first) = told.next() else {
+            return true;
+        };
+        let mut last = first;
+        for at in told {
+            if at < last {
+                return false;
+            }
+            last = at;
+        }
+        let Some(end) = self.nic_rx.or(self.app_recv) else {
+            return true;
+        };
+        let left = [
+            self.nic_tx,
+            self.queued,
+            self.app_send,
+            self.opened,
+            self.connected,
+            self.dialled,
+        ];
+        let left = left.into_iter().flatten().max();
+        last - first <= end - left.unwrap_or(self.intended)
     }
 
     /// The first thing the program did for this message: dial, or send.

@@ -4,6 +4,7 @@
 //! reflector's late marks where they belong, and hands out finished messages in order. Knows no
 //! socket, no protocol and no clock.
 
+mod disbelieved;
 mod terms;
 
 use std::collections::VecDeque;
@@ -14,6 +15,9 @@ use neph_model::{
 use neph_wire::marks::PeerMarks as WireMarks;
 
 pub(crate) use terms::{Asks, Expect, Reply, SendPoint};
+
+use crate::report::Note;
+use disbelieved::Disbelieved;
 
 /// Of how many finished messages the outcome is remembered, to tell late from duplicate replies.
 const MEMORY: usize = 1 << 16;
@@ -41,6 +45,7 @@ pub(crate) struct Exchange {
     remembered: VecDeque<Outcome>,
     highest_reply: Option<u64>,
     tally: Tally,
+    disbelieved: Disbelieved,
 }
 
 impl Exchange {
@@ -58,6 +63,7 @@ impl Exchange {
             remembered: VecDeque::with_capacity(MEMORY),
             highest_reply: None,
             tally: Tally::default(),
+            disbelieved: Disbelieved::default(),
         }
     }
 
@@ -208,6 +214,7 @@ impl Exchange {
             peer.app_tx = marks.app_tx.map(Instant::from_nanos);
             peer.nic_tx = peer.nic_tx.filter(|left| peer.app_tx <= Some(*left));
             entry.message.peer_wall_offset = Some(marks.wall_offset);
+            self.disbelieved.look_at(&mut entry.message);
         }
         self.highest_reply = Some(
             self.highest_reply
@@ -227,10 +234,16 @@ impl Exchange {
             let peer = &mut entry.message.marks.peer;
             // A request that the network doubled was answered twice: the stamp of another answer
             // than the one that came is none of this message's.
-            if peer.app_tx.is_none_or(|app_tx| at >= app_tx) {
-                peer.nic_tx.get_or_insert(at);
+            peer.nic_tx.get_or_insert(at);
+            if !entry.message.marks.is_peer_possible() {
+                entry.message.marks.peer.nic_tx = None;
             }
         }
+    }
+
+    /// That the peer told impossible times, where it is time to say so.
+    pub(crate) fn take_disbelieved(&mut self) -> Option<Note> {
+        self.disbelieved.take()
     }
 
     fn count_stray(&mut self, seq: Seq) {

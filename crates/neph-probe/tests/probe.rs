@@ -4,6 +4,7 @@
 mod abuse;
 mod fleet;
 mod foreign;
+mod hostile;
 mod loopback;
 mod route;
 mod support;

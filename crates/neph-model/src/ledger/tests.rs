@@ -40,7 +40,7 @@ fn lines(marks: &Marks) -> Vec<(String, i64)> {
     ledger
         .entries()
         .iter()
-        .map(|e| (e.stages.to_string(), e.time.nanos()))
+        .map(|e| (e.stages.to_string(), e.time().nanos()))
         .collect()
 }
 
@@ -133,7 +133,7 @@ fn the_sum_is_exact_for_every_combination_of_absent_marks() {
             }
         }
         let ledger = Ledger::of(&marks).expect("there is a reply");
-        let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+        let sum: Span = ledger.entries().iter().map(Entry::time).sum();
         assert_eq!(sum, ledger.response_time(), "absent {absent:011b}");
         for stage in Stage::ALL {
             let times = ledger
@@ -146,5 +146,41 @@ fn the_sum_is_exact_for_every_combination_of_absent_marks() {
                 "{stage} told {times} times, absent {absent:011b}"
             );
         }
+    }
+}
+
+/// Whatever a peer says, and however clocks were set: no time is negative, and they add up.
+#[test]
+fn no_entry_is_negative_whatever_the_marks_are() {
+    let mut state = 7_u64;
+    let mut random = |most: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        i64::try_from((state >> 33) % most).expect("small")
+    };
+    for _ in 0..100_000 {
+        let mut marks = Marks::intended_at(Instant::from_nanos(random(20)));
+        let mut any = |ahead: i64| (random(4) > 0).then(|| random(100) + ahead);
+        let mut ours = || any(0).map(Instant::from_nanos);
+        marks.dialled = ours();
+        marks.connected = ours();
+        marks.opened = ours();
+        marks.app_send = ours();
+        marks.queued = ours();
+        marks.nic_tx = ours();
+        marks.nic_rx = ours();
+        marks.app_recv = ours();
+        let mut theirs = || any(1_000).map(Instant::from_nanos);
+        marks.peer.rx = theirs();
+        marks.peer.app_rx = theirs();
+        marks.peer.app_tx = theirs();
+        marks.peer.nic_tx = theirs();
+        let Some(ledger) = Ledger::of(&marks) else {
+            continue;
+        };
+        let times = || ledger.entries().iter().map(Entry::time);
+        assert!(times().all(|time| time >= Span::ZERO), "{marks:?}");
+        assert_eq!(times().sum::<Span>(), ledger.response_time(), "{marks:?}");
     }
 }

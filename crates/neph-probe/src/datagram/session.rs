@@ -144,6 +144,7 @@ impl Session {
         if let Some(message) = self.book.replied(Seq(answer.seq), &reply) {
             self.notes.push(Note::Reply(*message));
         }
+        self.notes.extend(self.book.take_disbelieved());
     }
 
     /// The network or this host refused a message. Noted once a flow.

@@ -4,6 +4,7 @@
 //! reflector the two timestamps of the base packet serve as `peer_rx` and `peer_app_tx`, on the
 //! reflector's wall clock.
 
+use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use neph_model::{ByteSize, ProbeKind, Wall};
@@ -25,6 +26,38 @@ pub(crate) struct Udp {
     key: Option<Key>,
     size: usize,
     error: ErrorEstimate,
+    sent: Sent,
+}
+
+/// The timestamps of the latest requests. An answer repeats that of its request: whoever did not see the
+/// request cannot guess it.
+#[derive(Debug, Default)]
+struct Sent {
+    first: u64,
+    timestamps: VecDeque<Timestamp>,
+}
+
+impl Sent {
+    /// A reply later than so many requests is taken for nobody's.
+    const MOST: usize = 1 << 16;
+
+    fn enter(&mut self, seq: u64, timestamp: Timestamp) {
+        if seq != self.first + self.timestamps.len() as u64 {
+            (self.first, self.timestamps) = (seq, VecDeque::new());
+        }
+        if self.timestamps.len() == Self::MOST {
+            self.timestamps.pop_front();
+            self.first += 1;
+        }
+        self.timestamps.push_back(timestamp);
+    }
+
+    fn has(&self, seq: u64, timestamp: Timestamp) -> bool {
+        let at = seq
+            .checked_sub(self.first)
+            .and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.timestamps.get(at)) == Some(&timestamp)
+    }
 }
 
 /// The connected socket and its codec.
@@ -80,6 +113,7 @@ pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
     let mut udp = Udp {
         key,
         size: 0,
+        sent: Sent::default(),
         error: Synchrony::new(now()).estimate(),
     };
     let authenticated = match udp.key {
@@ -133,6 +167,7 @@ impl Codec for Udp {
             error: self.error,
             ssid: 0,
         };
+        self.sent.enter(seq, packet.timestamp);
         encode_request(&packet, self.auth(), self.size, out)
             .expect("the size was held within one datagram when the flow was opened");
     }
@@ -140,7 +175,9 @@ impl Codec for Udp {
     fn answer(&mut self, datagram: &[u8], latest: u64) -> Option<Answered> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         let seq = widen(reply.packet.sender_seq, latest);
-        Some(Answered {
+        let is_ours = self.sent.has(seq, reply.packet.sender_timestamp)
+            && reply.packet.sender_error == self.error;
+        is_ours.then_some(Answered {
             seq,
             marks: marks_of(&reply, latest),
             said: None,

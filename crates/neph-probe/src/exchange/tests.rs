@@ -113,7 +113,7 @@ fn the_peers_send_stamp_travels_with_the_next_reply() {
         },
     );
     assert_eq!(finished(&mut book, 21), [], "waits for the stamp");
-    let previous = Some(PreviousTx { seq: 0, nic_tx: 77 });
+    let previous = Some(PreviousTx { seq: 0, nic_tx: 7 });
     book.replied(
         Seq(1),
         &Reply {
@@ -122,7 +122,7 @@ fn the_peers_send_stamp_travels_with_the_next_reply() {
         },
     );
     let first = book.take_finished(at(31)).expect("complete now");
-    assert_eq!(first.marks.peer.nic_tx, Some(Instant::from_nanos(77)));
+    assert_eq!(first.marks.peer.nic_tx, Some(Instant::from_nanos(7)));
     assert!(book.lacks_peer_send());
     assert!(book.take_finished(at(31)).is_none());
     let much_later = at(31 + 2_000_000_000);

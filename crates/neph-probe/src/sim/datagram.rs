@@ -248,7 +248,7 @@ fn assert_true(outcomes: &Outcomes) {
             assert_eq!(message.outcome, Outcome::Lost);
             continue;
         };
-        let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+        let sum: Span = ledger.entries().iter().map(neph_model::Entry::time).sum();
         assert_eq!(sum, ledger.response_time());
         assert_eq!(message.marks.nic_tx.map(Instant::nanos), Some(truth.nic_tx));
         let came = message.marks.nic_rx.map(Instant::nanos);

@@ -96,7 +96,7 @@ fn peer(mark: Option<neph_model::Instant<neph_model::Peer>>) -> Option<i64> {
 }
 
 fn assert_sum(ledger: &Ledger) {
-    let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+    let sum: Span = ledger.entries().iter().map(neph_model::Entry::time).sum();
     assert_eq!(sum, ledger.response_time());
 }
 

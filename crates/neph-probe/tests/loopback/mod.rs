@@ -67,7 +67,7 @@ pub(crate) fn measure(spec: FlowSpec) -> (Vec<Message>, Tally) {
 fn assert_sums(messages: &[Message]) {
     for message in messages {
         let ledger = message.ledger().expect("replied to");
-        let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+        let sum: Span = ledger.entries().iter().map(neph_model::Entry::time).sum();
         assert_eq!(sum, ledger.response_time());
     }
 }

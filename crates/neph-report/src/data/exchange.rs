@@ -88,7 +88,8 @@ impl FlowData {
             .expect("an experiment of 4 billion ledger entries does not fit into memory before");
         let entries = ledger.as_ref().map_or(&[][..], Ledger::entries);
         let layout = self.layout(entries);
-        self.times.extend(entries.iter().map(|entry| entry.time));
+        self.times
+            .extend(entries.iter().map(neph_model::Entry::time));
         let later = message.tcp_at_ack.or(message.tcp_at_send);
         self.exchanges.push(Exchange {
             seq: message.seq,

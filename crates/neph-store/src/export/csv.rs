@@ -118,7 +118,7 @@ fn ledger(message: &Message, entries: &[StageSet], line: &mut String) {
                 line.push(',');
                 let entry = ledger.entries().iter().find(|e| e.stages == *stages);
                 if let Some(entry) = entry {
-                    line.push_str(&entry.time.nanos().to_string());
+                    line.push_str(&entry.time().nanos().to_string());
                 }
             }
         }

@@ -88,7 +88,7 @@ fn ledger(message: &Message, object: &mut Map<String, Value>) {
     let stages: Map<String, Value> = ledger
         .entries()
         .iter()
-        .map(|entry| (stages::joined(entry.stages), entry.time.nanos().into()))
+        .map(|entry| (stages::joined(entry.stages), entry.time().nanos().into()))
         .collect();
     let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
     put("response_ns", ledger.response_time().nanos().into());

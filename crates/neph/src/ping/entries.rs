@@ -46,7 +46,7 @@ impl Entries {
             self.by_set
                 .entry(order)
                 .or_default()
-                .add(entry.time.nanos());
+                .add(entry.time().nanos());
         }
     }
 

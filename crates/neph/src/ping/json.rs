@@ -37,7 +37,7 @@ pub(super) fn message(planned: &Planned, message: &Message, anchor: Option<Ancho
             .iter()
             .map(|entry| {
                 let names: Vec<&str> = entry.stages.iter().map(neph_model::Stage::name).collect();
-                json!({ "stages": names, "ns": entry.time.nanos() })
+                json!({ "stages": names, "ns": entry.time().nanos() })
             })
             .collect();
         value.insert("ledger".into(), stages.into());

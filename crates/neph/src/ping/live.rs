@@ -125,7 +125,7 @@ fn reconnect(ledger: &Ledger) -> String {
         matches!(first, Some(Stage::Connect | Stage::Handshake))
     });
     let waits: Vec<String> = waits
-        .map(|entry| format!("{} {}", entry.stages, entry.time))
+        .map(|entry| format!("{} {}", entry.stages, entry.time()))
         .collect();
     if waits.is_empty() {
         return String::new();
@@ -147,7 +147,7 @@ fn column(ledger: &Ledger, stages: &[Stage]) -> String {
     let is_merged = entries().any(|entry| entry.stages.iter().any(|one| !stages.contains(&one)));
     let time = entries()
         .next()
-        .map(|_| entries().map(|entry| entry.time).sum());
+        .map(|_| entries().map(neph_model::Entry::time).sum());
     match time {
         Some(time) if is_merged => format!("{:>WIDTH$}", format!("<{time}")),
         time => cell(time, WIDTH),

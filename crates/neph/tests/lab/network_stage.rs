@@ -62,7 +62,7 @@ fn the_network_stage_is_what_the_link_did_from_a_tenth_to_a_hundred_milliseconds
             drop(reflector);
             for message in &messages {
                 let ledger = message.ledger().expect("nothing is lost on this link");
-                let sum: Span = ledger.entries().iter().map(|entry| entry.time).sum();
+                let sum: Span = ledger.entries().iter().map(neph_model::Entry::time).sum();
                 assert_eq!(sum, ledger.response_time(), "message {}", message.seq);
             }
             tcp_says_what_the_link_did(&messages, 2 * micros);

@@ -252,7 +252,7 @@ fn a_connection_attempt_ends_when_the_connection_stands_however_late_the_program
     let entries: Vec<(String, Span)> = ledger
         .entries()
         .iter()
-        .map(|entry| (entry.stages.to_string(), entry.time))
+        .map(|entry| (entry.stages.to_string(), entry.time()))
         .collect();
     let expected = [("schedule lateness", 1), ("connect", 20)];
     assert_eq!(

@@ -254,6 +254,7 @@ impl Session {
         if let Some(message) = self.book.replied(seq, reply) {
             self.notes.push(crate::report::Note::Reply(*message));
         }
+        self.notes.extend(self.book.take_disbelieved());
         let stays = match self.way {
             Use::One => true,
             Use::Idle => self

@@ -1,0 +1,78 @@
+//! Times of the peer that cannot be true: left out of their message, counted, and said.
+
+use neph_model::{EventKind, Message, PeerMarks};
+
+use crate::report::Note;
+
+/// Messages of which the peer told impossible times.
+#[derive(Debug, Default)]
+pub(super) struct Disbelieved {
+    messages: u64,
+    /// Up to here it was said.
+    said: u64,
+}
+
+impl Disbelieved {
+    /// Leaves the peer's times out of a message where they contradict each other or our own.
+    pub(super) fn look_at(&mut self, message: &mut Message) {
+        if message.marks.is_peer_possible() {
+            return;
+        }
+        message.marks.peer = PeerMarks::default();
+        message.peer_wall_offset = None;
+        self.messages += 1;
+    }
+
+    /// A note at the first, the tenth, the hundredth message.
+    pub(super) fn take(&mut self) -> Option<Note> {
+        let next = self.said.saturating_mul(10).max(1);
+        if self.messages < next {
+            return None;
+        }
+        self.said = next;
+        let text = format!(
+            "the peer's times of {} messages so far cannot be true (they go back, or take longer than \
+             the round trip): they are left out",
+            self.messages
+        );
+        Some(Note::Event(EventKind::Disbelieved, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FlowIndex, Instant, Marks, Own, Peer, Seq};
+
+    use super::*;
+
+    /// Sent at 100 and answered at 200, of which the peer says that it had it from `rx` to `app_tx`.
+    fn message(rx: i64, app_tx: i64) -> Message {
+        let own = |nanos| Some(Instant::<Own>::from_nanos(nanos));
+        let peer = |nanos| Some(Instant::<Peer>::from_nanos(nanos));
+        let mut marks = Marks::intended_at(Instant::from_nanos(100));
+        (marks.app_send, marks.app_recv) = (own(100), own(200));
+        (marks.peer.rx, marks.peer.app_tx) = (peer(rx), peer(app_tx));
+        Message::new(FlowIndex(0), Seq(0), marks)
+    }
+
+    #[test]
+    fn times_that_go_back_or_take_longer_than_the_round_trip_are_left_out_and_said() {
+        let mut disbelieved = Disbelieved::default();
+        for (rx, app_tx, is_believed) in [
+            (7_000, 7_100, true),
+            (7_000, 7_101, false),
+            (7_000, 6_999, false),
+            (i64::MIN, i64::MAX, false),
+        ] {
+            let mut message = message(rx, app_tx);
+            disbelieved.look_at(&mut message);
+            assert_eq!(
+                message.marks.peer.rx.is_some(),
+                is_believed,
+                "{rx} {app_tx}"
+            );
+        }
+        let said = std::iter::from_fn(|| disbelieved.take()).count();
+        assert_eq!(said, 1, "of three: at the first, and the next at the tenth");
+    }
+}

@@ -1,0 +1,151 @@
+//! A peer that lies: what it tells of times that cannot be is left out and said, and what answers no
+//! request of ours is nobody's answer.
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{EventKind, Message, Span, Tally};
+use neph_probe::{Flow, Report, Stop};
+use neph_wire::marks::{PeerMarks, PreviousTx};
+use neph_wire::stamp::{
+    Answer, Auth, ErrorEstimate, Format, Request, Timestamp, decode_request, reflect,
+};
+
+use crate::loopback::flow;
+
+/// Where an open reply repeats the request's timestamp and error estimate.
+const ECHOED: std::ops::Range<usize> = 28..38;
+const SECOND: i64 = 1_000_000_000;
+
+/// How a reply is spoilt.
+type Lie = fn(&Request<'_>, &mut Answer);
+
+/// Measures five messages against a reflector that tells what `lie` makes of honest times, and spoils the
+/// bytes of its replies; what was said of it.
+fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>) {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let patience = Some(Duration::from_millis(50));
+    socket.set_read_timeout(patience).expect("a limit");
+    let at = socket.local_addr().expect("bound");
+    let stop = Stop::new();
+    let over = stop.clone();
+    let answering = thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        while !over.is_set() {
+            let Ok((len, from)) = socket.recv_from(&mut buffer) else {
+                continue;
+            };
+            let request = decode_request(&buffer[..len], Auth::Open).expect("a request");
+            let mut answer = honest(request.packet.seq);
+            lie(&request, &mut answer);
+            let mut reply = Vec::new();
+            reflect(&request, &answer, Auth::Open, &mut reply);
+            spoil(&mut reply);
+            socket.send_to(&reply, from).expect("sent");
+        }
+    });
+    let mut spec = flow(&format!("udp://{at}"), 5);
+    (spec.timeout, spec.reflector) = (Span::from_millis(300), true);
+    let running = Flow::start(spec, Stop::new()).expect("a thread");
+    let (mut messages, mut tally, mut said) = (Vec::new(), Tally::default(), Vec::new());
+    for report in running.reports() {
+        match report {
+            Report::Message(message) => messages.push(message),
+            Report::Ended(ended) => tally = ended,
+            Report::Event {
+                kind: EventKind::Disbelieved,
+                text,
+                ..
+            } => said.push(text),
+            _ => {}
+        }
+    }
+    running.join().expect("the flow ran");
+    stop.set();
+    answering.join().expect("no panic");
+    (messages, tally, said)
+}
+
+/// Answers at once, by a clock of its own that stands still.
+fn honest(seq: u32) -> Answer {
+    Answer {
+        seq,
+        receive: Timestamp::from_unix(SECOND, Format::Ntp).expect("in range"),
+        timestamp: Timestamp::from_unix(SECOND, Format::Ntp).expect("in range"),
+        error: ErrorEstimate::from_nanos(1_000, Format::Ntp),
+        sender_ttl: 64,
+        marks: PeerMarks {
+            rx: Some(0),
+            app_rx: Some(0),
+            app_tx: Some(0),
+            wall_offset: SECOND,
+            previous: None,
+        },
+        follow_up: None,
+    }
+}
+
+fn believed(messages: &[Message]) -> usize {
+    let told = messages.iter().filter(|one| one.marks.peer.rx.is_some());
+    told.count()
+}
+
+#[test]
+fn honest_times_are_believed() {
+    let (messages, tally, said) = measured(|_, _| {}, |_| {});
+    assert_eq!((tally.replies, believed(&messages)), (5, 5));
+    assert!(said.is_empty(), "{said:?}");
+}
+
+#[test]
+fn times_that_cannot_be_are_left_out_and_said_and_no_stage_is_negative() {
+    let lies: [Lie; 4] = [
+        // Longer at the peer than the round trip took: the network would take -3,600 s.
+        |_, answer| answer.marks.app_tx = Some(3_600 * SECOND),
+        |_, answer| answer.marks.app_rx = Some(244_000_000),
+        // Sent before it came.
+        |_, answer| answer.marks.app_tx = Some(-1),
+        |_, answer| (answer.marks.rx, answer.marks.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
+    ];
+    for lie in lies {
+        let (messages, tally, said) = measured(lie, |_| {});
+        assert_eq!((tally.replies, believed(&messages)), (5, 0));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("cannot be true"), "{said:?}");
+        for message in &messages {
+            let ledger = message.ledger().expect("a reply");
+            let times = ledger.entries().iter().map(neph_model::Entry::time);
+            assert!(times.clone().all(|time| time >= Span::ZERO), "{ledger:?}");
+            assert_eq!(times.sum::<Span>(), ledger.response_time());
+        }
+    }
+}
+
+/// The departure that the next reply tells.
+#[test]
+fn a_departure_after_the_replys_arrival_is_left_out() {
+    let lie: Lie = |request, answer| {
+        let seq = u64::from(request.packet.seq);
+        answer.marks.previous = seq.checked_sub(1).map(|seq| PreviousTx {
+            seq,
+            nic_tx: 3_600 * SECOND,
+        });
+    };
+    let (messages, tally, _) = measured(lie, |_| {});
+    assert_eq!((tally.replies, believed(&messages)), (5, 5));
+    assert!(messages.iter().all(|one| one.marks.peer.nic_tx.is_none()));
+}
+
+#[test]
+fn what_does_not_repeat_the_requests_fields_is_no_answer() {
+    let spoilt: [fn(&mut [u8]); 3] = [
+        |reply| reply[ECHOED].fill(0),
+        |reply| reply[ECHOED.start + 7] ^= 1,
+        |reply| reply[ECHOED.end - 1] ^= 1,
+    ];
+    for spoil in spoilt {
+        let (_, tally, _) = measured(|_, _| {}, spoil);
+        assert_eq!((tally.replies, tally.lost), (0, 5));
+    }
+}
