@@ -14,10 +14,9 @@ use neph_model::{
 };
 use neph_wire::marks::PeerMarks as WireMarks;
 
-pub(crate) use terms::{Asks, Expect, Reply, SendPoint};
-
 use crate::report::Note;
 use disbelieved::Disbelieved;
+pub(crate) use terms::{Asks, Expect, Reply, SendPoint};
 
 /// Of how many finished messages the outcome is remembered, to tell late from duplicate replies.
 const MEMORY: usize = 1 << 16;
@@ -247,10 +246,8 @@ impl Exchange {
     }
 
     fn count_stray(&mut self, seq: Seq) {
-        let Some(back) = self.first.checked_sub(seq.0 + 1) else {
-            return;
-        };
-        let Ok(back) = usize::try_from(back) else {
+        let back = self.first.checked_sub(seq.0 + 1);
+        let Some(back) = back.and_then(|back| usize::try_from(back).ok()) else {
             return;
         };
         match self.remembered.iter().rev().nth(back) {
@@ -381,7 +378,6 @@ impl Exchange {
     pub(crate) const fn set_expect(&mut self, expect: Expect) {
         self.expect = expect;
     }
-
     /// What the flow's messages are; [`Asks::Messages`] unless told.
     pub(crate) const fn set_asks(&mut self, asks: Asks) {
         self.asks = asks;
