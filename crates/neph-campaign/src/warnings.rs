@@ -34,7 +34,7 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
     warnings.extend(not_sent_here(meter));
     warnings.extend(meter.stays().warning());
     let replies = meter.tally().replies;
-    // That nobody answered is told by the experiment's status: measuring longer would not mend it.
+    // An experiment without a reply has failed; measuring longer would not help.
     if (1..limits.fewest_replies).contains(&replies) {
         warnings.push(Warning::FewMessages { replies });
     }

@@ -29,7 +29,7 @@ pub enum EventKind {
     Redirected,
     /// The peer refused a message or a connection.
     Refused,
-    /// The peer told times of a message that cannot be true: they were left out.
+    /// The peer reported impossible times for a message; they were discarded.
     Disbelieved,
     /// A segment was sent again, as a packet capture saw it. Our own sockets tell retransmissions
     /// in [`crate::TcpState`] instead.

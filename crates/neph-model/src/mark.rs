@@ -126,9 +126,9 @@ impl Marks {
         marks.iter().all(Option::is_none).then_some(whole)
     }
 
-    /// The same without marks that cannot be true beside the others: of ours those that go back in
-    /// time, of the peer's all, where they go back or take longer than the whole round trip. A peer
-    /// that says one impossible thing of a message is not believed in the rest.
+    /// A copy without contradictory marks. A local mark is dropped if it is earlier than the one before
+    /// it or later than `app_recv`. The peer's marks are dropped together if they are not in order or
+    /// exceed the round trip.
     #[must_use]
     pub fn without_contradictions(&self) -> Self {
         let mut kept = *self;
@@ -152,16 +152,16 @@ impl Marks {
         kept
     }
 
-    /// Whether what the peer tells can be: in order, and within the round trip that we saw.
+    /// Whether the peer's marks are in order and within the round trip that was measured here.
     pub fn is_peer_possible(&self) -> bool {
         let peer = &self.peer;
-        let told = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
-        let mut told = told.into_iter().flatten();
-        let Some(first) = told.next() else {
+        let marks = [peer.rx, peer.app_rx, peer.app_tx, peer.nic_tx];
+        let mut marks = marks.into_iter().flatten();
+        let Some(first) = marks.next() else {
             return true;
         };
         let mut last = first;
-        for at in told {
+        for at in marks {
             if at < last {
                 return false;
             }

@@ -1,5 +1,7 @@
 //! Messages of a population that have no time, and the word for a quantile that falls among them.
 
+use std::iter::Sum;
+
 /// Messages without a time, by how they ended. They rank above every reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unanswered {
@@ -38,6 +40,16 @@ impl Unanswered {
             } => "error",
             Self { .. } => "no reply",
         }
+    }
+}
+
+impl Sum for Unanswered {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            errors: sum.errors + one.errors,
+            lost: sum.lost + one.lost,
+            not_sent: sum.not_sent + one.not_sent,
+        })
     }
 }
 

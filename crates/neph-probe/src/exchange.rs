@@ -240,7 +240,7 @@ impl Exchange {
         }
     }
 
-    /// That the peer told impossible times, where it is time to say so.
+    /// A note on impossible times of the peer, if one is due.
     pub(crate) fn take_disbelieved(&mut self) -> Option<Note> {
         self.disbelieved.take()
     }

@@ -21,6 +21,16 @@ pub enum Authenticated {
     Yes,
 }
 
+impl Authenticated {
+    /// By whether there is a key.
+    pub const fn by<K>(key: Option<&K>) -> Self {
+        match key {
+            None => Self::No,
+            Some(_) => Self::Yes,
+        }
+    }
+}
+
 /// The payload of each request: `asked`, raised to what the kind needs. STAMP has two least sizes: the
 /// bare packet, if exactly that is asked for, and the packet with room for a reflector's marks. A SYN
 /// carries nothing.

@@ -233,7 +233,7 @@ mod tests {
         assert_eq!((stats.retransmissions, stats.dsack_duplicates), (7, 5));
     }
 
-    /// The kernel keeps eight times the value, and divides it before it tells (`tcp_get_timestamping_opt_stats`).
+    /// The kernel keeps eight times the value, and reports it divided by eight (`tcp_get_timestamping_opt_stats`).
     #[test]
     fn the_smoothed_round_trip_is_in_microseconds_as_it_comes() {
         let mut data = Vec::new();

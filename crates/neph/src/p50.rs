@@ -13,7 +13,7 @@ use neph_stats::{Sorted, quantile};
 pub(crate) enum P50 {
     /// This time.
     At(Span),
-    /// Messages without a reply decide it: it is later than every reply. The word says how they ended.
+    /// It lies among the messages without a reply, above every reply. The word is how they ended.
     Censored(&'static str),
     /// Of fewer than 6 messages there is none.
     TooFew,
@@ -38,11 +38,11 @@ impl P50 {
         }
     }
 
-    /// Of a fleet, as it was told when it ended. Lost messages are slower than all others: where they
-    /// are more than the replies, they decide it.
-    pub(crate) fn kept(told: Option<Span>, tally: &Tally) -> Self {
+    /// Of a fleet, as stored at its end. Messages without a reply rank above all others: the median lies
+    /// among them where they outnumber the replies.
+    pub(crate) fn kept(stored: Option<Span>, tally: &Tally) -> Self {
         let none = tally.without_service();
-        match told {
+        match stored {
             Some(time) => Self::At(time),
             None if tally.replies < none.count() => Self::Censored(none.word()),
             None => Self::TooFew,

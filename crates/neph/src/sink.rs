@@ -43,7 +43,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {error}; {remedy}", path.display())
 }
 
-/// That nothing can be written there: bad input where another name would help, else a failure.
+/// A failed write: a usage error if another name would help, otherwise a failure.
 pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
     let why = unwritable(path, error);
     match error.kind() {

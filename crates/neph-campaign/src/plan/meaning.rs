@@ -164,10 +164,7 @@ impl Endpoint {
 
 /// Whether STAMP packets with these parameters have a tag.
 pub(crate) fn authenticated(parameters: &BTreeMap<String, Vec<String>>) -> Authenticated {
-    match parameters.get("key_file") {
-        None => Authenticated::No,
-        Some(_) => Authenticated::Yes,
-    }
+    Authenticated::by(parameters.get("key_file"))
 }
 
 /// What multiplies into scenarios. No list is empty, no value occurs twice in its list.

@@ -29,8 +29,8 @@ pub(crate) struct Udp {
     sent: Sent,
 }
 
-/// The timestamps of the latest requests. An answer repeats that of its request: whoever did not see the
-/// request cannot guess it.
+/// Timestamps of the latest requests. A reply repeats its request's timestamp, which a spoofer who did not
+/// see the request cannot guess.
 #[derive(Debug, Default)]
 struct Sent {
     first: u64,
@@ -38,7 +38,7 @@ struct Sent {
 }
 
 impl Sent {
-    /// A reply later than so many requests is taken for nobody's.
+    /// Requests that are remembered; a reply to an older one is ignored.
     const MOST: usize = 1 << 16;
 
     fn enter(&mut self, seq: u64, timestamp: Timestamp) {
@@ -86,11 +86,7 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
 impl FlowSpec {
     /// Whether a reflector of ours can tell its marks in the replies; a bare STAMP packet has no room.
     pub fn has_room_for_marks(&self) -> bool {
-        let authenticated = match self.key {
-            None => Authenticated::No,
-            Some(_) => Authenticated::Yes,
-        };
-        let (_, least) = stamp_sizes(authenticated);
+        let (_, least) = stamp_sizes(Authenticated::by(self.key.as_ref()));
         self.target.kind() != ProbeKind::Udp || self.request_size >= least
     }
 
@@ -110,23 +106,14 @@ pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
         None => None,
         Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
     };
-    let mut udp = Udp {
+    let asked = ByteSize(spec.request_size as u64);
+    let size = sent_size(ProbeKind::Udp, asked, Authenticated::by(key.as_ref()));
+    Ok(Udp {
         key,
-        size: 0,
+        size: usize::try_from(size.bytes()).unwrap_or(usize::MAX),
         sent: Sent::default(),
         error: Synchrony::new(now()).estimate(),
-    };
-    let authenticated = match udp.key {
-        None => Authenticated::No,
-        Some(_) => Authenticated::Yes,
-    };
-    let sent = sent_size(
-        ProbeKind::Udp,
-        ByteSize(spec.request_size as u64),
-        authenticated,
-    );
-    udp.size = usize::try_from(sent.bytes()).unwrap_or(usize::MAX);
-    Ok(udp)
+    })
 }
 
 /// A bare STAMP packet.

@@ -1,19 +1,19 @@
-//! Times of the peer that cannot be true: left out of their message, counted, and said.
+//! Impossible times of the peer: discarded, counted and reported.
 
 use neph_model::{EventKind, Message, PeerMarks};
 
 use crate::report::Note;
 
-/// Messages of which the peer told impossible times.
+/// Counts messages with impossible times of the peer.
 #[derive(Debug, Default)]
 pub(super) struct Disbelieved {
     messages: u64,
-    /// Up to here it was said.
-    said: u64,
+    /// The count at the last note: 0, 1, 10, 100 ...
+    reported: u64,
 }
 
 impl Disbelieved {
-    /// Leaves the peer's times out of a message where they contradict each other or our own.
+    /// Discards the peer's times of a message if they contradict each other or the local marks.
     pub(super) fn look_at(&mut self, message: &mut Message) {
         if message.marks.is_peer_possible() {
             return;
@@ -23,13 +23,13 @@ impl Disbelieved {
         self.messages += 1;
     }
 
-    /// A note at the first, the tenth, the hundredth message.
+    /// A note at the first, tenth and hundredth such message, and so on.
     pub(super) fn take(&mut self) -> Option<Note> {
-        let next = self.said.saturating_mul(10).max(1);
+        let next = self.reported.saturating_mul(10).max(1);
         if self.messages < next {
             return None;
         }
-        self.said = next;
+        self.reported = next;
         let text = format!(
             "the peer's times of {} messages so far cannot be true (they go back, or take longer than \
              the round trip): they are left out",
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// Sent at 100 and answered at 200, of which the peer says that it had it from `rx` to `app_tx`.
+    /// Sent at 100 and answered at 200; the peer reports `rx` and `app_tx`.
     fn message(rx: i64, app_tx: i64) -> Message {
         let own = |nanos| Some(Instant::<Own>::from_nanos(nanos));
         let peer = |nanos| Some(Instant::<Peer>::from_nanos(nanos));
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_go_back_or_take_longer_than_the_round_trip_are_left_out_and_said() {
+    fn times_that_go_back_or_take_longer_than_the_round_trip_are_discarded_and_reported() {
         let mut disbelieved = Disbelieved::default();
         for (rx, app_tx, is_believed) in [
             (7_000, 7_100, true),
@@ -72,7 +72,10 @@ mod tests {
                 "{rx} {app_tx}"
             );
         }
-        let said = std::iter::from_fn(|| disbelieved.take()).count();
-        assert_eq!(said, 1, "of three: at the first, and the next at the tenth");
+        let notes = std::iter::from_fn(|| disbelieved.take()).count();
+        assert_eq!(
+            notes, 1,
+            "of three: at the first, and the next at the tenth"
+        );
     }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::ops::RangeInclusive;
 
+use neph_model::FleetEndpoint;
+
 use super::blocks::{Blocks, take_bound};
 use crate::reflect::ANSWERING_PORTS;
 
@@ -69,8 +71,9 @@ impl Ports {
         }
     }
 
-    /// Leaves out those from which a reflector at one of these ports answers nobody.
-    pub(crate) fn that_are_answered(mut self, reflectors: impl Iterator<Item = u16>) -> Self {
+    /// Leaves out the source ports that a reflector at one of these endpoints does not answer.
+    pub(crate) fn answered_by(mut self, endpoints: &[FleetEndpoint]) -> Self {
+        let reflectors = endpoints.iter().map(|one| one.address.port());
         for port in reflectors.chain(ANSWERING_PORTS) {
             self.taken[usize::from(port)] = true;
         }
@@ -163,7 +166,11 @@ mod tests {
     #[test]
     fn ports_from_which_a_reflector_answers_nobody_are_left_out() {
         let ports = Ports::in_order(Some(850), &KERNELS, Apart::Bound("test"));
-        let mut ports = ports.that_are_answered([8080, 8081].into_iter());
+        let endpoint = |port: u16| FleetEndpoint {
+            name: String::new(),
+            address: ([127, 0, 0, 1], port).into(),
+        };
+        let mut ports = ports.answered_by(&[8080, 8081].map(endpoint));
         let mut all = Vec::new();
         while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
             all.push(port);

@@ -82,8 +82,7 @@ impl Shared {
         };
         let endpoints = fleet.endpoints.iter().map(|one| endpoint(one.address));
         let endpoints = endpoints.collect::<io::Result<Vec<_>>>().map_err(fault)?;
-        let asked = fleet.endpoints.iter().map(|one| one.address.port());
-        let mut ports = Ports::unbound(spec.first_port, "udp").that_are_answered(asked);
+        let mut ports = Ports::unbound(spec.first_port, "udp").answered_by(&fleet.endpoints);
         let bound = ports.take(|port| bind(address, port)).map_err(fault)?;
         let (_, receiver) = bound.ok_or(ProbeError::NoPort { address })?;
         let sender = raw(address).map_err(fault)?;

@@ -58,8 +58,7 @@ impl Sockets {
         Ok(Self {
             stamp: Stamp::new(spec)?,
             endpoints,
-            ports: Ports::bound(spec.first_port, "udp")
-                .that_are_answered(fleet.endpoints.iter().map(|one| one.address.port())),
+            ports: Ports::bound(spec.first_port, "udp").answered_by(&fleet.endpoints),
             flows,
             lanes: vec![None; fleet.lanes as usize],
             leaving: VecDeque::new(),

@@ -46,11 +46,8 @@ impl FleetSpec {
 
     /// The payload that each request really has.
     pub fn sent_size(&self) -> ByteSize {
-        let authenticated = match self.key {
-            None => Authenticated::No,
-            Some(_) => Authenticated::Yes,
-        };
         let asked = ByteSize(self.request_size as u64);
+        let authenticated = Authenticated::by(self.key.as_ref());
         sent_size(self.fleet.probe, asked, authenticated)
     }
 

@@ -1,5 +1,5 @@
-//! Source ports from which no STAMP request is answered: what has them is more likely a server, and
-//! what comes from it an answer.
+//! Source ports from which STAMP requests are not answered: servers have them, so a packet from there is
+//! probably a reply.
 
 /// Services that answer whatever comes, by UDP port: echo, daytime, quote of the day, character
 /// generator, time, DNS, TFTP, NTP, and reflectors of TWAMP and STAMP.
@@ -19,7 +19,7 @@ impl Ports {
         Self { own, allowed }
     }
 
-    /// Whether what comes from `port` may be an answer: a reflector is at the port where we are, too.
+    /// Whether a packet from `port` may be a reply. Another reflector probably uses this one's port.
     pub(super) fn may_answer(&self, port: u16) -> bool {
         (port == self.own || ANSWERING_PORTS.contains(&port)) && !self.allowed.contains(&port)
     }

@@ -1,20 +1,19 @@
-//! Whether a STAMP session asks, or repeats what it is sent: whatever answers our answers would make
-//! the two of us talk for ever (CVE-2024-2169).
+//! Detects packet loops of a STAMP session by its sequence numbers: a program that answers replies would
+//! exchange packets with the reflector without end (CVE-2024-2169).
 //!
-//! Owns the judgement by the requests' numbers alone. Which packets cannot be requests at all, their
-//! fields and their source port say (`neph_wire::stamp`, [`super::ports`]).
+//! Does not look at fields or source ports of packets: `neph_wire::stamp` and [`super::ports`] do.
 
 use neph_model::{Instant, Own, Span};
 
-/// So many requests may be repeated in a row.
+/// Repeated requests in a row that are answered.
 const CREDIT: u8 = 8;
-/// What a new number earns: a path that triples every packet closes no session.
+/// Credit for a new number: a path that triples every packet closes no session.
 const EARNED: u8 = 2;
-/// What beginning again at 0 costs.
+/// Credit that a restart at 0 costs.
 const BEGINNING: u8 = 4;
-/// Who was silent for so long is in no loop, unless its path were longer than any.
+/// A session that is silent for this long is in no loop: no path has so long a round trip.
 const SILENCE: Span = Span::from_secs(1);
-/// Numbers below the newest that are remembered: reordered requests are no repeated ones.
+/// Numbers up to the newest that are remembered, so that reordered requests are not taken for repeated ones.
 const WINDOW: u32 = u128::BITS;
 
 /// What one session sent, and how much of it may still be repeated.
@@ -156,7 +155,7 @@ mod tests {
             let copied = (0..1_000).flat_map(|seq| std::iter::repeat_n(seq, copies));
             assert_eq!(answered(copied), 1_000 * copies);
         }
-        // Each of a hundred comes in the reverse order, then, later than can be told, every second.
+        // Each of a hundred comes in the reverse order, then every second one later than the window.
         let reversed = (0..1_000).map(|seq| seq / 100 * 100 + 99 - seq % 100);
         assert_eq!(answered(reversed), 1_000);
         let late = (0..1_000).flat_map(|seq| [seq + 500, seq]);

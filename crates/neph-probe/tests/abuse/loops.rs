@@ -1,6 +1,5 @@
-//! One spoofed packet must not make a reflector and another program answer each other for ever
-//! (CVE-2024-2169): not two reflectors of ours, not one and itself, not one and what echoes anything
-//! or always says the same.
+//! One spoofed packet must not start an endless exchange between a neph reflector and a second one,
+//! itself, a UDP echo, or a service with a constant reply (CVE-2024-2169).
 //!
 //! Everything happens on the loopback of a namespace of the test's own.
 
@@ -11,8 +10,8 @@ use neph_probe::Place;
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::Protocol;
 
-/// What a peer says to a packet.
-type Says = fn(&[u8]) -> Vec<u8>;
+/// A peer's reply to a packet.
+type Replies = fn(&[u8]) -> Vec<u8>;
 
 /// What a loop may take before it is over.
 const MOST: u64 = 10;
@@ -148,11 +147,11 @@ fn a_reflector_does_not_talk_to_itself() {
     }
 }
 
-/// Answers whatever comes until it is told to stop; how often it did.
+/// Answers every packet until `stop` is set; returns the number of answers.
 fn answering(
     stage: &Stage,
     stop: &Stop,
-    answer: Says,
+    answer: Replies,
 ) -> (SocketAddr, std::thread::JoinHandle<u64>) {
     let bound = || UdpSocket::bind("127.0.0.1:0").expect("bind");
     let socket = stage.net.within("here", bound);
@@ -183,7 +182,7 @@ fn what_echoes_anything_or_always_says_the_same_is_soon_answered_no_more() {
     let echo = |packet: &[u8]| packet.to_vec();
     // As a service that answers everything with one message of its own.
     let same = |_: &[u8]| request(7, Auth::Open);
-    let cases: [(Says, Counted); 2] = [
+    let cases: [(Replies, Counted); 2] = [
         (echo, Counted::RefusedAnswers),
         (same, Counted::RefusedRepeats),
     ];

@@ -1,5 +1,5 @@
-//! A peer that lies: what it tells of times that cannot be is left out and said, and what answers no
-//! request of ours is nobody's answer.
+//! A hostile peer: its impossible times are discarded and reported, and a reply that does not match a
+//! request is ignored.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -21,8 +21,8 @@ const SECOND: i64 = 1_000_000_000;
 /// How a reply is spoilt.
 type Lie = fn(&Request<'_>, &mut Answer);
 
-/// Measures five messages against a reflector that tells what `lie` makes of honest times, and spoils the
-/// bytes of its replies; what was said of it.
+/// Measures five messages against a reflector whose times `lie` changes and whose reply bytes `spoil`
+/// changes; also returns the notes on impossible times.
 fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     let patience = Some(Duration::from_millis(50));
@@ -48,7 +48,7 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>
     let mut spec = flow(&format!("udp://{at}"), 5);
     (spec.timeout, spec.reflector) = (Span::from_millis(300), true);
     let running = Flow::start(spec, Stop::new()).expect("a thread");
-    let (mut messages, mut tally, mut said) = (Vec::new(), Tally::default(), Vec::new());
+    let (mut messages, mut tally, mut notes) = (Vec::new(), Tally::default(), Vec::new());
     for report in running.reports() {
         match report {
             Report::Message(message) => messages.push(message),
@@ -57,14 +57,14 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>
                 kind: EventKind::Disbelieved,
                 text,
                 ..
-            } => said.push(text),
+            } => notes.push(text),
             _ => {}
         }
     }
     running.join().expect("the flow ran");
     stop.set();
     answering.join().expect("no panic");
-    (messages, tally, said)
+    (messages, tally, notes)
 }
 
 /// Answers at once, by a clock of its own that stands still.
@@ -87,15 +87,15 @@ fn honest(seq: u32) -> Answer {
 }
 
 fn believed(messages: &[Message]) -> usize {
-    let told = messages.iter().filter(|one| one.marks.peer.rx.is_some());
-    told.count()
+    let marked = messages.iter().filter(|one| one.marks.peer.rx.is_some());
+    marked.count()
 }
 
 #[test]
 fn honest_times_are_believed() {
-    let (messages, tally, said) = measured(|_, _| {}, |_| {});
+    let (messages, tally, notes) = measured(|_, _| {}, |_| {});
     assert_eq!((tally.replies, believed(&messages)), (5, 5));
-    assert!(said.is_empty(), "{said:?}");
+    assert!(notes.is_empty(), "{notes:?}");
 }
 
 #[test]
@@ -109,10 +109,10 @@ fn times_that_cannot_be_are_left_out_and_said_and_no_stage_is_negative() {
         |_, answer| (answer.marks.rx, answer.marks.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
     ];
     for lie in lies {
-        let (messages, tally, said) = measured(lie, |_| {});
+        let (messages, tally, notes) = measured(lie, |_| {});
         assert_eq!((tally.replies, believed(&messages)), (5, 0));
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].contains("cannot be true"), "{said:?}");
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        assert!(notes[0].contains("cannot be true"), "{notes:?}");
         for message in &messages {
             let ledger = message.ledger().expect("a reply");
             let times = ledger.entries().iter().map(neph_model::Entry::time);
@@ -122,7 +122,7 @@ fn times_that_cannot_be_are_left_out_and_said_and_no_stage_is_negative() {
     }
 }
 
-/// The departure that the next reply tells.
+/// The departure time comes with the next reply.
 #[test]
 fn a_departure_after_the_replys_arrival_is_left_out() {
     let lie: Lie = |request, answer| {

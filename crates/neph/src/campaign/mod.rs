@@ -16,7 +16,6 @@ mod stressing;
 mod unfinished;
 mod watch;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use neph_campaign::{Plan, plan};
@@ -29,8 +28,7 @@ pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 pub(crate) use scenes::Scene;
 
 use crate::exit::Failure;
-use crate::unread;
-use crate::{output, report};
+use crate::{output, report, text_file};
 
 /// Options of `neph check` and `neph plan`.
 #[derive(Debug, clap::Args)]
@@ -61,15 +59,8 @@ impl Read {
 
 /// Reads a plan file, from which a campaign may begin.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
-    let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| {
-        let remedy = unread::remedy(
-            &error,
-            "write its path as seen from this folder; plans/ in the source has examples",
-        );
-        Failure::Usage(format!("plan {name} cannot be read: {remedy}"))
-    })?;
-    understand(Source::new(name, text))
+    let where_it_is = "write its path as seen from this folder; plans/ in the source has examples";
+    understand(text_file::read("plan", path, where_it_is)?)
 }
 
 /// Reads a plan from its text, and the topology file that it names. What the plan names and is not

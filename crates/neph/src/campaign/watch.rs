@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use neph_campaign::{Figures, News, Observer, Standing};
 use neph_model::{
-    Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Tally, Throughput,
-    Traceroute, Warning,
+    Campaign, CampaignId, Experiment, ExperimentStatus, Scenario, Span, Throughput, Traceroute,
+    Unanswered, Warning,
 };
 
 use super::alarming::Alarming;
@@ -230,55 +230,45 @@ fn running(scenario: &Scenario, figures: &[Figures]) -> String {
     }
 }
 
-/// A median of several pairs would say nothing of any: theirs are told from the least to the
-/// greatest.
+/// A median over several pairs describes none of them: theirs are shown as a range.
 fn told_of_all(all: &[Figures]) -> String {
     if let [one] = all {
         return told(one);
     }
     let medians = || all.iter().filter_map(|figures| figures.median);
+    let none: Unanswered = all
+        .iter()
+        .map(|figures| figures.tally.without_response())
+        .sum();
     let middle = match (medians().min(), medians().max()) {
         (Some(least), Some(greatest)) => format!("medians {least} to {greatest}"),
         _ if all.iter().any(|figures| figures.tally.replies > 0) => {
-            format!("medians: {}", word(all))
+            format!("medians: {}", none.word())
         }
         _ => "no reply".to_owned(),
     };
-    let missing = all
-        .iter()
-        .map(|figures| figures.tally.without_response_time());
-    match missing.sum::<u64>() {
-        0 => middle,
-        missing => format!("{middle}, {missing} without a reply"),
-    }
-}
-
-/// How the messages without a reply ended that decide each of these medians.
-fn word(all: &[Figures]) -> &'static str {
-    let mut tally = Tally::default();
-    for figures in all {
-        tally.errors += figures.tally.errors;
-        tally.lost += figures.tally.lost;
-        tally.failed += figures.tally.failed;
-    }
-    tally.without_response().word()
+    middle + &missing(none)
 }
 
 fn told(figures: &Figures) -> String {
-    let tally = &figures.tally;
+    let none = figures.tally.without_response();
     let middle = match figures.median {
         Some(median) => format!("median {median}"),
-        None if tally.replies > 0 => format!("median: {}", tally.without_response().word()),
+        None if figures.tally.replies > 0 => format!("median: {}", none.word()),
         None => "no reply".to_owned(),
     };
     let high = figures
         .p99
         .map_or_else(String::new, |p99| format!(", p99 {p99}"));
-    let lost = match tally.without_response_time() {
+    middle + &high + &missing(none)
+}
+
+/// `, 3 without a reply`: nothing where there are none.
+fn missing(none: Unanswered) -> String {
+    match none.count() {
         0 => String::new(),
-        missing => format!(", {missing} without a reply"),
-    };
-    format!("{middle}{high}{lost}")
+        count => format!(", {count} without a reply"),
+    }
 }
 
 #[cfg(test)]
@@ -288,9 +278,9 @@ mod tests {
     #[test]
     fn of_several_pairs_the_least_and_the_greatest_median_are_told() {
         let figures = |median, lost| Figures {
-            tally: Tally {
+            tally: neph_model::Tally {
                 lost,
-                ..Tally::default()
+                ..neph_model::Tally::default()
             },
             median: Some(Span::from_millis(median)),
             ..Figures::default()

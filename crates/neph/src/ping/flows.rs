@@ -104,10 +104,7 @@ fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
 
 /// That a size other than the default is not what is sent.
 fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
-    let authenticated = match args.stamp_key {
-        None => Authenticated::No,
-        Some(_) => Authenticated::Yes,
-    };
+    let authenticated = Authenticated::by(args.stamp_key.as_ref());
     let asked = Some(args.request_size).filter(|size| *size != super::REQUEST_SIZE)?;
     why_raised(kind, asked, sent_size(kind, asked, authenticated))
 }

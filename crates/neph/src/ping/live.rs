@@ -108,7 +108,7 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
     format!("{seq:>6}  {what}{why}")
 }
 
-/// What a reply says beside its time.
+/// The status or handshake answer of a reply.
 fn answered(message: &Message) -> String {
     match message.answer {
         Some(Answer::Syn(answer)) => format!("  {}", syn_answers::word(answer)),

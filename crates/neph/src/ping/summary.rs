@@ -45,7 +45,7 @@ fn who(planned: &Planned) -> &'static str {
         _ if discovery.untrusted => "a server whose certificate is not trusted",
         _ if is_silent && !discovery.accepted => "nobody answers yet",
         ProbeKind::Tcp => "a TCP server: measured by connection attempts",
-        // Only the upgrade tells whether it speaks WebSocket.
+        // Whether the server speaks WebSocket is known after the upgrade only.
         ProbeKind::Ws => "measured by WebSocket ping and pong",
         ProbeKind::Http if discovery.http.is_some() => "an HTTP server: measured by GET",
         ProbeKind::Http => "an unknown server: measured by GET",

@@ -60,7 +60,7 @@ pub(super) fn say_backwards(file: &File) {
     ));
 }
 
-/// A clock that was set forward in the middle of a capture, nothing else would tell.
+/// Reports a clock that was set forward within a capture; nothing else in the output shows it.
 pub(super) fn say_silent(file: &File) {
     let Some(silence) = file.times.and_then(Times::silence) else {
         return;

@@ -1,4 +1,4 @@
-//! What `neph ping` says where messages meet no connection, no reply or fewer marks: in lines, in the
+//! What `neph ping` prints where messages meet no connection, no reply or fewer marks: in lines, in the
 //! summary and in JSON.
 
 use std::io::{BufRead, BufReader, Read, Write};

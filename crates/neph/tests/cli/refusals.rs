@@ -213,7 +213,7 @@ fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
     }
 }
 
-/// What says nothing of itself is claimed to be nothing: not by the scheme that was typed.
+/// A server is not named after the scheme that was typed.
 #[test]
 fn nobody_is_called_what_the_scheme_says() {
     let gone = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());

@@ -1,4 +1,4 @@
-//! What a rule that could not look says it needs.
+//! What a rule that was not evaluated needs.
 
 use neph_model::{FlowIndex, Instant, Marks, Message, Outcome, Seq};
 
