@@ -30,8 +30,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn adds_up(message: &Message) {
     let Some(ledger) = message.ledger() else { return };
-    let sum = ledger.entries().iter().map(|entry| i128::from(entry.time.nanos())).sum::<i128>();
-    let times = ledger.entries().iter().map(|entry| entry.time.nanos());
+    let sum = ledger.entries().iter().map(|entry| i128::from(entry.time().nanos())).sum::<i128>();
+    let times = ledger.entries().iter().map(|entry| entry.time().nanos());
     let whole = ledger.response_time().nanos();
     if times.chain([whole]).all(|nanos| nanos.unsigned_abs() < FITS) {
         assert_eq!(sum, i128::from(whole), "{message:?}");
