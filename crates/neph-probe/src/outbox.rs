@@ -10,6 +10,9 @@ use neph_sys::stamp::Ending;
 
 /// Room that is kept for the next messages; beyond, it is given back.
 const KEPT: usize = 1 << 20;
+/// Messages whose stamps are waited for: more than 100,000 a second have in flight for a second. Where a
+/// kernel stamps nothing, the oldest makes room.
+const MAX_UNSTAMPED: usize = 1 << 17;
 
 /// A message's place in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -56,14 +59,17 @@ impl Outbox {
         seq: Seq,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let start = self.base + self.bytes.len() as u64;
+        let start = self.end();
         write(&mut self.bytes)?;
         let end = End {
             start,
-            offset: self.base + self.bytes.len() as u64,
+            offset: self.end(),
             seq,
         };
         self.unwritten.push_back(end);
+        if self.unstamped.len() >= MAX_UNSTAMPED {
+            self.unstamped.pop_front();
+        }
         self.unstamped.push_back(end);
         Ok(())
     }
@@ -79,7 +85,7 @@ impl Outbox {
             .bytes
             .get(self.written..self.released)
             .filter(|bytes| !bytes.is_empty())?;
-        let at = self.base + self.written as u64;
+        let at = self.written();
         let Some(end) = self.unwritten.front() else {
             return Some((ready, Ending::Open));
         };
@@ -93,7 +99,7 @@ impl Outbox {
     /// The socket took `count` bytes of what [`Self::next`] gave.
     pub(crate) fn wrote(&mut self, count: usize) {
         self.written += count;
-        let at = self.base + self.written as u64;
+        let at = self.written();
         while self.unwritten.front().is_some_and(|end| end.offset <= at) {
             self.unwritten.pop_front();
         }
@@ -114,6 +120,16 @@ impl Outbox {
         self.base += self.written as u64;
         self.released -= self.written;
         self.written = 0;
+    }
+
+    /// Offset of the next byte that is written.
+    pub(crate) const fn written(&self) -> u64 {
+        self.base + self.written as u64
+    }
+
+    /// Offset just behind the last byte that is here.
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
     }
 
     /// Bytes not yet written, held ones included.
@@ -167,7 +183,7 @@ impl Outbox {
 
     /// Every message of which not a byte is written.
     pub(crate) fn untouched(&self) -> impl Iterator<Item = Seq> + '_ {
-        let at = self.base + self.written as u64;
+        let at = self.written();
         let ends = self.unwritten.iter();
         ends.filter(move |end| end.start >= at).map(|end| end.seq)
     }
@@ -209,6 +225,19 @@ mod tests {
         assert_eq!(outbox.untouched().collect::<Vec<_>>(), [Seq(199)]);
         outbox.wrote(1);
         assert_eq!(outbox.untouched().count(), 0, "a byte of it is out");
+    }
+
+    #[test]
+    fn messages_that_are_never_stamped_do_not_add_up() {
+        let mut outbox = Outbox::default();
+        for seq in 0..MAX_UNSTAMPED as u64 + 100 {
+            message(&mut outbox, seq, 1);
+            outbox.release();
+            outbox.wrote(1);
+        }
+        assert_eq!(outbox.unstamped.len(), MAX_UNSTAMPED);
+        assert_eq!(outbox.message_at(99), None);
+        assert_eq!(outbox.message_at(100), Some(Seq(100)));
     }
 
     #[test]

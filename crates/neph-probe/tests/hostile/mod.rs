@@ -1,6 +1,8 @@
 //! A hostile peer: its impossible times are discarded and reported, and a reply that does not match a
 //! request is ignored.
 
+mod floods;
+
 use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
