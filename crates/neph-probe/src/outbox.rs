@@ -3,7 +3,7 @@
 //! A message can be put in ahead of its time and held until released. Offsets count every byte
 //! since the connection was stamped, modulo 2^32, as the kernel counts them (`OPT_ID_TCP`).
 
-use std::collections::VecDeque;
+use std::collections::{TryReserveError, VecDeque};
 
 use neph_model::Seq;
 use neph_sys::stamp::Ending;
@@ -142,6 +142,16 @@ impl Outbox {
         self.bytes = Vec::new();
         (self.written, self.released) = (0, 0);
         self.unwritten.clear();
+    }
+
+    /// Makes room so that it can hold `capacity` bytes that are not written.
+    pub(crate) fn reserve(&mut self, capacity: usize) -> Result<(), TryReserveError> {
+        let more = capacity.saturating_sub(self.len());
+        if self.bytes.len() + more <= self.bytes.capacity() {
+            return Ok(());
+        }
+        self.forget_written();
+        self.bytes.try_reserve_exact(more)
     }
 
     /// What it occupies, in use or not.

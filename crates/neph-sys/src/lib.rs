@@ -12,6 +12,7 @@ pub mod fifo;
 pub mod files;
 pub mod icmp_error;
 pub mod links;
+pub mod memory;
 pub mod netns;
 pub mod offload;
 pub mod place;

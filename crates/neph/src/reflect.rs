@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use neph_model::{BitRate, ByteSize, Span};
 use neph_probe::{Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, bracketed};
+use neph_sys::{files, memory};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
@@ -55,23 +56,25 @@ pub(crate) struct Args {
     /// Largest request read
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
-    /// Memory for requests that are not whole and replies that are not read yet, of all peers
-    /// together; one address gets a quarter, small messages need none
+    /// Memory for all that peers make it hold, every copy of a message counted. Half of it at most is for
+    /// connections (256 KiB each); of the rest one peer gets a quarter, or its largest message
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
-    /// Messages a second from one address
+    /// Messages a second from one peer: an IPv4 address, or a /64 of IPv6
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 120_000)]
     pub(crate) max_rate: u32,
-    /// Reply bytes to one address
+    /// Reply bytes to one peer
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
     pub(crate) max_reply_rate: BitRate,
-    /// Connections at the same time
+    /// Connections at the same time. When all are taken, a newcomer replaces the longest idle connection
+    /// of the network that has the most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1024)]
     pub(crate) max_connections: u32,
-    /// Connections at the same time from one address
+    /// Connections at the same time from one address or /64; a /56 gets half as many more
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 512)]
     pub(crate) max_connections_per_peer: u32,
-    /// Close a connection that says nothing for this long
+    /// Close a connection that sends nothing for this long; less when more than half of all connections are
+    /// taken, and 5 s at least
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
     pub(crate) idle: Span,
     #[command(flatten)]
@@ -127,6 +130,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
         ));
     }
+    memory::return_large_blocks();
+    // A connection more than files allow is refused like any other.
+    let _ = files::raise_limit();
     let reflector = Reflector::start(&spec).map_err(|error| not_started(error, args.listen))?;
     let _awake = args.awake.keep();
     if !args.quiet {
@@ -138,6 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "neph reflect: {} answers {schemes}",
             reflector.address()
         ));
+        say_what_fits(&spec.caps);
     }
     let mut told = Vec::new();
     let mut waited = Duration::ZERO;
@@ -155,6 +162,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         tell(&mut Vec::new(), counted);
     }
     Ok(Outcome::Done)
+}
+
+/// Prints the caps that the memory does not allow.
+fn say_what_fits(asked: &Caps) {
+    let fitting = asked.fitting();
+    if fitting != *asked {
+        output::say(&format!(
+            "neph reflect: --max-memory {} allows {} connections, requests up to {} and replies up to {}",
+            asked.memory, fitting.connections, fitting.request_size, fitting.reply_size
+        ));
+    }
 }
 
 /// Why there is no reflector; where the port is the reason, with what to do.

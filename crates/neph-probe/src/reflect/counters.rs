@@ -25,6 +25,7 @@ counted! {
     Replies "replies" "Messages answered.",
     Bulk "bulk_transfers" "Bulk transfers served.",
     RefusedConnections "refused_connections" "Connections closed at once: too many.",
+    Replaced "replaced_connections" "Connections ended for a peer that had fewer: all were taken.",
     RefusedProtocol "refused_protocol" "First bytes that no protocol begins with.",
     RefusedTls "refused_tls" "TLS that failed, or that is not offered.",
     RefusedHandshake "refused_handshake" "Connections that did not open their protocol in time.",

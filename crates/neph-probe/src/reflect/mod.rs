@@ -12,10 +12,12 @@ mod counters;
 pub(crate) mod departures;
 mod listening;
 pub(crate) mod marks;
+mod network;
 mod ports;
 mod progress;
 mod repeats;
 mod room;
+mod seats;
 mod serve;
 mod sessions;
 pub(crate) mod udp;
@@ -44,6 +46,7 @@ use counters::Counters;
 use departures::Departures;
 use listening::Pair;
 use room::Room;
+use seats::Seats;
 
 /// Where a reflector listens unless told otherwise, TCP and UDP.
 pub const REFLECT_PORT: u16 = 8080;
@@ -96,6 +99,7 @@ struct Shared {
     tls: Option<Arc<ServerConfig>>,
     counters: Arc<Counters>,
     budgets: Budgets,
+    seats: Arc<Seats>,
     stop: Stop,
     bulk: Arc<BulkGate>,
     room: Arc<Room>,
@@ -128,6 +132,7 @@ impl Reflector {
     }
 
     fn start_here(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
+        let caps = spec.caps.fitting();
         let tls = match &spec.identity {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
@@ -138,14 +143,15 @@ impl Reflector {
             .and_then(|pair| pair.listener.local_addr().ok())
             .unwrap_or(spec.address);
         let shared = Arc::new(Shared {
-            caps: spec.caps,
+            caps,
             think: spec.think,
             tls,
             counters: Arc::default(),
-            budgets: Budgets::new(spec.caps),
+            budgets: Budgets::new(caps),
+            seats: Arc::new(Seats::new(caps)),
             stop: Stop::new(),
             bulk: Arc::default(),
-            room: Arc::new(Room::of_all(&spec.caps)),
+            room: Arc::new(Room::of_all(&caps)),
             departures: Arc::default(),
             clock: told_identity(),
         });

@@ -105,7 +105,7 @@ impl Answerer {
             shared,
             clock: StampClock::new(),
             synchrony: Synchrony::new(now()),
-            sessions: Sessions::default(),
+            sessions: Sessions::new(spec.caps.fitting().peers()),
             budget: None,
             unstamped: Numbered::new(UNSTAMPED),
             notices: Batch::new(BATCH, 0),

@@ -103,16 +103,26 @@ impl Assembler {
         if self.clear_kept { 0 } else { self.kept.len() }
     }
 
+    /// Gives back the memory of a message that was handed out.
+    pub fn tidy(&mut self) {
+        if std::mem::take(&mut self.clear_kept) {
+            self.kept.clear();
+            self.kept.shrink_to(KEPT);
+        }
+    }
+
+    /// What they take of memory, room for more included.
+    pub const fn capacity(&self) -> usize {
+        self.kept.capacity()
+    }
+
     /// Reads the frame at the start of `buf` and unmasks it there. The header is held against the
     /// cap before the payload has arrived, so that nobody makes room for what will be refused.
     ///
     /// # Errors
     /// When the peer breaks the protocol or the cap; the connection must then be closed.
     pub fn step<'a>(&'a mut self, buf: &'a mut [u8]) -> Result<Step<'a>, WsError> {
-        if std::mem::take(&mut self.clear_kept) {
-            self.kept.clear();
-            self.kept.shrink_to(KEPT);
-        }
+        self.tidy();
         if let Some(left @ 1..) = self.skipped {
             return Ok(self.skip(left, buf.len()));
         }
@@ -199,16 +209,43 @@ impl Assembler {
             Opcode::Continuation => self.open.take().ok_or(WsError::FragmentOrder)?,
         };
         if header.fin == Fin::More {
-            self.kept.extend_from_slice(payload);
+            self.keep(payload)?;
             self.open = Some(kind);
             return Ok(Event::Fragment);
         }
         if header.opcode != Opcode::Continuation {
             return message(kind, payload);
         }
-        self.kept.extend_from_slice(payload);
+        self.keep(payload)?;
         self.clear_kept = true;
         message(kind, &self.kept)
+    }
+
+    fn keep(&mut self, payload: &[u8]) -> Result<(), WsError> {
+        let spare = self.kept.capacity() - self.kept.len();
+        if payload.len() > spare {
+            // A little more, so that it need not grow for each fragment.
+            let more = payload.len() + self.kept.len() / 8;
+            let reserved = self.kept.try_reserve_exact(more);
+            reserved.map_err(|_| WsError::Memory)?;
+        }
+        self.kept.extend_from_slice(payload);
+        Ok(())
+    }
+
+    /// Memory that the next [`Self::step`] takes at most: for a fragment that is whole at the start of `buf`.
+    pub fn copied(&self, buf: &[u8]) -> usize {
+        let Ok(Some(header)) = parse_header(buf) else {
+            return 0;
+        };
+        let is_fragment = header.fin == Fin::More || header.opcode == Opcode::Continuation;
+        let is_whole = buf.len() as u64 >= header.len.saturating_add(header.header_len as u64);
+        if is_fragment && is_whole && !header.opcode.is_control() {
+            // As [`Self::keep`] makes room.
+            buf.len() - header.header_len + self.kept.len() / 8
+        } else {
+            0
+        }
     }
 }
 
