@@ -41,6 +41,7 @@ mod running;
 mod sim;
 mod sizes;
 mod spec;
+mod ssid;
 mod stamp_clock;
 mod stop;
 mod stream;

@@ -176,6 +176,7 @@ impl Link {
                     let stamp = self.stamp(&received).and_then(|stamp| clock.own(stamp));
                     events.push(Event::Replied(Replied {
                         answer: None,
+                        repeated: None,
                         request: self.known(seq),
                         stamp,
                         read: at,
@@ -239,8 +240,9 @@ impl AsFd for Link {
 /// What our reflector tells; it keeps no count of a connection's messages, whose order is TCP's.
 fn at_peer(marks: &PeerMarks) -> Option<AtPeer> {
     let rx = marks.rx.or(marks.app_rx)?;
-    let residence = Span::from_nanos(marks.app_tx?.checked_sub(rx)?);
-    (residence >= Span::ZERO).then_some(AtPeer {
+    // One that cannot be is discarded, and counted, where the round trip is known.
+    let residence = Span::from_nanos(marks.app_tx?.saturating_sub(rx));
+    Some(AtPeer {
         rx: Instant::from_nanos(rx),
         residence,
         count: None,

@@ -175,6 +175,7 @@ impl Shared {
         let answered = self.stamp.answered(bytes)?;
         Some(Replied {
             answer: None,
+            repeated: answered.repeated,
             request: Known {
                 port,
                 seq: answered.seq,

@@ -98,6 +98,7 @@ fn read_reply(
     let answered = stamp.answered(&buffer[..received.len])?;
     Some(Event::Replied(Replied {
         answer: None,
+        repeated: answered.repeated,
         request: Known {
             port: flow.port,
             seq: answered.seq,

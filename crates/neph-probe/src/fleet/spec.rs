@@ -152,6 +152,9 @@ pub struct FleetTally {
     pub dropped_here: u64,
     /// Messages without both of the kernel's stamps.
     pub unstamped: u64,
+    /// Replies that do not repeat what was sent, and are ignored, and replies whose times at the peer cannot be
+    /// true (before it was asked, or longer than the round trip), and are left out.
+    pub disbelieved: u64,
 }
 
 impl FleetTally {

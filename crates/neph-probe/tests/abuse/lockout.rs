@@ -26,7 +26,10 @@ fn two_addresses_that_hold_every_connection_lock_nobody_out() {
         held.push(stream);
     }
     let others: Vec<TcpStream> = (110..114).map(|last| connect(&reflector, last)).collect();
-    assert!(others.iter().all(is_served), "a newcomer of its own address");
+    assert!(
+        others.iter().all(is_served),
+        "a newcomer of its own address"
+    );
     assert_eq!(counted(&reflector, Counted::Replaced), 4);
     let port = reflector.address().port();
     let (stop, behaving) = behave(&format!("ws://127.0.0.1:{port}"));
