@@ -79,6 +79,8 @@ mod records;
 mod refusals;
 #[path = "cli/saved_fleets.rs"]
 mod saved_fleets;
+#[path = "cli/scarce.rs"]
+mod scarce;
 #[path = "cli/servers.rs"]
 mod servers;
 #[path = "cli/stalls.rs"]
