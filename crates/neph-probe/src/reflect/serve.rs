@@ -1,7 +1,7 @@
 //! Accepting connections, and carrying one out on its socket.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
@@ -76,20 +76,23 @@ fn pause() {
 }
 
 /// A connection that counts against its peer's budget until it is over, however it ends.
-struct Admitted(Arc<Budget>);
+struct Admitted {
+    peer: IpAddr,
+    budget: Arc<Budget>,
+}
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.0.disconnect();
+        self.budget.disconnect();
     }
 }
 
 fn admit(shared: &Shared, peer: SocketAddr) -> Option<Admitted> {
-    shared
-        .budgets
-        .of(peer.ip(), now())
+    let peer = peer.ip();
+    let budget = shared.budgets.of(peer, now());
+    budget
         .filter(|budget| budget.connect())
-        .map(Admitted)
+        .map(|budget| Admitted { peer, budget })
 }
 
 /// Carries one connection out.
@@ -102,7 +105,8 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
             shared.think,
             shared.tls.clone(),
             Shares {
-                budget: Arc::clone(&admitted.0),
+                budget: Arc::clone(&admitted.budget),
+                peer: admitted.peer,
                 bulk: Arc::clone(&shared.bulk),
                 room: Arc::clone(&shared.room),
                 departures: Arc::clone(&shared.departures),
@@ -153,10 +157,21 @@ impl Server<'_> {
             if self.receive(&mut buffer)? {
                 heard = now();
             }
+            if self.wait_for_turn()? {
+                // It is our turn that is awaited, and not the peer.
+                heard = now();
+            }
             // A peer that trickles bytes is no reason to wait longer.
             self.check_patience(heard)?;
         }
         Ok(())
+    }
+
+    /// Answers a bulk transfer whose turn has come, or that has waited too long; whether one waits on.
+    fn wait_for_turn(&mut self) -> Result<bool, Ending> {
+        let waited = self.answerer.wait(now());
+        self.write()?;
+        waited.map_err(Ending::Connection)
     }
 
     fn check_patience(&mut self, heard: Instant<Own>) -> Result<(), Ending> {
@@ -264,10 +279,12 @@ impl Server<'_> {
         }
     }
 
-    /// Takes in a bulk transfer until the peer ends it or its time is over.
+    /// Takes in a bulk transfer until the peer ends it, its time is over, or others wait and it loses
+    /// its turn.
     fn sink(&mut self, span: Span, buffer: &mut [u8]) -> Result<(), Ending> {
         self.shared.counters.count(Counted::Bulk);
         let latest = now() + span + OVERTIME;
+        let mut bytes = 0;
         while !self.shared.stop.is_set() && now() < latest {
             let mut awaited = [Awaited::readable(self.stream.as_fd())];
             ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
@@ -276,9 +293,12 @@ impl Server<'_> {
             }
             match stamp::receive(self.stream.as_fd(), buffer) {
                 Ok(received) if received.len == 0 => return Err(Ending::Gone),
-                Ok(_) => {}
+                Ok(received) => bytes += received.len as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),
+            }
+            if let Some(why) = self.answerer.sank(bytes, now()) {
+                return Err(Ending::Refused(why));
             }
         }
         Ok(())

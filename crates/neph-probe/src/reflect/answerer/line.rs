@@ -1,5 +1,6 @@
 //! What every protocol needs to write a reply, and a connection's part of what all share.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use neph_model::{Instant, Own, Seq, Span};
@@ -24,7 +25,9 @@ const KEPT: usize = OWN / 2;
 pub(crate) struct Shares {
     /// Its peer address's budget.
     pub(crate) budget: Arc<Budget>,
-    /// The right to a bulk transfer.
+    /// Its peer.
+    pub(crate) peer: IpAddr,
+    /// The turn of a bulk transfer.
     pub(crate) bulk: Arc<BulkGate>,
     /// Room for what all peers make us hold.
     pub(crate) room: Arc<Room>,
@@ -41,6 +44,7 @@ impl Shares {
     pub(crate) fn alone(caps: &Caps, budget: Arc<Budget>) -> Self {
         Self {
             budget,
+            peer: Ipv4Addr::LOCALHOST.into(),
             bulk: Arc::default(),
             room: Arc::new(Room::of_all(caps)),
             departures: Arc::default(),
@@ -59,6 +63,7 @@ impl Shares {
 pub(super) struct Line {
     pub(super) caps: Caps,
     pub(super) think: Span,
+    pub(super) peer: IpAddr,
     pub(super) bulk: Arc<BulkGate>,
     budget: Arc<Budget>,
     departures: Arc<Departures>,
@@ -91,6 +96,7 @@ impl Line {
         Self {
             caps,
             think,
+            peer: shares.peer,
             bulk: shares.bulk,
             budget: shares.budget,
             departures: shares.departures,
