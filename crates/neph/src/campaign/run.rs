@@ -43,8 +43,8 @@ pub(crate) struct RunArgs {
     /// endpoints, whatever the plan says
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Accept only certificates with these SHA-256 fingerprints at all endpoints, whatever the plan says;
-    /// several with commas, or repeated
+    /// Accept only certificates with these SHA-256 fingerprints at all endpoints, instead of what the plan
+    /// trusts; several with commas, or repeated
     #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
     pub(crate) pin: Vec<Fingerprint>,
     #[command(flatten)]

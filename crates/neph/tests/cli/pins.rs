@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::neph::{Place, Ran, begin, command, neph, send};
 
-/// A reflector with TLS that says on standard error where it listens and what it shows.
+/// A reflector with TLS that prints where it listens and its certificate.
 struct Tls {
     child: std::process::Child,
     port: String,
