@@ -3,6 +3,7 @@
 //! Owns system calls and their errors: clocks, stamped sockets, TCP state, packet rings, network
 //! namespaces, scheduling, power management. Knows no Nephoscope type and decides nothing.
 
+pub mod addresses;
 pub mod awake;
 pub mod bpf;
 pub mod clock;

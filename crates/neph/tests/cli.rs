@@ -53,6 +53,8 @@ mod pages;
 mod ping_summaries;
 #[path = "cli/pings.rs"]
 mod pings;
+#[path = "cli/pins.rs"]
+mod pins;
 #[path = "cli/places.rs"]
 mod places;
 #[path = "cli/planned_fleets.rs"]
@@ -81,6 +83,8 @@ mod refusals;
 mod saved_fleets;
 #[path = "cli/scarce.rs"]
 mod scarce;
+#[path = "cli/secrets.rs"]
+mod secrets;
 #[path = "cli/servers.rs"]
 mod servers;
 #[path = "cli/stalls.rs"]

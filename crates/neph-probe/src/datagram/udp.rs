@@ -16,6 +16,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Answered, Codec, widen};
 use crate::ProbeError;
+use crate::secret::Secret;
 use crate::sizes::{Authenticated, sent_size, stamp_sizes};
 use crate::spec::FlowSpec;
 use crate::ssid::{is_of_session, new_ssid};
@@ -83,7 +84,7 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
     socket
         .connect(&SockAddr::from(spec.address))
         .map_err(fault)?;
-    Ok((socket, Box::new(codec(spec)?)))
+    Ok((socket, Box::new(codec(spec))))
 }
 
 impl FlowSpec {
@@ -95,29 +96,23 @@ impl FlowSpec {
 
     /// How large its STAMP requests are, and the replies: what was asked for, but with room for a
     /// reflector's marks, and within one datagram.
-    ///
-    /// # Errors
-    /// When the key is empty.
-    pub fn stamp_bytes(&self) -> Result<usize, ProbeError> {
-        Ok(codec(self)?.size)
+    pub fn stamp_bytes(&self) -> usize {
+        codec(self).size
     }
 }
 
 /// How this flow's datagrams are made and read.
-pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
-    let key = match &spec.key {
-        None => None,
-        Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
-    };
+pub(crate) fn codec(spec: &FlowSpec) -> Udp {
+    let key = spec.key.as_ref().map(Secret::key);
     let asked = ByteSize(spec.request_size as u64);
     let size = sent_size(ProbeKind::Udp, asked, Authenticated::by(key.as_ref()));
-    Ok(Udp {
+    Udp {
         key,
         size: usize::try_from(size.bytes()).unwrap_or(usize::MAX),
         sent: Sent::default(),
         error: Synchrony::new(now()).estimate(),
         ssid: new_ssid(),
-    })
+    }
 }
 
 /// A bare STAMP packet.

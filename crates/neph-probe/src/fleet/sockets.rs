@@ -56,7 +56,7 @@ impl Sockets {
             source,
         })?;
         Ok(Self {
-            stamp: Stamp::new(spec)?,
+            stamp: Stamp::new(spec),
             endpoints,
             ports: Ports::bound(spec.first_port, "udp").answered_by(&fleet.endpoints),
             flows,

@@ -8,7 +8,7 @@ use neph_wire::stamp::{
 
 use super::session::low;
 use super::spec::FleetSpec;
-use crate::ProbeError;
+use crate::secret::Secret;
 use crate::ssid::{is_of_session, new_ssid};
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
@@ -32,17 +32,13 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
-        let key = match &spec.key {
-            None => None,
-            Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
-        };
-        Ok(Self {
-            key,
+    pub(crate) fn new(spec: &FleetSpec) -> Self {
+        Self {
+            key: spec.key.as_ref().map(Secret::key),
             size: usize::try_from(spec.sent_size().bytes()).unwrap_or(usize::MAX),
             error: Synchrony::new(now()).estimate(),
             ssid: new_ssid(),
-        })
+        }
     }
 
     const fn auth(&self) -> Auth<'_> {

@@ -67,7 +67,7 @@ impl World {
         session.begin(Instant::from_nanos(1_000_000));
         Self {
             session,
-            codec: udp::codec(&spec).expect("no key"),
+            codec: udp::codec(&spec),
             now: Instant::from_nanos(0),
             latest: 0,
             requests: Vec::new(),

@@ -2,6 +2,7 @@
 //!
 //! The first bytes decide the protocol: a TLS record, an HTTP method, or our own hello.
 
+mod bulk;
 mod framed;
 mod http;
 mod line;
@@ -120,14 +121,6 @@ impl Answerer {
     /// Whether a protocol has been opened: the handshake's time limit no longer applies.
     pub(crate) const fn is_open(&self) -> bool {
         self.protocol.is_open()
-    }
-
-    /// What is to be sunk from the socket without being looked at, and for how long.
-    pub(crate) const fn bulk(&self) -> Option<Span> {
-        match &self.protocol {
-            Protocol::Framed(framed) => framed.bulk(),
-            _ => None,
-        }
     }
 
     /// The kernel stamped the reply that ends at this offset when it left.

@@ -37,9 +37,10 @@ pub use ports::ANSWERING_PORTS;
 
 use crate::ProbeError;
 use crate::discover::told_identity;
+use crate::secret::Secret;
 use crate::spec::TlsVersion;
 use crate::stop::Stop;
-use crate::tls::{self, Identity};
+use crate::tls::{self, Fingerprint, Identity};
 use budget::Budgets;
 use bulk_turn::BulkGate;
 use counters::Counters;
@@ -62,7 +63,7 @@ pub struct ReflectorSpec {
     /// TLS versions it offers.
     pub tls_version: TlsVersion,
     /// Key of authenticated STAMP; with it, other packets are refused.
-    pub key: Option<Vec<u8>>,
+    pub key: Option<Secret>,
     /// Source ports from which STAMP requests are answered although a server may have them: its own,
     /// [`ANSWERING_PORTS`].
     pub answered_ports: Vec<u16>,
@@ -108,10 +109,20 @@ struct Shared {
     clock: Arc<str>,
 }
 
+/// The certificate that a reflector shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownCertificate {
+    /// Its SHA-256 fingerprint.
+    pub fingerprint: Fingerprint,
+    /// The names that it is valid for, if it was made for this run; none where it came from a file.
+    pub names: Vec<String>,
+}
+
 /// A reflector that runs until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Reflector {
     address: SocketAddr,
+    certificate: Option<ShownCertificate>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     _awake: KeepAwake,
@@ -133,10 +144,16 @@ impl Reflector {
 
     fn start_here(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
         let caps = spec.caps.fitting();
-        let tls = match &spec.identity {
+        let identity = spec.identity.as_ref();
+        let identity = identity.map(|identity| identity.listening(spec.address));
+        let tls = match &identity {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
         };
+        let certificate = tls.as_ref().map(|tls| ShownCertificate {
+            fingerprint: tls.fingerprint,
+            names: identity.iter().flat_map(Identity::names).cloned().collect(),
+        });
         let (pairs, awake) = listening::listen(spec.address)?;
         let address = pairs
             .first()
@@ -145,7 +162,7 @@ impl Reflector {
         let shared = Arc::new(Shared {
             caps,
             think: spec.think,
-            tls,
+            tls: tls.map(|tls| tls.config),
             counters: Arc::default(),
             budgets: Budgets::new(caps),
             seats: Arc::new(Seats::new(caps)),
@@ -157,6 +174,7 @@ impl Reflector {
         });
         let mut reflector = Self {
             address,
+            certificate,
             shared,
             threads: Vec::new(),
             _awake: awake,
@@ -180,6 +198,11 @@ impl Reflector {
     /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The certificate that it shows, where it offers TLS.
+    pub const fn certificate(&self) -> Option<&ShownCertificate> {
+        self.certificate.as_ref()
     }
 
     /// What it did and refused so far, by name, in a fixed order.

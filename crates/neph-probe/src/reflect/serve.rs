@@ -194,10 +194,21 @@ impl Server<'_> {
             if !memory::keep_reserve() {
                 return Err(Ending::Refused(Counted::RefusedMemory));
             }
+            if self.wait_for_turn()? {
+                // It is our turn that is awaited, and not the peer.
+                heard = now();
+            }
             // A peer that trickles bytes is no reason to wait longer.
             self.check_patience(heard)?;
         }
         Ok(())
+    }
+
+    /// Answers a bulk transfer whose turn has come, or that has waited too long; whether one waits on.
+    fn wait_for_turn(&mut self) -> Result<bool, Ending> {
+        let waited = self.answerer.wait(now());
+        self.write()?;
+        waited.map_err(Ending::Connection)
     }
 
     fn check_patience(&mut self, heard: Instant<Own>) -> Result<(), Ending> {
@@ -305,11 +316,13 @@ impl Server<'_> {
         }
     }
 
-    /// Takes in a bulk transfer until the peer ends it or its time is over.
+    /// Takes in a bulk transfer until the peer ends it, its time is over, or others wait and it loses
+    /// its turn.
     fn sink(&mut self, span: Span) -> Result<(), Ending> {
         let mut buffer = buffer(BULK_BUFFER)?;
         self.shared.counters.count(Counted::Bulk);
         let latest = now() + span + OVERTIME;
+        let mut bytes = 0;
         while !self.shared.stop.is_set() && now() < latest {
             let mut awaited = [Awaited::readable(self.stream.as_fd())];
             ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
@@ -318,9 +331,12 @@ impl Server<'_> {
             }
             match stamp::receive(self.stream.as_fd(), &mut buffer) {
                 Ok(received) if received.len == 0 => return Err(Ending::Gone),
-                Ok(_) => {}
+                Ok(received) => bytes += received.len as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),
+            }
+            if let Some(why) = self.answerer.sank(bytes, now()) {
+                return Err(Ending::Refused(why));
             }
         }
         Ok(())

@@ -6,7 +6,7 @@
 use super::*;
 use crate::support::{Net, is_root, skip};
 
-use neph_probe::Place;
+use neph_probe::{Place, Secret};
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::Protocol;
 
@@ -38,7 +38,7 @@ impl Stage {
     fn reflector(&self, at: &str, key: Option<&[u8]>) -> Reflector {
         start(&ReflectorSpec {
             site: Some(self.place()),
-            key: key.map(<[u8]>::to_vec),
+            key: key.and_then(Secret::new),
             ..ReflectorSpec::at(at.parse().expect("an address"))
         })
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::neph::{begin, send};
 
-const UPGRADE: &[u8] = b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+const UPGRADE: &[u8] =
+    b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 /// A frame of a client that announces a megabyte and has all of it but the last byte.
 const SIZE: usize = 1 << 20;

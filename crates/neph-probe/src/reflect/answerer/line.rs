@@ -28,7 +28,7 @@ pub(crate) struct Shares {
     pub(crate) peer: IpAddr,
     /// Its peer's budget.
     pub(crate) budget: Arc<Budget>,
-    /// The right to a bulk transfer.
+    /// The turn of a bulk transfer.
     pub(crate) bulk: Arc<BulkGate>,
     /// Room for what all peers make us hold.
     pub(crate) room: Arc<Room>,
@@ -76,8 +76,8 @@ fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), TryReserveError> {
 pub(super) struct Line {
     pub(super) caps: Caps,
     pub(super) think: Span,
+    pub(super) peer: IpAddr,
     pub(super) bulk: Arc<BulkGate>,
-    peer: IpAddr,
     budget: Arc<Budget>,
     departures: Arc<Departures>,
     counters: Arc<Counters>,
@@ -109,8 +109,8 @@ impl Line {
         Self {
             caps,
             think,
-            bulk: shares.bulk,
             peer: shares.peer,
+            bulk: shares.bulk,
             budget: shares.budget,
             departures: shares.departures,
             counters: shares.counters,
