@@ -8,6 +8,7 @@ mod refusal;
 
 use std::sync::Arc;
 
+use neph_text::{FileKind, read_bytes};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
@@ -118,9 +119,7 @@ fn roots(trust: &Trust) -> Result<RootCertStore, TlsError> {
 /// The certificates that `trust` names by a file.
 fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     match trust {
-        Trust::File(path) => {
-            certificates(path).map_err(|error| unreadable("authorities", path, &error))
-        }
+        Trust::File(path) => pem("authorities", FileKind::Certificates, path, certificates),
         Trust::Public | Trust::Anything => Ok(Vec::new()),
     }
 }
@@ -167,10 +166,18 @@ pub(crate) fn server_config(
             (vec![made.cert.der().clone()], key)
         }
         Identity::Files { certificate, key } => (
-            CertificateDer::pem_file_iter(certificate)
-                .and_then(Iterator::collect)
-                .map_err(|error| unreadable("certificate", certificate, &error))?,
-            PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, &error))?,
+            pem(
+                "certificate",
+                FileKind::Certificates,
+                certificate,
+                |bytes| CertificateDer::pem_slice_iter(bytes).collect(),
+            )?,
+            pem(
+                "key",
+                FileKind::PrivateKey,
+                key,
+                PrivateKeyDer::from_pem_slice,
+            )?,
         ),
     };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -190,27 +197,29 @@ pub(crate) fn server_config(
     Ok(Arc::new(config))
 }
 
-/// The certificates in a PEM file, one at least.
-fn certificates(
-    path: &std::path::Path,
-) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)?.collect::<Result<_, _>>()?;
+/// The certificates in PEM, one at least.
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
+    let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?;
     if found.is_empty() {
         return Err(rustls_pki_types::pem::Error::NoItemsFound);
     }
     Ok(found)
 }
 
-fn unreadable(
+/// What a PEM file holds.
+fn pem<T>(
     what: &'static str,
+    kind: FileKind,
     path: &std::path::Path,
-    error: &rustls_pki_types::pem::Error,
-) -> TlsError {
-    TlsError::Pem {
+    parse: impl FnOnce(&[u8]) -> Result<T, rustls_pki_types::pem::Error>,
+) -> Result<T, TlsError> {
+    let read = read_bytes(kind, path).map_err(|error| error.to_string());
+    let parsed = read.and_then(|bytes| parse(&bytes).map_err(|error| error.to_string()));
+    parsed.map_err(|reason| TlsError::Pem {
         what,
         path: path.display().to_string(),
-        reason: error.to_string(),
-    }
+        reason,
+    })
 }
 
 /// `--insecure`: the handshake's signatures are still checked, the certificate's issuer is not.

@@ -1,11 +1,11 @@
 //! Values as they are typed behind options.
 
 use std::fmt;
-use std::fs;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
 
 use neph_model::{BitRate, ByteSize, Span};
-use neph_text::{parse_duration, parse_percent, parse_rate, parse_size};
+use neph_text::{FileKind, parse_duration, parse_percent, parse_rate, parse_size, read_bytes};
 
 /// `25ms`, `1s`, `2min`; a bare number is seconds, as in ping.
 pub(crate) fn span(text: &str) -> Result<Span, String> {
@@ -148,7 +148,12 @@ pub(crate) fn secret(text: &str) -> Result<Secret, String> {
     let Some(path) = text.strip_prefix("file:") else {
         return Ok(Secret(text.as_bytes().to_vec()));
     };
-    let mut secret = fs::read(path).map_err(|error| format!("read key file {path}: {error}"))?;
+    let mut secret = read_bytes(FileKind::Secret, Path::new(path)).map_err(|error| {
+        let then = error
+            .remedy()
+            .map_or_else(String::new, |then| format!("; {then}"));
+        format!("read key file {path}: {error}{then}")
+    })?;
     if secret.last() == Some(&b'\n') {
         secret.pop();
     }

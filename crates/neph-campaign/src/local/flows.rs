@@ -1,7 +1,7 @@
 //! From an order to the flows that run: the main one, ICMP echo beside it, and ping destinations.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use neph_model::{
     Anchor, ExpectedStatus, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span,
@@ -12,7 +12,7 @@ use neph_probe::{
     Resolving, SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TcpStatsWhen,
     TlsVersion, TracerouteSpec, Trust, discover,
 };
-use neph_text::parse_duration;
+use neph_text::{FileKind, parse_duration, read_bytes};
 
 use super::fleet::fleet;
 use super::follow::followed;
@@ -217,7 +217,12 @@ fn spin(scenario: &Scenario) -> Span {
 }
 
 fn read_key(path: &str) -> Result<Vec<u8>, CarryError> {
-    let mut key = fs::read(path).map_err(|error| failed(format!("read key file {path}"), error))?;
+    let mut key = read_bytes(FileKind::Secret, Path::new(path)).map_err(|error| {
+        failed(
+            format!("read key file {path}"),
+            std::io::Error::other(error),
+        )
+    })?;
     if key.last() == Some(&b'\n') {
         key.pop();
     }

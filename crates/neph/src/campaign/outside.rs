@@ -1,13 +1,13 @@
 //! What a plan names outside itself, held against what is there: the sites of its lab's topology,
 //! the flags of its reflectors, key files, this kernel's congestion controls.
 
-use std::fs::File;
 use std::ops::Range;
+use std::path::Path;
 
 use neph_campaign::plan::{LabPlan, LabReflector, ThroughputTool};
 use neph_campaign::{Plan, parse_stress, resolve};
 use neph_lab::Topology;
-use neph_text::{Fault, Placed, Problems, Source, did_you_mean};
+use neph_text::{Fault, FileKind, Placed, Problems, Source, did_you_mean, open_file};
 
 use super::Read;
 use super::stage::reflect_flags;
@@ -21,7 +21,12 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
         check_flags(reflector, problems);
     }
     for key in &plan.key_files {
-        check_file("key file", &key.value, &key.span, problems);
+        check_file(
+            ("key file", FileKind::Secret),
+            &key.value,
+            &key.span,
+            problems,
+        );
     }
     for endpoint in &plan.endpoints {
         for file in endpoint
@@ -31,7 +36,12 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
             .into_iter()
             .flatten()
         {
-            check_file("certificate file", file, &endpoint.written_at, problems);
+            check_file(
+                ("certificate file", FileKind::Certificates),
+                file,
+                &endpoint.written_at,
+                problems,
+            );
         }
     }
     check_iperf3(plan, problems);
@@ -144,9 +154,11 @@ fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
     let span = first.span.start..last.span.end;
     match reflect_flags(reflector) {
         Ok(args) => {
-            for (noun, path) in [("certificate", &args.cert), ("key", &args.key)] {
+            let certificate = ("certificate", FileKind::Certificates);
+            let key = ("key", FileKind::PrivateKey);
+            for (file, path) in [(certificate, &args.cert), (key, &args.key)] {
                 if let Some(path) = path {
-                    check_file(noun, &path.display().to_string(), &span, problems);
+                    check_file(file, &path.display().to_string(), &span, problems);
                 }
             }
         }
@@ -160,10 +172,12 @@ fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
     }
 }
 
-fn check_file(noun: &str, path: &str, span: &Range<usize>, problems: &Problems<'_>) {
-    if let Err(error) = File::open(path) {
+fn check_file(file: (&str, FileKind), path: &str, span: &Range<usize>, problems: &Problems<'_>) {
+    let (noun, kind) = file;
+    if let Err(error) = open_file(kind, Path::new(path)) {
         let what = format!("{noun} {path} cannot be read: {error}");
-        let remedy = "write its path as seen from the folder that neph is started in";
+        let here = "write its path as seen from the folder that neph is started in";
+        let remedy = error.remedy().unwrap_or(here);
         problems.add(span.clone(), Fault::new(what, remedy));
     }
 }
