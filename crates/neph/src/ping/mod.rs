@@ -29,6 +29,7 @@ use neph_probe::{ConnectionUse, Priority, TlsVersion, Trust};
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::sink::Force;
 use crate::value::Secret;
 use crate::{interrupt, output, site, value};
 
@@ -166,6 +167,8 @@ pub(crate) struct Args {
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: Force,
 }
 
 impl Args {
