@@ -77,7 +77,7 @@ class Neph:
         return [
             *(self.program, "ping", f"{self.scheme}://{SERVER_ADDRESS}{port}", "--no-icmp"),
             *("--interval", f"{task.interval_ms}ms", "--count", str(task.count)),
-            *("--format", "ndjson", "--output", str(task.folder / "messages"), *options),
+            *("--format", "ndjson", "--output", str(task.folder / "messages"), "--force", *options),
         ]
 
     def read(self, output: str, folder: Path) -> list[Series]:

@@ -64,7 +64,7 @@ class Neph:
             *(self.program, "flows", f"udp://{SERVER_ADDRESS}:{self.port}"),
             *("--flows", str(load.flows), "--interval", f"{load.interval_us}us"),
             *("--duration", f"{load.seconds}s", "--first-port", "10000", "--rate-cap", "200000"),
-            *("--format", "json", "--output", str(folder / "summary.json"), "--quiet"),
+            *("--format", "json", "--output", str(folder / "summary.json"), "--quiet", "--force"),
             *("--save", "flows", "--workspace", str(folder / "workspace")),
         ]
 

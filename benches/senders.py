@@ -52,7 +52,7 @@ class Neph:
         return [
             *(self.program, "ping", f"udp://{SERVER_ADDRESS}:{NEPH_PORT}", "--no-icmp"),
             *("--interval", f"{1_000_000 // rate}us", "--count", str(rate * seconds)),
-            *("--spin", self.spin, "--format", "csv", "--output", str(folder / "messages")),
+            *("--spin", self.spin, "--format", "csv", "--output", str(folder / "messages"), "--force"),
         ]
 
 

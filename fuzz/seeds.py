@@ -28,6 +28,14 @@ def tlv(code: int, value: bytes) -> bytes:
 BASE = struct.pack(">IQHH", 1, 0xE5_00_00_00_80_00_00_00, 0x8301, 7) + bytes(28)
 
 SEEDS = {
+    "shown": [
+        b"\x1b]52;c;Y3VybA==\x07\x1b[2J\x9b31m",
+        "a\u202eb\u2066c\u200bd\ufeff\u061c\u0085\U000e0041".encode(),
+        b"=HYPERLINK(\"http://a\",1)\r\n-3.5,+1\t@x",
+        b"clean text, \xc3\xa4 \xe2\x86\x92 \xf0\x9f\x91\x8d",
+        b"\xe2\x80\r\xf0\x9f\xed\xa0\x80",
+        b"x" * 400,
+    ],
     "ws": [
         b"\x06\x81\x05Hello",
         b"\x07\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58",

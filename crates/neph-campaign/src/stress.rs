@@ -6,7 +6,7 @@
 use std::fmt;
 
 use neph_model::{BitRate, Scenario};
-use neph_text::{Fault, Node, Placed, Problems, Take, Value, parse_percent, parse_rate};
+use neph_text::{Fault, Node, Placed, Problems, Take, Value, is_hidden, parse_percent, parse_rate};
 
 /// What a site does while something is measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,7 +165,7 @@ const NAMED: &str = "write \"vm1 80%\", or { name = \"busy\", load = \"vm1 80%\"
 const LONGEST_NAME: usize = 60;
 
 fn is_name(name: &str) -> bool {
-    let is_plain = |one: char| !one.is_control() && one != '=';
+    let is_plain = |one: char| !is_hidden(one) && one != '=';
     (1..=LONGEST_NAME).contains(&name.chars().count()) && name != NONE && name.chars().all(is_plain)
 }
 

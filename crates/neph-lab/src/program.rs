@@ -2,12 +2,12 @@
 //!
 //! Owns finding out that a program is missing, which package has it, and what it complained about.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use neph_sys::netns::{self, NetNs};
+use neph_text::{FileKind, Outside, read_bytes};
 
 use crate::lab::LabError;
 
@@ -117,7 +117,8 @@ pub(crate) fn must_have(program: &str) -> Result<(), ProgramError> {
 pub(crate) fn must_be_lone(program: &str) -> Result<(), ProgramError> {
     let file = find(program)?;
     let failed = |source| not_run(program, source);
-    if wants_loader(&fs::read(&file).map_err(failed)?) {
+    let program_file = read_bytes(FileKind::Program, &file);
+    if wants_loader(&program_file.map_err(io::Error::other).map_err(failed)?) {
         return Err(ProgramError::NotLone {
             program: program.to_owned(),
             file,
@@ -235,7 +236,9 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
     let told = [ran.stdout, ran.stderr].concat();
     let told = String::from_utf8_lossy(&told);
     let last = told.lines().map(str::trim).rfind(|line| !line.is_empty());
-    Ok(Some(last.unwrap_or("it does not start").to_owned()))
+    Ok(Some(
+        Outside::text(last.unwrap_or("it does not start")).into(),
+    ))
 }
 
 fn batch(
@@ -272,7 +275,7 @@ fn batch(
     Err(ProgramError::Refused {
         command,
         namespace: namespace.to_owned(),
-        complaint,
+        complaint: Outside::text(&complaint).into(),
     })
 }
 

@@ -1,21 +1,20 @@
 //! Files that hold a secret: a key of STAMP, a private key of TLS.
 //!
 //! Owns who else may be able to read such a file: nobody, as ssh demands of its keys. What is in
-//! the file is not its concern.
+//! the file is not its concern; how large it may be, and that it is a file, is in `neph_text`.
 //!
 //! The rule is that of PostgreSQL's server keys: mode 0600 or stricter; a file of root may have
 //! 0640, so that root can give a key to one group (Debian's `ssl-cert`, Kubernetes' `fsGroup`).
-//! Pipes and terminals have no mode that protects: they are accepted, so that `/dev/fd/3` works.
+//! Pipes that the shell has made have no mode that protects: they are accepted, so that `/dev/fd/3` works.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use neph_text::{FileError, FileKind, open_file};
 use zeroize::Zeroizing;
 
-/// Larger is no key: an RSA key of 16,384 bits has 13 KB in PEM.
-const MAX_BYTES: u64 = 1 << 20;
 /// Permission bits of the group and of all others.
 const NOT_OWNER: u32 = 0o077;
 /// The group may read.
@@ -26,12 +25,12 @@ const ROOT: u32 = 0;
 #[derive(Debug, thiserror::Error)]
 pub enum PrivateFileError {
     /// It cannot be read.
-    #[error("read {}: {source}", path.display())]
+    #[error("read {}: {source}{}", path.display(), then(source))]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// Why not.
-        source: io::Error,
+        source: FileError,
     },
     /// Others can read or replace the secret.
     #[error(
@@ -49,36 +48,39 @@ pub enum PrivateFileError {
         /// What they can do: `read` or `replace`.
         what: &'static str,
     },
-    /// It has more bytes than any key.
-    #[error("{} has more than 1 MiB: that is no key", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+}
+
+/// What to do, where that is known.
+fn then(error: &FileError) -> String {
+    let remedy = error.remedy();
+    remedy.map_or_else(String::new, |remedy| format!("; {remedy}"))
 }
 
 /// Reads a file that nobody but its owner can read. The bytes are zeroed when dropped.
 ///
 /// # Errors
 /// When it cannot be read, when others can read or write it, or when it is too large for a key.
-pub fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, PrivateFileError> {
-    let unreadable = |source| PrivateFileError::Unreadable {
+pub fn read_private(kind: FileKind, path: &Path) -> Result<Zeroizing<Vec<u8>>, PrivateFileError> {
+    let largest = kind.largest();
+    let unreadable = |source: FileError| PrivateFileError::Unreadable {
         path: path.to_owned(),
         source,
     };
+    let failed = |error: io::Error| unreadable(error.into());
     // Of the open file: a name may be given to another file in between.
-    let file = open(path)?;
+    let file = open(kind, path)?;
     // All room at once: a vector that grows leaves copies behind that nobody zeroes.
-    let room = file.metadata().map_err(unreadable)?.len().min(MAX_BYTES);
+    let room = file.metadata().map_err(failed)?.len().min(largest);
     let room = usize::try_from(room).unwrap_or(0).max(64 << 10);
     let mut bytes = Zeroizing::new(Vec::with_capacity(room + 1));
-    file.take(MAX_BYTES + 1)
+    file.take(largest + 1)
         .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(PrivateFileError::TooLarge {
-            path: path.to_owned(),
-        });
+        .map_err(failed)?;
+    if bytes.len() as u64 > largest {
+        return Err(unreadable(FileError::TooLarge {
+            size: None,
+            largest,
+        }));
     }
     Ok(bytes)
 }
@@ -87,20 +89,17 @@ pub fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, PrivateFileError>
 ///
 /// # Errors
 /// As [`read_private`].
-pub fn check_private(path: &Path) -> Result<(), PrivateFileError> {
-    open(path).map(drop)
+pub fn check_private(kind: FileKind, path: &Path) -> Result<(), PrivateFileError> {
+    open(kind, path).map(drop)
 }
 
-fn open(path: &Path) -> Result<File, PrivateFileError> {
-    let unreadable = |source| PrivateFileError::Unreadable {
+fn open(kind: FileKind, path: &Path) -> Result<File, PrivateFileError> {
+    let unreadable = |source: FileError| PrivateFileError::Unreadable {
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(unreadable)?;
-    let metadata = file.metadata().map_err(unreadable)?;
-    if metadata.is_dir() {
-        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
-    }
+    let file = open_file(kind, path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(|error| unreadable(error.into()))?;
     if metadata.is_file()
         && let Some((who, what)) = exposure(metadata.mode(), metadata.uid())
     {
@@ -159,7 +158,7 @@ mod tests {
         fs::write(&path, "secret").expect("a file");
         let with_mode = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
-            read_private(&path).map(|bytes| bytes.to_vec())
+            read_private(FileKind::Secret, &path).map(|bytes| bytes.to_vec())
         };
         let refused = with_mode(0o644).expect_err("readable").to_string();
         let private = with_mode(0o600);
@@ -178,10 +177,11 @@ mod tests {
         io::Write::write_all(&mut writer, b"piped").expect("there is room");
         drop(writer);
         let fd = std::os::fd::AsRawFd::as_raw_fd(&reader);
-        let bytes = read_private(Path::new(&format!("/dev/fd/{fd}"))).expect("a pipe");
+        let bytes =
+            read_private(FileKind::Secret, Path::new(&format!("/dev/fd/{fd}"))).expect("a pipe");
         assert_eq!(*bytes, b"piped");
         assert!(matches!(
-            read_private(Path::new("/")),
+            read_private(FileKind::Secret, Path::new("/")),
             Err(PrivateFileError::Unreadable { .. })
         ));
     }

@@ -10,6 +10,8 @@ use std::path::Path;
 use neph_wire::stamp::Key;
 use zeroize::Zeroizing;
 
+use neph_text::FileKind;
+
 use crate::private_file::{PrivateFileError, read_private};
 
 /// A secret that both sides of authenticated STAMP know; never empty. Its memory is zeroed when it
@@ -56,7 +58,7 @@ impl Secret {
     /// # Errors
     /// When the file cannot be read, is exposed or is empty.
     pub fn in_file(path: &Path) -> Result<Self, SecretError> {
-        let mut bytes = read_private(path)?;
+        let mut bytes = read_private(FileKind::Secret, path)?;
         if bytes.last() == Some(&b'\n') {
             bytes.pop();
         }

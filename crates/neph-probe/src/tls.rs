@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use neph_text::{FileKind, read_bytes};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::ring;
 use rustls::{
@@ -134,9 +135,7 @@ fn roots(trust: &Trust) -> Result<RootCertStore, TlsError> {
 /// The certificates that `trust` names by a file.
 fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     match trust {
-        Trust::File(path) => {
-            certificates(path).map_err(|error| unreadable("authorities", path, &error))
-        }
+        Trust::File(path) => pem("authorities", FileKind::Certificates, path, certificates),
         Trust::Public | Trust::Pinned(_) | Trust::Anything => Ok(Vec::new()),
     }
 }
@@ -211,8 +210,12 @@ pub(crate) fn server_config(
             (vec![made.cert.der().clone()], key)
         }
         Identity::Files { certificate, key } => (
-            certificates(certificate)
-                .map_err(|error| unreadable("certificate", certificate, &error))?,
+            pem(
+                "certificate",
+                FileKind::Certificates,
+                certificate,
+                certificates,
+            )?,
             private_key(key)?,
         ),
     };
@@ -240,25 +243,37 @@ pub(crate) fn server_config(
 
 /// The private key in a PEM file that nobody else can read.
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let pem = read_private(path)?;
-    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| unreadable("key", path, &error))
+    let pem = read_private(FileKind::PrivateKey, path)?;
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| TlsError::Pem {
+        what: "key",
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    })
 }
 
-/// The certificates in a PEM file, one at least.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)?.collect::<Result<_, _>>()?;
+/// The certificates in PEM, one at least.
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
+    let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?;
     if found.is_empty() {
         return Err(rustls_pki_types::pem::Error::NoItemsFound);
     }
     Ok(found)
 }
 
-fn unreadable(what: &'static str, path: &Path, error: &rustls_pki_types::pem::Error) -> TlsError {
-    TlsError::Pem {
+/// What a PEM file holds.
+fn pem<T>(
+    what: &'static str,
+    kind: FileKind,
+    path: &Path,
+    parse: impl FnOnce(&[u8]) -> Result<T, rustls_pki_types::pem::Error>,
+) -> Result<T, TlsError> {
+    let read = read_bytes(kind, path).map_err(|error| error.to_string());
+    let parsed = read.and_then(|bytes| parse(&bytes).map_err(|error| error.to_string()));
+    parsed.map_err(|reason| TlsError::Pem {
         what,
         path: path.display().to_string(),
-        reason: error.to_string(),
-    }
+        reason,
+    })
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
             let drawing = svg(&figure.scene, &figure.name, &figure.title);
             told.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
         }
-        write_figures(&figures, &place)?;
+        write_figures(&figures, &place, neph_store::Existing::Replace)?;
         std::fs::write(place.join("sizes.txt"), told)?;
     }
     Ok(())

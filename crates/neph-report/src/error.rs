@@ -31,6 +31,12 @@ pub enum ReportError {
         /// The first strange thing in it.
         stranger: String,
     },
+    /// A report is there, and is not to be replaced.
+    #[error("{folder} holds a report: name another folder, or replace it with --force", folder = .folder.display())]
+    Exists {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A figure could not become an image.
     #[error("cannot draw the figure {name}: {source}")]
     Image {

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use neph_store::write_whole;
+use neph_store::{Existing, write_whole};
+use neph_text::visible_file;
 
 use crate::error::ReportError;
 use crate::figure::draw;
@@ -22,7 +23,7 @@ const PAGE: &str = "index.html";
 const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Writes everything into `folder`, which is made if it does not exist; files of an earlier report
-/// are overwritten, [others' never](check_folder). Returns the files, the page first. `told` is what
+/// are replaced, [others' never](check_folder). Returns the files, the page first. `told` is what
 /// [`diagnose`](crate::diagnose) says of the same.
 ///
 /// # Errors
@@ -33,7 +34,7 @@ pub fn write_report(
     told: &Diagnoses,
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
-    check_folder(folder)?;
+    check_folder(folder, Existing::Replace)?;
     let fleets = compared(data, settings);
     let found = findings_beside(data, settings, (&told.causes, &fleets));
     let figures = draw(data, settings);
@@ -49,25 +50,26 @@ pub fn write_report(
         summary: &rows,
         tables: &tables,
     });
-    let mut written = vec![write(folder.join(PAGE), html.as_bytes())?];
-    written.extend(write_figures(&figures, &places.0)?);
+    let mut written = vec![write_text(folder.join(PAGE), &html)?];
+    written.extend(write_figures(&figures, &places.0, Existing::Replace)?);
     for table in &tables {
         let file = |ending: &str| places.1.join(format!("{}.{ending}", table.name));
-        written.push(write(file("csv"), table.csv().as_bytes())?);
-        written.push(write(file("json"), table.json().as_bytes())?);
+        written.push(write_text(file("csv"), &table.csv())?);
+        written.push(write_text(file("json"), &table.json())?);
     }
     let json = serde_json::to_string_pretty(&found).map_err(ReportError::Findings)?;
-    written.push(write(folder.join("findings.json"), json.as_bytes())?);
+    written.push(write_text(folder.join("findings.json"), &json)?);
     let json = serde_json::to_string_pretty(told).map_err(ReportError::Findings)?;
-    written.push(write(folder.join("diagnosis.json"), json.as_bytes())?);
+    written.push(write_text(folder.join("diagnosis.json"), &json)?);
     Ok(written)
 }
 
-/// Whether a report may be written into `folder`: it is not there or empty, or holds a report.
+/// Whether a report may be written into `folder`: it is not there or empty, or holds a report that is
+/// to be replaced.
 ///
 /// # Errors
 /// [`ReportError::NotOurs`] with what is no report's, or the folder cannot be read.
-pub fn check_folder(folder: &Path) -> Result<(), ReportError> {
+pub fn check_folder(folder: &Path, existing: Existing) -> Result<(), ReportError> {
     let refused = |source| ReportError::Folder {
         path: folder.to_owned(),
         source,
@@ -81,7 +83,12 @@ pub fn check_folder(folder: &Path) -> Result<(), ReportError> {
         Err(error) => return Err(refused(error)),
     };
     if is_page(&folder.join(PAGE)).map_err(refused)? {
-        return Ok(());
+        return match existing {
+            Existing::Replace => Ok(()),
+            Existing::Keep => Err(ReportError::Exists {
+                folder: folder.to_owned(),
+            }),
+        };
     }
     for entry in entries {
         let entry = entry.map_err(refused)?;
@@ -103,6 +110,10 @@ pub fn check_folder(folder: &Path) -> Result<(), ReportError> {
 /// Whether there is a report's page: its title says whose it is, near the beginning.
 fn is_page(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
+    // A pipe would be waited for.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Ok(false);
+    }
     match File::open(path) {
         Ok(file) => file.take(LONGEST_HEAD).read_to_end(&mut beginning)?,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -113,20 +124,28 @@ fn is_page(path: &Path) -> io::Result<bool> {
 }
 
 /// Writes figures into `folder`, each as SVG, PNG and PDF; it is made if it does not exist, and files of
-/// the same names are overwritten. Returns the files.
+/// the same names are kept or replaced. Returns the files.
 ///
 /// # Errors
 /// [`ReportError`] with the file or folder that could not be written.
-pub fn write_figures(figures: &[Figure], folder: &Path) -> Result<Vec<PathBuf>, ReportError> {
+pub fn write_figures(
+    figures: &[Figure],
+    folder: &Path,
+    existing: Existing,
+) -> Result<Vec<PathBuf>, ReportError> {
     let folder = make(folder.to_owned())?;
     let mut written = Vec::new();
     for figure in figures {
-        written.extend(figure_files(figure, &folder)?);
+        written.extend(figure_files(figure, &folder, existing)?);
     }
     Ok(written)
 }
 
-fn figure_files(figure: &Figure, folder: &Path) -> Result<[PathBuf; 3], ReportError> {
+fn figure_files(
+    figure: &Figure,
+    folder: &Path,
+    existing: Existing,
+) -> Result<[PathBuf; 3], ReportError> {
     let file = |ending: &str| folder.join(format!("{}.{ending}", figure.name));
     let image = png(&figure.scene, SCALE).map_err(|source| ReportError::Image {
         name: figure.name.clone(),
@@ -134,9 +153,9 @@ fn figure_files(figure: &Figure, folder: &Path) -> Result<[PathBuf; 3], ReportEr
     })?;
     let drawing = svg(&figure.scene, &figure.name, &figure.title);
     Ok([
-        write(file("svg"), drawing.as_bytes())?,
-        write(file("png"), &image)?,
-        write(file("pdf"), &pdf(&figure.scene, &figure.title))?,
+        write(file("svg"), visible_file(&drawing).as_bytes(), existing)?,
+        write(file("png"), &image, existing)?,
+        write(file("pdf"), &pdf(&figure.scene, &figure.title), existing)?,
     ])
 }
 
@@ -147,8 +166,13 @@ fn make(path: PathBuf) -> Result<PathBuf, ReportError> {
     }
 }
 
-fn write(path: PathBuf, content: &[u8]) -> Result<PathBuf, ReportError> {
-    match write_whole(&path, content) {
+/// Names in it are from outside: whoever reads the file in a terminal is safe.
+fn write_text(path: PathBuf, text: &str) -> Result<PathBuf, ReportError> {
+    write(path, visible_file(text).as_bytes(), Existing::Replace)
+}
+
+fn write(path: PathBuf, content: &[u8], existing: Existing) -> Result<PathBuf, ReportError> {
+    match write_whole(&path, content, existing) {
         Ok(()) => Ok(path),
         Err(source) => Err(ReportError::File { path, source }),
     }

@@ -41,4 +41,4 @@ pub use journal::fuzzing;
 pub use open::{Access, OpenStore, STORES, StoreKind, open};
 pub use store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
 pub use wall_clock::WallClock;
-pub use whole::{WholeFile, behind_links, beside, write_whole};
+pub use whole::{Existing, Kept, WholeFile, beside, check_output, create_output, write_whole};

@@ -1,18 +1,132 @@
-//! Files at paths that people name: what stands there appears only when it is whole.
+//! Files at paths that people name: the only place that makes them. An earlier file is kept unless it
+//! is to be replaced, a symbolic link is never followed, and a whole file appears only when all of it
+//! is written.
 //!
-//! Owns the file beside the name that is written first, and what is done where the name is a link,
-//! a device or a pipe. Says nothing to people and knows no format.
+//! Owns the file beside the name that is written first, and what is done where the name is a device
+//! or a pipe. Says nothing to people and knows no format.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// More links than this one behind the other are a circle, as the kernel has it.
-const MOST_LINKS: usize = 40;
+/// What becomes of a file that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is kept, and nothing is written. An empty one (`mktemp`) is written to.
+    Keep,
+    /// It is replaced.
+    Replace,
+}
+
+/// Why a path is not written to: the source of an [`io::Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// A file with content is there.
+    #[error("it exists")]
+    Exists,
+    /// A symbolic link is there, to a file or to nothing.
+    #[error("it is a symbolic link, which is not followed")]
+    Link,
+}
+
+impl Kept {
+    /// Of an error of this module.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref::<Self>().copied()
+    }
+}
+
+impl From<Kept> for io::Error {
+    fn from(kept: Kept) -> Self {
+        Self::new(ErrorKind::AlreadyExists, kept)
+    }
+}
+
+/// What is found under a name.
+enum Found {
+    Nothing,
+    Empty(fs::Metadata),
+    /// A file that is to be replaced.
+    Old,
+    /// A device, a pipe, or a file that the shell has opened for us: written through, never replaced.
+    Through(fs::Metadata),
+}
+
+/// Where this process finds what the shell has opened for it.
+const HANDED_OVER: [&str; 4] = ["/dev/fd", "/proc/self/fd", "/dev/stdout", "/dev/stderr"];
+
+fn find(path: &Path, existing: Existing) -> io::Result<Found> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    if found.is_symlink() {
+        let is_handed_over = HANDED_OVER.iter().any(|place| path.starts_with(place));
+        return match fs::metadata(path) {
+            Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            Ok(to) if !to.is_file() || is_handed_over => Ok(Found::Through(to)),
+            _ => Err(Kept::Link.into()),
+        };
+    }
+    match existing {
+        _ if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        _ if !found.is_file() => Ok(Found::Through(found)),
+        _ if found.len() == 0 => Ok(Found::Empty(found)),
+        Existing::Replace => Ok(Found::Old),
+        Existing::Keep => Err(Kept::Exists.into()),
+    }
+}
+
+/// Whether a file could be made at `path`, before anything is measured. Leaves nothing there, and what
+/// is there as it is.
+///
+/// # Errors
+/// [`Kept`], or the system refuses.
+pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
+    match find(path, existing)? {
+        Found::Nothing => {
+            File::create_new(path)?;
+            fs::remove_file(path)
+        }
+        Found::Empty(_) => OpenOptions::new().write(true).open(path).map(drop),
+        // Whoever waits for the end of a pipe must not see one now.
+        Found::Old | Found::Through(_) => Ok(()),
+    }
+}
+
+/// Makes the file at `path`, to be written as results come.
+///
+/// # Errors
+/// [`Kept`], or the system refuses.
+pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
+    match find(path, existing)? {
+        Found::Nothing => File::create_new(path),
+        Found::Empty(found) => {
+            let file = OpenOptions::new().write(true).open(path)?;
+            let opened = file.metadata()?;
+            // Somebody may have put a link in its place.
+            if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
+                return Err(Kept::Link.into());
+            }
+            Ok(file)
+        }
+        Found::Old => {
+            fs::remove_file(path)?;
+            File::create_new(path)
+        }
+        // Behind what was written through the shell's own descriptor.
+        Found::Through(to) => OpenOptions::new()
+            .write(true)
+            .append(to.is_file())
+            .open(path),
+    }
+}
 
 /// A file that comes under its name when all of it is written; dropped before, it leaves an earlier
-/// one as it was. Links are followed. What is no regular file (a device, a pipe) is never replaced:
-/// it is written through.
+/// one as it was. What is no regular file (a device, a pipe) is never replaced: it is written
+/// through.
 #[derive(Debug)]
 pub struct WholeFile {
     place: PathBuf,
@@ -21,27 +135,26 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// For the file at `path`. Makes nothing yet.
+    /// For the file at `path`. Makes the file beside it, which is empty.
     ///
     /// # Errors
-    /// `path` is a folder, or cannot be looked at.
-    pub fn at(path: &Path) -> io::Result<Self> {
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => return Err(ErrorKind::IsADirectory.into()),
-            Ok(found) if !found.is_file() => {
-                return Ok(Self {
-                    place: path.to_owned(),
-                    name: None,
-                });
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+    /// [`Kept`], `path` is a folder, or the system refuses.
+    pub fn at(path: &Path, existing: Existing) -> io::Result<Self> {
+        if let Found::Through(_) = find(path, existing)? {
+            return Ok(Self {
+                place: path.to_owned(),
+                name: None,
+            });
         }
-        let name = behind_links(path)?;
+        let place = beside(path)?;
+        // What a killed process left; a link is removed, not followed.
+        match fs::remove_file(&place) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => File::create_new(&place)?,
+        };
         Ok(Self {
-            place: beside(&name)?,
-            name: Some(name),
+            place,
+            name: Some(path.to_owned()),
         })
     }
 
@@ -76,30 +189,11 @@ impl Drop for WholeFile {
 ///
 /// # Errors
 /// It cannot be written; an earlier file is as it was.
-pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let file = WholeFile::at(path)?;
-    fs::write(file.place(), content)?;
+pub fn write_whole(path: &Path, content: &[u8], existing: Existing) -> io::Result<()> {
+    let file = WholeFile::at(path, existing)?;
+    let mut out = OpenOptions::new().write(true).open(file.place())?;
+    out.write_all(content)?;
     file.finish()
-}
-
-/// What `path` leads to, which need not be there.
-///
-/// # Errors
-/// A link cannot be read, or links form a circle.
-pub fn behind_links(path: &Path) -> io::Result<PathBuf> {
-    let mut end = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        match fs::read_link(&end) {
-            // Only the root has no folder, and it is no link.
-            Ok(to) => end = end.parent().unwrap_or(&end).join(to),
-            // No link, or nothing at all.
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::NotFound) => {
-                return Ok(end);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::Error::other("its links form a circle"))
 }
 
 /// Where a file or folder is written that gets the name `path` when it is whole.
@@ -132,13 +226,74 @@ mod tests {
         names
     }
 
+    /// Why each of the ways to write refuses; all for the same reason.
+    fn kept(path: &Path, existing: Existing) -> Option<Kept> {
+        let whys = [
+            check_output(path, existing).expect_err("kept"),
+            create_output(path, existing).expect_err("kept"),
+            write_whole(path, b"mine", existing).expect_err("kept"),
+        ];
+        let whys = whys.map(|why| Kept::of(&why));
+        assert!(whys.iter().all(|why| *why == whys[0]), "{whys:?}");
+        whys[0]
+    }
+
+    #[test]
+    fn a_file_that_exists_is_kept_unless_it_is_to_be_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.csv");
+        fs::write(&path, "somebody's").expect("a file");
+        assert_eq!(kept(&path, Existing::Keep), Some(Kept::Exists));
+        assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
+        check_output(&path, Existing::Replace).expect("it may be replaced");
+        assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
+        write_whole(&path, b"one", Existing::Replace).expect("replaced");
+        assert_eq!(fs::read(&path).expect("it is there"), b"one");
+        let mut file = create_output(&path, Existing::Replace).expect("replaced");
+        file.write_all(b"2").expect("written");
+        assert_eq!(fs::read(&path).expect("it is there"), b"2");
+        assert_eq!(names(folder.path()), ["out.csv"]);
+    }
+
+    #[test]
+    fn a_new_name_and_an_empty_file_are_written_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.csv");
+        check_output(&path, Existing::Keep).expect("nothing is there");
+        assert!(names(folder.path()).is_empty(), "nor is it now");
+        create_output(&path, Existing::Keep).expect("a new file");
+        check_output(&path, Existing::Keep).expect("it is empty");
+        create_output(&path, Existing::Keep).expect("it is empty");
+        write_whole(&path, b"whole", Existing::Keep).expect("it is empty");
+        assert_eq!(fs::read(&path).expect("it is there"), b"whole");
+    }
+
+    #[test]
+    fn a_link_is_never_followed_also_where_files_are_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (link, to) = (folder.path().join("link"), folder.path().join("to"));
+        symlink("to", &link).expect("a link");
+        for existing in [Existing::Keep, Existing::Replace] {
+            assert_eq!(kept(&link, existing), Some(Kept::Link), "to nothing");
+            assert!(!to.exists());
+            fs::write(&to, "precious").expect("a file");
+            assert_eq!(kept(&link, existing), Some(Kept::Link), "to a file");
+            assert_eq!(fs::read(&to).expect("it is there"), b"precious");
+            fs::remove_file(&to).expect("removed");
+        }
+        let path = folder.path().join("out");
+        fs::write(&to, "precious").expect("a file");
+        symlink("to", beside(&path).expect("it has a name")).expect("a link");
+        write_whole(&path, b"whole", Existing::Keep).expect("written");
+        assert_eq!(fs::read(&to).expect("it is there"), b"precious");
+    }
+
     #[test]
     fn what_cannot_be_written_leaves_the_earlier_file_and_nothing_else() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("index.html");
-        write_whole(&path, b"whole").expect("there is room");
-        symlink("/dev/full", beside(&path).expect("it has a name")).expect("a link");
-        write_whole(&path, "x".repeat(1 << 16).as_bytes()).expect_err("the disk is full");
+        write_whole(&path, b"whole", Existing::Keep).expect("there is room");
+        drop(WholeFile::at(&path, Existing::Replace).expect("a place"));
         assert_eq!(fs::read(&path).expect("the earlier file"), b"whole");
         assert_eq!(names(folder.path()), ["index.html"]);
     }
@@ -157,7 +312,7 @@ mod tests {
                 move || fs::read(pipe).expect("a pipe")
             });
             // A pipe that was replaced would leave its reader waiting: opening it ends that.
-            let written = write_whole(path, b"through");
+            let written = write_whole(path, b"through", Existing::Keep);
             let is_pipe = fs::metadata(&pipe).is_ok_and(|found| found.file_type().is_fifo());
             assert!(is_pipe, "the pipe was replaced");
             written.expect("it is read");
@@ -168,32 +323,22 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_whether_or_not_there_is_something_behind_them() {
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::create_dir(folder.path().join("elsewhere")).expect("a folder");
-        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
-        symlink("second", &first).expect("a link");
-        symlink("elsewhere/file", &second).expect("a link");
-        for content in ["new", "again"] {
-            write_whole(&first, content.as_bytes()).expect("written");
-            assert!(first.is_symlink() && second.is_symlink(), "{content}");
-            let read = fs::read_to_string(folder.path().join("elsewhere/file"));
-            assert_eq!(read.expect("behind the links"), content);
+    fn devices_are_written_through() {
+        for device in ["/dev/null", "/dev/stderr"] {
+            let device = Path::new(device);
+            check_output(device, Existing::Keep).expect("usable");
+            create_output(device, Existing::Keep).expect("usable");
+            write_whole(device, b"", Existing::Keep).expect("usable");
         }
-        assert_eq!(names(&folder.path().join("elsewhere")), ["file"]);
+        let full = write_whole(Path::new("/dev/full"), b"x", Existing::Keep);
+        assert_eq!(full.expect_err("full").kind(), ErrorKind::StorageFull);
     }
 
     #[test]
-    fn a_folder_a_circle_and_no_name_are_refused() {
+    fn a_folder_and_no_name_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let refused = |path: &Path| write_whole(path, b"x").expect_err("refused").kind();
-        assert_eq!(refused(folder.path()), ErrorKind::IsADirectory);
-        let (one, other) = (folder.path().join("one"), folder.path().join("other"));
-        symlink("other", &one).expect("a link");
-        symlink("one", &other).expect("a link");
-        refused(&one);
-        behind_links(&one).expect_err("a circle");
-        assert!(one.is_symlink() && other.is_symlink());
+        let refused = write_whole(folder.path(), b"x", Existing::Replace).expect_err("refused");
+        assert_eq!(refused.kind(), ErrorKind::IsADirectory);
         beside(Path::new("..")).expect_err("no name");
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::{Entry, Fault, Node, Problems, Table, Take, Value, did_you_mean};
 
-/// Values are compared with each other: far longer lists would cost their square.
+/// Values and tables are compared with each other: far longer lists would cost their square.
 const LONGEST_LIST: usize = 4096;
 
 /// A value and the bytes it is written in.
@@ -158,6 +158,12 @@ impl<'a> Fields<'a> {
             return Vec::new();
         };
         match &entry.node.value {
+            Value::List(nodes) if nodes.len() > LONGEST_LIST => {
+                let what = format!("'{key}' stands here {} times", nodes.len());
+                let remedy = format!("write at most {LONGEST_LIST} of them");
+                self.fault(entry.key_span.clone(), what, remedy);
+                Vec::new()
+            }
             Value::List(nodes) => nodes
                 .iter()
                 .filter_map(|node| Fields::of(node, self.problems))
@@ -170,6 +176,11 @@ impl<'a> Fields<'a> {
     pub fn finish(self) {
         for entry in &self.table.entries {
             if self.asked.contains(&entry.key.as_str()) {
+                continue;
+            }
+            // The nearest name costs more than all of the rest.
+            if self.problems.is_full() {
+                self.problems.count();
                 continue;
             }
             let what = format!("'{}' is not known here", entry.key);

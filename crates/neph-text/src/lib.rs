@@ -1,5 +1,7 @@
 //! Typed text with places: TOML and YAML as trees whose every key and value knows where it
-//! stands, and a cursor that turns them into values while collecting every mistake.
+//! stands, and a cursor that turns them into values while collecting every mistake. Also how text
+//! from outside is shown: without control characters, in bounded length, as a field of CSV;
+//! and how large a file of each kind may be that is read whole.
 //!
 //! Owns spans, lines and columns, units as people write them, and the wording of mistakes. Knows
 //! no word of Nephoscope and prints nothing.
@@ -7,8 +9,11 @@
 //! Why not serde: its tagged, untagged and flattened enums lose the place, and it stops at the
 //! first mistake.
 
+mod csv;
 mod fields;
+mod file;
 mod node;
+mod outside;
 mod place;
 mod problem;
 mod quantity;
@@ -18,8 +23,14 @@ mod take;
 mod toml;
 mod yaml;
 
+pub use csv::csv_field;
 pub use fields::{Fields, Placed};
+pub use file::{FileError, FileKind, open_file, read_bytes, read_text};
 pub use node::{Entry, Node, Table, Value};
+pub use outside::{
+    LONGEST_SENTENCE, LONGEST_VALUE, Outside, Visible, coloured, is_hidden, one_line,
+    several_lines, visible, visible_file, visible_lines,
+};
 pub use place::Place;
 pub use problem::{Fault, Problem, Problems};
 pub use quantity::{parse_duration, parse_percent, parse_rate, parse_size};

@@ -2,16 +2,16 @@
 //! collects them all.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use crate::{Place, Source};
+use crate::{Outside, Place, Source};
 
 /// Beyond this many, further mistakes are only counted: nobody reads them, and a hostile file
 /// could hold millions.
 const MOST: usize = 100;
-/// Characters of a sentence that are shown.
-const LONGEST: usize = 300;
 
 /// A mistake, before the text it stands in is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,16 +62,8 @@ impl std::error::Error for Problem {}
 
 /// A mistake quotes the file, and the file may hold a megabyte in one word, or bytes that a
 /// terminal obeys.
-fn fit_to_show(text: String) -> String {
-    if text.len() <= LONGEST && !text.chars().any(char::is_control) {
-        return text;
-    }
-    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut fit: String = text.chars().take(LONGEST).map(shown).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        fit.push_str("...");
-    }
-    fit
+fn fit_to_show(text: &str) -> String {
+    Outside::text(text).into()
 }
 
 /// Collects the mistakes found in one text.
@@ -79,15 +71,18 @@ fn fit_to_show(text: String) -> String {
 pub struct Problems<'s> {
     source: &'s Source,
     found: RefCell<Vec<Problem>>,
+    /// Hashes of all that was noted, so that a mistake counts once.
+    noted: RefCell<HashSet<u64>>,
     more: Cell<usize>,
 }
 
 impl<'s> Problems<'s> {
     /// None found so far in `source`.
-    pub const fn new(source: &'s Source) -> Self {
+    pub fn new(source: &'s Source) -> Self {
         Self {
             source,
-            found: RefCell::new(Vec::new()),
+            found: RefCell::default(),
+            noted: RefCell::default(),
             more: Cell::new(0),
         }
     }
@@ -97,21 +92,30 @@ impl<'s> Problems<'s> {
     }
     /// Notes a mistake; once, however many readers of one value find the same.
     pub fn add(&self, span: Range<usize>, fault: Fault) {
-        let mut found = self.found.borrow_mut();
+        let mut hasher = DefaultHasher::new();
+        (span.start, span.end, &fault.what, &fault.remedy).hash(&mut hasher);
+        if !self.noted.borrow_mut().insert(hasher.finish()) {
+            return;
+        }
+        if self.is_full() {
+            self.count();
+            return;
+        }
         let problem = Problem {
-            file: self.source.name().to_owned(),
+            file: fit_to_show(self.source.name()),
             place: self.source.place(span),
-            what: fit_to_show(fault.what),
-            remedy: fit_to_show(fault.remedy),
+            what: fit_to_show(&fault.what),
+            remedy: fit_to_show(&fault.remedy),
         };
-        if found.contains(&problem) {
-            return;
-        }
-        if found.len() >= MOST {
-            self.more.set(self.more.get() + 1);
-            return;
-        }
-        found.push(problem);
+        self.found.borrow_mut().push(problem);
+    }
+    /// Whether further mistakes are only counted, so that their sentences need not be made.
+    pub fn is_full(&self) -> bool {
+        self.found.borrow().len() >= MOST
+    }
+    /// Counts a mistake without a sentence.
+    pub fn count(&self) {
+        self.more.set(self.more.get() + 1);
     }
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
@@ -136,7 +140,7 @@ impl<'s> Problems<'s> {
         };
         let end = self.source.text().len();
         found.push(Problem {
-            file: self.source.name().to_owned(),
+            file: fit_to_show(self.source.name()),
             place: self.source.place(end..end),
             what: count,
             remedy: "mend the first ones and check again".to_owned(),

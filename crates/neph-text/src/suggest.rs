@@ -1,5 +1,7 @@
 //! The name that was probably meant.
 
+use std::collections::HashSet;
+
 /// The one of `known` that `given` was probably meant to be, if one is near: at most one slip in a
 /// short name, one more for every four letters.
 pub fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
@@ -9,11 +11,49 @@ pub fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
     }
     known
         .into_iter()
+        .take(COMPARED)
+        .filter(|name| least_distance(given, name) <= slips(name))
         .map(|name| (strsim::damerau_levenshtein(given, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .filter(|(distance, name)| *distance <= slips(name))
         .min()
         .map(|(_, name)| name)
 }
+
+/// How many slips a name allows.
+const fn slips(name: &str) -> usize {
+    1 + name.len() / 4
+}
+
+/// A lower bound of the distance in bytes, found without the distance's square: a slip changes the
+/// number of at most two different bytes by one each.
+fn least_distance(given: &str, name: &str) -> usize {
+    if name.len() > 4 * 64 {
+        return usize::MAX;
+    }
+    let mut counts = [0_i16; 256];
+    for byte in given.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    for byte in name.bytes() {
+        counts[usize::from(byte)] -= 1;
+    }
+    let sum: u32 = counts
+        .iter()
+        .map(|count| u32::from(count.unsigned_abs()))
+        .sum();
+    // A character has up to four bytes, and its slip may change all of them twice.
+    let per_slip = if given.is_ascii() && name.is_ascii() {
+        2
+    } else {
+        8
+    };
+    usize::try_from(sum.div_ceil(per_slip)).unwrap_or(usize::MAX)
+}
+
+/// Known names that a given one is compared with, at most: a file may hold thousands of both.
+const COMPARED: usize = 1000;
+/// Known names that are put in order of their distance, at most; of more, the first ones are listed.
+const ORDERED: usize = 100;
 
 /// Characters of all known names together that are listed; of more, the nearest ones.
 const LISTED: usize = 240;
@@ -29,18 +69,17 @@ pub fn did_you_mean(given: &str, known: &[&str]) -> String {
 
 /// Each name once and whole: all of them where they fit, else the nearest first, and how many more.
 fn listed(given: &str, known: &[&str]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for name in known {
-        if !names.contains(name) {
-            names.push(name);
-        }
-    }
+    let mut seen = HashSet::new();
+    let once = known.iter().filter(|name| seen.insert(**name));
+    let mut names: Vec<&str> = once.copied().collect();
     let all = names.join(", ");
     if all.len() <= LISTED {
         return all;
     }
     let given: String = given.chars().take(64).collect();
-    names.sort_by_key(|name| strsim::damerau_levenshtein(&given, name));
+    if names.len() <= ORDERED {
+        names.sort_by_key(|name| strsim::damerau_levenshtein(&given, name));
+    }
     let mut length = 0;
     let fitting = names.iter().take_while(|name| {
         length += name.len() + ", ".len();
@@ -63,6 +102,21 @@ mod tests {
         );
         assert_eq!(nearest("dealy", ["delay", "rate"]), Some("delay"));
         assert_eq!(nearest("colour", ["delay", "rate"]), None);
+    }
+
+    #[test]
+    fn the_lower_bound_is_never_above_the_distance() {
+        for (given, name) in [
+            ("intervall", "interval"),
+            ("dealy", "delay"),
+            ("abc", "xyz"),
+            ("größe", "grosse"),
+            ("日本", "a"),
+            ("", "abcd"),
+        ] {
+            let distance = strsim::damerau_levenshtein(given, name);
+            assert!(least_distance(given, name) <= distance, "{given} {name}");
+        }
     }
 
     #[test]

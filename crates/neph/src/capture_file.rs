@@ -3,9 +3,11 @@
 //! Owns that it holds whole records at every moment: what waits goes out behind a record, and of a
 //! record that a full disk cut off nothing stays. Does not own what stands in a record.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
+
+use neph_store::{Existing, create_output};
 
 use crate::exit::Failure;
 use crate::output;
@@ -32,17 +34,12 @@ pub(crate) struct CaptureFile {
 }
 
 impl CaptureFile {
-    /// Begins a file, or standard output. What holds something already is not written over.
-    pub(crate) fn begin(path: &Path) -> io::Result<Self> {
+    /// Begins a file, or standard output.
+    pub(crate) fn begin(path: &Path, existing: Existing) -> io::Result<Self> {
         if path.as_os_str() == OUT {
             return Ok(Self::new(path, output::bytes()?));
         }
-        // Devices and pipes are there before, and so is what mktemp made.
-        let found = fs::metadata(path);
-        if found.is_ok_and(|found| found.is_file() && found.len() > 0) {
-            return Err(ErrorKind::AlreadyExists.into());
-        }
-        Ok(Self::new(path, File::create(path)?))
+        Ok(Self::new(path, create_output(path, existing)?))
     }
 
     /// Begins a file where there is none.
@@ -169,7 +166,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_with_what_is_there() {
         let full = Path::new("/dev/full");
-        let mut file = CaptureFile::begin(full).expect("it opens");
+        let mut file = CaptureFile::begin(full, Existing::Keep).expect("it opens");
         assert!(file.packet(&[&[1; 100]]), "it waits");
         assert_eq!(file.packets(), 1);
         file.flush();

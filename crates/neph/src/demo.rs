@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use neph_probe::{Reflector, ReflectorSpec};
+use neph_store::{Existing, write_whole};
 use neph_text::Source;
 
 use crate::campaign::{self, Settings};
@@ -99,7 +100,7 @@ fn over_loopback(args: &Args, settings: &Settings) -> Result<Outcome, Failure> {
         reflectors.push(reflector);
     }
     let path = args.folder.join(LOOPBACK_FILE);
-    fs::write(&path, &text).map_err(|error| {
+    write_whole(&path, text.as_bytes(), Existing::Replace).map_err(|error| {
         Failure::refused(format!(
             "write the demo into {}: {error}",
             args.folder.display()

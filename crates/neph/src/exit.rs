@@ -5,12 +5,11 @@ use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
-use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report, Severity};
+use miette::{MietteDiagnostic, Report, Severity};
 use neph_probe::ProbeError;
-use neph_probe::mask_credentials;
 use neph_text::{Problem, Source};
 
-use crate::masked::without_secrets;
+use crate::excerpt::Excerpt;
 use crate::output;
 
 /// How a command ended that could be carried out.
@@ -89,9 +88,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         output::say(&format!("neph: {sentence}"));
         return ExitCode::from(2);
     }
+    if error.use_stderr() {
+        output::say_clap(&error.render());
+        return ExitCode::from(2);
+    }
     // Help for a closed pipe helps nobody.
     let _ = error.print();
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    ExitCode::SUCCESS
 }
 
 /// Options whose value is not repeated: it may be a secret by mistake, or our sentence has it.
@@ -242,20 +245,18 @@ pub(crate) fn say(failure: &Failure) {
 
 /// Shows a mistake with the line it stands in.
 fn show(source: &Source, problem: &Problem) {
-    let start = problem.place.span.start;
-    let length = problem.place.span.len().max(1);
+    let excerpt = Excerpt::of(source, problem);
     let diagnostic = MietteDiagnostic::new(format!(
         "{}:{}: {}",
         problem.file, problem.place, problem.what
     ))
     .with_severity(Severity::Error)
     .with_help(problem.remedy.clone())
-    .with_label(LabeledSpan::new_with_span(None, start..start + length));
-    let shown = without_secrets(source.text());
-    let named = NamedSource::new(source.name(), mask_credentials(&shown));
-    output::say(&format!(
+    .with_label(excerpt.label());
+    // What is from outside was escaped: in the excerpt and in the problem.
+    output::say_coloured(&format!(
         "{:?}",
-        Report::new(diagnostic).with_source_code(named)
+        Report::new(diagnostic).with_source_code(excerpt)
     ));
 }
 

@@ -15,13 +15,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{Campaign, Experiment, ExperimentStatus};
 use neph_store::{
-    Store, StoreError, WholeFile, behind_links, beside, export_csv, export_fleet_csv,
-    export_fleet_jsonl, export_fleet_parquet, export_jsonl, export_latency_tester_csv,
-    export_latency_tester_folder, export_parquet,
+    Store, StoreError, WholeFile, beside, export_csv, export_fleet_csv, export_fleet_jsonl,
+    export_fleet_parquet, export_jsonl, export_latency_tester_csv, export_latency_tester_folder,
+    export_parquet,
 };
 
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
+use crate::sink::Force;
 use crate::workspace::{LAST, Workspace, campaign, experiment};
 use crate::{output, sink};
 
@@ -54,6 +55,8 @@ pub(crate) struct Args {
     /// with --experiment a file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    force: Force,
     /// Only this experiment: its id or the beginning of one
     #[arg(long, value_name = "ID")]
     experiment: Option<String>,
@@ -261,7 +264,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
         return to_folder(store, chosen, path);
     }
     let refused = |error: &io::Error| sink::failure(path, error);
-    let file = WholeFile::at(path).map_err(|error| refused(&error))?;
+    let file = WholeFile::at(path, args.force.existing()).map_err(|error| refused(&error))?;
     let what = (args.what(), file.place());
     let rows = write_file(store, chosen, what).map_err(|error| match error {
         StoreError::Output { source, .. } => refused(&source),
@@ -291,23 +294,23 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
 /// The folder must be new or empty: files of an earlier export would be read with these.
 fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Failure> {
     let refused = |error: io::Error| sink::failure(path, &error);
-    let is_free = match fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    };
+    let is_free = !path.is_symlink()
+        && match fs::read_dir(path) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
     if !is_free {
         let path = path.display();
         return Err(Failure::usage(format!(
             "{path} is there already; give the name of a new folder"
         )));
     }
-    let whole = behind_links(path).map_err(refused)?;
-    let partial = beside(&whole).map_err(refused)?;
+    let partial = beside(path).map_err(refused)?;
     fs::create_dir(&partial).map_err(refused)?;
     let experiments = (&chosen.campaign, chosen.experiments.as_slice());
     let written = export_latency_tester_folder(store, experiments, &partial)
         .map_err(Failure::refused)
-        .and_then(|rows| fs::rename(&partial, &whole).map_err(refused).map(|()| rows));
+        .and_then(|rows| fs::rename(&partial, path).map_err(refused).map(|()| rows));
     if written.is_err() {
         // It is ours: nobody else had a folder of that name when we made it.
         let _ = fs::remove_dir_all(&partial);

@@ -15,6 +15,7 @@ mod decimals;
 mod demo;
 mod diagnose;
 mod enough;
+mod excerpt;
 mod exit;
 mod export;
 mod flows;

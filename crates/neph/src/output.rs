@@ -1,33 +1,78 @@
 //! Standard output and standard error: the only place that prints.
 //!
-//! A reader that goes away ends the command quietly. `NO_COLOR` and a terminal decide about colour.
+//! All text passes `neph_text::outside` here, so that nothing a peer or a file contains can control
+//! the terminal. A sentence is one line of bounded length. A reader that goes away ends the command
+//! quietly. `NO_COLOR` and a terminal decide about colour.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::os::fd::AsFd;
 
+use clap::builder::StyledStr;
 use neph_sys::standard;
+use neph_text::{LONGEST_SENTENCE, Visible, coloured, one_line, several_lines};
 
 /// Bytes of data that are written at once, where nobody waits for a line: a call for each 8 KiB took a
 /// thirtieth of what reading a large capture takes.
 const ROOM: usize = 128 << 10;
+/// Characters of a text in several lines, at most.
+const LONGEST_TEXT: usize = 64 << 10;
 
-/// Says something to the person at the terminal: never data.
+/// Prints one sentence for the person at the terminal, in one line: never data.
 pub(crate) fn say(sentence: &str) {
+    print(&one_line(sentence, LONGEST_SENTENCE));
+}
+
+/// Prints text that is known to have several lines.
+pub(crate) fn say_lines(text: &str) {
+    print(&several_lines(text, LONGEST_TEXT));
+}
+
+/// Prints text in several lines, in which a library of ours has put colours.
+pub(crate) fn say_coloured(text: &str) {
+    print(&coloured(text));
+}
+
+/// Prints why clap refused a command line: what was typed stands in it.
+pub(crate) fn say_clap(why: &StyledStr) {
+    let has_colours = is_lively() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    if has_colours {
+        say_coloured(why.ansi().to_string().trim_end());
+    } else {
+        say_lines(why.to_string().trim_end());
+    }
+}
+
+fn print(text: &str) {
     // Where standard error is closed nobody listens.
-    let _ = writeln!(io::stderr().lock(), "{sentence}");
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Writes over the line that was last written so; an empty one takes it away.
 pub(crate) fn rewrite(line: &str) {
+    let line = one_line(line, LONGEST_SENTENCE);
     let mut err = io::stderr().lock();
     // A line of progress that cannot be written is no loss.
     let _ = write!(err, "\r\x1b[K{line}").and_then(|()| err.flush());
 }
 
+/// Moves the cursor of the terminal up by so many lines and clears what is below it. What was written
+/// to [`data`] before must be flushed.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn clear_lines(drawn: usize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if drawn > 0 {
+        write!(out, "\x1b[{drawn}A")?;
+    }
+    write!(out, "\r\x1b[J")?;
+    out.flush()
+}
+
 /// Standard output, for data.
 pub(crate) fn data() -> BufWriter<Data> {
-    BufWriter::with_capacity(ROOM, Data(io::stdout().lock()))
+    BufWriter::with_capacity(ROOM, Data(Visible::new(io::stdout().lock())))
 }
 
 /// One line of data, at once.
@@ -66,9 +111,9 @@ pub(crate) fn is_open() -> io::Result<()> {
     Ok(())
 }
 
-/// Standard output; where it was closed, nothing can be written, as on a full disk.
+/// Standard output for text; where it was closed, nothing can be written, as on a full disk.
 #[derive(Debug)]
-pub(crate) struct Data(StdoutLock<'static>);
+pub(crate) struct Data(Visible<StdoutLock<'static>>);
 
 impl Write for Data {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -12,11 +12,12 @@ use neph_report::{
     Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, ReportError,
     Tail, check_folder, diagnose, diagnoses_in_brief, load, write_report,
 };
-use neph_store::Store;
+use neph_store::{Existing, Store};
 use neph_text::{Fault, Problems, Source};
 
 use crate::counted::{blocks, counted};
 use crate::exit::{Failure, Outcome};
+use crate::sink::Force;
 use crate::when::Zone;
 use crate::workspace::{self, Workspace};
 use crate::{list, output, sink, value};
@@ -36,6 +37,8 @@ pub(crate) struct Args {
     /// Folder for the report; by default reports/CAMPAIGN in the workspace
     #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Percentiles to cut off at each end, 0 to 49
     #[arg(long, value_name = "PERCENT")]
     percentiles_to_remove: Option<f64>,
@@ -89,7 +92,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         Include::Complete
     };
-    check_folder(&folder).map_err(|error| refused(&error))?;
+    // The workspace's own folder is neph's to write.
+    let existing = match &args.output {
+        Some(_) => args.force.existing(),
+        None => Existing::Replace,
+    };
+    check_folder(&folder, existing).map_err(|error| refused(&error))?;
     let data = load(store.as_ref(), &campaign, include).map_err(Failure::refused)?;
     if let Some(nothing) = without_blocks(&data, &settings) {
         return Err(Failure::Usage(nothing));
@@ -182,7 +190,7 @@ fn write(data: &CampaignData, settings: &PlotSettings, folder: &Path) -> Result<
 
 fn refused(error: &ReportError) -> Failure {
     match error {
-        ReportError::NotOurs { .. } => Failure::usage(error),
+        ReportError::NotOurs { .. } | ReportError::Exists { .. } => Failure::usage(error),
         ReportError::Folder { path, source } | ReportError::File { path, source } => {
             sink::failure(path, source)
         }

@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 
 use clap::ValueEnum;
+use neph_text::{csv_field, visible};
 use serde_json::{Map, Value};
 use unicode_width::UnicodeWidthStr;
 
@@ -112,18 +113,23 @@ impl Sheet {
         }
     }
 
-    /// Aligned, the headings first.
+    /// Aligned, the headings first; each row is one line, whatever its cells hold.
     pub(crate) fn text(&self) -> String {
         let headings = self.columns.iter().map(|column| column.heading);
         let mut widths: Vec<usize> = headings.clone().map(UnicodeWidthStr::width).collect();
-        for row in &self.rows {
+        let shown = |row: &Vec<Cell>| -> Vec<String> {
+            let cells = row.iter().map(|cell| visible(&cell.shown).into_owned());
+            cells.collect()
+        };
+        let rows: Vec<Vec<String>> = self.rows.iter().map(shown).collect();
+        for row in &rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.shown.width());
+                *width = (*width).max(cell.width());
             }
         }
         let mut text = self.line(&headings.collect::<Vec<_>>(), &widths);
-        for row in &self.rows {
-            let cells: Vec<&str> = row.iter().map(|cell| cell.shown.as_str()).collect();
+        for row in &rows {
+            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
             text.push_str(&self.line(&cells, &widths));
         }
         text
@@ -169,17 +175,9 @@ impl Sheet {
 pub(crate) fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => quoted(text.clone()),
-        other => quoted(other.to_string()),
-    }
-}
-
-/// A text as a field of CSV.
-pub(crate) fn quoted(text: String) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => csv_field(text).into_owned(),
+        other => csv_field(&other.to_string()).into_owned(),
     }
 }
 
@@ -206,6 +204,20 @@ a · \"b\", c  26.8 us
 d                 -
 ";
         assert_eq!(two().text(), expected);
+    }
+
+    #[test]
+    fn a_cell_neither_controls_the_terminal_nor_makes_a_line_or_a_formula() {
+        let mut sheet = Sheet::new(&[Column::left("NAME", "name"), Column::right("N", "n")]);
+        sheet.rows.push(vec![
+            Cell::text("=1\n\x1b[2J"),
+            Cell::new("-3.5", serde_json::json!(-3.5)),
+        ]);
+        assert_eq!(
+            sheet.text(),
+            "NAME                     N\n=1\\u000a\\u001b[2J    -3.5\n"
+        );
+        assert_eq!(sheet.csv(), "name,n\n\"'=1\n\\u001b[2J\",-3.5\n");
     }
 
     #[test]

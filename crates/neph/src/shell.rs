@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
+use neph_store::write_whole;
 
 use crate::cli::Cli;
 use crate::exit::{Failure, Outcome};
+use crate::sink::Force;
 use crate::{output, sink};
 
 /// Options of `neph completions`.
@@ -24,6 +26,8 @@ pub(crate) struct ManArgs {
     /// Folder to write neph.1, neph-ping.1 ... into; without it neph.1 goes to standard output
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
 }
 
 /// Prints a completion script.
@@ -51,10 +55,30 @@ pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
         Some(folder) => {
             let refused = |error: std::io::Error| sink::failure(folder, &error);
             fs::create_dir_all(folder).map_err(refused)?;
-            clap_mangen::generate_to(command, folder).map_err(refused)?;
+            let mut pages = Vec::new();
+            pages_of(&command, &mut pages);
+            for (name, _) in &pages {
+                sink::check(&folder.join(name), args.force)?;
+            }
+            for (name, page) in pages {
+                let path = folder.join(name);
+                write_whole(&path, &page, args.force.existing())
+                    .map_err(|error| sink::failure(&path, &error))?;
+            }
         }
     }
     Ok(Outcome::Done)
+}
+
+/// The pages of a command and of all below it, each with its file's name.
+fn pages_of(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render(&mut page).expect("memory takes everything");
+    pages.push((man.get_filename(), page));
+    for below in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+        pages_of(below, pages);
+    }
 }
 
 fn without_help(command: Command) -> Command {

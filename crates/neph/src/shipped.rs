@@ -1,17 +1,17 @@
 //! Files that neph ships and writes into a folder, to be read and changed there.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use neph_text::Source;
+use neph_store::{Existing, write_whole};
+use neph_text::{FileError, FileKind, Source, read_text};
 
 use crate::output;
 
 /// Writes a shipped file, unless there is one that somebody changed: that one is kept and used.
 pub(crate) fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
     let name = path.display().to_string();
-    let text = match fs::read_to_string(path) {
+    let text = match read_text(FileKind::Plan, path) {
         Ok(text) if text != shipped => {
             output::say(&format!(
                 "neph: {name} is not what this version of neph ships: it is kept and used as it \
@@ -20,17 +20,20 @@ pub(crate) fn keep(path: &Path, shipped: &str) -> std::io::Result<Source> {
             text
         }
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            fs::write(path, shipped)?;
+        Err(FileError::Io(error)) if error.kind() == ErrorKind::NotFound => {
+            write_whole(path, shipped.as_bytes(), Existing::Keep)?;
             shipped.to_owned()
         }
-        Err(error) => return Err(error),
+        Err(FileError::Io(error)) => return Err(error),
+        Err(error) => return Err(io::Error::other(error)),
     };
     Ok(Source::new(name, text))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,30 +1,68 @@
-//! Where results go: standard output, or the file of `--output`, which names itself where it cannot
-//! be written.
+//! Where results go: standard output, or a file that the user named, which names itself where it
+//! cannot be written. Every file at such a path is made here or by `neph_store::whole`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+use neph_store::{Existing, Kept, check_output, create_output};
+use neph_text::{Outside, Visible};
+
 use crate::exit::Failure;
 use crate::output;
+
+/// `--force`.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct Force {
+    /// Replace files that exist; a symbolic link is never followed
+    #[arg(long)]
+    force: bool,
+}
+
+impl Force {
+    /// What becomes of a file that exists.
+    pub(crate) const fn existing(self) -> Existing {
+        if self.force {
+            Existing::Replace
+        } else {
+            Existing::Keep
+        }
+    }
+}
 
 /// Standard output, or `path`.
 ///
 /// # Errors
 /// Where the file cannot be made, or standard output is closed.
-pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
+pub(crate) fn open(path: Option<&Path>, force: Force) -> Result<Box<dyn Write>, Failure> {
     Ok(match path {
         None => {
             output::is_open()?;
             Box::new(output::data())
         }
-        Some(path) => Box::new(BufWriter::new(OutputFile::create(path)?)),
+        Some(path) => {
+            let file = OutputFile::create(path, force.existing())?;
+            Box::new(BufWriter::new(Visible::new(file)))
+        }
     })
+}
+
+/// Whether the file at `path` could be made: asked before anything is measured.
+///
+/// # Errors
+/// It could not, with what to do.
+pub(crate) fn check(path: &Path, force: Force) -> Result<(), Failure> {
+    check_output(path, force.existing()).map_err(|error| failure(path, &error))
 }
 
 /// Why nothing can be written to `path`, which the user named, and what to do.
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
+        _ if Kept::of(error) == Some(Kept::Exists) => {
+            "name another file, or replace it with --force".to_owned()
+        }
+        _ if Kept::of(error) == Some(Kept::Link) => "name the file itself".to_owned(),
         ErrorKind::NotFound => {
             let folder = path.parent().unwrap_or(path).display();
             format!("make the folder {folder} first, or name another place")
@@ -40,7 +78,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
         }
         _ => "name another place".to_owned(),
     };
-    format!("cannot write {}: {error}; {remedy}", path.display())
+    format!("cannot write {}: {error}; {remedy}", Outside::path(path))
 }
 
 /// A failed write: a usage error if another name would help, otherwise a failure.
@@ -65,8 +103,8 @@ struct OutputFile {
 }
 
 impl OutputFile {
-    fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| failure(path, &error))?;
+    fn create(path: &Path, existing: Existing) -> Result<Self, Failure> {
+        let file = create_output(path, existing).map_err(|error| failure(path, &error))?;
         let path = path.to_owned();
         Ok(Self { file, path })
     }

@@ -1,58 +1,55 @@
 //! Reading the text files that a user names: plans and topologies.
 
-use std::fs;
-use std::io::{Error, ErrorKind};
 use std::path::Path;
 
-use neph_text::Source;
+use neph_text::{FileKind, Outside, Source, read_text};
 
 use crate::exit::Failure;
+
+/// What a text file is: how it is called, and how large it may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noun(pub(crate) &'static str, pub(crate) FileKind);
+
+/// A plan, or a settings file of the Latency Tester.
+pub(crate) const PLAN: Noun = Noun("plan", FileKind::Plan);
+/// A topology.
+pub(crate) const TOPOLOGY: Noun = Noun("topology", FileKind::Topology);
 
 /// The text of a file, named by its path.
 ///
 /// # Errors
 /// What the file is (`noun`), why it cannot be read, and what to do; `where_it_is` says how to name a
 /// file that exists.
-pub(crate) fn read(noun: &str, path: &Path, where_it_is: &str) -> Result<Source, Failure> {
-    text(path).map_err(|error| {
-        let (name, why) = (path.display(), why(&error));
-        let then = match error.kind() {
-            ErrorKind::InvalidData => "name another file",
-            ErrorKind::IsADirectory => "name a file in it",
-            _ => where_it_is,
-        };
-        Failure::Usage(format!("{noun} {name} cannot be read: {why}; {then}"))
-    })
-}
-
-/// The same where the sentence ends with the reason.
-pub(crate) fn load(noun: &str, path: &Path) -> Result<Source, String> {
-    let name = path.display();
-    text(path).map_err(|error| format!("{noun} {name} cannot be read: {}", why(&error)))
-}
-
-fn text(path: &Path) -> Result<Source, Error> {
-    let text = fs::read_to_string(path)?;
+pub(crate) fn read(noun: Noun, path: &Path, where_it_is: &str) -> Result<Source, Failure> {
+    let Noun(noun, kind) = noun;
+    let text = read_text(kind, path).map_err(|error| {
+        let then = error.remedy().unwrap_or(where_it_is);
+        let name = Outside::path(path);
+        Failure::Usage(format!("{noun} {name} cannot be read: {error}; {then}"))
+    })?;
     Ok(Source::new(path.display().to_string(), text))
 }
 
-fn why(error: &Error) -> String {
-    match error.kind() {
-        ErrorKind::InvalidData => "it is no text (UTF-8)".to_owned(),
-        ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        _ => error.to_string(),
-    }
+/// The same where the sentence ends with the reason.
+pub(crate) fn load(noun: Noun, path: &Path) -> Result<Source, String> {
+    let Noun(noun, kind) = noun;
+    let name = Outside::path(path);
+    let text =
+        read_text(kind, path).map_err(|error| format!("{noun} {name} cannot be read: {error}"))?;
+    Ok(Source::new(path.display().to_string(), text))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn a_file_that_is_no_text_has_another_remedy_than_one_that_is_not_there() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = "write its path as seen from this folder";
-        let sentence = |path: &Path| match read("plan", path, at) {
+        let sentence = |path: &Path| match read(PLAN, path, at) {
             Err(Failure::Usage(sentence)) => sentence,
             other => panic!("{other:?}"),
         };

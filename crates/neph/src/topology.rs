@@ -8,17 +8,19 @@ use neph_text::Source;
 use crate::exit::Failure;
 use crate::text_file;
 
-const NOUN: &str = "topology";
-
 /// Reads a topology file.
 pub(crate) fn read(path: &Path) -> Result<Topology, Failure> {
-    let source = text_file::read(NOUN, path, "write its path as seen from this folder")?;
+    let source = text_file::read(
+        text_file::TOPOLOGY,
+        path,
+        "write its path as seen from this folder",
+    )?;
     understand(source).map(|(topology, _)| topology)
 }
 
 /// A topology file's text, or a sentence that says why there is none.
 pub(crate) fn load(path: &Path) -> Result<Source, String> {
-    text_file::load(NOUN, path)
+    text_file::load(text_file::TOPOLOGY, path)
 }
 
 /// What a topology file's text means, beside the text.

@@ -47,6 +47,8 @@ mod live_hops;
 mod moved;
 #[path = "cli/neph.rs"]
 mod neph;
+#[path = "cli/outside.rs"]
+mod outside;
 #[path = "cli/pages.rs"]
 mod pages;
 #[path = "cli/ping_summaries.rs"]

@@ -3,7 +3,7 @@
 //! Intervals, sizes and lengths are not here: they have types of their own in a scenario.
 
 use neph_model::{ExpectedStatus, ProbeKind, Span};
-use neph_text::{Fault, Nanos, Node, Port, Take, Value};
+use neph_text::{Fault, Nanos, Node, Port, Take, Value, is_hidden};
 
 use super::{Target, fleet, trust};
 
@@ -290,8 +290,9 @@ pub(crate) fn word(node: &Node) -> Result<String, Fault> {
     if text.trim().is_empty() {
         return Err(Fault::new("this text is empty", "write a name"));
     }
-    if text.chars().any(char::is_control) || text.len() > 200 {
-        let what = "this text has line breaks or control characters, or more than 200 bytes";
+    if text.contains(is_hidden) || text.len() > 200 {
+        let what =
+            "this text has line breaks, control or invisible characters, or more than 200 bytes";
         return Err(Fault::new(what, "write one short line"));
     }
     Ok(text)

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use neph_text::Outside;
+
 use super::{HEADER_BYTES, MAGIC, RECORD_BYTES, Record};
 
 /// A truth file that cannot be read.
@@ -110,7 +112,7 @@ impl<R: Read> TruthFile<R> {
         Ok(Self {
             file,
             path: path.into(),
-            link: String::from_utf8_lossy(name.unwrap_or_default()).into_owned(),
+            link: Outside::bytes(name.unwrap_or_default()).into(),
             every: number(12).max(1),
             at: HEADER_BYTES as u64,
             cut_off: 0,

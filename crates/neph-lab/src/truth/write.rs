@@ -87,7 +87,7 @@ impl Scribe {
         header[12..16].copy_from_slice(&every.get().to_le_bytes());
         let name = link.as_bytes();
         header[16..16 + name.len().min(48)].copy_from_slice(&name[..name.len().min(48)]);
-        let mut writer = BufWriter::with_capacity(KEPT_BACK, File::create(path)?);
+        let mut writer = BufWriter::with_capacity(KEPT_BACK, File::create_new(path)?);
         writer.write_all(&header)?;
         // Whoever looks at once finds a record without packets, no strange file.
         writer.flush()?;

@@ -9,6 +9,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use neph_model::Answer;
+use neph_text::Outside;
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::http::{self, FlowToken};
 use neph_wire::ws::{
@@ -169,7 +170,7 @@ fn parting(close: Option<Close<'_>>) -> Parting {
         return Parting::new(why, Some(Answer::WebSocketClose(NO_CODE)));
     };
     let code = close.code.get();
-    let reason: String = close.reason.chars().filter(|c| !c.is_control()).collect();
+    let reason = Outside::text(close.reason);
     let why = format!("the server closed the WebSocket with code {code} {reason}");
     Parting::new(why.trim_end(), Some(Answer::WebSocketClose(code)))
 }

@@ -22,8 +22,9 @@ pub(crate) fn host(address: IpAddr) -> IpAddr {
 }
 
 fn prefix(address: IpAddr, bits: u32) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
+    // An address of IPv4 in the form of IPv6 is one of IPv4.
+    match address.to_canonical() {
+        v4 @ IpAddr::V4(_) => v4,
         IpAddr::V6(address) => {
             let mask = u128::MAX << (128 - bits);
             Ipv6Addr::from_bits(address.to_bits() & mask).into()
@@ -46,6 +47,7 @@ mod tests {
                 ip("2001:db8:1:2fff::9")
             ]
         );
+        assert_eq!(host(ip("::ffff:192.0.2.7")), ip("192.0.2.7"));
         assert_eq!(Networks::of(ip("192.0.2.7")).0, [ip("192.0.2.7"); 3]);
         assert_eq!(host(ip("2001:db8::1")), host(ip("2001:db8::ffff:1")));
     }

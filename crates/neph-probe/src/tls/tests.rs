@@ -253,7 +253,8 @@ fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
     let Identity::Files { certificate, .. } = &identity else {
         unreachable!("it is in files")
     };
-    let chain = certificates(certificate).expect("a certificate");
+    let pem = std::fs::read(certificate).expect("it was written");
+    let chain = certificates(&pem).expect("a certificate");
     let other = rcgen::KeyPair::generate().expect("a key");
     let other = PrivateKeyDer::try_from(other.serialize_der()).expect("PKCS #8");
     let other = ring::sign::any_supported_type(&other).expect("ring signs with it");

@@ -1,5 +1,6 @@
 //! A table as plain cells, and its two files: csv (RFC 4180) and json.
 
+use neph_text::csv_field;
 use serde_json::{Map, Number, Value};
 
 /// What stands instead of a value that flows decide which lost half of their messages or more.
@@ -28,10 +29,7 @@ impl Cell {
 
     fn csv(&self) -> String {
         match self {
-            Self::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            }
-            Self::Text(text) => text.clone(),
+            Self::Text(text) => csv_field(text).into_owned(),
             Self::Integer(count) => count.to_string(),
             Self::Real(value) => rounded(*value).to_string(),
             Self::Censored(word) => (*word).to_owned(),

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use neph_model::{Experiment, Message, StageSet};
+use neph_text::csv_field;
 
 use super::rows::{self, Stored};
 use super::stages;
@@ -76,20 +77,11 @@ fn whose(belonging: &Belonging<'_>) -> String {
     let fields: Vec<String> = belonging
         .constants()
         .map(|(_, value)| match value {
-            Constant::Text(text) => quoted(&text),
+            Constant::Text(text) => csv_field(&text).into_owned(),
             Constant::Count(count) => count.to_string(),
         })
         .collect();
     fields.join(",")
-}
-
-/// A field in quotes where it needs them (RFC 4180): endpoints may be called anything.
-pub(super) fn quoted(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
 }
 
 /// A field for each column, each behind a comma.
@@ -101,7 +93,7 @@ fn cells<R: Row>(row: &R, line: &mut String) {
             Cell::Signed(value) => line.push_str(&value.to_string()),
             Cell::Unsigned(value) => line.push_str(&value.to_string()),
             Cell::Flag(value) => line.push_str(if value { "true" } else { "false" }),
-            Cell::Word(value) => line.push_str(&value),
+            Cell::Word(value) => line.push_str(&csv_field(&value)),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use neph_model::{Experiment, FleetMessage};
+use neph_text::csv_field;
 
 use super::{csv, jsonl, parquet};
 use crate::{Store, StoreError};
@@ -40,7 +41,8 @@ pub fn export_fleet_csv(
         out,
         &BEHIND,
         |experiment, message, line| {
-            let name = endpoint(experiment, message).map_or_else(String::new, csv::quoted);
+            let name = endpoint(experiment, message).unwrap_or_default();
+            let name = csv_field(name);
             let network = network(message).map_or_else(String::new, |n| n.to_string());
             line.push_str(&format!(",{name},{network}"));
         },

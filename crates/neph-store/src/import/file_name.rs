@@ -8,6 +8,7 @@
 use std::fmt;
 
 use neph_model::Span;
+use neph_text::visible;
 
 use super::decimal::scaled;
 
@@ -46,7 +47,9 @@ impl fmt::Display for FileName {
 
 impl FileName {
     /// Parses a name without its extension.
+    /// Hidden characters of a file's name do not become part of an endpoint's.
     pub(super) fn parse(stem: &str) -> Self {
+        let stem = &*visible(stem);
         dotted(stem)
             .or_else(|| dashed(stem))
             .unwrap_or_else(|| Self {

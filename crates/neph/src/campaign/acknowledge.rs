@@ -4,7 +4,7 @@
 //! a fleet is `lane/port`: a lane's next flow counts from 0 again.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use neph_campaign::{
@@ -12,7 +12,8 @@ use neph_campaign::{
     ThroughputOrder, TracerouteOrder,
 };
 use neph_model::{Event, ExperimentId, FleetMessage, Message, Sample, Throughput, Traceroute};
-use neph_store::{Recorder, StoreError};
+use neph_store::{Kept, Recorder, StoreError};
+use neph_text::Outside;
 
 use crate::exit::Failure;
 
@@ -25,13 +26,18 @@ pub(super) struct Acknowledging<C> {
 
 impl<C> Acknowledging<C> {
     pub(super) fn new(inner: C, path: &Path) -> Result<Self, Failure> {
+        let refused = |error: io::Error| {
+            Failure::Usage(format!("--acknowledge {}: {error}", Outside::path(path)))
+        };
+        // It is appended to, so that one that exists is kept; a link is not followed either.
+        if path.is_symlink() && (path.is_file() || !path.exists()) {
+            return Err(refused(Kept::Link.into()));
+        }
         let file = OpenOptions::new()
             .create(true)
             .append(true)
             .open(path)
-            .map_err(|error| {
-                Failure::Usage(format!("--acknowledge {}: {error}", path.display()))
-            })?;
+            .map_err(refused)?;
         Ok(Self { inner, file })
     }
 }

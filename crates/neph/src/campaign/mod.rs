@@ -60,7 +60,7 @@ impl Read {
 /// Reads a plan file, from which a campaign may begin.
 pub(crate) fn read(path: &Path) -> Result<Read, Failure> {
     let where_it_is = "write its path as seen from this folder; plans/ in the source has examples";
-    understand(text_file::read("plan", path, where_it_is)?)
+    understand(text_file::read(text_file::PLAN, path, where_it_is)?)
 }
 
 /// Reads a plan from its text, and the topology file that it names. What the plan names and is not

@@ -1,7 +1,6 @@
 //! What a plan names outside itself, held against what is there: the sites of its lab's topology,
 //! the flags of its reflectors, key files, this kernel's congestion controls.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use neph_campaign::plan::{LabPlan, LabReflector, ThroughputTool};
 use neph_campaign::{Plan, parse_stress, resolve};
 use neph_lab::Topology;
 use neph_probe::check_private;
-use neph_text::{Fault, Placed, Problems, Source, did_you_mean};
+use neph_text::{Fault, FileKind, Placed, Problems, Source, did_you_mean, open_file};
 
 use super::Read;
 use super::stage::reflect_flags;
@@ -23,7 +22,12 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
         check_flags(reflector, problems);
     }
     for key in &plan.key_files {
-        check_secret("key file", &key.value, &key.span, problems);
+        check_secret(
+            ("key file", FileKind::Secret),
+            &key.value,
+            &key.span,
+            problems,
+        );
     }
     for endpoint in &plan.endpoints {
         for file in endpoint
@@ -33,7 +37,12 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
             .into_iter()
             .flatten()
         {
-            check_file("certificate file", file, &endpoint.written_at, problems);
+            check_file(
+                ("certificate file", FileKind::Certificates),
+                file,
+                &endpoint.written_at,
+                problems,
+            );
         }
     }
     check_iperf3(plan, problems);
@@ -147,10 +156,16 @@ fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
     match reflect_flags(reflector) {
         Ok(args) => {
             if let Some(path) = &args.cert {
-                check_file("certificate", &path.display().to_string(), &span, problems);
+                let certificate = ("certificate", FileKind::Certificates);
+                check_file(certificate, &path.display().to_string(), &span, problems);
             }
             if let Some(path) = &args.key {
-                check_secret("key", &path.display().to_string(), &span, problems);
+                check_secret(
+                    ("key", FileKind::PrivateKey),
+                    &path.display().to_string(),
+                    &span,
+                    problems,
+                );
             }
         }
         Err(why) => {
@@ -164,18 +179,21 @@ fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
 }
 
 /// As [`check_file`], of a file that nobody else may read.
-fn check_secret(noun: &str, path: &str, span: &Range<usize>, problems: &Problems<'_>) {
-    if let Err(error) = check_private(Path::new(path)) {
+fn check_secret(file: (&str, FileKind), path: &str, span: &Range<usize>, problems: &Problems<'_>) {
+    let (noun, kind) = file;
+    if let Err(error) = check_private(kind, Path::new(path)) {
         let what = format!("{noun} cannot be used: {error}");
         let remedy = "name a file with mode 0600, as seen from the folder that neph is started in";
         problems.add(span.clone(), Fault::new(what, remedy));
     }
 }
 
-fn check_file(noun: &str, path: &str, span: &Range<usize>, problems: &Problems<'_>) {
-    if let Err(error) = File::open(path) {
+fn check_file(file: (&str, FileKind), path: &str, span: &Range<usize>, problems: &Problems<'_>) {
+    let (noun, kind) = file;
+    if let Err(error) = open_file(kind, Path::new(path)) {
         let what = format!("{noun} {path} cannot be read: {error}");
-        let remedy = "write its path as seen from the folder that neph is started in";
+        let here = "write its path as seen from the folder that neph is started in";
+        let remedy = error.remedy().unwrap_or(here);
         problems.add(span.clone(), Fault::new(what, remedy));
     }
 }

@@ -35,7 +35,7 @@ const ROWS: i64 = 10;
 
 /// Reads both and tells.
 pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Failure> {
-    figure::check(args.figure.as_deref())?;
+    figure::check(args.figure.as_deref(), args.force)?;
     refuse_twice(here, there)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut meeting = Meeting::default();
@@ -113,7 +113,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         course,
     };
     telling.finish(&summary)?;
-    figure::write(args.figure.as_deref(), drawn.as_ref())?;
+    figure::write((args.figure.as_deref(), args.force), drawn.as_ref())?;
     Ok(true)
 }
 

@@ -1,17 +1,18 @@
 //! The offset over time as a figure: which clocks, and where it is written.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io;
 use std::path::Path;
 
 use neph_report::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, Figure, clock_course, pdf, png, svg,
 };
 use neph_stats::{ClockFit, ClockStep};
+use neph_store::{check_output, write_whole};
 
 use super::book::{Book, Dots};
 use super::course::Course;
 use crate::exit::Failure;
+use crate::sink::Force;
 use crate::{output, sink};
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
@@ -19,7 +20,7 @@ const SCALE: f64 = 2.0;
 
 /// Refuses a file name that tells no format and a file that cannot be written, before anything is
 /// measured. Leaves nothing there, and what is there as it is.
-pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn check(path: Option<&Path>, force: Force) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     if !matches!(ending(path), Some("svg" | "png" | "pdf")) {
         return Err(Failure::Usage(format!(
@@ -27,22 +28,11 @@ pub(super) fn check(path: Option<&Path>) -> Result<(), Failure> {
             path.display()
         )));
     }
-    let refused = |error| Failure::Usage(format!("--figure: {}", sink::unwritable(path, &error)));
-    match File::create_new(path) {
-        Ok(_) => fs::remove_file(path).map_err(refused),
-        // Whoever waits for the end of a pipe must not see one now.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => match fs::metadata(path) {
-            Ok(there) if !there.is_file() && !there.is_dir() => Ok(()),
-            _ => OpenOptions::new().write(true).open(path).map(drop).or_else(
-                // A link to what is not there yet: its end is told by writing.
-                |error| match error.kind() {
-                    ErrorKind::NotFound => Ok(()),
-                    _ => Err(refused(error)),
-                },
-            ),
-        },
-        Err(error) => Err(refused(error)),
-    }
+    check_output(path, force.existing()).map_err(|error| refused(path, &error))
+}
+
+fn refused(path: &Path, error: &io::Error) -> Failure {
+    Failure::Usage(format!("--figure: {}", sink::unwritable(path, error)))
 }
 
 fn ending(path: &Path) -> Option<&str> {
@@ -129,7 +119,10 @@ fn moments(course: &Course) -> Vec<ClockMoment> {
 }
 
 /// Writes it where it was asked for; the measurement stands, whatever becomes of it.
-pub(super) fn write(path: Option<&Path>, drawn: Option<&Figure>) -> Result<(), Failure> {
+pub(super) fn write(
+    (path, force): (Option<&Path>, Force),
+    drawn: Option<&Figure>,
+) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let Some(figure) = drawn else {
         output::say("neph clock: no figure: the offset is known at one moment only");
@@ -140,6 +133,5 @@ pub(super) fn write(path: Option<&Path>, drawn: Option<&Figure>) -> Result<(), F
         Some("pdf") => pdf(&figure.scene, &figure.title),
         _ => svg(&figure.scene, "clock", &figure.title).into_bytes(),
     };
-    fs::write(path, bytes)
-        .map_err(|error| Failure::Usage(format!("--figure {}: {error}", path.display())))
+    write_whole(path, &bytes, force.existing()).map_err(|error| refused(path, &error))
 }

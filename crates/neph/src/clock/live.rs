@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
             "--interval {interval}: clocks are compared every 100us at most"
         )));
     }
-    figure::check(args.figure.as_deref())?;
+    figure::check(args.figure.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let spec = spec(args, peer)?;
     let name = spec.target.to_string();
@@ -250,7 +250,10 @@ impl Live<'_> {
             course,
         };
         self.telling.finish(&summary)?;
-        figure::write(self.args.figure.as_deref(), drawn.as_ref())?;
+        figure::write(
+            (self.args.figure.as_deref(), self.args.force),
+            drawn.as_ref(),
+        )?;
         Ok(true)
     }
 }

@@ -24,6 +24,7 @@ use neph_stats::ClockNature;
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::sink::Force;
 use crate::{site, value};
 
 /// How offsets are written.
@@ -82,6 +83,8 @@ pub(crate) struct Args {
     /// Draw the offset over time into this file
     #[arg(long, value_name = "FILE.svg")]
     figure: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// How to write offsets
     #[arg(long, value_enum, default_value = "text")]
     format: Format,

@@ -2,8 +2,7 @@
 
 use neph_flows::FleetView;
 use neph_model::{Fleet, FleetMessage, FleetOutcome, Own, ReadBy, Span, SynAnswer, WallCourse};
-
-use crate::sheet::quoted;
+use neph_text::csv_field;
 
 /// The first line of the messages.
 pub(super) const HEADING: &str = "endpoint,lane,source_port,seq,sent_ns,sent_unix_ns,late_ns,outcome,\
@@ -17,11 +16,7 @@ pub(super) fn line(fleet: &Fleet, message: &FleetMessage, clock: &WallCourse<Own
         FleetOutcome::Failed => "failed",
     };
     let mut cells = vec![
-        quoted(
-            fleet.endpoints[fleet.endpoint_of(message.lane)]
-                .name
-                .clone(),
-        ),
+        csv_field(&fleet.endpoints[fleet.endpoint_of(message.lane)].name).into_owned(),
         message.lane.0.to_string(),
         message.source_port.to_string(),
         message.seq.to_string(),
@@ -59,11 +54,7 @@ lost_forward,lost_reverse,copies,reordered_forward,reordered_reverse,reordered\n
         let last = flow.segments.last();
         let tally = &flow.tally;
         let mut cells = vec![
-            quoted(
-                view.fleet.endpoints[view.fleet.endpoint_of(flow.lane)]
-                    .name
-                    .clone(),
-            ),
+            csv_field(&view.fleet.endpoints[view.fleet.endpoint_of(flow.lane)].name).into_owned(),
             flow.lane.0.to_string(),
             flow.source_port.to_string(),
             told(last.map(|segment| Span::nanos(segment.base))),

@@ -6,6 +6,7 @@ use neph_model::{
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals, Stop, anchor};
 use neph_store::Store;
+use neph_text::is_hidden;
 
 use super::Args;
 use crate::exit::Failure;
@@ -14,8 +15,8 @@ use crate::{output, version};
 
 /// Reads a campaign's name.
 pub(super) fn name(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() || text.chars().any(char::is_control) {
-        return Err("a campaign's name is one line and not empty".to_owned());
+    if text.trim().is_empty() || text.contains(is_hidden) {
+        return Err("a campaign's name is one line of visible characters and not empty".to_owned());
     }
     if text == LAST {
         return Err(format!(

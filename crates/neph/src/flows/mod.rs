@@ -27,6 +27,7 @@ use neph_probe::{Place, Priority, Secret, check_files};
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::sink::Force;
 use crate::workspace::Workspace;
 use crate::{interrupt, output, site, value};
 
@@ -131,6 +132,8 @@ pub(crate) struct Args {
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: Force,
 }
 
 impl Args {

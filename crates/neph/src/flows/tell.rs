@@ -46,7 +46,7 @@ impl<'a> Tell<'a> {
     pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
         Ok(Self {
             args,
-            out: sink::open(args.output.as_deref())?,
+            out: sink::open(args.output.as_deref(), args.force)?,
             clock: WallCourse::within(SAME),
         })
     }

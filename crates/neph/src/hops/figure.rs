@@ -2,14 +2,19 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use neph_capture::Way;
-use neph_report::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops, write_figures};
+use neph_report::{
+    HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, ReportError, hops, write_figures,
+};
+use neph_store::Existing;
+use neph_text::Outside;
 
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol};
 use crate::exit::Failure;
-use crate::output;
+use crate::sink::Force;
+use crate::{output, sink};
 
 /// [`PROTOCOLS`], as figures have them.
 const KINDS: [HopsProtocol; PROTOCOLS.len()] = [
@@ -24,7 +29,7 @@ const KINDS: [HopsProtocol; PROTOCOLS.len()] = [
 ///
 /// # Errors
 /// One of these.
-pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn check(folder: Option<&Path>, force: Force) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     let refused = |why: String| Failure::Usage(format!("--figure {}: {why}", folder.display()));
     if folder.exists() && !folder.is_dir() {
@@ -36,6 +41,14 @@ pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
             "several figures are drawn, and a folder is needed; leave the file's name away"
                 .to_owned(),
         ));
+    }
+    if force.existing() == Existing::Keep
+        && let Some(earlier) = earlier(folder)
+    {
+        return Err(refused(format!(
+            "{} exists; name another folder, or replace it with --force",
+            Outside::path(&earlier)
+        )));
     }
     let ancestors = folder.ancestors();
     let absent: Vec<&Path> = ancestors.take_while(|place| !place.exists()).collect();
@@ -55,11 +68,27 @@ pub(super) fn check(folder: Option<&Path>) -> Result<(), Failure> {
     })
 }
 
+/// A figure of this command that is in the folder.
+fn earlier(folder: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(folder).ok()?.flatten();
+    let mut names = files.map(|file| file.path());
+    names.find(|path| {
+        let stem = path.file_stem().and_then(OsStr::to_str);
+        let ending = path.extension().and_then(OsStr::to_str);
+        stem.is_some_and(|stem| stem.starts_with("hops"))
+            && matches!(ending, Some("svg" | "png" | "pdf"))
+    })
+}
+
 /// Draws them all and writes them where it was asked for.
 ///
 /// # Errors
 /// The folder or a file cannot be written.
-pub(super) fn write(passages: &Passages, folder: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn write(
+    passages: &Passages,
+    folder: Option<&Path>,
+    force: Force,
+) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     let segments = passages.names.len().saturating_sub(1);
     let mut delays: Vec<HopsDelay> = Vec::new();
@@ -89,7 +118,10 @@ pub(super) fn write(passages: &Passages, folder: Option<&Path>) -> Result<(), Fa
         output::say("neph hops: no figures: of no packet a segment is known");
         return Ok(());
     }
-    write_figures(&drawn, folder).map_err(Failure::refused)?;
+    write_figures(&drawn, folder, force.existing()).map_err(|error| match &error {
+        ReportError::File { path, source } => sink::failure(path, source),
+        _ => Failure::refused(&error),
+    })?;
     Ok(())
 }
 

@@ -31,6 +31,7 @@ use crate::clock::parts_per_million;
 use crate::counted::counted;
 use crate::exit::{self, Failure, Outcome};
 use crate::read::packets::packets;
+use crate::sink::Force;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
 use clocks::clocks;
@@ -91,6 +92,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     figure: Option<PathBuf>,
     #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
     alarms: alarms::Wanted,
     #[command(flatten)]
     live: recording::Options,
@@ -101,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.packets && !matches!(args.format, Format::Json | Format::Ndjson) {
         return Err(Failure::usage("--packets needs --format json or ndjson"));
     }
-    figure::check(args.figure.as_deref())?;
+    figure::check(args.figure.as_deref(), args.force)?;
     if let Some(points) = live::points(args)? {
         return live::run(args, &points);
     }
@@ -206,7 +209,7 @@ fn write(
         return Ok(None);
     }
     let is_measured = telling::tell(args, passages, alarms)?;
-    figure::write(passages, args.figure.as_deref())?;
+    figure::write(passages, args.figure.as_deref(), args.force)?;
     Ok(Some(is_measured))
 }
 

@@ -59,8 +59,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 fn in_guest(mut console: Console, command: &[OsString]) -> Result<Outcome, Failure> {
     let words = command.iter().map(|word| quoted(&word.to_string_lossy()));
     let line = words.collect::<Vec<_>>().join(" ");
+    // What the user's own program writes, as it is: it may be no text.
     let status = console
-        .run(&line, &mut output::data())
+        .run(&line, &mut output::bytes()?)
         .map_err(|error| failure(error.into()))?;
     Ok(Outcome::Status(status))
 }

@@ -39,7 +39,11 @@ pub(super) fn detach(args: &Args, name: &str) -> Result<Outcome, Failure> {
                 "lab {name} was stopped while it came up; nothing of it is left"
             )));
         }
-        let why = why.trim();
+        // Its warnings, and why it ended in the last line.
+        let (warnings, why) = why.trim().rsplit_once('\n').unwrap_or(("", why.trim()));
+        if !warnings.is_empty() {
+            output::say_lines(warnings);
+        }
         return Err(Failure::Refused(
             why.strip_prefix("neph: ").unwrap_or(why).to_owned(),
         ));
@@ -50,7 +54,7 @@ pub(super) fn detach(args: &Args, name: &str) -> Result<Outcome, Failure> {
     // Its warnings until now; later ones reach nobody.
     let words = at_hand(&mut told).map_err(refused)?;
     if !words.is_empty() {
-        output::say(String::from_utf8_lossy(&words).trim_end());
+        output::say_lines(String::from_utf8_lossy(&words).trim_end());
     }
     output::say(&format!(
         "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",

@@ -109,10 +109,10 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
     tell_stand_ins(&lab);
     let mut out = output::data();
     sites(&lab)?.write(Format::Text, &mut out)?;
-    if args.keeper {
-        writeln!(out, "{}", keeper::UP)?;
-    }
     out.flush()?;
+    if args.keeper {
+        writeln!(output::bytes()?, "{}", keeper::UP)?;
+    }
     drop(out);
     if !args.keeper {
         let name = lab.name();

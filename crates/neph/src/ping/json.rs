@@ -1,6 +1,7 @@
 //! Messages, events and summaries as JSON; messages as CSV. Times are integers of nanoseconds.
 
 use neph_model::{Anchor, Instant, Marks, Message, Own, Peer, TcpState};
+use neph_text::csv_field;
 use serde_json::{Map, Value, json};
 
 use super::flows::Planned;
@@ -109,7 +110,7 @@ pub(super) fn csv(planned: &Planned, message: &Message) -> String {
     let text = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
     let ledger = message.ledger();
     let mut cells = vec![
-        planned.spec.name.clone(),
+        csv_field(&planned.spec.name).into_owned(),
         message.seq.to_string(),
         message.outcome.name().to_owned(),
         text(ledger.map(|ledger| ledger.response_time().nanos())),

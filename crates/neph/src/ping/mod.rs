@@ -29,6 +29,7 @@ use neph_probe::{ConnectionUse, Fingerprint, Priority, Secret, TlsVersion, Trust
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::sink::Force;
 use crate::{interrupt, output, site, value};
 
 /// How results are written.
@@ -169,6 +170,8 @@ pub(crate) struct Args {
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) force: Force,
 }
 
 impl Args {

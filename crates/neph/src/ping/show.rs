@@ -60,7 +60,7 @@ impl Echo {
 
 impl<'a> Show<'a> {
     pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
-        let out = sink::open(args.output.as_deref())?;
+        let out = sink::open(args.output.as_deref(), args.force)?;
         let second = Second::default();
         Ok(Self {
             args,
@@ -83,7 +83,7 @@ impl<'a> Show<'a> {
             self.out.flush()?;
         } else {
             // Where results go elsewhere or must stay one document, people still see the route.
-            output::say(&route::text(route));
+            output::say_lines(&route::text(route));
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! The summary as CSV: a row for each flow and quantity, from the same numbers as the JSON.
 
+use neph_text::csv_field;
 use serde_json::Value;
 
 use super::flows::Found;
 use super::summary_json;
 use super::watch::Everything;
-use crate::sheet::quoted;
 
 const HEADING: &str =
     "target,quantity,messages,lost,n,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,max_ns,sd_ns";
@@ -36,8 +36,8 @@ pub(super) fn csv(found: &Found, watched: &Everything) -> String {
 
 fn row(flow: &Value, (quantity, numbers): (&str, &Value)) -> String {
     let mut cells = vec![
-        flow["target"].as_str().unwrap_or_default().to_owned(),
-        quantity.to_owned(),
+        csv_field(flow["target"].as_str().unwrap_or_default()).into_owned(),
+        csv_field(quantity).into_owned(),
         cell(&flow["tally"]["messages"]),
         cell(&flow["tally"]["lost"]),
         cell(&numbers["n"]),
@@ -49,8 +49,7 @@ fn row(flow: &Value, (quantity, numbers): (&str, &Value)) -> String {
     }
     cells.push(cell(&numbers["max"]));
     cells.push(cell(&numbers["sd"]));
-    let fields: Vec<String> = cells.into_iter().map(quoted).collect();
-    fields.join(",") + "\n"
+    cells.join(",") + "\n"
 }
 
 /// Whole nanoseconds; what is not known is empty.

@@ -2,6 +2,7 @@
 //! nanoseconds; what one of them does not have is empty.
 
 use neph_capture::{Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, Side};
+use neph_text::csv_field;
 
 use super::exchanges;
 use super::row::via;
@@ -61,7 +62,7 @@ pub(super) fn flow(flow: &Flow, method: Method) -> String {
         "tcp".to_owned(),
         name.client().to_string(),
         name.server().to_string(),
-        via(name).trim_start().to_owned(),
+        csv_field(via(name).trim_start()).into_owned(),
         both(|sent| sent.packets),
         both(|sent| sent.bytes),
         both(|sent| sent.retransmitted().into()),
@@ -87,12 +88,10 @@ pub(super) fn pair(pair: &Pair) -> String {
     let (between, all) = (pair.between(), pair.counted());
     let [client, server] = exchanges::ends(between);
     let mut cells = vec![
-        exchanges::key(between.question),
-        client,
-        server,
-        super::row::travels_in(between.vlan, between.tunnel)
-            .trim_start()
-            .to_owned(),
+        csv_field(&exchanges::key(between.question)).into_owned(),
+        csv_field(&client).into_owned(),
+        csv_field(&server).into_owned(),
+        csv_field(super::row::travels_in(between.vlan, between.tunnel).trim_start()).into_owned(),
         all.packets().to_string(),
     ];
     cells.resize(FIRST.len() - 2, String::new());

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use neph_sys::clock;
 use neph_sys::process::{Birth, Request, ask_through, descriptor};
+use neph_text::Outside;
 
 use super::Options;
 use super::spelling::{Host, Interface};
@@ -142,7 +143,7 @@ fn listen(said: ChildStderr, heard: &Mutex<Vec<String>>) {
         if !matches!(read, Ok(read) if read > 0) {
             return;
         }
-        let text = String::from_utf8_lossy(&line).trim().to_owned();
+        let text = Outside::text(String::from_utf8_lossy(&line).trim()).into();
         line.clear();
         let mut lines = heard.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == LINES {

@@ -3,9 +3,8 @@
 use std::io::{self, Write};
 
 use neph_model::{Diamond, FlowHop, FlowRoute, FlowTrace, Span};
+use neph_text::csv_field;
 use serde_json::{Value, json};
-
-use crate::sheet::quoted;
 
 /// One document.
 pub(super) fn json(told: &FlowTrace, drawn: &Diamond, out: &mut dyn Write) -> io::Result<()> {
@@ -65,14 +64,14 @@ fn row(route: &FlowRoute, hop: &FlowHop) -> io::Result<String> {
         route.hash.to_string(),
         hop.ttl.to_string(),
         hop.address.map_or_else(String::new, |one| one.to_string()),
-        others.join(" "),
+        csv_field(&others.join(" ")).into_owned(),
         hop.asked.to_string(),
         hop.round_trips.len().to_string(),
         best,
         median,
         worst,
-        read_by.as_str().unwrap_or_default().to_owned(),
-        labels.join(" "),
+        csv_field(read_by.as_str().unwrap_or_default()).into_owned(),
+        csv_field(&labels.join(" ")).into_owned(),
     ];
-    Ok(cells.map(quoted).join(","))
+    Ok(cells.join(","))
 }

@@ -20,6 +20,7 @@ use neph_stats::flows_to_rule_out;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::ping::Format;
+use crate::sink::Force;
 use crate::{interrupt, output, resolving, sink, site, value};
 
 pub(crate) use text::paths;
@@ -82,6 +83,8 @@ pub(crate) struct Args {
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
 }
 
 /// A share between 0 and 1, kept as it was typed.
@@ -149,7 +152,7 @@ impl Args {
 /// Traces and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let spec = args.spec()?;
-    let mut out = sink::open(args.output.as_deref())?;
+    let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let site = args.site.as_ref().map(Place::named);
     let waiting = Waiting::begin();

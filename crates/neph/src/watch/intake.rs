@@ -30,7 +30,7 @@ impl Intake {
     pub(super) fn new(args: &Args, ears: &Ears, watching: Watching) -> Result<Self, Failure> {
         let (link, kept) = ears.format();
         let writing = args.write.as_deref();
-        let writing = writing.map(|path| Writing::begin(path, link, kept));
+        let writing = writing.map(|path| Writing::begin(path, args.force, (link, kept)));
         let limits = Limits {
             flows: args.flows.max(1),
             idle: args.idle,

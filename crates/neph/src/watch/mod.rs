@@ -37,6 +37,7 @@ use crate::packet_choice::PacketChoice;
 use crate::read::By;
 use crate::read::row::Sort;
 use crate::read::telling::Shown;
+use crate::sink::Force;
 use crate::{exit, interrupt, output, read, site, value};
 use courtesy::Courtesy;
 use ears::{Ears, Listening};
@@ -105,6 +106,8 @@ pub(crate) struct Args {
     /// nothing else is told
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Bytes that are kept of each packet: its headers suffice
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,

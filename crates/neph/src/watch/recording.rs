@@ -63,7 +63,7 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut ears = Ears::open(&args.listening()?)?;
     let (link, kept) = ears.format();
-    let mut writing = Writing::begin(Path::new(OUT), link, kept)?;
+    let mut writing = Writing::begin(Path::new(OUT), args.force, (link, kept))?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
         args.interface

@@ -130,11 +130,8 @@ impl Screen {
         if !self.is_terminal {
             return writeln!(out, "{text}");
         }
-        // The cursor goes up to the first line of the last period, and what is below it away.
-        if self.drawn > 0 {
-            write!(out, "\x1b[{}A", self.drawn)?;
-        }
-        write!(out, "\r\x1b[J")?;
+        out.flush()?;
+        output::clear_lines(self.drawn)?;
         let width = output::width();
         for line in text.lines() {
             writeln!(out, "{}", cut(line, width))?;

@@ -1,6 +1,6 @@
 //! Captured packets as a capture (`--write`): what was looked at, as the wire had it.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 
 use neph_sys::ring::Packet;
@@ -9,6 +9,7 @@ use neph_wire::capture::{COOKED, CookedHeader, pcap_header, pcap_record};
 use crate::capture_file::CaptureFile;
 use crate::counted::counted;
 use crate::exit::Failure;
+use crate::sink::{self, Force};
 
 /// Where the tag stands in an Ethernet frame.
 const TAG_AT: usize = 12;
@@ -23,17 +24,15 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Begins the file; one that holds something is not written over.
-    pub(super) fn begin(path: &Path, link: u32, kept: u32) -> Result<Self, Failure> {
-        let begun = CaptureFile::begin(path).map(|file| Self::with_header(file, link, kept));
-        begun.map_err(|error: io::Error| {
-            let path = path.display();
-            Failure::usage(if error.kind() == ErrorKind::AlreadyExists {
-                format!("{path} is there already; --write names another file")
-            } else {
-                format!("write {path}: {error}; --write names another file")
-            })
-        })
+    /// Begins the file.
+    pub(super) fn begin(
+        path: &Path,
+        force: Force,
+        (link, kept): (u32, u32),
+    ) -> Result<Self, Failure> {
+        CaptureFile::begin(path, force.existing())
+            .map(|file| Self::with_header(file, link, kept))
+            .map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
     }
 
     /// Begins `file`, which is empty; its header goes out at once.

@@ -37,23 +37,30 @@ fn an_export_writes_through_a_pipe_and_never_replaces_it() {
 }
 
 #[test]
-fn an_export_follows_links_to_files_and_folders() {
+fn an_export_keeps_what_is_there_and_follows_no_link() {
     let place = Place::measured();
     fs::create_dir_all(place.path("elsewhere/empty")).expect("a folder");
+    fs::write(place.path("elsewhere/x.csv"), "precious").expect("a file");
     symlink("elsewhere/x.csv", place.path("link")).expect("a link");
     symlink("elsewhere/empty", place.path("folder")).expect("a link");
     for (format, output) in [
         ("csv", "link"),
-        ("csv", "link"),
+        ("parquet", "link"),
+        ("csv", "elsewhere/x.csv"),
         ("latency-tester", "folder"),
     ] {
         let ran = place.neph(["export", "--format", format, "-o", output]);
-        assert_eq!(ran.status, 0, "{output}: {}", ran.err);
-        assert!(place.path(output).is_symlink(), "{output} was replaced");
+        assert_eq!(ran.status, 2, "{output}: {}", ran.err);
     }
-    let written = fs::read_to_string(place.path("elsewhere/x.csv")).expect("behind the link");
+    let kept = fs::read_to_string(place.path("elsewhere/x.csv")).expect("behind the link");
+    assert_eq!(kept, "precious");
+    let export = ["export", "--format", "csv", "--force", "-o"];
+    let ran = place.neph(export.iter().copied().chain(["link"]));
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    let ran = place.neph(export.iter().copied().chain(["elsewhere/x.csv"]));
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let written = fs::read_to_string(place.path("elsewhere/x.csv")).expect("replaced");
     assert_eq!(written.lines().count(), 81);
-    assert!(place.path("elsewhere/empty/raw-data").is_dir());
     assert_eq!(place.files(), ["elsewhere", "folder", "link"]);
     let left = fs::read_dir(place.path("elsewhere")).expect("a folder");
     assert_eq!(left.count(), 2, "no part is left");
@@ -131,9 +138,13 @@ fn what_a_machine_lacks_for_a_lab_is_said_with_what_to_do_and_leaves_no_folder()
 #[test]
 fn a_report_goes_into_its_own_folder_again_and_into_nobody_elses() {
     let place = Place::measured();
-    for _ in 0..2 {
-        let ran = place.neph(["report", "-o", "own"]);
-        assert_eq!(ran.status, 0, "{}", ran.err);
+    for (words, status) in [
+        (&["report", "-o", "own"][..], 0),
+        (&["report", "-o", "own"], 2),
+        (&["report", "-o", "own", "--force"], 0),
+    ] {
+        let ran = place.neph(words.iter().copied());
+        assert_eq!(ran.status, status, "{}", ran.err);
     }
     fs::create_dir(place.path("site")).expect("a folder");
     fs::write(place.path("site/index.html"), "<title>Mine</title>").expect("a file");

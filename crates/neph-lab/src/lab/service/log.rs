@@ -4,9 +4,11 @@
 //! in: the log, and with `.1` behind its name what was in it before it was full.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+
+use neph_text::Outside;
 
 /// The longest that each of the two files becomes.
 const LONGEST: u64 = 4 << 20;
@@ -14,6 +16,8 @@ const LONGEST: u64 = 4 << 20;
 const CHUNK: usize = 64 * 1024;
 /// Lines that are told when a service ended.
 const LAST_LINES: usize = 5;
+/// Bytes at the end of a log in which they are looked for.
+const LAST_BYTES: u64 = 64 << 10;
 
 /// What passes a service's output on to its log.
 #[derive(Debug)]
@@ -101,18 +105,29 @@ fn before(log: &Path) -> PathBuf {
 
 /// The last lines of a log, in one line.
 pub(super) fn last_lines(log: &Path) -> String {
-    let bytes = fs::read(log).unwrap_or_default();
+    let bytes = end_of(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text
+    let lines: Vec<String> = text
         .lines()
         .map(str::trim)
-        .filter(|l| !l.is_empty())
+        .filter(|line| !line.is_empty())
+        .map(|line| Outside::text(line).into())
         .collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
     match last {
         [] => format!("it wrote nothing ({})", log.display()),
         _ => format!("{} ({})", last.join(" | "), log.display()),
     }
+}
+
+/// The last bytes of a log.
+fn end_of(log: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(LAST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -129,11 +144,11 @@ mod tests {
             writer.write_all(&line).expect("there is room for one");
             assert!(output.pass_on());
         }
-        writer.write_all(b"\nlast words").expect("room");
+        writer.write_all(b"\nlast \x1b[2Jwords").expect("room");
         assert!(output.pass_on());
         drop(writer);
         assert!(!output.pass_on(), "nobody is left");
-        assert!(last_lines(&path).starts_with("last words ("));
+        assert!(last_lines(&path).starts_with("last \\u001b[2Jwords ("));
         let [now, earlier] = [path.clone(), before(&path)].map(|file| {
             let about = fs::metadata(file).expect("there are two");
             about.len()

@@ -77,6 +77,9 @@ fn put_inside(drafts: &mut [Draft], fields: &Fields<'_>) {
 fn hold_against(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
     let Draft { site, span, .. } = draft;
     for Draft { site: other, .. } in others {
+        if fields.problems().is_full() {
+            return;
+        }
         if other.name == site.name {
             let what = format!("two sites are called '{}'", site.name);
             fields.fault(span.clone(), what, "give each its own name");

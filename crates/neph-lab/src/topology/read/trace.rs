@@ -2,19 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use neph_model::Span;
-use neph_text::{Fault, parse_duration};
+use neph_text::{Fault, FileKind, parse_duration, read_text};
 
 use crate::gate::Trace;
 use crate::topology::quantity::LONGEST_DELAY;
 
-/// The longest file.
-const MOST_BYTES: u64 = 64 << 20;
 /// The most entries: 8 MiB in memory.
 const MOST_ENTRIES: usize = 1_000_000;
 /// What the unit of a column of plain numbers may be, as the end of its name.
@@ -40,7 +36,7 @@ fn read(folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
         Some((file, column)) => (file, Some(column.trim())),
         None => (words, None),
     };
-    let text = load(&folder.join(file)).map_err(|error| {
+    let text = read_text(FileKind::Delays, &folder.join(file)).map_err(|error| {
         let what = format!("the trace {file} cannot be read: {error}");
         Fault::new(what, "name a file beside the topology file")
     })?;
@@ -55,16 +51,6 @@ fn read(folder: &Path, words: &str) -> Result<Arc<Trace>, Fault> {
     let trace = Trace::new(delays);
     let none = || Fault::new(format!("the trace {file} holds no delay"), REMEDY);
     trace.map(Arc::new).ok_or_else(none)
-}
-
-fn load(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let mut file = File::open(path)?.take(MOST_BYTES + 1);
-    file.read_to_string(&mut text)?;
-    if file.limit() == 0 {
-        return Err(io::Error::other("it is longer than 64 MiB"));
-    }
-    Ok(text)
 }
 
 /// The delays of a text, or the line that is wrong (0 for the whole) and why.

@@ -1,0 +1,51 @@
+//! Fields of CSV (RFC 4180): the only place that quotes one.
+
+use std::borrow::Cow;
+
+use crate::visible_lines;
+
+/// A text as a field of CSV: in quotes where it has a comma, a quote or a line's end, hidden
+/// characters escaped. A text that a spreadsheet would calculate (it begins with `=`, `+`, `-`, `@`,
+/// a tab or a CR) gets an apostrophe before it. Numbers of ours are no texts and do not come here.
+pub fn csv_field(text: &str) -> Cow<'_, str> {
+    let starts_a_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let shown = visible_lines(text);
+    let needs_quotes = shown.contains([',', '"', '\n', '\r']);
+    if !starts_a_formula && !needs_quotes {
+        return shown;
+    }
+    let mark = if starts_a_formula { "'" } else { "" };
+    if needs_quotes {
+        return Cow::Owned(format!("\"{mark}{}\"", shown.replace('"', "\"\"")));
+    }
+    Cow::Owned(format!("{mark}{shown}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_formula_is_a_text_to_a_spreadsheet() {
+        for (given, field) in [
+            ("=1+2", "'=1+2"),
+            ("+49", "'+49"),
+            ("-3.5", "'-3.5"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("\r=1", "'\\u000d=1"),
+            ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
+            ("a=1", "a=1"),
+            ("", ""),
+        ] {
+            assert_eq!(csv_field(given), field, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn quotes_stand_where_they_are_needed() {
+        assert_eq!(csv_field("a, \"b\"\nc"), "\"a, \"\"b\"\"\nc\"");
+        assert_eq!(csv_field("a b"), "a b");
+        assert_eq!(csv_field("\x1b[2J"), "\\u001b[2J");
+    }
+}

@@ -1,0 +1,216 @@
+//! Files that a user names and that are read whole: each kind has a largest size, so that no file
+//! takes all memory, and what is no file is refused before it is opened, so that nothing waits.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// A kind of file, by what it may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A plan, or a settings file of the Latency Tester.
+    Plan,
+    /// A topology.
+    Topology,
+    /// Delays that a link replays.
+    Delays,
+    /// A secret that is shared with a peer.
+    Secret,
+    /// PEM: a private key.
+    PrivateKey,
+    /// PEM: certificates; the public authorities together have 0.3 MiB.
+    Certificates,
+    /// A program that a lab runs.
+    Program,
+}
+
+/// The largest size of each kind, in bytes.
+const LARGEST: [(FileKind, u64); 7] = [
+    (FileKind::Plan, 16 << 20),
+    (FileKind::Topology, 16 << 20),
+    (FileKind::Delays, 64 << 20),
+    (FileKind::Secret, 64 << 10),
+    (FileKind::PrivateKey, 1 << 20),
+    (FileKind::Certificates, 16 << 20),
+    (FileKind::Program, 512 << 20),
+];
+
+impl FileKind {
+    /// The largest size, in bytes.
+    pub fn largest(self) -> u64 {
+        let row = LARGEST.iter().find(|(kind, _)| *kind == self);
+        row.map(|(_, largest)| *largest)
+            .expect("each kind has a row")
+    }
+}
+
+/// Why a file cannot be read. Displayed without the file's name.
+#[derive(Debug)]
+pub enum FileError {
+    /// The system refused.
+    Io(io::Error),
+    /// It is a folder.
+    Folder,
+    /// It is a device, a pipe or a socket.
+    NoFile(&'static str),
+    /// It is larger than its kind may be; the size where it is known.
+    TooLarge {
+        /// Bytes that it has.
+        size: Option<u64>,
+        /// Bytes that it may have.
+        largest: u64,
+    },
+    /// It is not UTF-8.
+    NoText,
+}
+
+impl FileError {
+    /// What to do about it, where that does not depend on what the file is for.
+    pub const fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Io(_) => None,
+            Self::Folder => Some("name a file in it"),
+            Self::NoFile(_) => Some("name a regular file, or write it to one first"),
+            Self::TooLarge { .. } => Some("name another file, or write a smaller one"),
+            Self::NoText => Some("name another file"),
+        }
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Folder => f.write_str("it is a folder"),
+            Self::NoFile(what) => write!(f, "it is {what}, not a file"),
+            Self::TooLarge { size, largest } => {
+                match size {
+                    Some(size) => write!(f, "it has {size} bytes")?,
+                    None => f.write_str("it is too large")?,
+                }
+                write!(f, ", and at most {largest} are read")
+            }
+            Self::NoText => f.write_str("it is no text (UTF-8)"),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+impl From<io::Error> for FileError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Where this process finds the pipes that it was started with.
+const INHERITED: [&str; 3] = ["/dev/fd", "/proc/self/fd", "/dev/stdin"];
+
+/// Opens a file of this kind, and looks at its size. A pipe that the shell has handed over
+/// (`<(command)`, `/dev/stdin`) is read as a file; a named one is not.
+///
+/// # Errors
+/// It cannot be opened, is no regular file, or is too large.
+pub fn open_file(kind: FileKind, path: &Path) -> Result<File, FileError> {
+    let found = fs::metadata(path)?;
+    let what = found.file_type();
+    let is_handed_over = INHERITED.iter().any(|place| path.starts_with(place));
+    if what.is_dir() {
+        return Err(FileError::Folder);
+    }
+    if what.is_fifo() && is_handed_over {
+        return Ok(File::open(path)?);
+    }
+    if !what.is_file() {
+        return Err(FileError::NoFile(if what.is_fifo() {
+            "a pipe"
+        } else if what.is_socket() {
+            "a socket"
+        } else {
+            "a device"
+        }));
+    }
+    if found.len() > kind.largest() {
+        return Err(FileError::TooLarge {
+            size: Some(found.len()),
+            largest: kind.largest(),
+        });
+    }
+    Ok(File::open(path)?)
+}
+
+/// The bytes of a file.
+///
+/// # Errors
+/// As [`open_file`]; also where it grows beyond the largest size while it is read.
+pub fn read_bytes(kind: FileKind, path: &Path) -> Result<Vec<u8>, FileError> {
+    let largest = kind.largest();
+    let mut bytes = Vec::new();
+    open_file(kind, path)?
+        .take(largest + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > largest {
+        return Err(FileError::TooLarge {
+            size: None,
+            largest,
+        });
+    }
+    Ok(bytes)
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// As [`read_bytes`], or it is not UTF-8.
+pub fn read_text(kind: FileKind, path: &Path) -> Result<String, FileError> {
+    String::from_utf8(read_bytes(kind, path)?).map_err(|_| FileError::NoText)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn why(path: &Path) -> String {
+        let error = read_text(FileKind::Secret, path).expect_err("refused");
+        format!("{error}; {}", error.remedy().unwrap_or_default())
+    }
+
+    #[test]
+    fn what_never_ends_or_is_no_file_is_refused_at_once() {
+        let device = "it is a device, not a file; name a regular file, or write it to one first";
+        assert_eq!(why(Path::new("/dev/zero")), device);
+        assert_eq!(why(Path::new("/")), "it is a folder; name a file in it");
+        let folder = std::env::temp_dir().join(format!("neph-text-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let pipe = folder.join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo runs").success());
+        assert!(why(&pipe).starts_with("it is a pipe, not a file"));
+        fs::remove_dir_all(&folder).expect("removed");
+    }
+
+    #[test]
+    fn a_large_file_is_refused_with_its_size_and_the_limit() {
+        let path = std::env::temp_dir().join(format!("neph-large-{}", std::process::id()));
+        let file = File::create(&path).expect("a file");
+        file.set_len(1 << 40).expect("it is sparse");
+        assert!(why(&path).starts_with("it has 1099511627776 bytes, and at most 65536 are read"));
+        file.set_len(1 << 16).expect("it is smaller");
+        assert_eq!(
+            read_bytes(FileKind::Secret, &path).expect("it fits").len(),
+            1 << 16
+        );
+        fs::remove_file(&path).expect("removed");
+    }
+
+    #[test]
+    fn each_kind_has_one_row() {
+        for (kind, largest) in LARGEST {
+            assert_eq!(kind.largest(), largest);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Text from outside, made safe to print: names in files, paths, what peers and other programs
+//! write. The only place that decides what a terminal may receive.
+//!
+//! A hidden character is written as `\u001b`, in UTF-16 as JSON has it, so that a JSON document
+//! stays the same document. Text without hidden characters is not changed.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::path::Path;
+
+mod writer;
+
+pub use writer::{Visible, visible_file};
+
+/// Characters of one value from outside, at most.
+pub const LONGEST_VALUE: usize = 300;
+/// Characters of one sentence for people, at most.
+pub const LONGEST_SENTENCE: usize = 4096;
+/// What stands at the end of a text that was cut.
+const CUT: &str = "...";
+
+/// Characters that are no letter and no space: a terminal obeys them, or shows nothing.
+/// Unicode 16: controls, format characters, fillers, variation selectors, tags.
+const HIDDEN: [(char, char); 25] = [
+    ('\0', '\u{1f}'),
+    ('\u{7f}', '\u{9f}'),
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+/// Whether a terminal obeys `letter` or shows nothing for it: controls (C0 with tab and newline,
+/// DEL, C1), bidirectional controls, zero-width and other invisible characters.
+pub const fn is_hidden(letter: char) -> bool {
+    if matches!(letter, ' '..='~') {
+        return false;
+    }
+    let mut at = 0;
+    while at < HIDDEN.len() {
+        if letter <= HIDDEN[at].1 {
+            return letter >= HIDDEN[at].0;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// A text from outside in one line of at most [`LONGEST_VALUE`] characters, without hidden ones.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Outside(String);
+
+impl Outside {
+    /// Of a text.
+    pub fn text(text: &str) -> Self {
+        Self(one_line(text, LONGEST_VALUE).into_owned())
+    }
+    /// Of bytes that should be UTF-8; what is none becomes U+FFFD.
+    pub fn bytes(bytes: &[u8]) -> Self {
+        // Each character has at most four bytes: what follows is cut in any case.
+        let most = bytes.len().min(4 * LONGEST_VALUE + 4);
+        Self::text(&String::from_utf8_lossy(&bytes[..most]))
+    }
+    /// Of a path.
+    pub fn path(path: &Path) -> Self {
+        Self::text(&path.to_string_lossy())
+    }
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl From<Outside> for String {
+    fn from(text: Outside) -> Self {
+        text.0
+    }
+}
+
+/// `text` with every hidden character escaped, newlines and tabs as well: one line.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// `text` with every hidden character escaped but newlines and tabs: for text that is known to have
+/// several lines.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |letter| matches!(letter, '\n' | '\t'))
+}
+
+/// `text` as [`visible`] has it, cut to `most` characters; what was cut ends in `...`.
+pub fn one_line(text: &str, most: usize) -> Cow<'_, str> {
+    bounded(text, most, |_| false)
+}
+
+/// `text` as [`visible_lines`] has it, cut to `most` characters; what was cut ends in `...`.
+pub fn several_lines(text: &str, most: usize) -> Cow<'_, str> {
+    bounded(text, most, |letter| matches!(letter, '\n' | '\t'))
+}
+
+/// `text` as [`visible_lines`] has it, but with colours (SGR sequences, `ESC [ 1;31 m`), which ours is
+/// to have: nothing from outside may be in it that was not escaped before.
+pub fn coloured(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut parts = text.split("\x1b[");
+    shown.push_str(&visible_lines(parts.next().unwrap_or_default()));
+    for part in parts {
+        let numbers = part
+            .bytes()
+            .take_while(|byte| matches!(byte, b'0'..=b'9' | b';'));
+        let length = numbers.count();
+        if part.as_bytes().get(length) == Some(&b'm') {
+            shown.push_str("\x1b[");
+        } else {
+            put(&mut shown, '\x1b');
+            shown.push('[');
+        }
+        shown.push_str(&visible_lines(part));
+    }
+    shown
+}
+
+fn bounded(text: &str, most: usize, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let most = most.max(CUT.len());
+    let mut written = 0;
+    let mut clean = true;
+    // Where the text is cut, if it does not fit: what is written until there leaves room for the dots.
+    let mut end = 0;
+    for (at, letter) in text.char_indices() {
+        if written <= most - CUT.len() {
+            end = at;
+        }
+        let hidden = is_hidden(letter) && !stays(letter);
+        clean &= !hidden;
+        written += if hidden { 6 * letter.len_utf16() } else { 1 };
+        if written > most {
+            let mut cut = escaped(&text[..end], stays).into_owned();
+            cut.push_str(CUT);
+            return Cow::Owned(cut);
+        }
+    }
+    if clean {
+        return Cow::Borrowed(text);
+    }
+    escaped(text, stays)
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let is_escaped = |letter: char| is_hidden(letter) && !stays(letter);
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if is_escaped(letter) {
+            put(&mut escaped, letter);
+        } else {
+            escaped.push(letter);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Writes the escape of `letter`.
+fn put(out: &mut String, letter: char) {
+    for unit in letter.encode_utf16(&mut [0; 2]) {
+        write!(out, "\\u{unit:04x}").expect("a String takes everything");
+    }
+}
+
+#[cfg(test)]
+mod tests;

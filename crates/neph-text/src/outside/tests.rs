@@ -1,0 +1,109 @@
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn what_a_terminal_obeys_is_written_out() {
+    let hostile = "\x1b]52;c;Y3VybA==\x07 a\u{9b}31m b\u{202e}c\u{200b}d\u{7f}";
+    let seen = "\\u001b]52;c;Y3VybA==\\u0007 a\\u009b31m b\\u202ec\\u200bd\\u007f";
+    assert_eq!(visible(hostile), seen);
+    assert_eq!(Outside::text(hostile).as_str(), seen);
+    assert_eq!(Outside::bytes(hostile.as_bytes()).as_str(), seen);
+}
+
+#[test]
+fn a_line_cannot_be_forged_by_a_name() {
+    assert_eq!(
+        Outside::text("a\nneph: done\r\u{2028}b").as_str(),
+        "a\\u000aneph: done\\u000d\\u2028b"
+    );
+    assert_eq!(visible_lines("a\n\tb\x1b"), "a\n\tb\\u001b");
+}
+
+#[test]
+fn colours_stay_and_other_sequences_do_not() {
+    let text = "\x1b[1;31mred\x1b[0m \x1b[2J\x1b]0;t\x07\x1b[";
+    let shown = "\x1b[1;31mred\x1b[0m \\u001b[2J\\u001b]0;t\\u0007\\u001b[";
+    assert_eq!(coloured(text), shown);
+}
+
+#[test]
+fn every_character_that_the_issue_names_is_hidden() {
+    let named = [
+        0..=0x1f,
+        0x7f..=0x9f,
+        0x61c..=0x61c,
+        0x200b..=0x200f,
+        0x202a..=0x202e,
+        0x2060..=0x2069,
+        0xfeff..=0xfeff,
+        0xe0001..=0xe007f,
+    ];
+    for code in named.into_iter().flatten() {
+        let letter = char::from_u32(code).expect("a character");
+        assert!(is_hidden(letter), "U+{code:04X}");
+    }
+    for letter in "aZ~ äß€·→µ日本\u{a0}\u{fffd}é👍ع".chars() {
+        assert!(!is_hidden(letter), "{letter}");
+    }
+}
+
+#[test]
+fn the_ranges_are_in_order_so_that_the_search_may_stop() {
+    assert!(HIDDEN.iter().all(|(first, last)| first <= last));
+    assert!(HIDDEN.windows(2).all(|pair| pair[0].1 < pair[1].0));
+}
+
+#[test]
+fn a_long_value_is_cut_and_shows_that_it_was() {
+    let long = "x".repeat(10_000_000);
+    let cut = Outside::text(&long);
+    assert_eq!(cut.as_str().chars().count(), LONGEST_VALUE);
+    assert!(cut.as_str().ends_with("x..."));
+    let fits = "x".repeat(LONGEST_VALUE);
+    assert_eq!(Outside::text(&fits).as_str(), fits);
+    assert!(!one_line(&"\u{e0001}".repeat(9), 40).ends_with("\\udb40..."));
+}
+
+#[test]
+fn json_means_the_same_behind_the_filter() {
+    let value = "a\u{202e}\u{7f}\u{85}\u{e0041}\x1b\n\"\\";
+    let json = format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""));
+    let json = json.replace('\x1b', "\\u001b").replace('\n', "\\n");
+    let mut out = Visible::new(Vec::new());
+    out.write_all(json.as_bytes()).expect("memory");
+    let written = String::from_utf8(out.inner().clone()).expect("UTF-8");
+    assert_eq!(written, r#""a\u202e\u007f\u0085\udb40\udc41\u001b\n\"\\""#);
+}
+
+proptest! {
+    #[test]
+    fn what_is_shown_is_clean_bounded_and_stays_as_it_is(text in any::<String>(), most in 0_usize..80) {
+        let shown = one_line(&text, most).into_owned();
+        prop_assert!(!shown.contains(is_hidden));
+        prop_assert!(shown.chars().count() <= most.max(CUT.len()));
+        prop_assert_eq!(one_line(&shown, most), shown.as_str());
+        let whole = visible(&text).into_owned();
+        prop_assert_eq!(visible(&whole), whole.as_str());
+    }
+
+    #[test]
+    fn a_stream_is_the_same_however_it_is_cut(bytes in any::<Vec<u8>>(), at in any::<usize>()) {
+        let written = |parts: &[&[u8]]| {
+            let mut out = Vec::new();
+            let mut filter = Visible::new(&mut out);
+            parts.iter().try_for_each(|part| filter.write_all(part)).expect("memory");
+            drop(filter);
+            String::from_utf8(out).expect("UTF-8")
+        };
+        let at = at % (bytes.len() + 1);
+        let whole = written(&[&bytes]);
+        prop_assert_eq!(&written(&[&bytes[..at], &bytes[at..]]), &whole);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(&written(&single), &whole);
+        let kept = |letter: char| matches!(letter, '\n' | '\t' | '\r');
+        prop_assert!(!whole.contains(|letter| is_hidden(letter) && !kept(letter)));
+    }
+}

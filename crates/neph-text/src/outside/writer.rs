@@ -1,0 +1,116 @@
+//! A stream of text to a terminal or a file, without hidden characters.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use super::{is_hidden, put};
+
+/// Writes text on to `W` with every hidden character escaped but newlines (also CR LF) and tabs; what
+/// is no UTF-8 becomes U+FFFD. JSON stays the same document.
+#[derive(Debug)]
+pub struct Visible<W: Write> {
+    inner: W,
+    /// Bytes of a character whose end has not come yet, or a CR.
+    begun: Vec<u8>,
+}
+
+impl<W: Write> Visible<W> {
+    /// Text to `inner`.
+    pub const fn new(inner: W) -> Self {
+        Self {
+            inner,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Where it goes.
+    pub const fn inner(&self) -> &W {
+        &self.inner
+    }
+}
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.begun.is_empty() && is_plain(bytes) {
+            return self.inner.write(bytes);
+        }
+        let mut joined = std::mem::take(&mut self.begun);
+        joined.extend_from_slice(bytes);
+        let kept = unfinished(&joined);
+        self.begun = joined.split_off(joined.len() - kept);
+        if is_plain(&joined) {
+            self.inner.write_all(&joined)?;
+        } else {
+            self.inner.write_all(escaped(&joined).as_bytes())?;
+        }
+        Ok(bytes.len())
+    }
+
+    /// What has begun and not ended waits: the end of a character may follow.
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<W: Write> Drop for Visible<W> {
+    fn drop(&mut self) {
+        if !self.begun.is_empty() {
+            // A text that ends within a character is no text of ours; where it cannot be written either,
+            // whoever flushed before knows.
+            let _ = self.inner.write_all(escaped(&self.begun).as_bytes());
+        }
+    }
+}
+
+/// Whether nothing has to be looked at: printable ASCII, newlines and tabs.
+fn is_plain(bytes: &[u8]) -> bool {
+    // Without an early end within a block the compiler looks at many bytes at once.
+    bytes.chunks(256).all(|block| {
+        block.iter().fold(true, |plain, byte| {
+            plain & (matches!(byte, b' '..=b'~') | matches!(byte, b'\n' | b'\t'))
+        })
+    })
+}
+
+/// How many bytes at the end may be the beginning of something that ends later.
+fn unfinished(bytes: &[u8]) -> usize {
+    let tail = &bytes[bytes.len().saturating_sub(3)..];
+    if tail.last() == Some(&b'\r') {
+        return 1;
+    }
+    for (back, byte) in tail.iter().rev().enumerate() {
+        let whole = match byte {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            0x80..=0xbf => continue,
+            _ => return 0,
+        };
+        return if back + 1 < whole { back + 1 } else { 0 };
+    }
+    0
+}
+
+fn escaped(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    visible_file(&text).into_owned()
+}
+
+/// `text` with every hidden character escaped but newlines (also CR LF) and tabs: for a file.
+pub fn visible_file(text: &str) -> Cow<'_, str> {
+    let is_left = |letter| matches!(letter, '\n' | '\t');
+    if is_plain(text.as_bytes()) || !text.contains(|letter| is_hidden(letter) && !is_left(letter)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let stays = is_left(letter) || letter == '\r' && letters.peek() == Some(&'\n');
+        if is_hidden(letter) && !stays {
+            put(&mut out, letter);
+        } else {
+            out.push(letter);
+        }
+    }
+    Cow::Owned(out)
+}

@@ -1,0 +1,216 @@
+//! The part of a file that a mistake is shown with: a few lines, cut and without hidden characters,
+//! so that neither a line of 10 MB nor an escape sequence reaches the terminal.
+
+use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use neph_probe::mask_credentials;
+use neph_text::{Outside, Problem, Source, visible};
+
+use crate::masked::without_secrets;
+
+/// Characters of a line that are shown before and after a mistake.
+const AROUND: usize = 120;
+/// Lines of a mistake that are shown; of a longer one, the first.
+const MOST_LINES: usize = 8;
+/// Bytes of a line that are looked at before and after a mistake.
+const LOOKED_AT: usize = 4096;
+
+/// Lines of a file, as they are shown, and where the mistake stands in them.
+#[derive(Debug)]
+pub(crate) struct Excerpt {
+    name: String,
+    text: String,
+    /// Lines of the file before the first one, and characters before the mistake in its own.
+    lines_before: usize,
+    column: usize,
+    marked: SourceSpan,
+}
+
+impl Excerpt {
+    /// Of `problem` in `source`, with a line before and after it.
+    pub(crate) fn of(source: &Source, problem: &Problem) -> Self {
+        let masked = without_secrets(source.text());
+        let whole = masked.as_str();
+        let span = &problem.place.span;
+        let begin = whole[..span.start].rfind('\n').map_or(0, |at| at + 1);
+        let end_of = |from: usize| whole[from..].find('\n').map_or(whole.len(), |at| from + at);
+        let mut last = span.end.max(span.start);
+        if whole[span.start..last].matches('\n').count() >= MOST_LINES {
+            last = end_of(span.start);
+        }
+        let end = end_of(last);
+
+        let mut text = String::new();
+        let mut lines_before = problem.place.line - 1;
+        if begin > 0 {
+            let before = whole[..begin - 1].rfind('\n').map_or(0, |at| at + 1);
+            text.push_str(&shown(&whole[before..begin - 1], 0).0);
+            text.push('\n');
+            lines_before -= 1;
+        }
+        let mut marked = None;
+        let mut at = begin;
+        for line in whole[begin..end].split('\n') {
+            let from = span.start.saturating_sub(at).min(line.len());
+            let to = last.saturating_sub(at).min(line.len());
+            let (part, start) = shown(line, from);
+            let start = text.len() + start;
+            let length = marked_length(&line[from.min(to)..to], text.len() + part.len() - start);
+            let (_, until) = marked.get_or_insert((start, start));
+            *until = (start + length).max(*until);
+            text.push_str(&part);
+            text.push('\n');
+            at += line.len() + 1;
+        }
+        if end + 1 < whole.len() {
+            text.push_str(&shown(&whole[end + 1..end_of(end + 1)], 0).0);
+            text.push('\n');
+        }
+        let (start, until) = marked.unwrap_or_default();
+        Self {
+            name: Outside::text(source.name()).into(),
+            text,
+            lines_before,
+            column: problem.place.column - 1,
+            marked: (start, (until - start).max(1)).into(),
+        }
+    }
+
+    /// What is marked in it.
+    pub(crate) fn label(&self) -> LabeledSpan {
+        LabeledSpan::new_with_span(None, self.marked)
+    }
+}
+
+/// How long the escaped form of what is marked in a line is, of which `room` bytes are shown.
+fn marked_length(marked: &str, room: usize) -> usize {
+    let most = floor(marked, LOOKED_AT);
+    visible(&marked[..most]).len().min(room)
+}
+
+/// A line as it is shown around the byte `at`, and where that byte is in it.
+fn shown(line: &str, at: usize) -> (String, usize) {
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let at = at.min(line.len());
+    let from = floor(line, at.saturating_sub(LOOKED_AT));
+    let to = floor(line, at.saturating_add(LOOKED_AT));
+    // As many bytes as before, so that places stay.
+    let masked = mask_credentials(&line[from..to]);
+    let (before, after) = masked.split_at(at - from);
+    let skipped = before.chars().count().saturating_sub(AROUND);
+    let dots = |is_cut: bool| if is_cut { "..." } else { "" };
+    let kept: String = before.chars().skip(skipped).collect();
+    let mut text = format!("{}{}", dots(skipped > 0 || from > 0), expanded(&kept));
+    let start = text.len();
+    let kept: String = after.chars().take(AROUND).collect();
+    text.push_str(&expanded(&kept));
+    text.push_str(dots(kept.len() < after.len() || to < line.len()));
+    (text, start)
+}
+
+/// Without hidden characters; a tab is a space, as it moves what follows by a width that only the
+/// terminal knows.
+fn expanded(text: &str) -> String {
+    visible(&text.replace('\t', " ")).into_owned()
+}
+
+/// The greatest boundary between characters up to `at`.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+impl SourceCode for Excerpt {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let read = self.text.read_span(span, before, after)?;
+        let column = if before == 0 {
+            self.column
+        } else {
+            read.column()
+        };
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            read.data(),
+            *read.span(),
+            self.lines_before + read.line(),
+            column,
+            read.line_count(),
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Place;
+
+    use super::*;
+
+    fn of(text: &str, span: std::ops::Range<usize>) -> Excerpt {
+        let source = Source::new("plan.toml", text);
+        let place: Place = source.place(span);
+        let problem = Problem {
+            file: "plan.toml".to_owned(),
+            place,
+            what: "wrong".to_owned(),
+            remedy: "mend it".to_owned(),
+        };
+        Excerpt::of(&source, &problem)
+    }
+
+    fn marked(excerpt: &Excerpt) -> &str {
+        let start = excerpt.marked.offset();
+        &excerpt.text[start..start + excerpt.marked.len()]
+    }
+
+    #[test]
+    fn the_line_before_and_after_are_shown_too() {
+        let excerpt = of("a = 1\nb = 2\nc = 3\nd = 4\ne = 5\n", 12..13);
+        assert_eq!(excerpt.text, "b = 2\nc = 3\nd = 4\n");
+        assert_eq!((marked(&excerpt), excerpt.lines_before), ("c", 1));
+    }
+
+    #[test]
+    fn a_line_of_megabytes_is_cut_around_the_mistake() {
+        let long = format!("{}HERE{}\n", "x".repeat(5_000_000), "y".repeat(5_000_000));
+        let excerpt = of(&long, 5_000_000..5_000_004);
+        assert!(
+            excerpt.text.len() < 2 * AROUND + 10,
+            "{}",
+            excerpt.text.len()
+        );
+        assert_eq!((marked(&excerpt), excerpt.column), ("HERE", 5_000_000));
+        assert!(of(&long, 0..long.len()).text.len() < 2 * AROUND);
+    }
+
+    #[test]
+    fn escapes_are_written_out_and_the_mark_stays_in_place() {
+        let excerpt = of("\t\x1b[2J bad\u{202e} = 1\n", 6..12);
+        assert_eq!(excerpt.text, " \\u001b[2J bad\\u202e = 1\n");
+        assert_eq!(marked(&excerpt), "bad\\u202e");
+    }
+
+    #[test]
+    fn of_a_mistake_of_many_lines_the_first_is_marked() {
+        let text = "[t]\n".repeat(100_000);
+        let excerpt = of(&text, 0..text.len());
+        assert_eq!(
+            (excerpt.text.as_str(), marked(&excerpt)),
+            ("[t]\n[t]\n", "[t]")
+        );
+        let few = of("[t]\na = 1\nb = 2\n", 0..9);
+        assert_eq!(marked(&few), "[t]\na = 1");
+    }
+
+    #[test]
+    fn credentials_stay_masked() {
+        let text = "target = \"http://user:secret@host/\"\n";
+        assert!(!of(text, 0..6).text.contains("secret"));
+    }
+}

@@ -1,0 +1,279 @@
+//! What comes from outside: text that a terminal would obey, files without end, and files that are
+//! in the way of results.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use neph_probe::{Reflector, ReflectorSpec};
+
+use crate::neph::{Place, Ran};
+
+/// Longer than any refusal takes on a busy machine, far shorter than reading without end.
+const AT_ONCE: Duration = Duration::from_secs(10);
+const HOSTILE: &str = "\x1b]52;c;QQ==\x07\x1b[2J\u{9b}31m\u{202e}\u{200b}\u{feff}\u{7f}";
+
+fn is_safe(text: &str) -> bool {
+    let is_obeyed = |letter: char| {
+        (letter.is_control() && letter != '\n')
+            || ('\u{200b}'..='\u{200f}').contains(&letter)
+            || ('\u{202a}'..='\u{202e}').contains(&letter)
+            || letter == '\u{feff}'
+    };
+    !text.contains(is_obeyed)
+}
+
+fn is_refused(ran: &Ran, part: &str) {
+    assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains(part), "{}", ran.err);
+    assert!(is_safe(&ran.err) && is_safe(&ran.out), "{:?}", ran.err);
+}
+
+#[test]
+fn what_a_file_holds_cannot_control_the_terminal() {
+    let place = Place::empty();
+    let texts = [
+        format!("version = 1\nname = '{HOSTILE}'\n\"{HOSTILE}\" = 1\n"),
+        format!("version = 1 {HOSTILE}\n"),
+        format!("# {HOSTILE}\nbogus = \"{HOSTILE}\"\n# {HOSTILE}\n"),
+    ];
+    for text in texts {
+        fs::write(place.path("hostile.toml"), text).expect("written");
+        for words in [&["check"][..], &["run"], &["lab", "check"], &["lab", "up"]] {
+            let ran = place.neph(words.iter().copied().chain(["hostile.toml"]));
+            is_refused(&ran, "hostile.toml");
+        }
+    }
+}
+
+#[test]
+fn a_name_on_the_command_line_makes_one_line() {
+    let place = Place::empty();
+    let name = format!("{HOSTILE}\nneph: all is well");
+    for words in [
+        &["check", &name][..],
+        &["export", &name, "--format", "csv", "-o", "x.csv"],
+        &["ping", "ws://127.0.0.1:9", "--ca-file", &name],
+        &[
+            "flows",
+            "udp://127.0.0.1:9",
+            "--stamp-key",
+            &format!("file:{name}"),
+        ],
+    ] {
+        let ran = place.neph(words.iter().copied());
+        assert!(is_safe(&ran.err), "{:?}", ran.err);
+        assert!(!ran.err.contains("\nneph: all is well"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn of_a_line_of_megabytes_little_is_shown() {
+    let place = Place::empty();
+    let text = format!("version = 1\nbogus = \"{}\"\n", "x".repeat(10_000_000));
+    fs::write(place.path("long.toml"), text).expect("written");
+    let ran = place.neph(["check", "long.toml"]);
+    is_refused(&ran, "'bogus' is not known here");
+    assert!(ran.err.len() < 10_000, "{}", ran.err.len());
+}
+
+#[test]
+fn what_never_ends_is_refused_at_once() {
+    let place = Place::empty();
+    let made = Command::new("mkfifo").arg(place.path("pipe")).status();
+    assert!(made.expect("mkfifo runs").success());
+    let large = fs::File::create(place.path("large")).expect("a file");
+    large.set_len(1 << 36).expect("it is sparse");
+    let commands: [&dyn Fn(&str) -> Vec<String>; 6] = [
+        &|file| vec!["check".into(), file.into()],
+        &|file| vec!["run".into(), file.into()],
+        &|file| vec!["lab".into(), "check".into(), file.into()],
+        &|file| {
+            let key = format!("file:{file}");
+            vec![
+                "ping".into(),
+                "udp://127.0.0.1:9".into(),
+                "--stamp-key".into(),
+                key,
+            ]
+        },
+        &|file| {
+            let target = "wss://127.0.0.1:9".into();
+            vec!["ping".into(), target, "--ca-file".into(), file.into()]
+        },
+        &|file| {
+            let identity = ["--tls", "--cert", file, "--key", file].map(str::to_owned);
+            [vec!["reflect".to_owned()], identity.to_vec()].concat()
+        },
+    ];
+    for (file, part) in [
+        ("/dev/zero", "it is a device, not a file"),
+        ("pipe", "it is a pipe, not a file"),
+        (".", "it is a folder"),
+        ("large", "it has 68719476736 bytes, and at most "),
+    ] {
+        for words in commands {
+            let words = words(file);
+            let began = Instant::now();
+            let ran = place.neph(words.iter().map(String::as_str));
+            is_refused(&ran, part);
+            assert!(began.elapsed() < AT_ONCE, "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_may_come_through_a_pipe_of_the_shell() {
+    let place = Place::empty();
+    let ran = Command::new("bash")
+        .args(["-c", "\"$NEPH\" check <(echo 'version = 1')"])
+        .env("NEPH", env!("CARGO_BIN_EXE_neph"))
+        .current_dir(place.path(""))
+        .output();
+    let ran = Ran::from(ran.expect("bash runs"));
+    is_refused(&ran, "there is no endpoint");
+}
+
+#[test]
+fn two_hundred_thousand_of_anything_take_no_square() {
+    let place = Place::empty();
+    let head = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 1\n";
+    let many = |line: &dyn Fn(usize) -> String| (0..200_000).map(line).collect::<String>();
+    let endpoint = |at: usize, name: usize| {
+        let [_, a, b, c] = u32::try_from(at).expect("few").to_be_bytes();
+        format!("[[endpoint]]\nname = \"e{name}\"\nurl = \"udp://10.{a}.{b}.{c}\"\n")
+    };
+    let site = |at: usize| {
+        let [_, a, b, c] = u32::try_from(at).expect("few").to_be_bytes();
+        format!("[[site]]\nname = \"s{at}\"\naddress = \"10.{a}.{b}.{c}\"\n")
+    };
+    let texts = [
+        (
+            "check",
+            format!("{head}{}", many(&|at| format!("key{at} = 1\n"))),
+        ),
+        (
+            "check",
+            format!("{head}{}", many(&|at| format!("[t{at}]\n"))),
+        ),
+        ("check", format!("{head}{}", many(&|at| endpoint(at, at)))),
+        ("check", format!("{head}{}", many(&|at| endpoint(at, 1)))),
+        ("lab", format!("version = 1\n{}", many(&site))),
+        (
+            "lab",
+            format!("version = 1\n{}", many(&|at| format!("key{at} = 1\n"))),
+        ),
+    ];
+    for (command, text) in texts {
+        fs::write(place.path("many.toml"), text).expect("written");
+        let words = [command, "check", "many.toml"];
+        let words = &words[usize::from(command == "check")..];
+        let began = Instant::now();
+        let ran = place.neph(words.iter().copied());
+        is_refused(&ran, "many.toml");
+        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    }
+}
+
+fn reflector() -> Reflector {
+    let here = ([127, 0, 0, 1], 0).into();
+    Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
+}
+
+#[test]
+fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
+    let ours = reflector();
+    let target = format!("udp://{}", ours.address());
+    let place = Place::empty();
+    fs::write(place.path("there"), "precious").expect("written");
+    symlink("there", place.path("link")).expect("a link");
+    symlink("nothing", place.path("loose")).expect("a link");
+    let ping = [
+        "ping",
+        &target,
+        "-c",
+        "1",
+        "--no-icmp",
+        "--format",
+        "csv",
+        "-o",
+    ];
+    let flows = [
+        "flows", &target, "-c", "1", "-n", "1", "--format", "csv", "-o",
+    ];
+    let trace = ["trace", &target, "--format", "csv", "-o"];
+    for words in [&ping[..], &flows, &trace] {
+        for (file, part) in [
+            (
+                "there",
+                "it exists; name another file, or replace it with --force",
+            ),
+            ("link", "it is a symbolic link, which is not followed"),
+            ("loose", "it is a symbolic link, which is not followed"),
+        ] {
+            let ran = place.neph(words.iter().copied().chain([file]));
+            is_refused(&ran, part);
+            assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        }
+        let ran = place.neph(words.iter().copied().chain(["link", "--force"]));
+        is_refused(&ran, "it is a symbolic link");
+    }
+    let kept = fs::read_to_string(place.path("there")).expect("it is there");
+    assert_eq!(kept, "precious");
+    assert!(!place.path("nothing").exists());
+    let ran = place.neph(ping.iter().copied().chain(["there", "--force"]));
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let replaced = fs::read_to_string(place.path("there")).expect("it is there");
+    assert!(replaced.starts_with("flow,seq,outcome,"), "{replaced}");
+}
+
+#[test]
+fn devices_and_what_the_shell_opened_stay_usable() {
+    let ours = reflector();
+    let target = format!("udp://{}", ours.address());
+    let place = Place::empty();
+    let ping = [
+        "ping",
+        &target,
+        "-c",
+        "1",
+        "--no-icmp",
+        "--format",
+        "csv",
+        "-o",
+    ];
+    let ran = place.neph(ping.iter().copied().chain(["/dev/null"]));
+    assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
+    let ran = place.neph(ping.iter().copied().chain(["/dev/stdout"]));
+    assert!(ran.out.starts_with("flow,seq,"), "{}{}", ran.out, ran.err);
+    let line = format!("\"$NEPH\" {} /dev/stdout > kept", ping.join(" "));
+    let ran = Command::new("bash")
+        .args(["-c", &line])
+        .env("NEPH", env!("CARGO_BIN_EXE_neph"))
+        .current_dir(place.path(""))
+        .output();
+    let ran = Ran::from(ran.expect("bash runs"));
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let kept = fs::read_to_string(place.path("kept")).expect("it is there");
+    assert!(kept.starts_with("flow,seq,"), "{kept}");
+}
+
+#[test]
+fn man_pages_and_figures_replace_nothing_unasked() {
+    let place = Place::empty();
+    fs::create_dir(place.path("man")).expect("a folder");
+    fs::write(place.path("man/neph-ping.1"), "mine").expect("written");
+    let ran = place.neph(["man", "--output", "man"]);
+    is_refused(&ran, "man/neph-ping.1: it exists");
+    assert!(!place.path("man/neph.1").exists(), "nothing is written");
+    let ran = place.neph(["man", "--output", "man", "--force"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    fs::write(place.path("f.svg"), "mine").expect("written");
+    let ran = place.neph(["clock", "127.0.0.1:9", "--figure", "f.svg"]);
+    is_refused(&ran, "f.svg: it exists");
+    fs::create_dir(place.path("drawn")).expect("a folder");
+    fs::write(place.path("drawn/hops-cdf.svg"), "mine").expect("written");
+    let ran = place.neph(["hops", "a.pcap", "b.pcap", "--figure", "drawn"]);
+    is_refused(&ran, "hops-cdf.svg exists");
+}
