@@ -6,6 +6,7 @@ mod bulk;
 mod framed;
 mod http;
 mod line;
+mod memory;
 mod protocol;
 mod recognise;
 mod websocket;
@@ -21,12 +22,12 @@ pub(crate) use line::Shares;
 use super::caps::Caps;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
-use super::progress::{Progress, WINDOW};
-use super::room::{Held, OWN, grown};
+use super::room::{Held, OWN};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
 use line::Line;
+use memory::Unfinished;
 use protocol::Protocol;
 
 /// First byte of a TLS handshake record.
@@ -38,12 +39,6 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const MAX_UNREAD: usize = OWN / 2;
 /// Room that is kept for the next message; beyond, it is given back.
 const KEPT: usize = 1 << 20;
-/// A record of TLS that was begun before.
-const RECORD: usize = 17 << 10;
-
-/// There is no room for more, or the system has no memory.
-struct OutOfMemory;
-
 /// What time it is, and how to wait: real for a socket, virtual for a simulation.
 pub(crate) trait Times {
     fn now(&mut self) -> Instant<Own>;
@@ -76,16 +71,6 @@ pub(crate) struct Answerer {
     /// Memory for requests that are not whole yet.
     held: Held,
     unfinished: Option<Unfinished>,
-}
-
-/// A request of which some is here.
-#[derive(Debug)]
-struct Unfinished {
-    /// Which one: how many became whole before.
-    message: u64,
-    /// Its bytes so far.
-    bytes: u64,
-    progress: Progress,
 }
 
 impl Answerer {
@@ -171,12 +156,6 @@ impl Answerer {
         self.line.let_go();
     }
 
-    /// Whether a request that was begun does not get on.
-    pub(crate) fn is_stalled(&mut self, now: Instant<Own>) -> bool {
-        let unfinished = self.unfinished.as_mut();
-        unfinished.is_some_and(|one| one.progress.is_too_slow(one.bytes, now))
-    }
-
     /// Whether requests were left alone because too much was waiting to be written.
     pub(crate) const fn is_backlogged(&self) -> bool {
         self.backlogged
@@ -189,75 +168,6 @@ impl Answerer {
         let end = self.read(arrived, times).and_then(|()| self.settle(times));
         self.seal()?;
         end
-    }
-
-    /// Makes room in the inbox for what `coming` bytes bring.
-    fn make_room(&mut self, coming: usize) -> Result<(), OutOfMemory> {
-        let of_tls = if self.line.is_sealed { RECORD } else { 0 };
-        let needed = self.inbox.len() + coming + of_tls;
-        if needed <= self.inbox.capacity() {
-            return Ok(());
-        }
-        let wanted = usize::try_from(grown(needed as u64)).map_err(|_| OutOfMemory)?;
-        let wanted = if needed <= OWN - RECORD { OWN } else { wanted };
-        if !self.held.hold((self.protocol.capacity() + wanted) as u64) {
-            return Err(OutOfMemory);
-        }
-        let more = wanted - self.inbox.len();
-        self.inbox.try_reserve_exact(more).map_err(|_| OutOfMemory)
-    }
-
-    /// Memory of requests.
-    const fn capacity(&self) -> u64 {
-        (self.protocol.capacity() + self.inbox.capacity()) as u64
-    }
-
-    fn refuse_memory(&mut self) -> End {
-        self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
-        End::Refused(Counted::RefusedMemory)
-    }
-
-    /// Charges and times what is not whole yet.
-    fn settle(&mut self, times: &mut dyn Times) -> Result<(), End> {
-        if self.backlogged {
-            return Ok(());
-        }
-        self.protocol.tidy();
-        let is_idle = self.inbox.is_empty() && self.protocol.seen().is_none();
-        let has_room = if is_idle {
-            self.held.keep(self.capacity())
-        } else {
-            self.held.hold(self.capacity())
-        };
-        if !has_room {
-            self.inbox.shrink_to(OWN / 2);
-            if !self.held.hold(self.capacity()) {
-                return Err(self.refuse_memory());
-            }
-        }
-        self.time(times);
-        Ok(())
-    }
-
-    fn time(&mut self, times: &mut dyn Times) {
-        let seen = self.protocol.seen();
-        if self.inbox.is_empty() && seen.is_none() {
-            self.unfinished = None;
-            return;
-        }
-        let message = self.line.whole;
-        let bytes = seen.unwrap_or(0) + self.inbox.len() as u64;
-        let known = self.unfinished.as_mut();
-        if let Some(one) = known.filter(|one| one.message == message) {
-            one.bytes = bytes;
-            return;
-        }
-        let window = self.line.caps.idle.min(WINDOW);
-        self.unfinished = Some(Unfinished {
-            message,
-            bytes,
-            progress: Progress::begun(window, bytes, times.now()),
-        });
     }
 
     fn choose_channel(&mut self, bytes: &[u8]) -> Result<(), End> {

@@ -1,0 +1,103 @@
+//! Memory and time of the request that is not whole yet.
+//!
+//! Owns what is charged for the inbox and for fragments, and whether the peer gets on with what it began.
+//! Replies are charged in [`super::line`].
+
+use neph_model::{Instant, Own};
+
+use super::{Answerer, Counted, End, Times};
+use crate::reflect::progress::{Progress, WINDOW};
+use crate::reflect::room::{OWN, grown};
+
+/// A record of TLS that was begun before.
+const RECORD: usize = 17 << 10;
+
+/// There is no room for more, or the system has no memory.
+pub(super) struct OutOfMemory;
+
+/// A request of which some is here.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    /// Which one: how many became whole before.
+    message: u64,
+    /// Its bytes so far.
+    bytes: u64,
+    progress: Progress,
+}
+
+impl Answerer {
+    /// Makes room in the inbox for what `coming` bytes bring.
+    pub(super) fn make_room(&mut self, coming: usize) -> Result<(), OutOfMemory> {
+        let of_tls = if self.line.is_sealed { RECORD } else { 0 };
+        let needed = self.inbox.len() + coming + of_tls;
+        if needed <= self.inbox.capacity() {
+            return Ok(());
+        }
+        let wanted = usize::try_from(grown(needed as u64)).map_err(|_| OutOfMemory)?;
+        let wanted = if needed <= OWN - RECORD { OWN } else { wanted };
+        if !self.held.hold((self.protocol.capacity() + wanted) as u64) {
+            return Err(OutOfMemory);
+        }
+        let more = wanted - self.inbox.len();
+        self.inbox.try_reserve_exact(more).map_err(|_| OutOfMemory)
+    }
+
+    /// Memory of requests.
+    pub(super) const fn capacity(&self) -> u64 {
+        (self.protocol.capacity() + self.inbox.capacity()) as u64
+    }
+
+    pub(super) fn refuse_memory(&mut self) -> End {
+        self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
+        End::Refused(Counted::RefusedMemory)
+    }
+
+    /// Charges and times what is not whole yet.
+    pub(super) fn settle(&mut self, times: &mut dyn Times) -> Result<(), End> {
+        if self.backlogged {
+            return Ok(());
+        }
+        self.protocol.tidy();
+        let is_idle = self.inbox.is_empty() && self.protocol.seen().is_none();
+        let has_room = if is_idle {
+            self.held.keep(self.capacity())
+        } else {
+            self.held.hold(self.capacity())
+        };
+        if !has_room {
+            self.inbox.shrink_to(OWN / 2);
+            if !self.held.hold(self.capacity()) {
+                return Err(self.refuse_memory());
+            }
+        }
+        self.time(times);
+        Ok(())
+    }
+
+    fn time(&mut self, times: &mut dyn Times) {
+        let seen = self.protocol.seen();
+        if self.inbox.is_empty() && seen.is_none() {
+            self.unfinished = None;
+            return;
+        }
+        let message = self.line.whole;
+        let bytes = seen.unwrap_or(0) + self.inbox.len() as u64;
+        let known = self.unfinished.as_mut();
+        if let Some(one) = known.filter(|one| one.message == message) {
+            one.bytes = bytes;
+            return;
+        }
+        let window = self.line.caps.idle.min(WINDOW);
+        self.unfinished = Some(Unfinished {
+            message,
+            bytes,
+            progress: Progress::begun(window, bytes, times.now()),
+        });
+    }
+
+    /// Whether a request that was begun does not get on.
+    pub(crate) fn is_stalled(&mut self, now: Instant<Own>) -> bool {
+        let unfinished = self.unfinished.as_mut();
+        unfinished.is_some_and(|one| one.progress.is_too_slow(one.bytes, now))
+    }
+}
