@@ -7,7 +7,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-use crate::{Outside, Place, Source};
+use crate::{Outside, Place, Source, did_you_mean};
 
 /// Beyond this many, further mistakes are only counted: nobody reads them, and a hostile file
 /// could hold millions.
@@ -112,6 +112,20 @@ impl<'s> Problems<'s> {
     /// Whether further mistakes are only counted, so that their sentences need not be made.
     pub fn is_full(&self) -> bool {
         self.found.borrow().len() >= MOST
+    }
+    /// Notes that a name is not among those that are known, with the nearest one: looked for only as long
+    /// as mistakes are shown.
+    pub fn unknown<'k>(
+        &self,
+        (given, span): (&str, Range<usize>),
+        what: impl Into<String>,
+        known: impl FnOnce() -> Vec<&'k str>,
+    ) {
+        if self.is_full() {
+            self.count();
+            return;
+        }
+        self.add(span, Fault::new(what, did_you_mean(given, &known())));
     }
     /// Counts a mistake without a sentence.
     pub fn count(&self) {

@@ -35,6 +35,11 @@ pub(crate) fn say_coloured(text: &str) {
 
 /// Prints why clap refused a command line: what was typed stands in it.
 pub(crate) fn say_clap(why: &StyledStr) {
+    // A line break that was typed is none of clap's: all is one line then.
+    if std::env::args_os().any(|typed| typed.as_encoded_bytes().contains(&b'\n')) {
+        say(why.to_string().trim_end());
+        return;
+    }
     let has_colours = is_lively() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
     if has_colours {
         say_coloured(why.ansi().to_string().trim_end());

@@ -215,7 +215,7 @@ d                 -
         ]);
         assert_eq!(
             sheet.text(),
-            "NAME                     N\n=1\\u000a\\u001b[2J    -3.5\n"
+            "NAME                  N\n=1\\u000a\\u001b[2J  -3.5\n"
         );
         assert_eq!(sheet.csv(), "name,n\n\"'=1\n\\u001b[2J\",-3.5\n");
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Placed, Problems, choice, did_you_mean};
+use neph_text::{Fault, Fields, Placed, Problems, choice};
 
 use super::parameter::word;
 use super::sections::positive;
@@ -87,8 +87,8 @@ pub(crate) fn check(compares: &[ComparePlan], known: &[String], problems: &Probl
     for name in compares.iter().flat_map(|compare| &compare.endpoints) {
         if !known.contains(&name.value.as_str()) {
             let what = format!("there is no endpoint '{}' to compare", name.value);
-            let fault = Fault::new(what, did_you_mean(&name.value, &known));
-            problems.add(name.span.clone(), fault);
+            let named = (name.value.as_str(), name.span.clone());
+            problems.unknown(named, what, || known.clone());
         }
     }
 }

@@ -156,7 +156,16 @@ fn a_figure_that_never_came_leaves_its_place_as_it_was() {
             fs::write(&figure, text).expect("a file");
         }
         let path = figure.display().to_string();
-        let ran = neph(["clock", "127.0.0.1:9", "-n", "1", "--figure", &path]);
+        let words = [
+            "clock",
+            "127.0.0.1:9",
+            "-n",
+            "1",
+            "--force",
+            "--figure",
+            &path,
+        ];
+        let ran = neph(words);
         assert_eq!(ran.status, 1, "{}", ran.err);
         assert_eq!(fs::read_to_string(&figure).ok().as_deref(), before);
     }

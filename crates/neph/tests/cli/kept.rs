@@ -248,7 +248,7 @@ fn an_export_of_nothing_destroys_no_file() {
     std::fs::write(place.path("earlier.csv"), "kept").expect("written");
     for what in ["--flows", "--transfers"] {
         let export = ["export", "--format", "csv", "--output", "earlier.csv", what];
-        let ran = place.neph(export);
+        let ran = place.neph(export.into_iter().chain(["--force"]));
         assert_eq!(ran.status, 1, "{}", ran.err);
         assert!(
             ran.err.contains("nothing is written to earlier.csv"),

@@ -350,7 +350,7 @@ fn what_cannot_be_watched_is_said_in_one_sentence() {
             (&["watch", "lo", "--snaplen", "9"], "64 to 262140"),
             (
                 &["watch", "lo", "--write", "/no/such/x.pcap"],
-                "another file",
+                "make the folder /no/such first",
             ),
             (&["watch", "lo", "--write", "-", "--samples"], "leave out"),
         ] {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use neph_text::{Fault, Fields, Node, Take, choice, did_you_mean};
+use neph_text::{Fault, Fields, Node, Take, choice};
 
 use super::features::features;
 use super::trace::Traces;
@@ -153,9 +153,10 @@ fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usiz
     let named = table.required::<String>(key)?;
     let found = sites.iter().position(|site| site.name == named.value);
     if found.is_none() && complete {
-        let known: Vec<&str> = sites.iter().map(|site| site.name.as_str()).collect();
         let what = format!("there is no site '{}'", named.value);
-        table.fault(named.span, what, did_you_mean(&named.value, &known));
+        let known = || sites.iter().map(|site| site.name.as_str()).collect();
+        let named = (named.value.as_str(), named.span);
+        table.problems().unknown(named, what, known);
     }
     found
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use neph_model::Span;
-use neph_text::{Fault, Fields, Node, Port, Take, Value, did_you_mean};
+use neph_text::{Fault, Fields, Node, Port, Take, Value};
 
 use super::link::Ends;
 use super::site::pairs;
@@ -80,9 +80,10 @@ pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) ->
             None
         }
         None if ends.complete => {
-            let known: Vec<&str> = ends.sites.iter().map(|site| site.name.as_str()).collect();
             let what = format!("there is no site '{}'", named.value);
-            table.fault(named.span, what, did_you_mean(&named.value, &known));
+            let known = || ends.sites.iter().map(|site| site.name.as_str()).collect();
+            let named = (named.value.as_str(), named.span);
+            table.problems().unknown(named, what, known);
             None
         }
         found => found,
