@@ -1,4 +1,4 @@
-//! Known advisories, from a snapshot of the RustSec database that tools/advisories refreshes.
+//! Known advisories, from a snapshot of the `RustSec` database that tools/advisories refreshes.
 
 use std::fs;
 

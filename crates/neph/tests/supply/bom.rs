@@ -1,4 +1,4 @@
-//! The bill of materials (CycloneDX 1.5): its required fields, and that it names what is linked.
+//! The bill of materials (`CycloneDX` 1.5): its required fields, and that it names what is linked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -136,4 +136,32 @@ fn it_names_linked_crates_with_their_checksums_and_no_others() {
         );
     }
     assert!(crates > 120, "{crates} crates");
+}
+
+/// Crates that left their path in a binary, as `ring-0.17.14`: most do, for messages of panics.
+fn crates_in(binary: &[u8]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut is_registry = false;
+    for part in binary.split(|byte| *byte == b'/') {
+        // Line tables end it with a zero.
+        let name = part.split(|byte| *byte == 0).next().unwrap_or_default();
+        if is_registry && let Ok(name) = std::str::from_utf8(name) {
+            found.insert(name.to_owned());
+        }
+        is_registry = part.starts_with(b"index.crates.io-");
+    }
+    found
+}
+
+#[test]
+fn it_names_every_crate_that_the_binary_shows() {
+    let (_, bill) = bill();
+    let components = bill["components"].as_array().expect("components");
+    let name = |one: &Value| format!("{}-{}", text(one, "name"), text(one, "version"));
+    let named: BTreeSet<String> = components.iter().map(name).collect();
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_neph")).expect("it was built for tests");
+    let found = crates_in(&binary);
+    assert!(found.len() > 30, "{found:?}");
+    let missing: Vec<_> = found.difference(&named).collect();
+    assert!(missing.is_empty(), "linked and not named: {missing:?}");
 }
