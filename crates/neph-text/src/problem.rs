@@ -92,8 +92,9 @@ impl<'s> Problems<'s> {
     }
     /// Notes a mistake; once, however many readers of one value find the same.
     pub fn add(&self, span: Range<usize>, fault: Fault) {
+        let Fault { what, remedy } = fault;
         let mut hasher = DefaultHasher::new();
-        (span.start, span.end, &fault.what, &fault.remedy).hash(&mut hasher);
+        (span.start, span.end, &what, &remedy).hash(&mut hasher);
         if !self.noted.borrow_mut().insert(hasher.finish()) {
             return;
         }
@@ -104,8 +105,8 @@ impl<'s> Problems<'s> {
         let problem = Problem {
             file: fit_to_show(self.source.name()),
             place: self.source.place(span),
-            what: fit_to_show(&fault.what),
-            remedy: fit_to_show(&fault.remedy),
+            what: fit_to_show(&what),
+            remedy: fit_to_show(&remedy),
         };
         self.found.borrow_mut().push(problem);
     }
