@@ -19,6 +19,7 @@ pub mod port_filter;
 pub mod ppoll;
 pub mod process;
 pub mod queue;
+pub mod restrict;
 pub mod ring;
 pub mod sched;
 pub mod stamp;
