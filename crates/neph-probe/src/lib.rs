@@ -69,7 +69,7 @@ pub use knock::{Knocked, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
-pub use reflect::{ANSWERING_PORTS, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec};
+pub use reflect::{ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec};
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
 pub use resolver::{Resolved, Resolving, Silent};

@@ -30,6 +30,7 @@ mod p50;
 mod packet_choice;
 mod peer_clock;
 mod ping;
+mod privileges;
 mod read;
 mod recording;
 mod reflect;

@@ -12,6 +12,7 @@ use neph_probe::{Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
+use crate::privileges::{self, Needs, Row, UserChoice};
 use crate::value::Secret;
 use crate::{interrupt, output, value};
 
@@ -76,6 +77,8 @@ pub(crate) struct Args {
     pub(crate) idle: Span,
     #[command(flatten)]
     pub(crate) awake: AwakeChoice,
+    #[command(flatten)]
+    pub(crate) user: UserChoice,
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -127,8 +130,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
         ));
     }
-    let reflector = Reflector::start(&spec).map_err(|error| not_started(error, args.listen))?;
+    let user = args.user.find()?;
+    let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
     let _awake = args.awake.keep();
+    // No thread runs yet, and nothing more is opened but connections that come.
+    let force = Needs::of(&Row::REFLECT)
+        .without_connections()
+        .restrict(user)?;
+    let reflector = bound.answer()?;
     if !args.quiet {
         let schemes = match spec.identity {
             Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
@@ -138,6 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "neph reflect: {} answers {schemes}",
             reflector.address()
         ));
+        output::say(&format!("neph reflect: {}", privileges::sentence(&force)));
     }
     let mut told = Vec::new();
     let mut waited = Duration::ZERO;
