@@ -59,6 +59,8 @@ mod places;
 mod planned_fleets;
 #[path = "cli/predictions.rs"]
 mod predictions;
+#[path = "cli/privileges.rs"]
+mod privileges;
 #[path = "cli/reads.rs"]
 mod reads;
 #[path = "cli/reads_classes.rs"]
