@@ -125,7 +125,7 @@ fn child() {
     let Ok(mode) = std::env::var(MODE) else {
         return;
     };
-    let folders = std::env::var(FOLDERS).expect("told by the parent");
+    let folders = std::env::var(FOLDERS).expect("set by the parent");
     let (inside, outside) = folders.split_once(':').expect("two folders");
     if mode != "free" {
         let restriction = Restriction {
