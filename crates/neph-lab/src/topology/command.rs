@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(parse("").commands(), []);
         let service = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"sh\", \"-c\", \"a; b\"]\n\
                        environment = { LD_PRELOAD = \"x y\" }\nready = { command = [\"true\"] }\n";
-        let told: Vec<(String, String)> = parse(service)
+        let listed: Vec<(String, String)> = parse(service)
             .commands()
             .into_iter()
             .map(|command| (command.runs_for, command.line))
@@ -85,7 +85,7 @@ mod tests {
         let web = "service 'web' at site 'b'".to_owned();
         let ready = format!("{web}, to see whether it is ready");
         assert_eq!(
-            told,
+            listed,
             [
                 (web, "LD_PRELOAD='x y' sh -c 'a; b'".to_owned()),
                 (ready, "true".to_owned())
