@@ -25,6 +25,11 @@ pub(crate) struct UserChoice {
 }
 
 impl UserChoice {
+    /// Whether a user was named.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.user.is_some()
+    }
+
     /// The user, if one was named.
     ///
     /// # Errors

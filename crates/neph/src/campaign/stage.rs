@@ -140,6 +140,11 @@ pub(super) fn reflect_flags(wanted: &LabReflector) -> Result<reflect::Args, Stri
         let first = told.lines().next().unwrap_or_default();
         first.trim_start_matches("error: ").to_owned()
     })?;
+    if parsed.args.user.is_named() {
+        return Err(
+            "--user: reflectors of a lab are threads of neph run, which needs root".to_owned(),
+        );
+    }
     Ok(parsed.args)
 }
 

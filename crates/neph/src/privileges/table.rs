@@ -17,6 +17,7 @@ const USUAL: &[&str] = &[
     "/nix/store",
     "/dev/null",
     "/dev/urandom",
+    "/dev/cpu_dma_latency",
 ];
 /// What threads and allocators of the C library read.
 const OWN: &[&str] = &["/proc", "/sys/devices/system/cpu"];

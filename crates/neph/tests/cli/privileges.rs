@@ -61,7 +61,7 @@ struct Reflector {
     child: Child,
     address: String,
     /// Its line about privileges.
-    said: String,
+    report: String,
 }
 
 impl Reflector {
@@ -72,12 +72,12 @@ impl Reflector {
         let address = words
             .unwrap_or_else(|| panic!("no address: {line}"))
             .to_owned();
-        let mut said = String::new();
-        std::io::BufRead::read_line(&mut rest, &mut said).expect("its privileges");
+        let mut report = String::new();
+        std::io::BufRead::read_line(&mut rest, &mut report).expect("its privileges");
         Self {
             child,
             address,
-            said,
+            report,
         }
     }
 
@@ -130,9 +130,13 @@ fn a_reflector_of_root_keeps_no_privilege_in_any_thread() {
     }
     with_loopback("bare", || {
         let reflector = Reflector::begin(command(), &["--tls"]);
-        let told =
+        let expected =
             "neph reflect: privileges: no capabilities, no_new_privs on, seccomp on, landlock";
-        assert!(reflector.said.starts_with(told), "{}", reflector.said);
+        assert!(
+            reflector.report.starts_with(expected),
+            "{}",
+            reflector.report
+        );
         with_connections(&reflector, |pid| have(pid, 0, "reflect"));
         assert_eq!(reflector.end(), 0);
     });
@@ -146,9 +150,9 @@ fn a_reflector_becomes_the_user_that_was_named_in_all_threads() {
     with_loopback("user", || {
         let reflector = Reflector::begin(command(), &["--user", "nobody"]);
         assert!(
-            reflector.said.contains("user nobody, no capabilities"),
+            reflector.report.contains("user nobody, no capabilities"),
             "{}",
-            reflector.said
+            reflector.report
         );
         with_connections(&reflector, |pid| {
             have(pid, 0, "reflect --user");
@@ -171,9 +175,9 @@ fn a_user_that_cannot_be_taken_is_one_sentence() {
         "--user",
         "no-such-user-here",
     ]);
-    let told =
+    let expected =
         "neph: --user no-such-user-here: there is no user 'no-such-user-here' on this host\n";
-    assert_eq!((ran.status, ran.err.as_str()), (2, told));
+    assert_eq!((ran.status, ran.err.as_str()), (2, expected));
     if !privileged("a_user_that_cannot_be_taken_is_one_sentence") {
         return;
     }
