@@ -11,6 +11,7 @@ use clap::Args as ClapArgs;
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_text::Source;
 
+use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -37,6 +38,8 @@ pub(crate) struct Args {
     /// No progress
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    approval: Approval,
 }
 
 /// Runs the demo.
@@ -56,6 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         no_report: false,
         acknowledge: None,
         webhook: None,
+        approval: args.approval.clone(),
     };
     match whether_in_a_lab() {
         Ok(()) => {

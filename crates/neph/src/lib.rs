@@ -4,6 +4,7 @@
 //! else to standard error.
 
 mod alarm;
+mod approval;
 mod awake;
 mod campaign;
 mod capture_file;

@@ -3,6 +3,8 @@
 
 #[path = "cli/alarms.rs"]
 mod alarms;
+#[path = "cli/approvals.rs"]
+mod approvals;
 #[path = "cli/clock_gaps.rs"]
 mod clock_gaps;
 #[path = "cli/clock_peers.rs"]
