@@ -7,13 +7,22 @@ MUSL := x86_64-unknown-linux-musl
 # Seconds for each fuzz target.
 SECONDS ?= 60
 
-.PHONY: help demo gallery test check static fuzz docs man cargo lab-packages test-packages
+# What differs from one checkout to the next and would get into the binary: folders, in Rust and in C.
+FROM_TO = $(CURDIR)=/neph $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(TARGET))=/target
+REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%))" \
+	CFLAGS="$(strip $(CFLAGS) $(FROM_TO:%=-ffile-prefix-map=%))"
+
+.PHONY: help demo gallery test check release static sbom reproducible advisories fuzz docs man cargo lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
 	@echo "make gallery every published finding in its emulated network, with its control (about an hour; root)"
 	@echo "make test    every test; as root also those that make network namespaces"
 	@echo "make check   formatting, lints, licences and advisories of dependencies"
+	@echo "make release the release binary, the same bytes in any folder, with its bill of materials (CycloneDX)"
+	@echo "make reproducible  builds it twice in two clean clones and compares"
+	@echo "make sbom    the bill of materials alone: $(TARGET)/neph.cdx.json"
+	@echo "make advisories  refreshes supply/advisories.tsv, which make test checks dependencies against"
 	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
 	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each; with EXECUTIONS=N until each"
 	@echo "             has run so often, going on where it was ended"
@@ -54,8 +63,8 @@ test: cargo test-packages
 	set -x; $(CARGO) test --workspace --no-fail-fast
 
 # The fuzz targets are outside of the workspace: without the check they fall behind it unseen.
-# Not part of make test: cargo-deny needs the advisories of github.com/rustsec/advisory-db. Where
-# the network does not reach them everything else is checked, and it says so.
+# Not part of make test, which checks the same rules against a snapshot of the advisories
+# (crates/neph/tests/supply.rs). Where the network does not reach the database, the snapshot is it.
 ADVISORIES := https://github.com/rustsec/advisory-db
 check: cargo
 	$(CARGO) fmt --all --check
@@ -66,8 +75,25 @@ check: cargo
 	@if GIT_TERMINAL_PROMPT=0 timeout 30 git ls-remote -q $(ADVISORIES) HEAD >/dev/null 2>&1; then \
 		set -x; cargo deny check advisories; \
 	else \
-		echo "advisories were NOT checked: $(ADVISORIES) cannot be reached"; \
+		echo "$(ADVISORIES) cannot be reached: advisories are checked against the snapshot"; \
+		grep '^# date' supply/advisories.tsv; \
+		set -x; $(CARGO) test -p neph --test supply advisories; \
 	fi
+
+release: cargo
+	$(REPRODUCIBLE) $(CARGO) build --locked --release -p neph
+	@tools/sbom --binary $(TARGET)/release/neph --output $(TARGET)/release/neph.cdx.json
+	@echo "$(TARGET)/release/neph, and what is in it: $(TARGET)/release/neph.cdx.json"
+
+sbom: cargo
+	@mkdir -p $(TARGET)
+	tools/sbom --output $(TARGET)/neph.cdx.json
+
+reproducible: cargo
+	tools/reproducible
+
+advisories:
+	tools/advisories
 
 static: cargo
 	@if command -v rustup >/dev/null; then \
@@ -76,7 +102,10 @@ static: cargo
 		echo "the Rust target $(MUSL) is missing: rustup target add $(MUSL), or rust-std for it from https://static.rust-lang.org"; exit 1; \
 	fi
 	@tools/need musl-gcc:musl-tools
-	CC_x86_64_unknown_linux_musl=musl-gcc $(CARGO) build --release -p neph --target $(MUSL)
+	$(REPRODUCIBLE) CC_x86_64_unknown_linux_musl=musl-gcc \
+		$(CARGO) build --locked --release -p neph --target $(MUSL)
+	@tools/sbom --target $(MUSL) --binary $(TARGET)/$(MUSL)/release/neph \
+		--output $(TARGET)/$(MUSL)/release/neph.cdx.json
 	@file $(TARGET)/$(MUSL)/release/neph 2>/dev/null || ls -l $(TARGET)/$(MUSL)/release/neph
 
 fuzz: cargo

@@ -38,7 +38,7 @@ pub(crate) use sections::{
     IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
 };
 pub(crate) use target::{authority_of, port_number};
-pub(crate) use trust::ANY_CERTIFICATE;
+pub(crate) use trust::{ANY_CERTIFICATE, pins};
 pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
 
 /// Reads a TOML plan (`version = 1`). Never panics, whatever the text.

@@ -23,8 +23,11 @@ use crate::stop::Stop;
 use crate::target::Target;
 use crate::transfer::{Transfer, rate};
 
-/// For connecting, and for the reflector's answer to the hello.
+/// For connecting.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// For the reflector's answer to the hello: another upload may have the turn, for 10 s at most while we
+/// wait.
+const TURN_PATIENCE: Span = Span::from_secs(15);
 const SECOND: Span = Span::from_secs(1);
 /// A last piece shorter than this says nothing about a rate.
 const LEAST_PIECE: Span = Span::from_millis(100);
@@ -73,7 +76,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, ProbeError> {
             .map_err(|error| io::Error::new(error.kind(), format!("'{name}': {error}")))
             .map_err(fault("choose the congestion control of an upload to"))?;
     }
-    greet(&mut stream, spec)?;
+    greet(&mut stream, spec, stop)?;
     let broken = fault("upload to");
     // What the kernel still holds at the end is dropped: waiting for it would outlast the upload.
     SockRef::from(&stream)
@@ -95,7 +98,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, ProbeError> {
     }
 }
 
-fn greet(stream: &mut TcpStream, spec: &UploadSpec) -> Result<(), ProbeError> {
+fn greet(stream: &mut TcpStream, spec: &UploadSpec, stop: &Stop) -> Result<(), ProbeError> {
     let millis = spec.duration.nanos() / 1_000_000;
     let hello = Hello {
         mode: Mode::Upload,
@@ -106,9 +109,9 @@ fn greet(stream: &mut TcpStream, spec: &UploadSpec) -> Result<(), ProbeError> {
     hello.encode(&mut bytes);
     let mut reply = [0; HELLO_LEN];
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(Stop::PATIENCE.to_duration()))
         .and_then(|()| stream.write_all(&bytes))
-        .and_then(|()| stream.read_exact(&mut reply))
+        .and_then(|()| read_reply(stream, &mut reply, stop))
         .map_err(|source| ProbeError::Socket {
             operation: "ask for a bulk upload at",
             address: spec.address,
@@ -125,6 +128,32 @@ fn greet(stream: &mut TcpStream, spec: &UploadSpec) -> Result<(), ProbeError> {
         Status::Granted => Ok(()),
         Status::Refused(refusal) => Err(refused(refusal.to_string())),
     }
+}
+
+/// Reads the reflector's answer, which comes when it is our turn.
+fn read_reply(stream: &mut TcpStream, reply: &mut [u8], stop: &Stop) -> io::Result<()> {
+    let latest = now() + TURN_PATIENCE;
+    let mut filled = 0;
+    while filled < reply.len() {
+        match stream.read(&mut reply[filled..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_timeout(&error) && stop.is_set() => {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            Err(error) if is_timeout(&error) && now() < latest => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 /// Writes as fast as the path takes it, and has the meter read at every second.

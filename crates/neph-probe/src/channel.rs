@@ -6,6 +6,9 @@ use std::io::{self, Read, Write};
 
 use rustls::Connection;
 
+/// What is sealed at a time: whole records, so that TLS itself never holds more.
+const PIECE: usize = 64 << 10;
+
 /// What a stream's bytes go through.
 pub(crate) enum Channel {
     Plain,
@@ -99,12 +102,34 @@ impl Channel {
     pub(crate) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
         match self {
             Self::Plain => out.extend_from_slice(plain),
-            Self::Tls(tls) => {
-                tls.connection.writer().write_all(plain)?;
-                self.speak(out)?;
+            Self::Tls(_) => {
+                for piece in plain.chunks(PIECE) {
+                    self.seal_piece(piece, out)?;
+                }
             }
         }
         Ok(())
+    }
+
+    fn seal_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), ChannelError> {
+        if let Self::Tls(tls) = self {
+            tls.connection.writer().write_all(piece)?;
+        }
+        self.speak(out)
+    }
+
+    /// As [`Self::seal`]; where nothing is to be done to the bytes and nothing precedes them, they are moved
+    /// and not copied. What `plain` holds then is of no use.
+    pub(crate) fn move_into(
+        &mut self,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ChannelError> {
+        if matches!(self, Self::Plain) && out.is_empty() {
+            std::mem::swap(plain, out);
+            return Ok(());
+        }
+        self.seal(plain, out)
     }
 
     /// Appends what the channel says last, so that the peer can tell an end from a cut.

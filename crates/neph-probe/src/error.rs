@@ -105,9 +105,6 @@ pub enum ProbeError {
         /// What became of it.
         reason: String,
     },
-    /// The key is empty.
-    #[error("the STAMP key is empty; give the secret that the reflector was started with")]
-    EmptyKey,
 }
 
 /// What failed; a fault of this host is named as such, with a remedy.

@@ -7,10 +7,12 @@
 mod answer;
 mod ask;
 mod fleet;
+mod stamp;
 mod steps;
 mod trace;
 
 pub use answer::{Answered, answer};
 pub use ask::{Peer, ask};
 pub use fleet::{fleet, told_by_peer};
+pub use stamp::stamp;
 pub use trace::trace;

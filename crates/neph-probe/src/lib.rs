@@ -31,16 +31,19 @@ mod outbox;
 mod outlet;
 mod pace;
 mod pinned;
+mod private_file;
 mod raw_tcp;
 mod reflect;
 mod refusals;
 mod report;
 mod resolver;
 mod running;
+mod secret;
 #[cfg(test)]
 mod sim;
 mod sizes;
 mod spec;
+mod ssid;
 mod stamp_clock;
 mod stop;
 mod stream;
@@ -69,11 +72,15 @@ pub use knock::{Knocked, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
-pub use reflect::{ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec};
+pub use private_file::{PrivateFileError, check_private, read_private};
+pub use reflect::{
+    ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec, ShownCertificate,
+};
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
 pub use resolver::{Resolved, Resolving, Silent};
 pub use running::Running;
+pub use secret::{Secret, SecretError};
 pub use sizes::{
     Authenticated, reply_size, reply_size_in_words, sent_size, why_raised, why_replies_are_raised,
 };
@@ -84,7 +91,7 @@ pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target::{Target, of_many_hosts};
 pub use target_error::{IpVersion, TargetError};
-pub use tls::{Identity, TlsError};
+pub use tls::{Fingerprint, Identity, NoFingerprint, TlsError};
 pub use trace::{
     FlowSet, PortUse, Sockets, TraceSpec, Traced, TracedFlow, Tracing, trace, trace_flow,
 };

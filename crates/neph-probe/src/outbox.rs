@@ -3,13 +3,16 @@
 //! A message can be put in ahead of its time and held until released. Offsets count every byte
 //! since the connection was stamped, modulo 2^32, as the kernel counts them (`OPT_ID_TCP`).
 
-use std::collections::VecDeque;
+use std::collections::{TryReserveError, VecDeque};
 
 use neph_model::Seq;
 use neph_sys::stamp::Ending;
 
 /// Room that is kept for the next messages; beyond, it is given back.
 const KEPT: usize = 1 << 20;
+/// Messages whose stamps are waited for: more than 100,000 a second have in flight for a second. Where a
+/// kernel stamps nothing, the oldest makes room.
+const MAX_UNSTAMPED: usize = 1 << 17;
 
 /// A message's place in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -56,14 +59,17 @@ impl Outbox {
         seq: Seq,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let start = self.base + self.bytes.len() as u64;
+        let start = self.end();
         write(&mut self.bytes)?;
         let end = End {
             start,
-            offset: self.base + self.bytes.len() as u64,
+            offset: self.end(),
             seq,
         };
         self.unwritten.push_back(end);
+        if self.unstamped.len() >= MAX_UNSTAMPED {
+            self.unstamped.pop_front();
+        }
         self.unstamped.push_back(end);
         Ok(())
     }
@@ -79,7 +85,7 @@ impl Outbox {
             .bytes
             .get(self.written..self.released)
             .filter(|bytes| !bytes.is_empty())?;
-        let at = self.base + self.written as u64;
+        let at = self.written();
         let Some(end) = self.unwritten.front() else {
             return Some((ready, Ending::Open));
         };
@@ -93,7 +99,7 @@ impl Outbox {
     /// The socket took `count` bytes of what [`Self::next`] gave.
     pub(crate) fn wrote(&mut self, count: usize) {
         self.written += count;
-        let at = self.base + self.written as u64;
+        let at = self.written();
         while self.unwritten.front().is_some_and(|end| end.offset <= at) {
             self.unwritten.pop_front();
         }
@@ -116,6 +122,16 @@ impl Outbox {
         self.written = 0;
     }
 
+    /// Offset of the next byte that is written.
+    pub(crate) const fn written(&self) -> u64 {
+        self.base + self.written as u64
+    }
+
+    /// Offset just behind the last byte that is here.
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
     /// Bytes not yet written, held ones included.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.written
@@ -126,6 +142,16 @@ impl Outbox {
         self.bytes = Vec::new();
         (self.written, self.released) = (0, 0);
         self.unwritten.clear();
+    }
+
+    /// Makes room so that it can hold `capacity` bytes that are not written.
+    pub(crate) fn reserve(&mut self, capacity: usize) -> Result<(), TryReserveError> {
+        let more = capacity.saturating_sub(self.len());
+        if self.bytes.len() + more <= self.bytes.capacity() {
+            return Ok(());
+        }
+        self.forget_written();
+        self.bytes.try_reserve_exact(more)
     }
 
     /// What it occupies, in use or not.
@@ -167,7 +193,7 @@ impl Outbox {
 
     /// Every message of which not a byte is written.
     pub(crate) fn untouched(&self) -> impl Iterator<Item = Seq> + '_ {
-        let at = self.base + self.written as u64;
+        let at = self.written();
         let ends = self.unwritten.iter();
         ends.filter(move |end| end.start >= at).map(|end| end.seq)
     }
@@ -209,6 +235,19 @@ mod tests {
         assert_eq!(outbox.untouched().collect::<Vec<_>>(), [Seq(199)]);
         outbox.wrote(1);
         assert_eq!(outbox.untouched().count(), 0, "a byte of it is out");
+    }
+
+    #[test]
+    fn messages_that_are_never_stamped_do_not_add_up() {
+        let mut outbox = Outbox::default();
+        for seq in 0..MAX_UNSTAMPED as u64 + 100 {
+            message(&mut outbox, seq, 1);
+            outbox.release();
+            outbox.wrote(1);
+        }
+        assert_eq!(outbox.unstamped.len(), MAX_UNSTAMPED);
+        assert_eq!(outbox.message_at(99), None);
+        assert_eq!(outbox.message_at(100), Some(Seq(100)));
     }
 
     #[test]

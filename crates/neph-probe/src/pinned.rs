@@ -223,8 +223,11 @@ impl Exchange<'_> {
     /// Reads what has come; whether the reply is whole.
     fn take_in(&mut self, inbox: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<bool, String> {
         loop {
-            let (taken, arrival) = match self.codec.step(inbox, out)? {
-                Step::More => return Ok(false),
+            let (taken, arrival) = match self.codec.step(inbox)? {
+                Step::More => {
+                    self.codec.pay(out);
+                    return Ok(false);
+                }
                 Step::Took(taken, arrival) => (taken, arrival),
             };
             inbox.drain(..taken);

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use neph_model::{ExpectedStatus, FlowIndex, FlowRole, Instant, Own, Span};
 use neph_sys::place::Place;
 
+use crate::secret::Secret;
 use crate::target::Target;
+use crate::tls::Fingerprint;
 
 /// When messages go: number `n` at `start + n * interval`, whatever became of those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,8 @@ pub enum Trust {
     Public,
     /// By the public ones, and by those whose certificates this PEM file holds.
     File(PathBuf),
+    /// Only if it is one of these, whoever issued it, whatever its names and its validity are.
+    Pinned(Vec<Fingerprint>),
     /// Not at all: any certificate will do. Never a default.
     Anything,
 }
@@ -152,7 +156,7 @@ pub struct FlowSpec {
     /// Congestion control of our side's sockets; `None` keeps the system's.
     pub congestion: Option<String>,
     /// Key of authenticated STAMP.
-    pub key: Option<Vec<u8>>,
+    pub key: Option<Secret>,
     /// How long to spin before a send.
     pub spin: Span,
     /// How to be scheduled.

@@ -3,22 +3,29 @@
 //! Owns certificate policy and version choice. Sessions are never resumed: each handshake costs
 //! what a first one costs, so that connections can be compared.
 
+mod direct;
+mod fingerprint;
 mod given;
+mod names;
 mod refusal;
 
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::ring;
 use rustls::{
-    ClientConfig, ClientConnection, Connection, DigitallySignedStruct, RootCertStore, ServerConfig,
-    ServerConnection, SignatureScheme, SupportedProtocolVersion,
+    ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection,
+    SupportedProtocolVersion,
 };
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
+use crate::private_file::{PrivateFileError, read_private};
 use crate::spec::{TlsVersion, Trust};
+use direct::Direct;
+pub use fingerprint::{Fingerprint, NoFingerprint};
 use given::Given;
 pub(crate) use refusal::{certificate as untrusted, handshake as failed};
 
@@ -41,6 +48,9 @@ pub enum TlsError {
         /// Why not.
         reason: String,
     },
+    /// The file of the private key cannot be used.
+    #[error("TLS: private key: {0}")]
+    Private(#[from] PrivateFileError),
     /// The key is not the certificate's, or either cannot be used.
     #[error("TLS: certificate {certificate} and key {key} do not go together: {reason}")]
     Pair {
@@ -93,10 +103,16 @@ pub(crate) fn client_config(
                 }))
                 .with_no_client_auth()
         }
-        Trust::Anything => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-            .with_no_client_auth(),
+        Trust::Pinned(_) | Trust::Anything => {
+            let pinned = match trust {
+                Trust::Pinned(pinned) => Some(pinned.clone()),
+                _ => None,
+            };
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Direct { provider, pinned }))
+                .with_no_client_auth()
+        }
     };
     config.resumption = Resumption::disabled();
     // All that is spoken over TLS here begins as HTTP/1.1: a server that has only HTTP/2 says so.
@@ -121,7 +137,7 @@ fn given(trust: &Trust) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         Trust::File(path) => {
             certificates(path).map_err(|error| unreadable("authorities", path, &error))
         }
-        Trust::Public | Trust::Anything => Ok(Vec::new()),
+        Trust::Public | Trust::Pinned(_) | Trust::Anything => Ok(Vec::new()),
     }
 }
 
@@ -140,15 +156,43 @@ pub(crate) fn server(config: &Arc<ServerConfig>) -> Result<Connection, TlsError>
 /// Where a reflector's certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// Made for this run, valid for these names and addresses.
+    /// Made for this run, valid for these names and addresses. A reflector adds those by which it is
+    /// reached where it listens.
     SelfSigned(Vec<String>),
     /// PEM files: certificate chain and private key.
     Files {
         /// The chain.
-        certificate: std::path::PathBuf,
+        certificate: PathBuf,
         /// The key.
-        key: std::path::PathBuf,
+        key: PathBuf,
     },
+}
+
+impl Identity {
+    /// The same, valid also for the names by which a reflector that listens here is reached.
+    pub(crate) fn listening(&self, at: SocketAddr) -> Self {
+        match self {
+            Self::SelfSigned(more) => Self::SelfSigned(names::names(at, more)),
+            Self::Files { .. } => self.clone(),
+        }
+    }
+
+    /// The names that a certificate which is made for this run has.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::SelfSigned(names) => names,
+            Self::Files { .. } => &[],
+        }
+    }
+}
+
+/// A reflector's side of TLS.
+#[derive(Debug)]
+pub(crate) struct ServerSide {
+    /// What it shows and speaks.
+    pub(crate) config: Arc<ServerConfig>,
+    /// Of its certificate.
+    pub(crate) fingerprint: Fingerprint,
 }
 
 /// What a reflector shows and speaks.
@@ -158,7 +202,7 @@ pub enum Identity {
 pub(crate) fn server_config(
     identity: &Identity,
     version: TlsVersion,
-) -> Result<Arc<ServerConfig>, TlsError> {
+) -> Result<ServerSide, TlsError> {
     let (chain, key) = match identity {
         Identity::SelfSigned(names) => {
             let made = rcgen::generate_simple_self_signed(names.clone())?;
@@ -167,12 +211,12 @@ pub(crate) fn server_config(
             (vec![made.cert.der().clone()], key)
         }
         Identity::Files { certificate, key } => (
-            CertificateDer::pem_file_iter(certificate)
-                .and_then(Iterator::collect)
+            certificates(certificate)
                 .map_err(|error| unreadable("certificate", certificate, &error))?,
-            PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable("key", key, &error))?,
+            private_key(key)?,
         ),
     };
+    let fingerprint = Fingerprint::of(&chain[0]);
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(versions(version))?
         .with_no_client_auth()
@@ -187,13 +231,21 @@ pub(crate) fn server_config(
         })?;
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    Ok(Arc::new(config))
+    let config = Arc::new(config);
+    Ok(ServerSide {
+        config,
+        fingerprint,
+    })
+}
+
+/// The private key in a PEM file that nobody else can read.
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let pem = read_private(path)?;
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| unreadable("key", path, &error))
 }
 
 /// The certificates in a PEM file, one at least.
-fn certificates(
-    path: &std::path::Path,
-) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, rustls_pki_types::pem::Error> {
     let found: Vec<_> = CertificateDer::pem_file_iter(path)?.collect::<Result<_, _>>()?;
     if found.is_empty() {
         return Err(rustls_pki_types::pem::Error::NoItemsFound);
@@ -201,64 +253,11 @@ fn certificates(
     Ok(found)
 }
 
-fn unreadable(
-    what: &'static str,
-    path: &std::path::Path,
-    error: &rustls_pki_types::pem::Error,
-) -> TlsError {
+fn unreadable(what: &'static str, path: &Path, error: &rustls_pki_types::pem::Error) -> TlsError {
     TlsError::Pem {
         what,
         path: path.display().to_string(),
         reason: error.to_string(),
-    }
-}
-
-/// `--insecure`: the handshake's signatures are still checked, the certificate's issuer is not.
-#[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            cert,
-            dss,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            cert,
-            dss,
-            &self.0.signature_verification_algorithms,
-        )
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }
 

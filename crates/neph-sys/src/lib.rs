@@ -3,6 +3,7 @@
 //! Owns system calls and their errors: clocks, stamped sockets, TCP state, packet rings, network
 //! namespaces, scheduling, power management, giving up privileges. Knows no Nephoscope type and decides nothing.
 
+pub mod addresses;
 pub mod awake;
 pub mod bpf;
 pub mod clock;
@@ -12,6 +13,7 @@ pub mod fifo;
 pub mod files;
 pub mod icmp_error;
 pub mod links;
+pub mod memory;
 pub mod netns;
 pub mod offload;
 pub mod place;

@@ -3,8 +3,9 @@
 //! Owns the messages without their IP header. Does not own sockets; on a datagram or `ICMPv6` socket
 //! the kernel writes identifier and checksum itself.
 //!
-//! Our echo's payload is `"NEpi"`, the 64-bit sequence number, then zeroes: the 16 bits of the
-//! header wrap after 65,536 messages, at 1,000 a second within 66 s.
+//! Our echo's payload is `"NEpi"`, the 64-bit sequence number, where it has room a 64-bit token, then zeroes.
+//! The 16 bits of the header wrap after 65,536 messages, at 1,000 a second within 66 s. Nobody who does not see
+//! a request can guess its token.
 
 use thiserror::Error;
 
@@ -17,6 +18,8 @@ pub const HEADER: usize = 8;
 
 /// The least payload of our echo.
 pub const PAYLOAD_MIN: usize = 12;
+/// The least payload with room for a token.
+pub const PAYLOAD_WITH_TOKEN: usize = PAYLOAD_MIN + 8;
 
 const MAGIC: [u8; 4] = *b"NEpi";
 
@@ -38,6 +41,8 @@ pub struct EchoRequest {
     pub seq: u64,
     /// Bytes of payload behind the 8-byte header, raised to [`PAYLOAD_MIN`].
     pub payload: usize,
+    /// What a reply must return, from [`PAYLOAD_WITH_TOKEN`] on.
+    pub token: u64,
 }
 
 /// An echo as it was received.
@@ -146,6 +151,9 @@ impl EchoRequest {
         out.extend_from_slice(&[high, low]);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&self.seq.to_be_bytes());
+        if self.payload >= PAYLOAD_WITH_TOKEN {
+            out.extend_from_slice(&self.token.to_be_bytes());
+        }
         out.resize(start + HEADER + self.payload.max(PAYLOAD_MIN), 0);
         if family == Family::V4 {
             let sum = internet_checksum(&[&out[start..]]);
@@ -160,6 +168,12 @@ impl Echo<'_> {
     pub fn seq(&self) -> Option<u64> {
         let seq = own_seq(self.payload)?;
         (seq & 0xffff == u64::from(self.seq16)).then_some(seq)
+    }
+
+    /// The token of our payload; `None` where it has no room for one.
+    pub fn token(&self) -> Option<u64> {
+        let token = self.payload.get(PAYLOAD_MIN..PAYLOAD_WITH_TOKEN)?;
+        token.try_into().ok().map(u64::from_be_bytes)
     }
 }
 
@@ -257,22 +271,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn our_echo_comes_back(ident: u16, seq: u64, payload in 0usize..1500) {
+        fn our_echo_comes_back(ident: u16, seq: u64, token: u64, payload in 0usize..1500) {
             for family in [Family::V4, Family::V6] {
                 let mut out = Vec::new();
-                EchoRequest { ident, seq, payload }.encode(family, &mut out);
+                EchoRequest { ident, seq, payload, token }.encode(family, &mut out);
                 prop_assert_eq!(out.len(), HEADER + payload.max(PAYLOAD_MIN));
                 let Ok(IcmpMessage::EchoRequest(echo)) = parse(family, &out) else {
                     return Err(TestCaseError::fail("not an echo request"));
                 };
                 prop_assert_eq!((echo.ident, echo.seq()), (ident, Some(seq)));
+                let has_room = payload >= PAYLOAD_WITH_TOKEN;
+                prop_assert_eq!(echo.token(), has_room.then_some(token));
             }
         }
 
         #[test]
         fn one_wrong_bit_is_seen(seq: u64, at in 0usize..20, bit in 0u8..8) {
             let mut out = Vec::new();
-            EchoRequest { ident: 7, seq, payload: PAYLOAD_MIN }.encode(Family::V4, &mut out);
+            EchoRequest { ident: 7, seq, payload: PAYLOAD_MIN, token: 0 }.encode(Family::V4, &mut out);
             out[at] ^= 1 << bit;
             prop_assert_eq!(parse(Family::V4, &out), Err(IcmpError::Checksum));
         }
@@ -299,6 +315,7 @@ mod tests {
             ident: 9,
             seq: 0x1_0002,
             payload: 12,
+            token: 0,
         }
         .encode(Family::V4, &mut packet);
         for (keep, seq) in [(packet.len(), Some(0x1_0002)), (28, None)] {

@@ -10,6 +10,7 @@ use neph_probe::ProbeError;
 use neph_probe::mask_credentials;
 use neph_text::{Problem, Source};
 
+use crate::masked::without_secrets;
 use crate::output;
 
 /// How a command ended that could be carried out.
@@ -68,7 +69,7 @@ impl From<ProbeError> for Failure {
     /// namespace that is not there.
     fn from(error: ProbeError) -> Self {
         let is_usage = match &error {
-            ProbeError::Tls(_) | ProbeError::EmptyKey => true,
+            ProbeError::Tls(_) => true,
             ProbeError::Site(fault) => {
                 matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
             }
@@ -91,6 +92,18 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // Help for a closed pipe helps nobody.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Options whose value is not repeated: it may be a secret by mistake, or our sentence has it.
+const OWN_WORDS: [&str; 2] = ["--stamp-key", "--pin"];
+
+/// Why clap refuses a command line that a file holds, in one line.
+pub(crate) fn first_line(error: &clap::Error) -> String {
+    plain(error).unwrap_or_else(|| {
+        let shown = error.to_string();
+        let first = shown.lines().next().unwrap_or_default();
+        first.trim_start_matches("error: ").to_owned()
+    })
 }
 
 /// Numbers that cannot be read, in our words: clap's are those of the parser, and of one below zero
@@ -124,8 +137,11 @@ fn plain(error: &clap::Error) -> Option<String> {
             "'{argument}' is no value{whose}: numbers and times are not below zero"
         ));
     }
-    let value = text(ContextKind::InvalidValue)?;
     let source = std::error::Error::source(error)?.to_string();
+    if let Some(option) = OWN_WORDS.iter().find(|one| argument.starts_with(**one)) {
+        return Some(format!("{option}: {source}"));
+    }
+    let value = text(ContextKind::InvalidValue)?;
     let needed = match source.as_str() {
         "invalid digit found in string" => "a whole number is needed".to_owned(),
         "number would be zero for non-zero type" => {
@@ -235,7 +251,8 @@ fn show(source: &Source, problem: &Problem) {
     .with_severity(Severity::Error)
     .with_help(problem.remedy.clone())
     .with_label(LabeledSpan::new_with_span(None, start..start + length));
-    let named = NamedSource::new(source.name(), mask_credentials(source.text()));
+    let shown = without_secrets(source.text());
+    let named = NamedSource::new(source.name(), mask_credentials(&shown));
     output::say(&format!(
         "{:?}",
         Report::new(diagnostic).with_source_code(named)

@@ -26,6 +26,7 @@ mod interrupt;
 mod ip_choice;
 mod lab;
 mod list;
+mod masked;
 mod output;
 mod p50;
 mod packet_choice;

@@ -5,21 +5,33 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{BitRate, ByteSize, Span};
-use neph_probe::{Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, bracketed};
+use neph_probe::{
+    Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, Secret, bracketed,
+};
+use neph_sys::{files, memory};
+use serde_json::{Map, json};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
 use crate::privileges::{self, Needs, Row, UserChoice};
-use crate::value::Secret;
 use crate::{interrupt, output, value};
 
 pub(crate) use neph_probe::REFLECT_PORT as PORT;
 
 /// How often what was refused is told, while it grows.
 const TELL: Duration = Duration::from_secs(10);
+
+/// How a reflector's lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Sentences, to standard error.
+    Text,
+    /// A JSON object a line, to standard output.
+    Ndjson,
+}
 
 /// Options of `neph reflect`.
 #[derive(Debug, ClapArgs)]
@@ -34,14 +46,20 @@ pub(crate) struct Args {
     /// Certificate chain (PEM); implies --tls
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
-    /// Private key (PEM)
+    /// Private key (PEM), with mode 0600; a file of root may have 0640
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+    /// Name or address that the made certificate is valid for too, as a public name; may be repeated.
+    /// Without, it is valid for the address of --listen, or for localhost, the host name and the
+    /// addresses of all interfaces
+    #[arg(long, value_name = "NAME", value_parser = value::certificate_name, requires = "tls", conflicts_with = "cert")]
+    pub(crate) tls_name: Vec<String>,
     /// Offer only this TLS version
     #[arg(long, value_enum)]
     pub(crate) tls_version: Option<TlsChoice>,
-    /// Secret of authenticated STAMP; `file:PATH` reads it from a file. Other packets are refused
-    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable. Packets
+    /// without it are refused
+    #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
     /// Answer STAMP requests from this source port although a server may have it, and an answer to an
     /// answer would go on for ever: our own, 7, 13, 17, 19, 37, 53, 69, 123, 862. May be repeated
@@ -56,29 +74,34 @@ pub(crate) struct Args {
     /// Largest request read
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
-    /// Memory for requests that are not whole and replies that are not read yet, of all peers
-    /// together; one address gets a quarter, small messages need none
+    /// Memory for all that peers make it hold, every copy of a message counted. Half of it at most is for
+    /// connections (256 KiB each); of the rest one peer gets a quarter, or its largest message
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
-    /// Messages a second from one address
+    /// Messages a second from one peer: an IPv4 address, or a /64 of IPv6
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 120_000)]
     pub(crate) max_rate: u32,
-    /// Reply bytes to one address
+    /// Reply bytes to one peer
     #[arg(long, value_name = "RATE", value_parser = value::rate, default_value = "1Gbit/s")]
     pub(crate) max_reply_rate: BitRate,
-    /// Connections at the same time
+    /// Connections at the same time. When all are taken, a newcomer replaces the longest idle connection
+    /// of the network that has the most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1024)]
     pub(crate) max_connections: u32,
-    /// Connections at the same time from one address
+    /// Connections at the same time from one address or /64; a /56 gets half as many more
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 512)]
     pub(crate) max_connections_per_peer: u32,
-    /// Close a connection that says nothing for this long
+    /// Close a connection that sends nothing for this long; less when more than half of all connections are
+    /// taken, and 5 s at least
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "300s")]
     pub(crate) idle: Span,
     #[command(flatten)]
     pub(crate) awake: AwakeChoice,
     #[command(flatten)]
     pub(crate) user: UserChoice,
+    /// How to write where it listens, its certificate and what it counted
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -92,17 +115,14 @@ impl Args {
                 certificate: certificate.clone(),
                 key: key.clone(),
             }),
-            _ if self.tls => Some(Identity::SelfSigned(vec![
-                "localhost".to_owned(),
-                self.listen.ip().to_string(),
-            ])),
+            _ if self.tls => Some(Identity::SelfSigned(self.tls_name.clone())),
             _ => None,
         };
         ReflectorSpec {
             address: self.listen,
             identity,
             tls_version: TlsChoice::version(self.tls_version),
-            key: self.stamp_key.as_ref().map(Secret::bytes),
+            key: self.stamp_key.clone(),
             answered_ports: self.answer_port.clone(),
             think: self.think,
             caps: Caps {
@@ -131,6 +151,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         ));
     }
     let user = args.user.find()?;
+    memory::return_large_blocks();
+    // A connection more than files allow is refused like any other.
+    let _ = files::raise_limit();
     let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
     let _awake = args.awake.keep();
     // No thread runs yet, and nothing more is opened but connections that come.
@@ -139,14 +162,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .restrict(user)?;
     let reflector = bound.answer()?;
     if !args.quiet {
-        let schemes = match spec.identity {
-            Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
-            None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
-        };
-        output::say(&format!(
-            "neph reflect: {} answers {schemes}",
-            reflector.address()
-        ));
+        show_start(&reflector, args.format)?;
+        say_what_fits(&spec.caps);
         output::say(&format!("neph reflect: {}", privileges::sentence(&force)));
     }
     let mut told = Vec::new();
@@ -157,14 +174,53 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         waited += TICK;
         if waited >= TELL && !args.quiet {
             waited = Duration::ZERO;
-            tell(&mut told, reflector.counted());
+            tell(&mut told, reflector.counted(), args.format)?;
         }
     }
     let counted = reflector.stop();
     if !args.quiet {
-        tell(&mut Vec::new(), counted);
+        tell(&mut Vec::new(), counted, args.format)?;
     }
     Ok(Outcome::Done)
+}
+
+/// Prints the caps that the memory does not allow.
+fn say_what_fits(asked: &Caps) {
+    let fitting = asked.fitting();
+    if fitting != *asked {
+        output::say(&format!(
+            "neph reflect: --max-memory {} allows {} connections, requests up to {} and replies up to {}",
+            asked.memory, fitting.connections, fitting.request_size, fitting.reply_size
+        ));
+    }
+}
+
+/// Shows where it listens, and the certificate that its clients can pin.
+fn show_start(reflector: &Reflector, format: Format) -> Result<(), Failure> {
+    let (address, certificate) = (reflector.address(), reflector.certificate());
+    if format == Format::Ndjson {
+        let certificate = certificate.map(|certificate| {
+            json!({"sha256": certificate.fingerprint.to_string(), "names": certificate.names})
+        });
+        let line = json!({"kind": "listening", "address": address.to_string(), "certificate": certificate});
+        return Ok(output::line(&line.to_string())?);
+    }
+    let schemes = match certificate {
+        Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
+        None => "ws, http, tcp and udp (STAMP); --tls adds wss and https",
+    };
+    output::say(&format!("neph reflect: {address} answers {schemes}"));
+    if let Some(certificate) = certificate {
+        let names = match &certificate.names[..] {
+            [] => String::new(),
+            names => format!(" for {}", names.join(", ")),
+        };
+        output::say(&format!(
+            "neph reflect: certificate{names}: SHA-256 {}; clients accept it and no other with --pin",
+            certificate.fingerprint
+        ));
+    }
+    Ok(())
 }
 
 /// Why there is no reflector; where the port is the reason, with what to do.
@@ -190,9 +246,22 @@ fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
 }
 
 /// Says what was counted, if it changed since it was last told.
-fn tell(told: &mut Vec<(Counted, u64)>, counted: Vec<(Counted, u64)>) {
+fn tell(
+    told: &mut Vec<(Counted, u64)>,
+    counted: Vec<(Counted, u64)>,
+    format: Format,
+) -> Result<(), Failure> {
     if *told == counted {
-        return;
+        return Ok(());
+    }
+    if format == Format::Ndjson {
+        let counts = counted
+            .iter()
+            .map(|(what, count)| (what.name().to_owned(), json!(count)));
+        let counts: Map<_, _> = counts.collect();
+        output::line(&json!({"kind": "counted", "counts": counts}).to_string())?;
+        *told = counted;
+        return Ok(());
     }
     let words: Vec<String> = counted
         .iter()
@@ -203,4 +272,5 @@ fn tell(told: &mut Vec<(Counted, u64)>, counted: Vec<(Counted, u64)>) {
         output::say(&format!("neph reflect: {}", words.join(", ")));
     }
     *told = counted;
+    Ok(())
 }

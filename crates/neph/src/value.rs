@@ -1,10 +1,9 @@
 //! Values as they are typed behind options.
 
-use std::fmt;
-use std::fs;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use neph_model::{BitRate, ByteSize, Span};
+use neph_probe::Secret;
 use neph_text::{parse_duration, parse_percent, parse_rate, parse_size};
 
 /// `25ms`, `1s`, `2min`; a bare number is seconds, as in ping.
@@ -125,34 +124,16 @@ pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
         .map_err(|fault| sentence(&fault))
 }
 
-/// A secret that both sides know. A type of its own: clap takes an option of bytes for many
-/// options of one byte.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(Vec<u8>);
-
-impl Secret {
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.0.clone()
-    }
+/// A name or an address that a certificate can be valid for.
+pub(crate) fn certificate_name(text: &str) -> Result<String, String> {
+    neph_probe::ascii_host(text)
+        .filter(|name| !name.contains('%'))
+        .ok_or_else(|| "write a host name or an address: probe.example.com, 192.0.2.7".to_owned())
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
-/// A secret: `file:PATH` reads it from a file (without its last newline), so that it need not
-/// stand on the command line; anything else is the secret itself.
-pub(crate) fn secret(text: &str) -> Result<Secret, String> {
-    let Some(path) = text.strip_prefix("file:") else {
-        return Ok(Secret(text.as_bytes().to_vec()));
-    };
-    let mut secret = fs::read(path).map_err(|error| format!("read key file {path}: {error}"))?;
-    if secret.last() == Some(&b'\n') {
-        secret.pop();
-    }
-    Ok(Secret(secret))
+/// A secret, which `file:PATH` or `env:NAME` names.
+pub(crate) fn secret(source: &str) -> Result<Secret, String> {
+    Secret::find(source).map_err(|error| error.to_string())
 }
 
 fn sentence(fault: &neph_text::Fault) -> String {

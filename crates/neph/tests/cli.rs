@@ -55,6 +55,8 @@ mod pages;
 mod ping_summaries;
 #[path = "cli/pings.rs"]
 mod pings;
+#[path = "cli/pins.rs"]
+mod pins;
 #[path = "cli/places.rs"]
 mod places;
 #[path = "cli/planned_fleets.rs"]
@@ -83,6 +85,10 @@ mod records;
 mod refusals;
 #[path = "cli/saved_fleets.rs"]
 mod saved_fleets;
+#[path = "cli/scarce.rs"]
+mod scarce;
+#[path = "cli/secrets.rs"]
+mod secrets;
 #[path = "cli/servers.rs"]
 mod servers;
 #[path = "cli/stalls.rs"]

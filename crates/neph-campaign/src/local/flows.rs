@@ -1,7 +1,7 @@
 //! From an order to the flows that run: the main one, ICMP echo beside it, and ping destinations.
 
-use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 
 use neph_model::{
     Anchor, ExpectedStatus, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span,
@@ -9,8 +9,8 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Overdue, Place, Priority,
-    Resolving, SYNS_A_SECOND_EACH, Schedule, Stop, SynSchedule, Target, TargetError, TcpStatsWhen,
-    TlsVersion, TracerouteSpec, Trust, discover,
+    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, Stop, SynSchedule, Target, TargetError,
+    TcpStatsWhen, TlsVersion, TracerouteSpec, Trust, discover,
 };
 use neph_text::parse_duration;
 
@@ -18,6 +18,7 @@ use super::fleet::fleet;
 use super::follow::followed;
 use super::{caps, failed};
 use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
+use crate::plan::pins;
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
@@ -130,11 +131,7 @@ pub(super) fn main_flow(
             Some("1.3") => TlsVersion::V13,
             _ => TlsVersion::Any,
         },
-        trust: match (parameter("insecure"), parameter("ca_file")) {
-            (Some("true"), _) => Trust::Anything,
-            (_, Some(file)) => Trust::File(file.into()),
-            (_, None) => Trust::Public,
-        },
+        trust: trust(scenario)?,
         connection_use: match parameter("new_connection") {
             Some("true") => ConnectionUse::PerMessage,
             _ => ConnectionUse::Lasting,
@@ -216,12 +213,22 @@ fn spin(scenario: &Scenario) -> Span {
     written.map_or(FlowSpec::SPIN, Span::from_nanos)
 }
 
-fn read_key(path: &str) -> Result<Vec<u8>, CarryError> {
-    let mut key = fs::read(path).map_err(|error| failed(format!("read key file {path}"), error))?;
-    if key.last() == Some(&b'\n') {
-        key.pop();
+/// Which certificates of the endpoint are accepted. A pin replaces everything else.
+fn trust(scenario: &Scenario) -> Result<Trust, CarryError> {
+    let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
+    if let Some(written) = parameter("pin") {
+        let pins = pins(written).map_err(|error| failed("read the parameter pin", error))?;
+        return Ok(Trust::Pinned(pins));
     }
-    Ok(key)
+    Ok(match (parameter("insecure"), parameter("ca_file")) {
+        (Some("true"), _) => Trust::Anything,
+        (_, Some(file)) => Trust::File(file.into()),
+        (_, None) => Trust::Public,
+    })
+}
+
+fn read_key(path: &str) -> Result<Secret, CarryError> {
+    Secret::in_file(Path::new(path)).map_err(|error| failed(format!("use key file {path}"), error))
 }
 
 /// ICMP echo to the endpoint's host and to every ping destination. One that cannot be resolved is

@@ -5,7 +5,7 @@
 use neph_model::{ExpectedStatus, ProbeKind, Span};
 use neph_text::{Fault, Nanos, Node, Port, Take, Value};
 
-use super::{Target, fleet};
+use super::{Target, fleet, trust};
 
 /// A parameter of a probe.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +102,13 @@ pub const PARAMETERS: &[Parameter] = &[
         read: switch,
     },
     Parameter {
+        name: "pin",
+        about: "the SHA-256 fingerprint of the only certificate that is accepted, whoever issued it; several with commas",
+        fits: |target| target.secure,
+        unfit: "only wss:// and https:// have a certificate",
+        read: pin,
+    },
+    Parameter {
         name: "rate_cap",
         about: "how many SYNs a second a fleet may send, where more than 200 are wanted",
         fits: |target| matches!(target.probe, ProbeKind::Syn),
@@ -166,6 +173,15 @@ pub fn parameter(name: &str) -> Option<&'static Parameter> {
 
 fn switch(node: &Node) -> Result<String, Fault> {
     bool::take(node).map(|on| on.to_string())
+}
+
+fn pin(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    let pins = trust::pins(&text).map_err(|error| {
+        let (what, remedy) = (error.to_string(), "copy what neph reflect --tls prints");
+        Fault::new(what, remedy)
+    })?;
+    Ok(trust::written(&pins))
 }
 
 fn port(node: &Node) -> Result<String, Fault> {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use neph_model::Scenario;
+use neph_probe::{Fingerprint, NoFingerprint};
 
 use super::Plan;
 
 /// The parameters that decide it.
-const PARAMETERS: [&str; 2] = ["insecure", "ca_file"];
+const PARAMETERS: [&str; 3] = ["insecure", "ca_file", "pin"];
 /// How the note of a settings file begins whose certificates nobody verifies.
 pub(crate) const ANY_CERTIFICATE: &str = "WARNING: any certificate is accepted";
 
@@ -18,6 +19,19 @@ pub enum Certificates {
     Any,
     /// Those that an authority in this file (PEM) signed.
     SignedBy(String),
+    /// Those with one of these fingerprints, whoever signed them.
+    Pinned(Vec<Fingerprint>),
+}
+
+/// The fingerprints that a plan pins, with commas between.
+pub(crate) fn pins(text: &str) -> Result<Vec<Fingerprint>, NoFingerprint> {
+    text.split(',').map(str::parse).collect()
+}
+
+/// As [`pins`] reads them.
+pub(crate) fn written(pins: &[Fingerprint]) -> String {
+    let words: Vec<String> = pins.iter().map(ToString::to_string).collect();
+    words.join(",")
 }
 
 impl Plan {
@@ -26,6 +40,7 @@ impl Plan {
         let (name, value) = match certificates {
             Certificates::Any => ("insecure", "true".to_owned()),
             Certificates::SignedBy(file) => ("ca_file", file.clone()),
+            Certificates::Pinned(pins) => ("pin", written(pins)),
         };
         let mut count = 0;
         for endpoint in self.endpoints.iter_mut().filter(|one| one.target.secure) {
@@ -40,7 +55,7 @@ impl Plan {
     }
 
     /// Makes each TLS endpoint trust what the scenarios of its campaign were measured with, so that a
-    /// campaign that was started with `--insecure` or `--ca-file` goes on with it.
+    /// campaign that was started with `--insecure`, `--ca-file` or `--pin` goes on with it.
     pub fn trust_as_in(&mut self, measured: &[Scenario]) {
         for endpoint in self.endpoints.iter_mut().filter(|one| one.target.secure) {
             let own = |one: &&Scenario| one.endpoint == endpoint.name;
@@ -99,6 +114,24 @@ mod tests {
             value(&plan, 0, "ca_file"),
             Some(vec!["other.pem".to_owned()])
         );
+    }
+
+    #[test]
+    fn a_pin_of_the_command_line_replaces_what_the_plan_trusts() {
+        let pins = pins(&"ab".repeat(32)).expect("a fingerprint");
+        let mut plan = read("insecure = true\n");
+        assert_eq!(plan.trust(&Certificates::Pinned(pins.clone())), 1);
+        assert_eq!(value(&plan, 0, "insecure"), None);
+        assert_eq!(value(&plan, 0, "pin"), Some(vec![written(&pins)]));
+        let mut planned = read(&format!(
+            "pin = \"{},{}\"\n",
+            "ab".repeat(32),
+            "CD".repeat(32)
+        ));
+        let both = value(&planned, 0, "pin").expect("it is written");
+        assert_eq!(super::pins(&both[0]).map(|pins| pins.len()), Ok(2));
+        assert_eq!(planned.trust(&Certificates::Any), 1);
+        assert_eq!(value(&planned, 0, "pin"), None);
     }
 
     #[test]

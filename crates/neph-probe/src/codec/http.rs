@@ -159,7 +159,7 @@ impl Codec for Http {
         }
     }
 
-    fn step(&mut self, input: &mut [u8], _out: &mut Vec<u8>) -> Result<Step, String> {
+    fn step(&mut self, input: &mut [u8]) -> Result<Step, String> {
         let Some(body) = &mut self.body else {
             return self.head(input);
         };

@@ -100,8 +100,11 @@ pub(crate) trait Codec: std::fmt::Debug + Send {
     fn open(&mut self, out: &mut Vec<u8>) -> Opening;
     /// Appends request `seq`.
     fn request(&mut self, seq: u64, out: &mut Vec<u8>);
-    /// Reads from the start of `input`; appends to `out` what the protocol answers by itself.
-    fn step(&mut self, input: &mut [u8], out: &mut Vec<u8>) -> Result<Step, String>;
+    /// Reads from the start of `input`.
+    fn step(&mut self, input: &mut [u8]) -> Result<Step, String>;
+    /// Appends what the protocol owes the peer, once (a pong). It is called when what it appended before
+    /// has been written: a peer that asks and does not read makes nothing grow.
+    fn pay(&mut self, _out: &mut Vec<u8>) {}
     /// The peer's bytes are over: what that makes of the reply under way. Called once at most.
     fn end(&mut self, _end: StreamEnd) -> Under {
         Under::Nothing

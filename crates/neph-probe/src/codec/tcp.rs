@@ -1,13 +1,10 @@
 //! Our own framing straight on TCP, the asking side: a hello, then length-prefixed messages.
 
-use neph_wire::echo::{REQUEST_MIN, Reply, Request};
+use neph_wire::echo::{REPLY_MIN, REQUEST_MIN, Reply, Request};
 use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame};
 
 use super::{Arrival, Codec, Opening, Parting, Replied, Step};
 use crate::spec::FlowSpec;
-
-/// The longest reply that is read; a reflector never sends more than it granted.
-const MAX_REPLY: u32 = 64 << 20;
 
 #[derive(Debug)]
 pub(super) struct Framed {
@@ -20,7 +17,7 @@ impl Framed {
     pub(super) fn new(spec: &FlowSpec) -> Self {
         Self {
             request_size: spec.request_size.max(REQUEST_MIN),
-            reply_size: u32::try_from(spec.response_size).unwrap_or(u32::MAX),
+            reply_size: u32::try_from(spec.response_size.max(REPLY_MIN)).unwrap_or(u32::MAX),
             open: false,
         }
     }
@@ -65,11 +62,11 @@ impl Codec for Framed {
         Request { seq }.encode_into(self.request_size, out);
     }
 
-    fn step(&mut self, input: &mut [u8], _out: &mut Vec<u8>) -> Result<Step, String> {
+    fn step(&mut self, input: &mut [u8]) -> Result<Step, String> {
         if !self.open {
             return self.greeted(input);
         }
-        match next_frame(input, MAX_REPLY).map_err(|error| error.to_string())? {
+        match next_frame(input, self.reply_size).map_err(|error| error.to_string())? {
             None => Ok(Step::More),
             Some((consumed, payload)) => {
                 let reply = Reply::decode(payload).map_err(|error| error.to_string())?;

@@ -2,11 +2,14 @@
 //!
 //! Any server must answer a ping with a pong that holds the same bytes (RFC 6455, 5.5.2), so a
 //! ping is a message that every WebSocket server replies to. Its payload ends at 125 bytes.
+//!
+//! Of what a server sends, no more is kept than the reply that was asked for, and of its pings the latest
+//! (RFC 6455, 5.5.3).
 
 use std::hash::{BuildHasher, RandomState};
 
 use neph_model::Answer;
-use neph_wire::echo::{Reply, Request};
+use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::http::{self, FlowToken};
 use neph_wire::ws::{
     Assembler, Close, CloseCode, Event, Fin, Opcode, Role, Step as WsStep, UpgradeRequest,
@@ -17,8 +20,6 @@ use super::{Arrival, Codec, Opening, Parting, Replied, Step, path_asking};
 use crate::kinds::LONGEST_WS_PING;
 use crate::spec::FlowSpec;
 
-/// The longest reply that is read; a reflector never sends more than it was asked for.
-const MAX_REPLY: usize = 64 << 20;
 /// The code of a close frame that has none (RFC 6455, 7.4.1).
 const NO_CODE: u16 = 1005;
 
@@ -32,6 +33,8 @@ pub(super) struct Ws {
     size: usize,
     assembler: Assembler,
     masks: Masks,
+    /// The payload of the latest ping that was not answered yet.
+    ping: Option<Vec<u8>>,
 }
 
 impl Ws {
@@ -58,8 +61,13 @@ impl Ws {
             open: false,
             reflector: spec.reflector,
             size,
-            assembler: Assembler::new(Role::Client, MAX_REPLY),
+            assembler: if spec.reflector {
+                Assembler::new(Role::Client, spec.response_size.max(REPLY_MIN))
+            } else {
+                Assembler::control_frames(Role::Client)
+            },
             masks,
+            ping: None,
         }
     }
 
@@ -104,7 +112,7 @@ impl Codec for Ws {
         mask_in_place(&mut out[at..], mask);
     }
 
-    fn step(&mut self, input: &mut [u8], out: &mut Vec<u8>) -> Result<Step, String> {
+    fn step(&mut self, input: &mut [u8]) -> Result<Step, String> {
         if !self.open {
             return self.upgraded(input);
         }
@@ -125,8 +133,7 @@ impl Codec for Ws {
                 Err(_) => Arrival::Nothing,
             },
             Event::Ping(payload) => {
-                let mask = Some(self.masks.next());
-                encode_frame(out, Opcode::Pong, Fin::Last, mask, &[payload]);
+                self.ping = Some(payload.to_vec());
                 Arrival::Nothing
             }
             Event::Close(close) => Arrival::Closed(parting(close)),
@@ -135,7 +142,14 @@ impl Codec for Ws {
         Ok(Step::Took(consumed, arrival))
     }
 
-    /// A close frame, said first or in answer (RFC 6455, 5.5.1).
+    fn pay(&mut self, out: &mut Vec<u8>) {
+        if let Some(payload) = self.ping.take() {
+            let mask = Some(self.masks.next());
+            encode_frame(out, Opcode::Pong, Fin::Last, mask, &[&payload]);
+        }
+    }
+
+    /// A close frame, sent first or in answer (RFC 6455, 5.5.1).
     fn farewell(&mut self, out: &mut Vec<u8>) {
         if self.open {
             self.open = false;

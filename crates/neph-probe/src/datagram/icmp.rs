@@ -1,10 +1,11 @@
 //! ICMP echo, the asking side. Without root where `ping_group_range` permits it.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 
 use neph_model::Wall;
-use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, parse};
+use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, PAYLOAD_WITH_TOKEN, parse};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Answered, Codec};
@@ -20,6 +21,8 @@ struct Icmp {
     /// Raw sockets see every echo reply of the host and need an identity of their own.
     raw_ident: Option<u16>,
     payload: usize,
+    /// What replies must return, where there is room for it.
+    token: u64,
 }
 
 /// The connected socket and its codec.
@@ -57,6 +60,7 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
             family,
             raw_ident,
             payload: spec.request_size,
+            token: RandomState::new().hash_one(0),
         }),
     ))
 }
@@ -82,6 +86,7 @@ impl Codec for Icmp {
             ident,
             seq,
             payload: self.payload,
+            token: self.token,
         }
         .encode(self.family, out);
     }
@@ -95,6 +100,9 @@ impl Codec for Icmp {
             return None;
         };
         if self.raw_ident.is_some_and(|ident| ident != echo.ident) {
+            return None;
+        }
+        if self.payload >= PAYLOAD_WITH_TOKEN && echo.token() != Some(self.token) {
             return None;
         }
         Some(Answered {
@@ -132,10 +140,26 @@ mod tests {
             family: Family::V4,
             raw_ident: None,
             payload: 64,
+            token: 7,
         };
         let mut request = Vec::new();
         ours.request(70_000, Wall::from_unix_nanos(0), &mut request);
         assert_eq!(request.len(), neph_wire::icmp::HEADER + 64);
         assert_eq!(ours.answer(&request, 70_000), None, "a request is no reply");
+        let reply = as_reply(&request);
+        let answered = ours.answer(&reply, 70_000).map(|answer| answer.seq);
+        assert_eq!(answered, Some(70_000));
+        ours.token = 8;
+        assert_eq!(ours.answer(&reply, 70_000), None, "another token");
+    }
+
+    /// The reply to an echo request of IPv4.
+    fn as_reply(request: &[u8]) -> Vec<u8> {
+        let mut reply = request.to_vec();
+        reply[0] = 0;
+        reply[2..4].fill(0);
+        let sum = neph_wire::checksum::internet_checksum(&[&reply]);
+        reply[2..4].copy_from_slice(&sum.to_be_bytes());
+        reply
     }
 }

@@ -16,8 +16,10 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Answered, Codec, widen};
 use crate::ProbeError;
+use crate::secret::Secret;
 use crate::sizes::{Authenticated, sent_size, stamp_sizes};
 use crate::spec::FlowSpec;
+use crate::ssid::{is_of_session, new_ssid};
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
 
@@ -26,6 +28,8 @@ pub(crate) struct Udp {
     key: Option<Key>,
     size: usize,
     error: ErrorEstimate,
+    /// Identifies the session.
+    ssid: u16,
     sent: Sent,
 }
 
@@ -80,7 +84,7 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
     socket
         .connect(&SockAddr::from(spec.address))
         .map_err(fault)?;
-    Ok((socket, Box::new(codec(spec)?)))
+    Ok((socket, Box::new(codec(spec))))
 }
 
 impl FlowSpec {
@@ -92,28 +96,23 @@ impl FlowSpec {
 
     /// How large its STAMP requests are, and the replies: what was asked for, but with room for a
     /// reflector's marks, and within one datagram.
-    ///
-    /// # Errors
-    /// When the key is empty.
-    pub fn stamp_bytes(&self) -> Result<usize, ProbeError> {
-        Ok(codec(self)?.size)
+    pub fn stamp_bytes(&self) -> usize {
+        codec(self).size
     }
 }
 
 /// How this flow's datagrams are made and read.
-pub(crate) fn codec(spec: &FlowSpec) -> Result<Udp, ProbeError> {
-    let key = match &spec.key {
-        None => None,
-        Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
-    };
+pub(crate) fn codec(spec: &FlowSpec) -> Udp {
+    let key = spec.key.as_ref().map(Secret::key);
     let asked = ByteSize(spec.request_size as u64);
     let size = sent_size(ProbeKind::Udp, asked, Authenticated::by(key.as_ref()));
-    Ok(Udp {
+    Udp {
         key,
         size: usize::try_from(size.bytes()).unwrap_or(usize::MAX),
         sent: Sent::default(),
         error: Synchrony::new(now()).estimate(),
-    })
+        ssid: new_ssid(),
+    }
 }
 
 /// A bare STAMP packet.
@@ -152,7 +151,7 @@ impl Codec for Udp {
             seq: seq as u32,
             timestamp: Timestamp::from_unix(now.unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0)),
             error: self.error,
-            ssid: 0,
+            ssid: self.ssid,
         };
         self.sent.enter(seq, packet.timestamp);
         encode_request(&packet, self.auth(), self.size, out)
@@ -163,7 +162,8 @@ impl Codec for Udp {
         let reply = decode_reply(datagram, self.auth()).ok()?;
         let seq = widen(reply.packet.sender_seq, latest);
         let is_ours = self.sent.has(seq, reply.packet.sender_timestamp)
-            && reply.packet.sender_error == self.error;
+            && reply.packet.sender_error == self.error
+            && is_of_session(reply.packet.ssid, self.ssid);
         is_ours.then_some(Answered {
             seq,
             marks: marks_of(&reply, latest),
@@ -171,8 +171,13 @@ impl Codec for Udp {
         })
     }
 
+    /// A quote that does not reach the request's timestamp, or has another, is not of one of ours.
     fn quoted(&self, quoted: &[u8], latest: u64) -> Option<u64> {
-        seq_of(quoted, latest)
+        let seq = seq_of(quoted, latest)?;
+        let at = if self.key.is_some() { 16 } else { 4 };
+        let timestamp = quoted.get(at..at + 8)?.try_into().ok()?;
+        let timestamp = Timestamp(u64::from_be_bytes(timestamp));
+        self.sent.has(seq, timestamp).then_some(seq)
     }
 }
 

@@ -190,6 +190,7 @@ fn tell(
         End::Unknown => return,
     };
     events.push(Event::Replied(Replied {
+        repeated: None,
         answer: Some(answer),
         request,
         stamp,

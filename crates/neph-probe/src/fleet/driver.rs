@@ -156,7 +156,7 @@ impl Driver {
         let overdue = |due: Instant<Own>| at - due > Overdue::PATIENCE;
         let mut skipped = false;
         while self.session.next_due().is_some_and(overdue) {
-            self.session.sending(at);
+            self.session.sending(at, self.clock.anchor().to_wall(at));
             self.session.not_sent();
             skipped = true;
         }
@@ -173,7 +173,7 @@ impl Driver {
         };
         self.gaps.go(departure.due, at);
         let Some(port) = departure.port.or_else(|| self.prepare()) else {
-            self.session.sending(at);
+            self.session.sending(at, self.clock.anchor().to_wall(at));
             self.session.not_sent();
             return;
         };
@@ -183,7 +183,7 @@ impl Driver {
             seq: departure.seq,
             wall: self.clock.anchor().to_wall(at),
         };
-        self.session.sending(at);
+        self.session.sending(at, request.wall);
         if let Err(error) = self.transport.send(&request) {
             self.session.not_sent();
             self.refused(&error);

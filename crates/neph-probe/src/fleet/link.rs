@@ -22,6 +22,9 @@ use crate::stream::in_progress;
 /// pile up, and go all at once.
 const STANDS_WITHIN: Span = Span::from_secs(5);
 
+/// Messages whose stamps are waited for; where a kernel stamps nothing, the oldest makes room.
+const MAX_UNSTAMPED: usize = 1 << 14;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Dialling,
@@ -109,6 +112,9 @@ impl Link {
         self.codec.request(seq, &mut self.out);
         self.write()?;
         let last = self.written.wrapping_sub(1);
+        if self.ends.len() >= MAX_UNSTAMPED {
+            self.ends.pop_front();
+        }
         self.ends.push_back((last, self.known(seq)));
         Ok(())
     }
@@ -158,8 +164,7 @@ impl Link {
         let at = now();
         self.inbox.extend_from_slice(&buffer[..received.len]);
         loop {
-            self.out.clear();
-            let step = self.codec.step(&mut self.inbox, &mut self.out);
+            let step = self.codec.step(&mut self.inbox);
             let Step::Took(taken, arrival) = step.map_err(|_| Over::Strange)? else {
                 return Ok(());
             };
@@ -171,6 +176,7 @@ impl Link {
                     let stamp = self.stamp(&received).and_then(|stamp| clock.own(stamp));
                     events.push(Event::Replied(Replied {
                         answer: None,
+                        repeated: None,
                         request: self.known(seq),
                         stamp,
                         read: at,
@@ -234,8 +240,9 @@ impl AsFd for Link {
 /// What our reflector tells; it keeps no count of a connection's messages, whose order is TCP's.
 fn at_peer(marks: &PeerMarks) -> Option<AtPeer> {
     let rx = marks.rx.or(marks.app_rx)?;
-    let residence = Span::from_nanos(marks.app_tx?.checked_sub(rx)?);
-    (residence >= Span::ZERO).then_some(AtPeer {
+    // One that cannot be is discarded, and counted, where the round trip is known.
+    let residence = Span::from_nanos(marks.app_tx?.saturating_sub(rx));
+    Some(AtPeer {
         rx: Instant::from_nanos(rx),
         residence,
         count: None,

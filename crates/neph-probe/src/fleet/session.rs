@@ -9,10 +9,10 @@ mod slot;
 
 use std::collections::VecDeque;
 
-use neph_model::{FleetMessage, Instant, Lane, Own, ReadBy, Span, SynAnswer};
+use neph_model::{FleetMessage, Instant, Lane, Own, ReadBy, Span, SynAnswer, Wall};
 
 pub(crate) use event::{Departed, Event, Known, Replied, low};
-use slot::{Arrival, Fate, Slot, Stage, is_unstamped, told};
+use slot::{Arrival, Fate, Slot, Stage, is_disbelieved, is_repeated, is_unstamped, told};
 
 use super::flows::Flows;
 use super::rota::{Rota, Turn};
@@ -120,13 +120,14 @@ impl Session {
         self.flows.open(&Turn { lane, round, seq }, port);
     }
 
-    /// The next message goes, at `at`.
-    pub(crate) fn sending(&mut self, at: Instant<Own>) {
+    /// The next message goes, at `at`; `wall` is the time that it carries.
+    pub(crate) fn sending(&mut self, at: Instant<Own>, wall: Wall) {
         let Some(departure) = self.departure() else {
             return;
         };
         self.slots.push_back(Slot {
             sent: at,
+            wall,
             late: at - departure.due,
             departed: None,
             reply: None,
@@ -186,6 +187,13 @@ impl Session {
             self.replied_after_all(number);
             return;
         };
+        if replied
+            .repeated
+            .is_some_and(|repeated| !is_repeated(slot, repeated))
+        {
+            self.tally.disbelieved += 1;
+            return;
+        }
         if let Some(arrival) = &mut slot.reply {
             let told = slot.stage == Stage::Told;
             if !told {
@@ -322,6 +330,7 @@ impl Session {
             }
             slot.stage = Stage::Told;
             let message = told(lane, slot);
+            self.tally.disbelieved += u64::from(is_disbelieved(slot, &message));
             self.tally.unstamped += u64::from(is_unstamped(&message));
             self.finished.push(message);
             self.flows.tell(lane);
@@ -371,6 +380,7 @@ impl Session {
                 Stage::Done => {
                     slot.stage = Stage::Told;
                     let message = told(self.rota.turn(number).lane, slot);
+                    self.tally.disbelieved += u64::from(is_disbelieved(slot, &message));
                     self.tally.unstamped += u64::from(is_unstamped(&message));
                     self.finished.push(message);
                 }

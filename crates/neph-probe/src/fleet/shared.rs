@@ -91,7 +91,7 @@ impl Shared {
         peers.sort_unstable();
         peers.dedup();
         let steering = Steering::new(receiver.as_fd(), &peers).map_err(fault)?;
-        let stamp = Stamp::new(spec)?;
+        let stamp = Stamp::new(spec);
         let size = stamp.size();
         Ok(Self {
             stamp,
@@ -175,6 +175,7 @@ impl Shared {
         let answered = self.stamp.answered(bytes)?;
         Some(Replied {
             answer: None,
+            repeated: answered.repeated,
             request: Known {
                 port,
                 seq: answered.seq,

@@ -56,7 +56,7 @@ impl Sockets {
             source,
         })?;
         Ok(Self {
-            stamp: Stamp::new(spec)?,
+            stamp: Stamp::new(spec),
             endpoints,
             ports: Ports::bound(spec.first_port, "udp").answered_by(&fleet.endpoints),
             flows,
@@ -98,6 +98,7 @@ fn read_reply(
     let answered = stamp.answered(&buffer[..received.len])?;
     Some(Event::Replied(Replied {
         answer: None,
+        repeated: answered.repeated,
         request: Known {
             port: flow.port,
             seq: answered.seq,

@@ -4,6 +4,7 @@ use neph_model::{Anchor, ByteSize, Fleet, FleetMessage, Own, ProbeKind, Span};
 use neph_sys::place::Place;
 
 use crate::ProbeError;
+use crate::secret::Secret;
 use crate::sizes::{Authenticated, sent_size};
 use crate::spec::Priority;
 
@@ -29,7 +30,7 @@ pub struct FleetSpec {
     /// Messages a second that are never exceeded, all lanes together.
     pub rate_cap: u32,
     /// Key of authenticated STAMP.
-    pub key: Option<Vec<u8>>,
+    pub key: Option<Secret>,
     /// How to be scheduled.
     pub priority: Priority,
     /// The place (a lab's site) to send from; `None` is where we are.
@@ -152,6 +153,9 @@ pub struct FleetTally {
     pub dropped_here: u64,
     /// Messages without both of the kernel's stamps.
     pub unstamped: u64,
+    /// Replies that do not repeat what was sent, and are ignored, and replies whose times at the peer cannot be
+    /// true (before it was asked, or longer than the round trip), and are left out.
+    pub disbelieved: u64,
 }
 
 impl FleetTally {

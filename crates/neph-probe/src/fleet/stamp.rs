@@ -8,7 +8,8 @@ use neph_wire::stamp::{
 
 use super::session::low;
 use super::spec::FleetSpec;
-use crate::ProbeError;
+use crate::secret::Secret;
+use crate::ssid::{is_of_session, new_ssid};
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
 
@@ -16,6 +17,8 @@ use crate::synchrony::Synchrony;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Answered {
     pub(crate) seq: u32,
+    /// When its request was made, as it repeats that.
+    pub(crate) repeated: Option<Wall>,
     pub(crate) at_peer: Option<AtPeer>,
 }
 
@@ -24,19 +27,18 @@ pub(crate) struct Stamp {
     key: Option<Key>,
     size: usize,
     error: ErrorEstimate,
+    /// Identifies our sessions (RFC 8972, 3).
+    ssid: u16,
 }
 
 impl Stamp {
-    pub(crate) fn new(spec: &FleetSpec) -> Result<Self, ProbeError> {
-        let key = match &spec.key {
-            None => None,
-            Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
-        };
-        Ok(Self {
-            key,
+    pub(crate) fn new(spec: &FleetSpec) -> Self {
+        Self {
+            key: spec.key.as_ref().map(Secret::key),
             size: usize::try_from(spec.sent_size().bytes()).unwrap_or(usize::MAX),
             error: Synchrony::new(now()).estimate(),
-        })
+            ssid: new_ssid(),
+        }
     }
 
     const fn auth(&self) -> Auth<'_> {
@@ -58,7 +60,7 @@ impl Stamp {
             seq: low(seq),
             timestamp: Timestamp::from_unix(now.unix_nanos(), format).unwrap_or(Timestamp(0)),
             error: self.error,
-            ssid: 0,
+            ssid: self.ssid,
         };
         encode_request(&packet, self.auth(), self.size, out)
             .expect("the size was held within one datagram when the fleet began");
@@ -67,8 +69,18 @@ impl Stamp {
     /// Reads a reply; `None` if it is none of ours.
     pub(crate) fn answered(&self, datagram: &[u8]) -> Option<Answered> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
+        if reply.packet.sender_error != self.error || !is_of_session(reply.packet.ssid, self.ssid) {
+            return None;
+        }
+        // A time that is none was not ours.
+        let unix = reply
+            .packet
+            .sender_timestamp
+            .to_unix(self.error.format)
+            .ok()?;
         Some(Answered {
             seq: reply.packet.sender_seq,
+            repeated: Some(Wall::from_unix_nanos(unix)),
             at_peer: at_peer(&reply),
         })
     }
@@ -88,10 +100,10 @@ pub(crate) fn at_peer(reply: &Reply) -> Option<AtPeer> {
         let receive = packet.receive.to_unix(format).ok()?;
         (receive, packet.timestamp.to_unix(format).ok()?, None)
     };
-    let residence = Span::from_nanos(app_tx.checked_sub(rx)?);
-    (residence >= Span::ZERO).then_some(AtPeer {
+    // One that cannot be is discarded, and counted, where the round trip is known.
+    Some(AtPeer {
+        residence: Span::from_nanos(app_tx.saturating_sub(rx)),
         rx: Instant::from_nanos(rx),
-        residence,
         count,
         ttl,
     })

@@ -205,6 +205,7 @@ impl Syns {
             };
             if let Some((request, verdict, ttl)) = self.answered(&received) {
                 events.push(Event::Replied(Replied {
+                    repeated: None,
                     answer: Some(raw_tcp::answer(verdict)),
                     request,
                     stamp: received.stamp.and_then(|stamp| clock.own(stamp)),

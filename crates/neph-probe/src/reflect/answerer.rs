@@ -2,6 +2,7 @@
 //!
 //! The first bytes decide the protocol: a TLS record, an HTTP method, or our own hello.
 
+mod bulk;
 mod framed;
 mod http;
 mod line;
@@ -21,7 +22,7 @@ use super::caps::Caps;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
 use super::progress::{Progress, WINDOW};
-use super::room::{Held, OWN};
+use super::room::{Held, OWN, grown};
 use crate::channel::Channel;
 use crate::outbox::Outbox;
 use crate::tls;
@@ -37,6 +38,11 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const MAX_UNREAD: usize = OWN / 2;
 /// Room that is kept for the next message; beyond, it is given back.
 const KEPT: usize = 1 << 20;
+/// A record of TLS that was begun before.
+const RECORD: usize = 17 << 10;
+
+/// There is no room for more, or the system has no memory.
+struct OutOfMemory;
 
 /// What time it is, and how to wait: real for a socket, virtual for a simulation.
 pub(crate) trait Times {
@@ -117,14 +123,6 @@ impl Answerer {
         self.protocol.is_open()
     }
 
-    /// What is to be sunk from the socket without being looked at, and for how long.
-    pub(crate) const fn bulk(&self) -> Option<Span> {
-        match &self.protocol {
-            Protocol::Framed(framed) => framed.bulk(),
-            _ => None,
-        }
-    }
-
     /// The kernel stamped the reply that ends at this offset when it left.
     pub(crate) fn sent(&mut self, id: u32, at: Instant<Own>) {
         if let Some(seq) = self.line.outbox.message_at(id) {
@@ -144,6 +142,11 @@ impl Answerer {
         times: &mut dyn Times,
     ) -> Result<(), End> {
         self.choose_channel(bytes)?;
+        if self.make_room(bytes.len()).is_err() {
+            let end = self.refuse_memory();
+            self.seal()?;
+            return Err(end);
+        }
         let Some(channel) = &mut self.channel else {
             return Ok(());
         };
@@ -188,25 +191,49 @@ impl Answerer {
         end
     }
 
+    /// Makes room in the inbox for what `coming` bytes bring.
+    fn make_room(&mut self, coming: usize) -> Result<(), OutOfMemory> {
+        let of_tls = if self.line.is_sealed { RECORD } else { 0 };
+        let needed = self.inbox.len() + coming + of_tls;
+        if needed <= self.inbox.capacity() {
+            return Ok(());
+        }
+        let wanted = usize::try_from(grown(needed as u64)).map_err(|_| OutOfMemory)?;
+        let wanted = if needed <= OWN - RECORD { OWN } else { wanted };
+        if !self.held.hold((self.protocol.capacity() + wanted) as u64) {
+            return Err(OutOfMemory);
+        }
+        let more = wanted - self.inbox.len();
+        self.inbox.try_reserve_exact(more).map_err(|_| OutOfMemory)
+    }
+
+    /// Memory of requests.
+    const fn capacity(&self) -> u64 {
+        (self.protocol.capacity() + self.inbox.capacity()) as u64
+    }
+
+    fn refuse_memory(&mut self) -> End {
+        self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
+        End::Refused(Counted::RefusedMemory)
+    }
+
     /// Charges and times what is not whole yet.
     fn settle(&mut self, times: &mut dyn Times) -> Result<(), End> {
         if self.backlogged {
             return Ok(());
         }
-        let kept = self.protocol.kept();
-        let needed = self.inbox.len() + kept;
-        let spare = self.inbox.capacity().min(KEPT);
-        let all = kept + self.inbox.len().max(spare);
-        let has_room = match needed {
-            0 => self.held.keep(all as u64),
-            _ => self.held.hold(all as u64),
+        self.protocol.tidy();
+        let is_idle = self.inbox.is_empty() && self.protocol.seen().is_none();
+        let has_room = if is_idle {
+            self.held.keep(self.capacity())
+        } else {
+            self.held.hold(self.capacity())
         };
         if !has_room {
             self.inbox.shrink_to(OWN / 2);
-        }
-        if !has_room && !self.held.hold(needed as u64) {
-            self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
-            return Err(End::Refused(Counted::RefusedMemory));
+            if !self.held.hold(self.capacity()) {
+                return Err(self.refuse_memory());
+            }
         }
         self.time(times);
         Ok(())
@@ -237,6 +264,7 @@ impl Answerer {
         if self.channel.is_some() || bytes.is_empty() {
             return Ok(());
         }
+        self.line.is_sealed = bytes[0] == TLS_HANDSHAKE;
         self.channel = Some(match (bytes[0], &self.tls) {
             (TLS_HANDSHAKE, Some(config)) => tls::server(config)
                 .map(Channel::tls)
@@ -266,7 +294,14 @@ impl Answerer {
                     }
                 },
                 Protocol::Http(http) => http.step(input, &mut self.line),
-                Protocol::WebSocket(ws) => ws.step(input, &mut self.line),
+                Protocol::WebSocket(ws) => {
+                    let copied = ws.copied(input);
+                    let held = (ws.capacity() + copied + self.inbox.capacity()) as u64;
+                    if copied > 0 && !self.held.hold(held) {
+                        break Err(self.refuse_memory());
+                    }
+                    ws.step(&mut self.inbox[taken..], &mut self.line)
+                }
                 Protocol::Framed(framed) => framed.step(input, &mut self.line),
             };
             match step {
@@ -357,12 +392,11 @@ impl Answerer {
             return Ok(());
         }
         let sealed = match reply.take() {
-            Some(seq) => outbox.hold(seq, |out| channel.seal(plain, out)),
-            None => outbox.put(|out| channel.seal(plain, out)),
+            Some(seq) => outbox.hold(seq, |out| channel.move_into(plain, out)),
+            None => outbox.put(|out| channel.move_into(plain, out)),
         };
         outbox.release();
-        plain.clear();
-        plain.shrink_to(KEPT);
+        self.line.sealed();
         sealed.map_err(|_| End::Refused(Counted::RefusedTls))
     }
 }

@@ -1,43 +1,41 @@
-//! Each peer address's budget: messages and reply bytes a second, connections at a time.
+//! Each peer's budget: messages and reply bytes a second, and memory. A peer is an IPv4 address, or the /64
+//! of an IPv6 address.
 //!
-//! Token buckets that hold a second's worth. Time is an argument.
+//! Token buckets that hold a second's worth. Time is an argument. Connections are counted in
+//! [`super::seats`].
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use neph_model::{Instant, Own};
 
 use super::caps::Caps;
+use super::network;
 use super::room::Room;
 use crate::refusals::Refusals;
 
-/// Peers are remembered up to here; beyond, one without a connection is forgotten for each.
-const MAX_PEERS: usize = 1 << 16;
 const SECOND: i64 = 1_000_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Budgets {
     caps: Caps,
-    /// Connections of all peers.
-    connections: Arc<AtomicU32>,
     peers: Mutex<Peers>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Peers {
+    /// So many are remembered; beyond, one without a connection is forgotten for each.
+    most: usize,
     budgets: HashMap<IpAddr, Arc<Budget>>,
     /// In the order in which they came, or were last found to be needed.
     order: VecDeque<IpAddr>,
 }
 
-/// One peer address's budget.
+/// One peer's budget.
 #[derive(Debug)]
 pub(crate) struct Budget {
     caps: Caps,
-    /// Connections of all peers.
-    all: Arc<AtomicU32>,
     room: Arc<Room>,
     state: Mutex<State>,
 }
@@ -47,7 +45,6 @@ struct State {
     at: Instant<Own>,
     messages: i64,
     bytes: i64,
-    connections: u32,
     refused_messages: u64,
     refused_connections: u64,
 }
@@ -56,23 +53,26 @@ impl Budgets {
     pub(crate) fn new(caps: Caps) -> Self {
         Self {
             caps,
-            connections: Arc::default(),
-            peers: Mutex::default(),
+            peers: Mutex::new(Peers {
+                most: caps.peers(),
+                budgets: HashMap::new(),
+                order: VecDeque::new(),
+            }),
         }
     }
 
-    /// The budget of `peer`; `None` when too many peers are connected to remember another.
-    pub(crate) fn of(&self, peer: IpAddr, now: Instant<Own>) -> Option<Arc<Budget>> {
+    /// The budget of the peer at this address; `None` when too many peers are connected to remember another.
+    pub(crate) fn of(&self, address: IpAddr, now: Instant<Own>) -> Option<Arc<Budget>> {
+        let peer = network::host(address);
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(budget) = peers.budgets.get(&peer) {
             return Some(Arc::clone(budget));
         }
         peers.forget(now);
-        if peers.budgets.len() >= MAX_PEERS {
+        if peers.budgets.len() >= peers.most {
             return None;
         }
-        let all = Arc::clone(&self.connections);
-        let budget = Arc::new(Budget::new(self.caps, all, now));
+        let budget = Arc::new(Budget::new(self.caps, now));
         peers.budgets.insert(peer, Arc::clone(&budget));
         peers.order.push_back(peer);
         Some(budget)
@@ -88,7 +88,7 @@ impl Peers {
         }
         // A peer that is forgotten too early gets its second's worth again.
         let mut left = self.order.len();
-        while self.budgets.len() >= MAX_PEERS && left > 0 {
+        while self.budgets.len() >= self.most && left > 0 {
             self.forget_oldest(|_| true);
             left -= 1;
         }
@@ -113,18 +113,16 @@ impl Peers {
 }
 
 impl Budget {
-    fn new(caps: Caps, all: Arc<AtomicU32>, now: Instant<Own>) -> Self {
+    pub(crate) fn new(caps: Caps, now: Instant<Own>) -> Self {
         let state = State {
             at: now,
             messages: full(caps.messages_per_second.into()),
             bytes: full(bytes_per_second(&caps)),
-            connections: 0,
             refused_messages: 0,
             refused_connections: 0,
         };
         Self {
             caps,
-            all,
             room: Arc::new(Room::of_peer(&caps)),
             state: Mutex::new(state),
         }
@@ -160,25 +158,13 @@ impl Budget {
     fn is_as_new(&self, now: Instant<Own>) -> bool {
         let mut state = self.lock();
         state.refill(&self.caps, now);
-        state.connections == 0
-            && state.messages == full(self.caps.messages_per_second.into())
+        state.messages == full(self.caps.messages_per_second.into())
             && state.bytes == full(bytes_per_second(&self.caps))
     }
 
-    /// Takes a connection, if the peer may have another and all together may.
-    pub(super) fn connect(&self) -> bool {
-        let mut state = self.lock();
-        if state.connections >= self.caps.connections_per_peer {
-            state.refused_connections += 1;
-            return false;
-        }
-        let one_more = |all: u32| (all < self.caps.connections).then(|| all + 1);
-        let taken = self
-            .all
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
-        state.connections += u32::from(taken.is_ok());
-        state.refused_connections += u64::from(taken.is_err());
-        taken.is_ok()
+    /// A connection of the peer was refused.
+    pub(super) fn refuse_connection(&self) {
+        self.lock().refused_connections += 1;
     }
 
     /// What was refused so far.
@@ -191,12 +177,6 @@ impl Budget {
             connections_per_peer: self.caps.connections_per_peer,
             ..Refusals::default()
         }
-    }
-
-    /// Gives a connection back.
-    pub(super) fn disconnect(&self) {
-        self.lock().connections -= 1;
-        self.all.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -239,7 +219,7 @@ mod tests {
             messages_per_second: 10,
             ..Caps::default()
         };
-        let budget = Budget::new(caps, Arc::default(), at(0));
+        let budget = Budget::new(caps, at(0));
         let at_once = (0..30).filter(|_| budget.spend(1, at(0))).count();
         assert_eq!((at_once, budget.refused().messages), (10, 20));
         let in_the_next_second = (0..1000).filter(|ms| budget.spend(1, at(*ms))).count();
@@ -255,7 +235,7 @@ mod tests {
             reply_rate: BitRate(8_000),
             ..Caps::default()
         };
-        let budget = Budget::new(caps, Arc::default(), at(0));
+        let budget = Budget::new(caps, at(0));
         assert!(budget.spend(3_000, at(0)));
         assert!(!budget.spend(1, at(1_900)));
         assert!(budget.spend(1, at(2_100)));
@@ -266,26 +246,21 @@ mod tests {
     }
 
     #[test]
-    fn all_peers_together_have_no_more_connections_than_their_cap() {
-        let caps = Caps {
-            connections: 2,
-            ..Caps::default()
+    fn all_addresses_of_a_64_have_one_budget() {
+        let budgets = Budgets::new(Caps::default());
+        let of = |text: &str| {
+            let address = text.parse().expect("an address");
+            budgets.of(address, at(0)).expect("room")
         };
-        let budgets = Budgets::new(caps);
-        let peers = [1, 2, 3].map(|peer| budgets.of(ip(peer), at(0)).expect("room"));
-        assert_eq!(
-            [0, 1, 2].map(|peer| peers[peer].connect()),
-            [true, true, false]
-        );
-        peers[0].disconnect();
-        assert!(peers[2].connect());
+        let one = of("2001:db8::1");
+        assert!(Arc::ptr_eq(&one, &of("2001:db8::ffff:2")));
+        assert!(!Arc::ptr_eq(&one, &of("2001:db8:0:1::1")));
     }
 
     #[test]
     fn peers_that_come_and_go_are_forgotten_and_those_that_are_needed_are_not() {
         let budgets = Budgets::new(Caps::default());
         let connected = budgets.of(ip(0), at(0)).expect("room");
-        assert!(connected.connect());
         for second in 1..100_u32 {
             let now = at(i64::from(second) * 2_000);
             for peer in 0..100 {
@@ -306,28 +281,15 @@ mod tests {
     #[test]
     fn a_flood_of_addresses_takes_no_more_than_its_room_and_shuts_nobody_out() {
         let budgets = Budgets::new(Caps::default());
-        let connected = budgets.of(ip(0), at(0)).expect("room");
-        assert!(connected.connect());
-        let twice = u32::try_from(2 * MAX_PEERS).expect("not that many");
+        let _connected = budgets.of(ip(0), at(0)).expect("room");
+        let most = Caps::default().peers();
+        let twice = u32::try_from(2 * most).expect("not that many");
         for peer in 1..twice {
             let budget = budgets.of(ip(peer), at(0)).expect("room");
             assert!(budget.spend(1, at(0)));
         }
         let peers = budgets.peers.lock().expect("nobody panicked");
-        assert_eq!(peers.budgets.len(), MAX_PEERS);
+        assert_eq!(peers.budgets.len(), most);
         assert!(peers.budgets.contains_key(&ip(0)));
-    }
-
-    #[test]
-    fn a_peer_has_no_more_connections_than_its_cap() {
-        let caps = Caps {
-            connections_per_peer: 2,
-            ..Caps::default()
-        };
-        let budget = Budget::new(caps, Arc::default(), at(0));
-        assert!(budget.connect() && budget.connect() && !budget.connect());
-        assert_eq!(budget.refused().connections, 1);
-        budget.disconnect();
-        assert!(budget.connect());
     }
 }

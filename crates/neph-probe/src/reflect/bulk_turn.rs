@@ -1,39 +1,207 @@
-//! The right to run a bulk transfer: one at a time, so that two never share a bottleneck.
+//! The turn of a bulk transfer: one at a time, so that two never share a bottleneck.
+//!
+//! Owns who has the turn, who waits for it, and when somebody loses it because others wait. Reads no
+//! clock. While nobody else waits, a transfer keeps its turn to its end.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_model::{Instant, Own, Span};
+
+use super::counters::Counted;
+use super::network;
+
+/// Who has the turn loses it after so long without a byte, while others wait. A lost segment costs
+/// TCP 0.2 to 0.8 s.
+pub(crate) const SILENCE: Span = Span::from_millis(1_500);
+/// Least bytes a second on average over [`PACE_WINDOW`], while others wait: half of what a line of
+/// 64 kbit/s does.
+const LEAST_BYTES_PER_SECOND: u64 = 4_000;
+const PACE_WINDOW: Span = Span::from_secs(2);
+/// The longest turn while others wait: twice the duration of a plan's throughput check.
+pub(crate) const SHARE: Span = Span::from_secs(10);
+/// How long a connection waits for its turn: the share of one other, and what it takes to end it.
+pub(crate) const LONGEST_WAIT: Span = Span::from_secs(12);
+/// Connections that wait, of all addresses; beyond, they are refused at once.
+const MAX_WAITING: usize = 32;
+/// Addresses whose last turn is remembered.
+const REMEMBERED: usize = 256;
+
+/// Gives the turn to one connection at a time.
+#[derive(Debug, Default)]
+pub(crate) struct BulkGate(Mutex<Queue>);
 
 #[derive(Debug, Default)]
-pub(crate) struct BulkGate(AtomicBool);
+struct Queue {
+    holder: Option<Holder>,
+    /// In the order in which they asked.
+    waiting: VecDeque<Place>,
+    /// Addresses that had a turn, the latest last.
+    served: VecDeque<IpAddr>,
+    next: u64,
+}
 
-/// Gives the right back when dropped.
+/// A connection that has asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    number: u64,
+    source: IpAddr,
+}
+
+/// What the holder has done so far.
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    place: Place,
+    since: Instant<Own>,
+    /// When bytes came last, and how many had come by then.
+    heard: Instant<Own>,
+    bytes: u64,
+    /// The window over which its pace is looked at.
+    window: (Instant<Own>, u64),
+}
+
+/// A connection's place in the queue or its turn; given back when dropped.
 #[derive(Debug)]
-pub(super) struct BulkTurn(Arc<BulkGate>);
+pub(crate) struct BulkTurn {
+    gate: Arc<BulkGate>,
+    place: Place,
+}
+
+/// Why somebody gets no place in the queue: too many wait already, or another transfer of the same
+/// address runs or waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoPlace;
 
 impl BulkGate {
-    /// The right, unless somebody has it.
-    pub(super) fn take(self: &Arc<Self>) -> Option<BulkTurn> {
-        let taken = self.0.swap(true, Ordering::AcqRel);
-        (!taken).then(|| BulkTurn(Arc::clone(self)))
+    /// A place in the queue; the first place is the turn.
+    pub(super) fn ask(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        now: Instant<Own>,
+    ) -> Result<BulkTurn, NoPlace> {
+        let source = network::host(peer);
+        let mut queue = self.queue();
+        let has_one = queue.all().any(|place| place.source == source);
+        if has_one || queue.waiting.len() >= MAX_WAITING {
+            return Err(NoPlace);
+        }
+        let place = Place {
+            number: queue.next,
+            source,
+        };
+        queue.next += 1;
+        queue.waiting.push_back(place);
+        queue.advance(now);
+        Ok(BulkTurn {
+            gate: Arc::clone(self),
+            place,
+        })
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // No update is left half-done: nothing in here panics.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn all(&self) -> impl Iterator<Item = Place> {
+        let holder = self.holder.map(|holder| holder.place);
+        holder.into_iter().chain(self.waiting.iter().copied())
+    }
+
+    /// Gives a free turn to who waits: to addresses that had none first, then to the one whose turn
+    /// was longest ago; among equals to who asked first.
+    fn advance(&mut self, now: Instant<Own>) {
+        if self.holder.is_some() {
+            return;
+        }
+        let turn_ago = |place: &Place| self.served.iter().position(|one| *one == place.source);
+        let next = self
+            .waiting
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, place)| turn_ago(place).map_or(0, |at| at + 1));
+        let Some(place) = next
+            .map(|(at, _)| at)
+            .and_then(|at| self.waiting.remove(at))
+        else {
+            return;
+        };
+        self.served.retain(|one| *one != place.source);
+        self.served.push_back(place.source);
+        if self.served.len() > REMEMBERED {
+            self.served.pop_front();
+        }
+        self.holder = Some(Holder {
+            place,
+            since: now,
+            heard: now,
+            bytes: 0,
+            window: (now, 0),
+        });
+    }
+}
+
+impl Holder {
+    /// Why it loses the turn, as others wait; `bytes` have come by now.
+    fn lost(&mut self, bytes: u64, now: Instant<Own>) -> Option<Counted> {
+        if now - self.since >= SHARE {
+            return Some(Counted::BulkShared);
+        }
+        if now - self.heard >= SILENCE {
+            return Some(Counted::BulkStalled);
+        }
+        let (since, from) = self.window;
+        if now - since < PACE_WINDOW {
+            return None;
+        }
+        self.window = (now, bytes);
+        // Of a longer window the silence is looked at above.
+        let seconds = PACE_WINDOW.nanos().cast_unsigned() / 1_000_000_000;
+        let least = LEAST_BYTES_PER_SECOND * seconds;
+        (bytes - from < least).then_some(Counted::BulkStalled)
+    }
+}
+
+impl BulkTurn {
+    /// Whether the turn has come.
+    pub(super) fn has_come(&self, now: Instant<Own>) -> bool {
+        let mut queue = self.gate.queue();
+        queue.advance(now);
+        queue
+            .holder
+            .is_some_and(|holder| holder.place == self.place)
+    }
+
+    /// Takes note that `bytes` have come so far; why the turn is lost, if it is.
+    pub(crate) fn progress(&self, bytes: u64, now: Instant<Own>) -> Option<Counted> {
+        let mut queue = self.gate.queue();
+        let others_wait = !queue.waiting.is_empty();
+        let holder = queue.holder.as_mut()?;
+        if bytes > holder.bytes {
+            (holder.heard, holder.bytes) = (now, bytes);
+        }
+        if !others_wait {
+            // Its pace counts from when somebody waits.
+            holder.window = (now, bytes);
+            return None;
+        }
+        holder.lost(bytes, now)
     }
 }
 
 impl Drop for BulkTurn {
     fn drop(&mut self) {
-        self.0.0.store(false, Ordering::Release);
+        let mut queue = self.gate.queue();
+        let place = self.place;
+        queue.waiting.retain(|one| *one != place);
+        if queue.holder.is_some_and(|holder| holder.place == place) {
+            queue.holder = None;
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_at_a_time() {
-        let gate = Arc::new(BulkGate::default());
-        let turn = gate.take().expect("nobody has it");
-        assert!(gate.take().is_none());
-        drop(turn);
-        assert!(gate.take().is_some());
-    }
-}
+mod tests;

@@ -2,6 +2,8 @@
 
 use neph_model::{BitRate, ByteSize, Span};
 
+use super::room::{largest_reply, largest_request};
+
 /// Caps on everything a peer could ask too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
@@ -9,8 +11,8 @@ pub struct Caps {
     pub reply_size: ByteSize,
     /// Largest request payload that is read.
     pub request_size: ByteSize,
-    /// Memory for requests that are not whole and replies that are not read yet, of all peers
-    /// together; one peer address gets a quarter. Small messages need none of it.
+    /// Memory for all that peers make the reflector hold, every copy counted: connections, messages that
+    /// are not whole or not read yet, and what is remembered of peers. See [`Self::fitting`].
     pub memory: ByteSize,
     /// Messages a second from one peer address; a second's worth may come at once. By default more
     /// than the densest fleets ask for (50,000 flows a second apart, 512 with 200 messages a second
@@ -21,7 +23,8 @@ pub struct Caps {
     pub reply_rate: BitRate,
     /// Connections at the same time, of all peers.
     pub connections: u32,
-    /// Connections at the same time, of one peer address.
+    /// Connections at the same time, of one peer address or of one /64 of IPv6. A /56 gets half as much
+    /// more.
     pub connections_per_peer: u32,
     /// A connection that says nothing for this long is closed.
     pub idle: Span,
@@ -29,6 +32,45 @@ pub struct Caps {
     pub handshake: Span,
     /// Longest bulk transfer.
     pub bulk: Span,
+}
+
+/// What a connection takes at most when it holds no large message: its read buffer, a small request and a
+/// small reply ([`OWN`] each), TLS and the used part of its thread's stack.
+pub(super) const CONNECTION: u64 = 256 << 10;
+/// What a peer takes in the tables: its budget, its STAMP session, and their places in the order.
+const PEER: u64 = 1 << 10;
+/// Peers that are remembered at most.
+const MOST_PEERS: u64 = 1 << 16;
+/// Part of the memory for what is remembered of peers.
+const PEERS_SHARE: u64 = 8;
+
+impl Caps {
+    /// These caps with no more connections, and no larger messages, than the memory allows: connections get
+    /// half of it at most, and the largest message always fits what is left.
+    #[must_use]
+    pub fn fitting(mut self) -> Self {
+        let connections = (self.memory.bytes() / 2 / CONNECTION).max(1);
+        self.connections = self
+            .connections
+            .min(u32::try_from(connections).unwrap_or(u32::MAX));
+        let room = self.room();
+        self.request_size = self.request_size.min(ByteSize(largest_request(room)));
+        self.reply_size = self.reply_size.min(ByteSize(largest_reply(room)));
+        self
+    }
+
+    /// Memory for large messages: what connections and the tables of peers leave.
+    pub(super) fn room(&self) -> u64 {
+        let connections = u64::from(self.connections) * CONNECTION;
+        let peers = self.peers() as u64 * PEER;
+        self.memory.bytes().saturating_sub(connections + peers)
+    }
+
+    /// Peers of which anything is remembered.
+    pub(super) fn peers(&self) -> usize {
+        let peers = self.memory.bytes() / PEERS_SHARE / PEER;
+        usize::try_from(peers.clamp(1, MOST_PEERS)).unwrap_or(usize::MAX)
+    }
 }
 
 impl Default for Caps {
@@ -45,5 +87,30 @@ impl Default for Caps {
             handshake: Span::from_secs(10),
             bulk: Span::from_secs(30),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_memory_allows_the_other_defaults() {
+        assert_eq!(Caps::default().fitting(), Caps::default());
+    }
+
+    #[test]
+    fn little_memory_allows_fewer_connections_and_smaller_messages() {
+        let caps = Caps {
+            memory: ByteSize(16 << 20),
+            ..Caps::default()
+        };
+        let fitting = caps.fitting();
+        assert_eq!(fitting.connections, 32);
+        let room = (16 << 20) - 32 * CONNECTION - (2 << 20);
+        assert_eq!(fitting.room(), room);
+        assert_eq!(fitting.request_size, ByteSize(largest_request(room)));
+        assert_eq!(fitting.reply_size, ByteSize(largest_reply(room)));
+        assert!(fitting.reply_size < fitting.request_size);
     }
 }

@@ -1,30 +1,48 @@
 //! Send stamps of replies that the connection they went over will not tell any more.
 //!
 //! A reply cannot carry its own send stamp; the next reply to the same flow does. Where a flow
-//! takes a new connection for each message (REST style), the stamp waits here. The flow is known
-//! by a number that its client made up and sends with each request.
+//! takes a new connection for each message (REST style), the stamp waits here. The flow is known by its
+//! client's address and by a number that the client made up and sends with each request: nobody takes, or
+//! displaces, the stamps of another address.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use neph_model::Span;
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
-/// Stamps that wait, of all flows together: a flow leaves one behind when it is over, and the
-/// oldest make room. Searching through so many takes about a microsecond.
+/// Stamps that wait, of one address: a flow leaves one behind when it is over, and the oldest make room.
+/// Searching through so many takes about a microsecond.
 const ROOM: usize = 1024;
+/// Addresses of which stamps wait; while there are so many, newcomers' stamps are not kept.
+const PEERS: usize = 1024;
 /// A stamp that was not asked for so long is of no use: its flow is over or has given it up.
 const FRESH: Span = Span::from_secs(2);
 
 #[derive(Debug, Default)]
-pub(crate) struct Departures(Mutex<VecDeque<(FlowToken, PreviousTx)>>);
+pub(crate) struct Departures(Mutex<HashMap<IpAddr, Waiting>>);
+
+/// Of one address, oldest first.
+type Waiting = VecDeque<(FlowToken, PreviousTx)>;
 
 impl Departures {
-    /// A reply to `flow` left.
-    pub(super) fn put(&self, flow: FlowToken, departed: PreviousTx) {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A reply to `flow` of `peer` left.
+    pub(super) fn put(&self, peer: IpAddr, flow: FlowToken, departed: PreviousTx) {
+        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = departed.nic_tx.saturating_sub(FRESH.nanos());
+        if peers.len() >= PEERS && !peers.contains_key(&peer) {
+            peers.retain(|_, waiting| {
+                waiting
+                    .back()
+                    .is_some_and(|(_, last)| last.nic_tx >= oldest)
+            });
+            if peers.len() >= PEERS {
+                return;
+            }
+        }
+        let waiting = peers.entry(peer).or_default();
         while let Some((_, front)) = waiting.front()
             && (front.nic_tx < oldest || waiting.len() >= ROOM)
         {
@@ -33,18 +51,29 @@ impl Departures {
         waiting.push_back((flow, departed));
     }
 
-    /// The newest stamp that waits for `flow`: were it the oldest, a flow whose requests once came
+    /// The newest stamp that waits for `flow` of `peer`: were it the oldest, a flow whose requests once came
     /// together and left several behind would learn each later one too late.
-    pub(super) fn take(&self, flow: FlowToken) -> Option<PreviousTx> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn take(&self, peer: IpAddr, flow: FlowToken) -> Option<PreviousTx> {
+        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = peers.get_mut(&peer)?;
         let at = waiting.iter().rposition(|(whose, _)| *whose == flow)?;
-        waiting.remove(at).map(|(_, departed)| departed)
+        let taken = waiting.remove(at);
+        if waiting.is_empty() {
+            peers.remove(&peer);
+        }
+        taken.map(|(_, departed)| departed)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
+
+    /// As many as [`PEERS`].
+    const MANY: u32 = 1024;
+    const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     const fn left(seq: u64) -> PreviousTx {
         PreviousTx { seq, nic_tx: 7 }
@@ -54,10 +83,10 @@ mod tests {
     fn each_flow_gets_its_own_newest_first() {
         let departures = Departures::default();
         let (one, other) = (FlowToken(1), FlowToken(2));
-        departures.put(one, left(10));
-        departures.put(other, left(20));
-        departures.put(one, left(11));
-        let taken = [one, one, one, other].map(|flow| departures.take(flow).map(|d| d.seq));
+        departures.put(PEER, one, left(10));
+        departures.put(PEER, other, left(20));
+        departures.put(PEER, one, left(11));
+        let taken = [one, one, one, other].map(|flow| departures.take(PEER, flow).map(|d| d.seq));
         assert_eq!(taken, [Some(11), Some(10), None, Some(20)]);
     }
 
@@ -70,11 +99,11 @@ mod tests {
         for seq in 0_u32..10 {
             // The first three were asked for at once, when none had left.
             if seq >= 3 {
-                told.push(departures.take(flow).map(|departed| departed.seq));
+                told.push(departures.take(PEER, flow).map(|departed| departed.seq));
             }
             let nic_tx = i64::from(seq) * second;
             let seq = u64::from(seq);
-            departures.put(flow, PreviousTx { seq, nic_tx });
+            departures.put(PEER, flow, PreviousTx { seq, nic_tx });
         }
         assert_eq!(told, (2..9).map(Some).collect::<Vec<_>>());
     }
@@ -83,13 +112,48 @@ mod tests {
     fn a_peer_that_never_comes_again_takes_no_more_than_its_room() {
         let departures = Departures::default();
         for seq in 0..3 * ROOM as u64 {
-            departures.put(FlowToken(seq), left(seq));
+            departures.put(PEER, FlowToken(seq), left(seq));
         }
-        assert_eq!(departures.take(FlowToken(0)), None);
-        assert!(departures.take(FlowToken(3 * ROOM as u64 - 1)).is_some());
-        assert_eq!(
-            departures.0.lock().expect("nobody panicked").len(),
-            ROOM - 1
+        assert_eq!(departures.take(PEER, FlowToken(0)), None);
+        assert!(
+            departures
+                .take(PEER, FlowToken(3 * ROOM as u64 - 1))
+                .is_some()
         );
+        let peers = departures.0.lock().expect("nobody panicked");
+        assert_eq!(peers[&PEER].len(), ROOM - 1);
+    }
+
+    #[test]
+    fn nobody_takes_or_displaces_the_stamps_of_another_address() {
+        let departures = Departures::default();
+        let flow = FlowToken(1);
+        departures.put(PEER, flow, left(7));
+        let other = |number: u32| IpAddr::from(number.to_be_bytes());
+        assert_eq!(departures.take(other(1), flow), None);
+        for seq in 0..3 * ROOM as u64 {
+            departures.put(other(1), flow, left(seq));
+        }
+        for number in 0..3 * MANY {
+            departures.put(other(number), FlowToken(9), left(9));
+        }
+        let peers = departures.0.lock().expect("nobody panicked").len();
+        assert_eq!(peers, PEERS);
+        assert_eq!(departures.take(PEER, flow).map(|one| one.seq), Some(7));
+    }
+
+    #[test]
+    fn addresses_that_are_gone_make_room_for_others() {
+        let departures = Departures::default();
+        let put = |number: u32, nic_tx| {
+            let departed = PreviousTx { seq: 1, nic_tx };
+            departures.put(IpAddr::from(number.to_be_bytes()), FlowToken(1), departed);
+        };
+        for number in 0..MANY {
+            put(number, 0);
+        }
+        put(1 << 20, FRESH.nanos() + 1);
+        let peers = departures.0.lock().expect("nobody panicked");
+        assert_eq!(peers.len(), 1);
     }
 }

@@ -12,10 +12,12 @@ mod counters;
 pub(crate) mod departures;
 mod listening;
 pub(crate) mod marks;
+mod network;
 mod ports;
 mod progress;
 mod repeats;
 mod room;
+mod seats;
 mod serve;
 mod sessions;
 pub(crate) mod udp;
@@ -35,15 +37,17 @@ pub use ports::ANSWERING_PORTS;
 
 use crate::ProbeError;
 use crate::discover::told_identity;
+use crate::secret::Secret;
 use crate::spec::TlsVersion;
 use crate::stop::Stop;
-use crate::tls::{self, Identity};
+use crate::tls::{self, Fingerprint, Identity};
 use budget::Budgets;
 use bulk_turn::BulkGate;
 use counters::Counters;
 use departures::Departures;
 use listening::Pair;
 use room::Room;
+use seats::Seats;
 
 /// Where a reflector listens unless told otherwise, TCP and UDP.
 pub const REFLECT_PORT: u16 = 8080;
@@ -59,7 +63,7 @@ pub struct ReflectorSpec {
     /// TLS versions it offers.
     pub tls_version: TlsVersion,
     /// Key of authenticated STAMP; with it, other packets are refused.
-    pub key: Option<Vec<u8>>,
+    pub key: Option<Secret>,
     /// Source ports from which STAMP requests are answered although a server may have them: its own,
     /// [`ANSWERING_PORTS`].
     pub answered_ports: Vec<u16>,
@@ -96,6 +100,7 @@ struct Shared {
     tls: Option<Arc<ServerConfig>>,
     counters: Arc<Counters>,
     budgets: Budgets,
+    seats: Arc<Seats>,
     stop: Stop,
     bulk: Arc<BulkGate>,
     room: Arc<Room>,
@@ -104,10 +109,20 @@ struct Shared {
     clock: Arc<str>,
 }
 
+/// The certificate that a reflector shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownCertificate {
+    /// Its SHA-256 fingerprint.
+    pub fingerprint: Fingerprint,
+    /// The names that it is valid for, if it was made for this run; none where it came from a file.
+    pub names: Vec<String>,
+}
+
 /// A reflector that runs until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Reflector {
     address: SocketAddr,
+    certificate: Option<ShownCertificate>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     _awake: KeepAwake,
@@ -137,24 +152,32 @@ impl Reflector {
     /// # Errors
     /// When the address is taken or not ours, or the certificate cannot be used.
     pub fn bind(spec: &ReflectorSpec) -> Result<Bound, ProbeError> {
-        let tls = match &spec.identity {
+        let caps = spec.caps.fitting();
+        let identity = spec.identity.as_ref();
+        let identity = identity.map(|identity| identity.listening(spec.address));
+        let tls = match &identity {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
         };
+        let certificate = tls.as_ref().map(|tls| ShownCertificate {
+            fingerprint: tls.fingerprint,
+            names: identity.iter().flat_map(Identity::names).cloned().collect(),
+        });
         let (pairs, awake) = listening::listen(spec.address)?;
         let address = pairs
             .first()
             .and_then(|pair| pair.listener.local_addr().ok())
             .unwrap_or(spec.address);
         let shared = Arc::new(Shared {
-            caps: spec.caps,
+            caps,
             think: spec.think,
-            tls,
+            tls: tls.map(|tls| tls.config),
             counters: Arc::default(),
-            budgets: Budgets::new(spec.caps),
+            budgets: Budgets::new(caps),
+            seats: Arc::new(Seats::new(caps)),
             stop: Stop::new(),
             bulk: Arc::default(),
-            room: Arc::new(Room::of_all(&spec.caps)),
+            room: Arc::new(Room::of_all(&caps)),
             departures: Arc::default(),
             clock: told_identity(),
         });
@@ -168,6 +191,7 @@ impl Reflector {
             .collect::<Result<_, ProbeError>>()?;
         Ok(Bound {
             address,
+            certificate,
             shared,
             sockets,
             awake,
@@ -177,6 +201,11 @@ impl Reflector {
     /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The certificate that it shows, where it offers TLS.
+    pub const fn certificate(&self) -> Option<&ShownCertificate> {
+        self.certificate.as_ref()
     }
 
     /// What it did and refused so far, by name, in a fixed order.
@@ -203,6 +232,7 @@ impl Reflector {
 #[derive(Debug)]
 pub struct Bound {
     address: SocketAddr,
+    certificate: Option<ShownCertificate>,
     shared: Arc<Shared>,
     sockets: Vec<(TcpListener, udp::Answerer)>,
     awake: KeepAwake,
@@ -216,6 +246,7 @@ impl Bound {
     pub fn answer(self) -> Result<Reflector, ProbeError> {
         let mut reflector = Reflector {
             address: self.address,
+            certificate: self.certificate,
             shared: self.shared,
             threads: Vec::new(),
             _awake: self.awake,

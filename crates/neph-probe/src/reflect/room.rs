@@ -2,7 +2,8 @@
 //! were not read yet.
 //!
 //! Every connection has a little of its own, so that small messages go through whatever others do.
-//! What it holds beyond that comes out of one room, of which one peer address gets a quarter.
+//! What it holds beyond that comes out of one room, of which one peer gets a quarter. What counts is the
+//! capacity of buffers, all copies of a message included.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::caps::Caps;
 
 /// What a connection may hold of requests, and of replies, without asking for room.
-pub(crate) const OWN: usize = 128 << 10;
-/// One peer address gets this part of the room.
+pub(crate) const OWN: usize = 64 << 10;
+/// One peer gets this part of the room.
 const SHARE: u64 = 4;
+
+/// Heads, headers, and records of TLS that are not whole.
+pub(crate) const SLACK: u64 = 32 << 10;
 
 /// Bytes that may be held, and those that are.
 #[derive(Debug)]
@@ -27,14 +31,15 @@ impl Room {
         Self { size, held }
     }
 
-    /// The room of all peers together. The largest message always fits an empty one.
+    /// The room of all peers together.
     pub(crate) fn of_all(caps: &Caps) -> Self {
-        Self::new(caps.memory.bytes().max(largest(caps)))
+        Self::new(caps.room())
     }
 
-    /// One peer address's part of it.
+    /// One peer's part of it. The largest message always fits an empty one.
     pub(crate) fn of_peer(caps: &Caps) -> Self {
-        Self::new((caps.memory.bytes() / SHARE).max(largest(caps)))
+        let largest = grown(caps.request_size.bytes()).max(both_copies(caps.reply_size.bytes()));
+        Self::new((caps.room() / SHARE).max(largest))
     }
 
     /// Takes `bytes`, if no more than `limit` are held then.
@@ -51,8 +56,29 @@ impl Room {
     }
 }
 
-fn largest(caps: &Caps) -> u64 {
-    caps.request_size.bytes().max(caps.reply_size.bytes())
+/// The capacity of a buffer that has grown to `bytes`: a little more, so that it need not grow for each
+/// packet.
+pub(crate) const fn grown(bytes: u64) -> u64 {
+    bytes.saturating_add(bytes / 8).saturating_add(SLACK)
+}
+
+/// What a reply of `bytes` takes at most: as it was built, and with its head and the records of TLS as it
+/// is sent.
+pub(crate) const fn both_copies(bytes: u64) -> u64 {
+    bytes
+        .saturating_mul(2)
+        .saturating_add(bytes / 128)
+        .saturating_add(2 * SLACK)
+}
+
+/// The largest request that fits a room of that size.
+pub(super) const fn largest_request(room: u64) -> u64 {
+    room.saturating_sub(SLACK) / 9 * 8
+}
+
+/// The largest reply that fits a room of that size.
+pub(super) const fn largest_reply(room: u64) -> u64 {
+    room.saturating_sub(2 * SLACK) / 257 * 128
 }
 
 /// What one connection holds of one kind; given back when dropped.
@@ -75,11 +101,6 @@ impl Held {
     pub(crate) const fn new(all: Arc<Room>, peer: Arc<Room>) -> Self {
         let bytes = 0;
         Self { all, peer, bytes }
-    }
-
-    /// What it holds.
-    pub(crate) const fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Holds `bytes` in all from here on; where there is no room for them, as many as before.
@@ -175,7 +196,7 @@ mod tests {
         let mut held = Held::new(all, peer);
         assert!(held.hold(OF_ITS_OWN));
         assert!(!held.hold(OF_ITS_OWN + 1));
-        assert_eq!(held.bytes(), OF_ITS_OWN);
+        assert_eq!(held.bytes, OF_ITS_OWN);
     }
 
     #[test]
@@ -193,16 +214,19 @@ mod tests {
     #[test]
     fn the_largest_message_fits_even_a_small_room() {
         let caps = Caps {
-            memory: ByteSize(1),
-            request_size: ByteSize(100),
-            reply_size: ByteSize(200),
+            memory: ByteSize(4 << 20),
             ..Caps::default()
-        };
-        let mut held = Held::new(
-            Arc::new(Room::of_all(&caps)),
-            Arc::new(Room::of_peer(&caps)),
-        );
-        assert!(held.hold(OF_ITS_OWN + 200));
-        assert!(!held.hold(OF_ITS_OWN + 201));
+        }
+        .fitting();
+        for largest in [
+            grown(caps.request_size.bytes()),
+            both_copies(caps.reply_size.bytes()),
+        ] {
+            let mut held = Held::new(
+                Arc::new(Room::of_all(&caps)),
+                Arc::new(Room::of_peer(&caps)),
+            );
+            assert!(held.hold(largest), "{largest} of {}", caps.room());
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Accepting connections, and carrying one out on its socket.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use neph_model::{Instant, Own, Span};
 use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::memory;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Carrier, Notice, Point};
 
@@ -18,6 +19,7 @@ use super::budget::Budget;
 use super::counters::Counted;
 use super::marks::Arrived;
 use super::progress::{Progress, WINDOW};
+use super::seats::{Reception, Seated};
 use crate::stamp_clock::{StampClock, now};
 
 /// How long a thread may take to notice that the reflector stops.
@@ -28,7 +30,13 @@ const OVERTIME: Span = Span::from_secs(10);
 const PAUSE: Span = Span::from_millis(50);
 /// After the last reply, what the peer still sends is read so that it gets the reply and no reset.
 const LINGER: Span = Span::from_millis(500);
-const BUFFER: usize = 256 << 10;
+/// What one read takes in; a bulk transfer has more, as there is one at a time.
+const BUFFER: usize = 64 << 10;
+const BULK_BUFFER: usize = 256 << 10;
+/// What a thread maps beside its stack when it begins.
+const HEADROOM: usize = 512 << 10;
+/// A connection's thread needs less than this of its stack.
+const STACK: usize = 512 << 10;
 
 /// Accepts connections until the reflector stops.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -49,7 +57,12 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 continue;
             }
         };
-        let Some(admitted) = admit(shared, peer) else {
+        if !memory::is_there(STACK + HEADROOM) {
+            shared.counters.count(Counted::RefusedMemory);
+            continue;
+        }
+        let stream = Arc::new(stream);
+        let Some(admitted) = admit(shared, peer, &stream) else {
             shared.counters.count(Counted::RefusedConnections);
             continue;
         };
@@ -57,6 +70,7 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let sharing = Arc::clone(shared);
         let serving = thread::Builder::new()
             .name("neph-answer".to_owned())
+            .stack_size(STACK)
             .spawn(move || serve(&stream, &sharing, &admitted));
         if let Ok(thread) = serving {
             threads.push(thread);
@@ -75,21 +89,33 @@ fn pause() {
     clock::sleep_until(until, Spin::NONE);
 }
 
-/// A connection that counts against its peer's budget until it is over, however it ends.
-struct Admitted(Arc<Budget>);
-
-impl Drop for Admitted {
-    fn drop(&mut self) {
-        self.0.disconnect();
-    }
+/// A connection with its place and its peer's budget.
+struct Admitted {
+    peer: IpAddr,
+    seated: Seated,
+    budget: Arc<Budget>,
 }
 
-fn admit(shared: &Shared, peer: SocketAddr) -> Option<Admitted> {
-    shared
-        .budgets
-        .of(peer.ip(), now())
-        .filter(|budget| budget.connect())
-        .map(Admitted)
+fn admit(shared: &Shared, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<Admitted> {
+    let at = now();
+    let budget = shared.budgets.of(peer.ip(), at)?;
+    let seated = match shared.seats.receive(peer.ip(), stream, at) {
+        Reception::Seated(seated) => seated,
+        Reception::Replaced(seated) => {
+            shared.counters.count(Counted::Replaced);
+            seated
+        }
+        Reception::Refused => {
+            budget.refuse_connection();
+            return None;
+        }
+    };
+    let peer = peer.ip();
+    Some(Admitted {
+        peer,
+        seated,
+        budget,
+    })
 }
 
 /// Carries one connection out.
@@ -97,12 +123,14 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
     let mut server = Server {
         stream,
         shared,
+        seated: &admitted.seated,
         answerer: Answerer::new(
             shared.caps,
             shared.think,
             shared.tls.clone(),
             Shares {
-                budget: Arc::clone(&admitted.0),
+                peer: admitted.peer,
+                budget: Arc::clone(&admitted.budget),
                 bulk: Arc::clone(&shared.bulk),
                 room: Arc::clone(&shared.room),
                 departures: Arc::clone(&shared.departures),
@@ -126,6 +154,7 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
 struct Server<'a> {
     stream: &'a TcpStream,
     shared: &'a Shared,
+    seated: &'a Seated,
     answerer: Answerer,
     clock: StampClock,
     since: Instant<Own>,
@@ -138,19 +167,35 @@ enum Ending {
     Gone,
 }
 
+/// A buffer of that size, or the end of the connection where there is no memory for it.
+fn buffer(size: usize) -> Result<Vec<u8>, Ending> {
+    // Asked for first, as `vec!` cannot fail; and not filled, so that pages are taken when bytes come.
+    let reserved = Vec::<u8>::new().try_reserve_exact(size);
+    reserved.map_err(|_| Ending::Refused(Counted::RefusedMemory))?;
+    Ok(vec![0; size])
+}
+
 impl Server<'_> {
     fn run(&mut self) -> Result<(), Ending> {
         let gone = |_| Ending::Gone;
         self.stream.set_nodelay(true).map_err(gone)?;
         self.stream.set_nonblocking(true).map_err(gone)?;
         stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(gone)?;
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = buffer(BUFFER)?;
         let mut heard = now();
         while !self.shared.stop.is_set() {
             if let Some(span) = self.answerer.bulk() {
-                return self.sink(span, &mut buffer);
+                return self.sink(span);
             }
             if self.receive(&mut buffer)? {
+                heard = now();
+                self.seated.hear(heard);
+            }
+            if !memory::keep_reserve() {
+                return Err(Ending::Refused(Counted::RefusedMemory));
+            }
+            if self.wait_for_turn()? {
+                // It is our turn that is awaited, and not the peer.
                 heard = now();
             }
             // A peer that trickles bytes is no reason to wait longer.
@@ -159,12 +204,19 @@ impl Server<'_> {
         Ok(())
     }
 
+    /// Answers a bulk transfer whose turn has come, or that has waited too long; whether one waits on.
+    fn wait_for_turn(&mut self) -> Result<bool, Ending> {
+        let waited = self.answerer.wait(now());
+        self.write()?;
+        waited.map_err(Ending::Connection)
+    }
+
     fn check_patience(&mut self, heard: Instant<Own>) -> Result<(), Ending> {
         let caps = &self.shared.caps;
         if !self.answerer.is_open() && now() - self.since > caps.handshake {
             return Err(Ending::Refused(Counted::RefusedHandshake));
         }
-        if now() - heard > caps.idle {
+        if now() - heard > self.seated.idle() {
             return Err(Ending::Refused(Counted::Idle));
         }
         if self.answerer.is_stalled(now()) {
@@ -264,21 +316,27 @@ impl Server<'_> {
         }
     }
 
-    /// Takes in a bulk transfer until the peer ends it or its time is over.
-    fn sink(&mut self, span: Span, buffer: &mut [u8]) -> Result<(), Ending> {
+    /// Takes in a bulk transfer until the peer ends it, its time is over, or others wait and it loses
+    /// its turn.
+    fn sink(&mut self, span: Span) -> Result<(), Ending> {
+        let mut buffer = buffer(BULK_BUFFER)?;
         self.shared.counters.count(Counted::Bulk);
         let latest = now() + span + OVERTIME;
+        let mut bytes = 0;
         while !self.shared.stop.is_set() && now() < latest {
             let mut awaited = [Awaited::readable(self.stream.as_fd())];
             ppoll::wait(&mut awaited, Some(TICK)).map_err(|_| Ending::Gone)?;
             if awaited[0].has_notice() {
                 self.read_notices();
             }
-            match stamp::receive(self.stream.as_fd(), buffer) {
+            match stamp::receive(self.stream.as_fd(), &mut buffer) {
                 Ok(received) if received.len == 0 => return Err(Ending::Gone),
-                Ok(_) => {}
+                Ok(received) => bytes += received.len as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),
+            }
+            if let Some(why) = self.answerer.sank(bytes, now()) {
+                return Err(Ending::Refused(why));
             }
         }
         Ok(())

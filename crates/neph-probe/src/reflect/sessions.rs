@@ -9,19 +9,28 @@ use neph_model::{Instant, Own, Span};
 
 use super::udp::Session;
 
-/// Sessions remembered; beyond, one is forgotten for each newcomer.
-const MAX_SESSIONS: usize = 1 << 16;
 /// A session that said nothing for this long is forgotten first.
 const SESSION_IDLE: Span = Span::from_secs(60);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Sessions {
+    /// So many are remembered; beyond, one is forgotten for each newcomer.
+    most: usize,
     known: HashMap<SocketAddr, Session>,
     /// In the order in which they came, or were last found to be needed.
     order: VecDeque<SocketAddr>,
 }
 
 impl Sessions {
+    /// Room for that many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most,
+            known: HashMap::new(),
+            order: VecDeque::new(),
+        }
+    }
+
     /// The session of `peer`, who sends request `seq`. A request 0 after others begins a new one:
     /// another flow that got the same port.
     pub(crate) fn of(&mut self, peer: SocketAddr, seq: u32, now: Instant<Own>) -> &mut Session {
@@ -45,7 +54,7 @@ impl Sessions {
     /// third. Who is forgotten loses a send stamp, and counts from 0 again.
     fn forget(&mut self, now: Instant<Own>) {
         for last in [false, false, true] {
-            if self.known.len() < MAX_SESSIONS {
+            if self.known.len() < self.most {
                 return;
             }
             let Some(peer) = self.order.pop_front() else {
@@ -78,8 +87,9 @@ mod tests {
 
     #[test]
     fn a_full_table_forgets_an_idle_session_for_each_newcomer_and_never_all() {
-        let mut sessions = Sessions::default();
-        let most = u32::try_from(MAX_SESSIONS).expect("small");
+        const MOST: usize = 1 << 12;
+        let mut sessions = Sessions::new(MOST);
+        let most = u32::try_from(MOST).expect("small");
         for number in 0..most {
             sessions.of(peer(number), 0, at(0));
         }
@@ -87,20 +97,20 @@ mod tests {
         let busy = sessions.of(peer(0), 1, at(100));
         assert!(busy.repeats.admit(1, at(100)));
         sessions.of(peer(most), 0, at(100));
-        assert_eq!(sessions.known.len(), MAX_SESSIONS);
+        assert_eq!(sessions.known.len(), MOST);
         assert!(sessions.get_mut(&peer(0)).is_some());
         assert!(sessions.get_mut(&peer(1)).is_none());
         for number in 1..1_000 {
             sessions.of(peer(most + number), 0, at(100));
         }
-        assert_eq!(sessions.known.len(), MAX_SESSIONS);
-        assert_eq!(sessions.order.len(), MAX_SESSIONS);
+        assert_eq!(sessions.known.len(), MOST);
+        assert_eq!(sessions.order.len(), MOST);
         assert!(sessions.get_mut(&peer(0)).is_some());
     }
 
     #[test]
     fn a_request_0_after_others_is_a_new_sessions_and_a_doubled_one_is_not() {
-        let mut sessions = Sessions::default();
+        let mut sessions = Sessions::new(10);
         for seq in [0, 0, 1, 2] {
             let session = sessions.of(peer(7), seq, at(0));
             session.hear(seq);

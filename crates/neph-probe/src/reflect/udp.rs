@@ -26,6 +26,7 @@ use super::sessions::Sessions;
 use super::{ReflectorSpec, Shared};
 use crate::ProbeError;
 use crate::numbered::Numbered;
+use crate::secret::Secret;
 use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
@@ -79,10 +80,7 @@ impl Answerer {
         spec: &ReflectorSpec,
         shared: Arc<Shared>,
     ) -> Result<Self, ProbeError> {
-        let key = match &spec.key {
-            None => None,
-            Some(secret) => Some(Key::new(secret).map_err(|_| ProbeError::EmptyKey)?),
-        };
+        let key = spec.key.as_ref().map(Secret::key);
         let address = socket
             .local_addr()
             .map_err(|source| fault(&socket, source))?;
@@ -105,7 +103,7 @@ impl Answerer {
             shared,
             clock: StampClock::new(),
             synchrony: Synchrony::new(now()),
-            sessions: Sessions::default(),
+            sessions: Sessions::new(spec.caps.fitting().peers()),
             budget: None,
             unstamped: Numbered::new(UNSTAMPED),
             notices: Batch::new(BATCH, 0),

@@ -12,6 +12,7 @@ use crate::datagram::{Codec, udp};
 use crate::exchange::SendPoint;
 use crate::reflect::marks::Arrived;
 use crate::reflect::udp::{Asked, Session as PeerSession};
+use crate::secret::Secret;
 use crate::spec::FlowSpec;
 
 const MS: i64 = 1_000_000;
@@ -67,9 +68,9 @@ fn run(spec: &FlowSpec, net: Net, seed: u64) -> Outcomes {
         random: Random(seed),
         now: 0,
         session,
-        codec: udp::codec(spec).expect("a key"),
+        codec: udp::codec(spec),
         peer: PeerSession::new(at(0)),
-        key: spec.key.as_ref().map(|key| Key::new(key).expect("a key")),
+        key: spec.key.as_ref().map(Secret::key),
         events: BTreeMap::new(),
         tie: 0,
         sent: 0,
@@ -269,7 +270,7 @@ fn assert_true(outcomes: &Outcomes) {
 
 #[test]
 fn without_loss_every_stage_is_what_the_network_injected() {
-    for key in [None, Some(SECRET.to_vec())] {
+    for key in [None, Secret::new(SECRET)] {
         let net = Net {
             there: 15 * MS,
             back: 5 * MS,

@@ -94,8 +94,10 @@ impl World {
             tls::client_config(spec.tls_version, &spec.trust).expect("a client's settings")
         });
         let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
-        let tls = secure
-            .then(|| tls::server_config(&identity, spec.tls_version).expect("a server's settings"));
+        let tls = secure.then(|| {
+            let side = tls::server_config(&identity, spec.tls_version);
+            side.expect("a server's settings").config
+        });
         let caps = Caps {
             messages_per_second: 1_000_000,
             ..Caps::default()

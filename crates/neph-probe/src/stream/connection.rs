@@ -45,6 +45,8 @@ pub(super) struct Connection {
     inbox: Vec<u8>,
     /// A request before it is sealed; kept so that nothing is allocated for it.
     plain: Vec<u8>,
+    /// Where the last answer that the codec gave by itself ends in the outbox.
+    paid: u64,
 }
 
 /// What came of bytes or of a connection's progress.
@@ -78,6 +80,7 @@ impl Connection {
             has_replied: false,
             inbox: Vec::new(),
             plain: Vec::new(),
+            paid: 0,
         }
     }
 
@@ -171,10 +174,9 @@ impl Connection {
 
     fn read(&mut self, tell: &mut dyn FnMut(Happening)) {
         let Some(codec) = &mut self.codec else { return };
-        let mut answer = Vec::new();
         let mut taken = 0;
         let fault = loop {
-            match codec.step(&mut self.inbox[taken..], &mut answer) {
+            match codec.step(&mut self.inbox[taken..]) {
                 Err(error) => break Some(Happening::Closed(Parting::new(error, None))),
                 Ok(Step::More) => break None,
                 Ok(Step::Took(count, arrival)) => {
@@ -203,17 +205,38 @@ impl Connection {
             }
         };
         self.inbox.drain(..taken);
-        let channel = &mut self.channel;
-        let sealed = if answer.is_empty() {
-            Ok(())
-        } else {
-            self.outbox.put(|out| channel.seal(&answer, out))
-        };
-        match (fault, sealed) {
+        let paid = self.pay();
+        match (fault, paid) {
             (Some(fault), _) => tell(fault),
             (None, Err(error)) => tell(Happening::Closed(broken(&error))),
             (None, Ok(())) => {}
         }
+    }
+
+    /// Puts what the codec owes the peer into the outbox, if what it owed before has been written.
+    fn pay(&mut self) -> Result<(), ChannelError> {
+        let Some(codec) = &mut self.codec else {
+            return Ok(());
+        };
+        if self.outbox.written() < self.paid {
+            return Ok(());
+        }
+        let mut owed = Vec::new();
+        codec.pay(&mut owed);
+        if owed.is_empty() {
+            return Ok(());
+        }
+        let channel = &mut self.channel;
+        let sealed = self.outbox.put(|out| channel.seal(&owed, out));
+        self.paid = self.outbox.end();
+        sealed
+    }
+
+    /// The socket took `count` bytes of the outbox.
+    pub(super) fn wrote(&mut self, count: usize) {
+        self.outbox.wrote(count);
+        // A channel that is broken is found so by what is read or written next.
+        let _ = self.pay();
     }
 
     /// The peer closed its side of TCP.

@@ -285,7 +285,7 @@ impl Session {
     /// The socket took `count` bytes of it.
     pub(crate) fn wrote(&mut self, number: u32, count: usize) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.outbox.wrote(count);
+            connection.wrote(count);
         }
     }
 

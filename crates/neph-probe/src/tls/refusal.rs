@@ -5,6 +5,8 @@
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use rustls_pki_types::UnixTime;
 
+use super::direct::NotPinned;
+
 const ANY: &str = "or accept any certificate with --insecure";
 
 /// Whether the certificate is marked as an authority and was shown as a server's own.
@@ -15,8 +17,23 @@ pub(super) fn is_an_authority(why: &CertificateError) -> bool {
     other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
+/// The certificate was compared with pinned fingerprints, and is none of them.
+fn not_pinned(why: &CertificateError) -> Option<&NotPinned> {
+    match why {
+        CertificateError::Other(other) => other.0.downcast_ref(),
+        _ => None,
+    }
+}
+
 /// Why a certificate is not believed, and what to do.
 pub(crate) fn certificate(why: &CertificateError) -> String {
+    if let Some(not_pinned) = not_pinned(why) {
+        return format!(
+            "the server's certificate is not the pinned one: {not_pinned}; if it was replaced on purpose, \
+             pin the new fingerprint after comparing it with what the server prints, else somebody may \
+             be intercepting this connection"
+        );
+    }
     let (what, remedy) = causes(why);
     format!("the server's certificate is not trusted: {what}; {remedy}, {ANY}")
 }
@@ -43,7 +60,7 @@ fn causes(why: &CertificateError) -> (String, &'static str) {
         }
         CertificateError::UnknownIssuer => (
             "no authority that is known here issued it".to_owned(),
-            "give its authority's certificate with --ca-file",
+            "give its authority's certificate with --ca-file, or its own fingerprint with --pin",
         ),
         CertificateError::Revoked => (
             "its authority has revoked it".to_owned(),

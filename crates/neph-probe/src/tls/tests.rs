@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::*;
@@ -17,6 +18,7 @@ impl Folder {
     fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, text).expect("write");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
         path
     }
 }
@@ -42,8 +44,15 @@ fn shake(identity: &Identity, trust: &Trust) -> Result<[Channel; 2], ChannelErro
     let version = TlsVersion::Any;
     let ours = client_config(version, trust).expect("a client's settings");
     let theirs = server_config(identity, version).expect("a server's settings");
-    let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));
-    let mut theirs = Channel::tls(server(&theirs).expect("a server"));
+    shake_with(&ours, &theirs.config)
+}
+
+fn shake_with(
+    ours: &Arc<ClientConfig>,
+    theirs: &Arc<ServerConfig>,
+) -> Result<[Channel; 2], ChannelError> {
+    let mut ours = Channel::tls(client(ours, "localhost").expect("a name"));
+    let mut theirs = Channel::tls(server(theirs).expect("a server"));
     let (mut to_them, mut to_us, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     ours.speak(&mut to_them)?;
     while !(ours.is_ready() && theirs.is_ready()) {
@@ -207,11 +216,85 @@ fn an_authority_shown_as_a_server_is_believed_if_it_is_itself_given() {
     assert!(told.contains("it expired on"), "{told}");
 }
 
+fn fingerprint(identity: &Identity) -> Fingerprint {
+    let side = server_config(identity, TlsVersion::Any);
+    side.expect("a server's settings").fingerprint
+}
+
+#[test]
+fn a_pinned_certificate_is_accepted_whatever_its_name_and_validity_and_no_other_is() {
+    let folder = Folder::new("pinned");
+    let (identity, its_own) = made(&folder, &["other.example"], |params| {
+        params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    });
+    shake(&identity, &its_own).expect_err("it has expired");
+    let own = fingerprint(&identity);
+    let another = fingerprint(&certificate(&folder, "another").0);
+    shake(&identity, &Trust::Pinned(vec![own])).expect("pinned");
+    shake(&identity, &Trust::Pinned(vec![another, own])).expect("one of the pinned");
+    for pinned in [vec![], vec![another]] {
+        let refused = shake(&identity, &Trust::Pinned(pinned)).expect_err("not pinned");
+        assert!(matches!(refused, ChannelError::Untrusted(_)));
+        let text = refused.to_string();
+        assert!(text.contains(&format!("fingerprint is {own}")), "{text}");
+        assert!(!text.contains("--insecure"), "{text}");
+    }
+    let refused = shake(&identity, &Trust::Pinned(vec![another])).expect_err("not pinned");
+    let expected = format!("pinned is {another}");
+    assert!(refused.to_string().contains(&expected), "{refused}");
+}
+
+/// Whoever copies the pinned certificate has not got its key.
+#[test]
+fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
+    let folder = Folder::new("stolen");
+    let (identity, _) = certificate(&folder, "pinned");
+    let Identity::Files { certificate, .. } = &identity else {
+        unreachable!("it is in files")
+    };
+    let chain = certificates(certificate).expect("a certificate");
+    let other = rcgen::KeyPair::generate().expect("a key");
+    let other = PrivateKeyDer::try_from(other.serialize_der()).expect("PKCS #8");
+    let other = ring::sign::any_supported_type(&other).expect("ring signs with it");
+    let thief = rustls::sign::CertifiedKey::new(chain, other);
+    for version in [TlsVersion::V12, TlsVersion::V13] {
+        let theirs = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(versions(version))
+            .expect("versions")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(
+                thief.clone(),
+            )));
+        let pinned = Trust::Pinned(vec![fingerprint(&identity)]);
+        let ours = client_config(version, &pinned).expect("a client's settings");
+        let refused = shake_with(&ours, &Arc::new(theirs)).expect_err("its key is another");
+        assert!(refused.to_string().contains("signature"), "{refused}");
+    }
+}
+
+#[test]
+fn a_private_key_that_others_can_read_is_refused() {
+    let folder = Folder::new("exposed");
+    let (identity, _) = certificate(&folder, "exposed");
+    let Identity::Files { key, .. } = &identity else {
+        unreachable!("it is in files")
+    };
+    fs::set_permissions(key, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    let refused = server_config(&identity, TlsVersion::Any).expect_err("every user can read it");
+    let text = refused.to_string();
+    assert!(
+        text.contains("mode 0644") && text.contains("chmod 600"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_version_that_the_server_lacks_is_named_with_its_option() {
     let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
     let ours = client_config(TlsVersion::V13, &Trust::Anything).expect("a client's settings");
     let theirs = server_config(&identity, TlsVersion::V12).expect("a server's settings");
+    let theirs = theirs.config;
     let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));
     let mut theirs = Channel::tls(server(&theirs).expect("a server"));
     let (mut to_them, mut to_us, mut plain) = (Vec::new(), Vec::new(), Vec::new());

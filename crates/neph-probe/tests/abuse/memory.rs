@@ -2,13 +2,20 @@
 
 use super::*;
 
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
 use super::refusals::upgraded;
+use crate::support::{peak_of, reset_peak};
 
 const MEGABYTE: usize = 1 << 20;
 /// Small enough that a few connections fill the room.
 const TIGHT: Caps = Caps {
     request_size: ByteSize(MEGABYTE as u64),
-    memory: ByteSize(4 << 20),
+    memory: ByteSize(12 << 20),
+    connections: 16,
     ..CAPS
 };
 
@@ -69,7 +76,7 @@ fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others
     }
     eventually("all together get what there is", || refused() > before);
     let mut neighbour = connect(&reflector, 120);
-    neighbour.write_all(&request(100, 100_000)).expect("write");
+    neighbour.write_all(&request(100, 40_000)).expect("write");
     let mut reply = [0; 16 + 4 + 100];
     neighbour
         .read_exact(&mut reply)
@@ -148,7 +155,7 @@ const REPLY: usize = 16 << 20;
 fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
     let (reflector, stop, behaving) = tight(Caps {
         reply_size: ByteSize(REPLY as u64),
-        memory: ByteSize(4 * REPLY as u64),
+        memory: ByteSize(12 * REPLY as u64),
         idle: Span::from_secs(5),
         ..CAPS
     });
@@ -158,7 +165,7 @@ fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
         stream.write_all(&asked).expect("write");
     }
     eventually("one address gets a quarter", || {
-        counted(&reflector, Counted::RefusedMemory) >= 3
+        counted(&reflector, Counted::RefusedMemory) >= 2
     });
     let mut neighbour = connect(&reflector, 120);
     neighbour.write_all(&asked).expect("write");
@@ -187,4 +194,78 @@ fn a_byte_now_and_then_keeps_no_reply_alive() {
         std::thread::sleep(Duration::from_millis(20));
     }
     lost_nothing(&reflector, &stop, behaving);
+}
+
+/// A certificate in files of its own, and a client that trusts it.
+fn certified(folder: &std::path::Path) -> (Identity, Arc<ClientConfig>) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    fs::write(&certificate, made.cert.pem()).expect("written");
+    fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    let mut permissions = fs::metadata(&key).expect("there").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o600);
+    fs::set_permissions(&key, permissions).expect("ours");
+    let mut roots = RootCertStore::empty();
+    roots.add(made.cert.der().clone()).expect("a certificate");
+    let config = ClientConfig::builder()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    (Identity::Files { certificate, key }, Arc::new(config))
+}
+
+/// Requests that do not become whole and replies that are not read, plain and over TLS: all copies of
+/// them together stay within the memory that is allowed.
+#[test]
+fn what_peers_make_a_reflector_hold_stays_within_its_memory() {
+    const MEMORY: usize = 96 << 20;
+    // As `neph reflect` does.
+    neph_sys::memory::return_large_blocks();
+    let folder = std::env::temp_dir().join(format!("neph-memory-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let (identity, config) = certified(&folder);
+    let reflector = start(&ReflectorSpec {
+        identity: Some(identity),
+        caps: Caps {
+            memory: ByteSize(MEMORY as u64),
+            reply_size: ByteSize(REPLY as u64),
+            request_size: ByteSize(2 * REPLY as u64),
+            idle: Span::from_secs(20),
+            ..CAPS
+        },
+        ..spec()
+    });
+    let ask = request(REPLY, 100);
+    let hold = request(100, 2 * REPLY);
+    let before = reset_peak();
+    let mut plain = Vec::new();
+    let mut sealed = Vec::new();
+    for last in 110..130_u8 {
+        let bytes = if last % 4 < 2 { &ask } else { &hold };
+        let mut stream = connect(&reflector, last);
+        if last % 2 == 0 {
+            send_most(&mut stream, bytes);
+            let _ = stream.write_all(&bytes[bytes.len() - usize::from(last % 4 < 2)..]);
+            plain.push(stream);
+            continue;
+        }
+        let name = ServerName::try_from("localhost").expect("a name");
+        let client = ClientConnection::new(Arc::clone(&config), name).expect("a client");
+        let mut stream = StreamOwned::new(client, stream);
+        // What is refused ends in the middle of this.
+        let most = bytes.len() - usize::from(last % 4 >= 2);
+        for piece in bytes[..most].chunks(1 << 20) {
+            if stream.write_all(piece).is_err() {
+                break;
+            }
+        }
+        sealed.push(stream);
+    }
+    eventually("some are refused", || {
+        counted(&reflector, Counted::RefusedMemory) >= 4
+    });
+    let grown = peak_of(before) << 10;
+    let at_least = MEMORY as u64 / 4;
+    assert!(grown > at_least, "{grown} bytes: nothing was held");
+    assert!(grown < MEMORY as u64, "{grown} bytes of {MEMORY}");
+    fs::remove_dir_all(&folder).expect("ours");
 }

@@ -1,6 +1,8 @@
 //! A reflector under abuse: each refusal has its own counted reason, the connection ends, and a
 //! flow that behaves loses nothing meanwhile.
 
+mod bulk;
+mod lockout;
 mod loops;
 mod memory;
 mod refusals;
@@ -11,7 +13,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use neph_model::{BitRate, ByteSize, Span, Tally};
-use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Stop};
+use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Secret, Stop};
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
 use neph_wire::stamp::{
@@ -55,7 +57,7 @@ fn with_caps(caps: Caps) -> Reflector {
 fn reflector(identity: Option<Identity>, key: Option<&[u8]>) -> Reflector {
     start(&ReflectorSpec {
         identity,
-        key: key.map(<[u8]>::to_vec),
+        key: key.and_then(Secret::new),
         ..spec()
     })
 }
@@ -303,7 +305,7 @@ fn a_stamp_reply_tells_what_the_kernel_believes_of_its_clock() {
 #[test]
 fn packets_with_a_wrong_tag_use_up_nobodys_rate() {
     let reflector = start(&ReflectorSpec {
-        key: Some(b"right".to_vec()),
+        key: Secret::new(b"right"),
         caps: Caps {
             messages_per_second: 5,
             ..CAPS

@@ -8,11 +8,15 @@ const UPGRADE: &str = "Host: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
      Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 pub(super) fn hello(mode: Mode, reply_size: u32) -> Vec<u8> {
+    hello_for(mode, reply_size, 60_000)
+}
+
+pub(super) fn hello_for(mode: Mode, reply_size: u32, duration_ms: u32) -> Vec<u8> {
     let mut out = Vec::new();
     Hello {
         mode,
         reply_size,
-        duration_ms: 60_000,
+        duration_ms,
     }
     .encode(&mut out);
     out

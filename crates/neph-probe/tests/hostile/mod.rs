@@ -1,6 +1,9 @@
 //! A hostile peer: its impossible times are discarded and reported, and a reply that does not match a
 //! request is ignored.
 
+mod fleets;
+mod floods;
+
 use std::net::UdpSocket;
 use std::thread;
 use std::time::Duration;
@@ -68,7 +71,7 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>
 }
 
 /// Answers at once, by a clock of its own that stands still.
-fn honest(seq: u32) -> Answer {
+pub(super) fn honest(seq: u32) -> Answer {
     Answer {
         seq,
         receive: Timestamp::from_unix(SECOND, Format::Ntp).expect("in range"),

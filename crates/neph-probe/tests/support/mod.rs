@@ -1,10 +1,12 @@
 //! What several tests need: skipping with a word, waiting with a deadline.
 
+mod memory;
 mod net;
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+pub(crate) use memory::{peak_of, reset_peak};
 pub(crate) use net::{End, Net};
 
 /// Prints why a test cannot run here; under CI that is a failure.

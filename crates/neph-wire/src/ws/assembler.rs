@@ -1,7 +1,8 @@
 //! From a buffer of received bytes to whole messages and control frames.
 //!
 //! Owns the order of fragments, the side that must mask, and the cap on a message. Does not own
-//! the receive buffer: the caller keeps it and is told how much it must hold.
+//! the receive buffer: the caller keeps it and learns how much it must hold. Who needs control frames
+//! only keeps nothing of a message ([`Assembler::control_frames`]).
 
 use super::close::{Close, parse_close};
 use super::header::{Fin, FrameHeader, Opcode, parse_header};
@@ -34,7 +35,7 @@ pub enum Kind {
 pub enum Event<'a> {
     /// A whole message, unmasked.
     Message(Kind, &'a [u8]),
-    /// A fragment was kept; its message is not whole yet.
+    /// A part of a message, which is not whole yet or is not wanted.
     Fragment,
     /// Answer with a pong that holds the same bytes.
     Ping(&'a [u8]),
@@ -71,6 +72,8 @@ pub struct Assembler {
     open: Option<Kind>,
     pub(super) kept: Vec<u8>,
     clear_kept: bool,
+    /// Payload bytes of a message that are still to be skipped; `None` where messages are wanted.
+    skipped: Option<u64>,
 }
 
 impl Assembler {
@@ -82,6 +85,16 @@ impl Assembler {
             open: None,
             kept: Vec::new(),
             clear_kept: false,
+            skipped: None,
+        }
+    }
+
+    /// An assembler that hands out control frames and skips messages of any size, without keeping a byte
+    /// of them and without checking their UTF-8.
+    pub fn control_frames(role: Role) -> Self {
+        Self {
+            skipped: Some(0),
+            ..Self::new(role, usize::MAX)
         }
     }
 
@@ -90,15 +103,28 @@ impl Assembler {
         if self.clear_kept { 0 } else { self.kept.len() }
     }
 
+    /// Gives back the memory of a message that was handed out.
+    pub fn tidy(&mut self) {
+        if std::mem::take(&mut self.clear_kept) {
+            self.kept.clear();
+            self.kept.shrink_to(KEPT);
+        }
+    }
+
+    /// What they take of memory, room for more included.
+    pub const fn capacity(&self) -> usize {
+        self.kept.capacity()
+    }
+
     /// Reads the frame at the start of `buf` and unmasks it there. The header is held against the
     /// cap before the payload has arrived, so that nobody makes room for what will be refused.
     ///
     /// # Errors
     /// When the peer breaks the protocol or the cap; the connection must then be closed.
     pub fn step<'a>(&'a mut self, buf: &'a mut [u8]) -> Result<Step<'a>, WsError> {
-        if std::mem::take(&mut self.clear_kept) {
-            self.kept.clear();
-            self.kept.shrink_to(KEPT);
+        self.tidy();
+        if let Some(left @ 1..) = self.skipped {
+            return Ok(self.skip(left, buf.len()));
         }
         let Some(header) = parse_header(buf)? else {
             return Ok(Step::Incomplete {
@@ -106,6 +132,9 @@ impl Assembler {
             });
         };
         let len = self.check(&header)?;
+        if self.skipped.is_some() && !header.opcode.is_control() {
+            return Ok(self.begin_skipping(&header));
+        }
         let consumed = header.header_len + len;
         let Some(payload) = buf.get_mut(header.header_len..consumed) else {
             return Ok(Step::Incomplete { wanted: consumed });
@@ -115,6 +144,30 @@ impl Assembler {
         }
         let event = self.take(&header, payload)?;
         Ok(Step::Frame { consumed, event })
+    }
+
+    /// Skips what `at_hand` has of a message of which `left` bytes follow.
+    fn skip<'a>(&mut self, left: u64, at_hand: usize) -> Step<'a> {
+        let consumed = at_hand.min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.skipped = Some(left - consumed as u64);
+        match consumed {
+            0 => Step::Incomplete { wanted: 1 },
+            _ => Step::Frame {
+                consumed,
+                event: Event::Fragment,
+            },
+        }
+    }
+
+    /// A message that is not wanted begins, or goes on: only its header is read.
+    fn begin_skipping<'a>(&mut self, header: &FrameHeader) -> Step<'a> {
+        // Which kind it is does not matter, only that the next frame goes on with it.
+        self.open = (header.fin == Fin::More).then_some(Kind::Binary);
+        self.skipped = Some(header.len);
+        Step::Frame {
+            consumed: header.header_len,
+            event: Event::Fragment,
+        }
     }
 
     fn check(&self, header: &FrameHeader) -> Result<usize, WsError> {
@@ -156,16 +209,43 @@ impl Assembler {
             Opcode::Continuation => self.open.take().ok_or(WsError::FragmentOrder)?,
         };
         if header.fin == Fin::More {
-            self.kept.extend_from_slice(payload);
+            self.keep(payload)?;
             self.open = Some(kind);
             return Ok(Event::Fragment);
         }
         if header.opcode != Opcode::Continuation {
             return message(kind, payload);
         }
-        self.kept.extend_from_slice(payload);
+        self.keep(payload)?;
         self.clear_kept = true;
         message(kind, &self.kept)
+    }
+
+    fn keep(&mut self, payload: &[u8]) -> Result<(), WsError> {
+        let spare = self.kept.capacity() - self.kept.len();
+        if payload.len() > spare {
+            // A little more, so that it need not grow for each fragment.
+            let more = payload.len() + self.kept.len() / 8;
+            let reserved = self.kept.try_reserve_exact(more);
+            reserved.map_err(|_| WsError::Memory)?;
+        }
+        self.kept.extend_from_slice(payload);
+        Ok(())
+    }
+
+    /// Memory that the next [`Self::step`] takes at most: for a fragment that is whole at the start of `buf`.
+    pub fn copied(&self, buf: &[u8]) -> usize {
+        let Ok(Some(header)) = parse_header(buf) else {
+            return 0;
+        };
+        let is_fragment = header.fin == Fin::More || header.opcode == Opcode::Continuation;
+        let is_whole = buf.len() as u64 >= header.len.saturating_add(header.header_len as u64);
+        if is_fragment && is_whole && !header.opcode.is_control() {
+            // As [`Self::keep`] makes room.
+            buf.len() - header.header_len + self.kept.len() / 8
+        } else {
+            0
+        }
     }
 }
 

@@ -62,6 +62,9 @@ pub enum WsError {
     /// A close frame with one byte, or a code that must not be sent (section 7.4).
     #[error("read websocket close: status code is missing or must not be sent")]
     CloseCode,
+    /// There is no memory for a fragment.
+    #[error("read websocket message: no memory for a fragment")]
+    Memory,
 }
 
 impl WsError {

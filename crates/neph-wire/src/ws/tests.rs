@@ -283,3 +283,38 @@ fn a_bad_upgrade_is_refused() {
         assert_eq!(check(&good.replace(from, to)), Err(error), "{to}");
     }
 }
+
+#[test]
+fn who_wants_control_frames_only_keeps_nothing_of_messages_of_any_size() {
+    let mut frames = Vec::new();
+    encode_frame(
+        &mut frames,
+        Opcode::Text,
+        Fin::More,
+        None,
+        &[&vec![0xff; 70_000]],
+    );
+    encode_frame(&mut frames, Opcode::Ping, Fin::Last, None, &[b"now"]);
+    encode_frame(&mut frames, Opcode::Continuation, Fin::Last, None, &[b""]);
+    // A message that is announced to be longer than any memory.
+    frames.extend_from_slice(&[0x82, 127, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+    frames.extend_from_slice(&[7; 100]);
+    for piece in [1, 7, 1_000, frames.len()] {
+        let mut assembler = Assembler::control_frames(Role::Client);
+        let (mut buffer, mut pings, mut most) = (Vec::new(), 0, 0);
+        for bytes in frames.chunks(piece) {
+            buffer.extend_from_slice(bytes);
+            while let Step::Frame { consumed, event } = assembler.step(&mut buffer).expect("frames")
+            {
+                pings += usize::from(event == Event::Ping(b"now"));
+                buffer.drain(..consumed);
+            }
+            most = most.max(buffer.len());
+        }
+        assert_eq!((pings, assembler.kept()), (1, 0), "pieces of {piece}");
+        assert!(most < 14, "{most} bytes kept");
+    }
+    let mut alone = Assembler::control_frames(Role::Client);
+    let mut continuation = vec![0x80, 0];
+    assert_eq!(alone.step(&mut continuation), Err(WsError::FragmentOrder));
+}

@@ -3,10 +3,12 @@
 
 use std::fs::File;
 use std::ops::Range;
+use std::path::Path;
 
 use neph_campaign::plan::{LabPlan, LabReflector, ThroughputTool};
 use neph_campaign::{Plan, parse_stress, resolve};
 use neph_lab::Topology;
+use neph_probe::check_private;
 use neph_text::{Fault, Placed, Problems, Source, did_you_mean};
 
 use super::Read;
@@ -21,7 +23,7 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
         check_flags(reflector, problems);
     }
     for key in &plan.key_files {
-        check_file("key file", &key.value, &key.span, problems);
+        check_secret("key file", &key.value, &key.span, problems);
     }
     for endpoint in &plan.endpoints {
         for file in endpoint
@@ -144,10 +146,11 @@ fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
     let span = first.span.start..last.span.end;
     match reflect_flags(reflector) {
         Ok(args) => {
-            for (noun, path) in [("certificate", &args.cert), ("key", &args.key)] {
-                if let Some(path) = path {
-                    check_file(noun, &path.display().to_string(), &span, problems);
-                }
+            if let Some(path) = &args.cert {
+                check_file("certificate", &path.display().to_string(), &span, problems);
+            }
+            if let Some(path) = &args.key {
+                check_secret("key", &path.display().to_string(), &span, problems);
             }
         }
         Err(why) => {
@@ -157,6 +160,15 @@ fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
                 Fault::new(what, "neph reflect --help tells which there are"),
             );
         }
+    }
+}
+
+/// As [`check_file`], of a file that nobody else may read.
+fn check_secret(noun: &str, path: &str, span: &Range<usize>, problems: &Problems<'_>) {
+    if let Err(error) = check_private(Path::new(path)) {
+        let what = format!("{noun} cannot be used: {error}");
+        let remedy = "name a file with mode 0600, as seen from the folder that neph is started in";
+        problems.add(span.clone(), Fault::new(what, remedy));
     }
 }
 

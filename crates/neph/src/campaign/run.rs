@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
 use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing, StopFlag};
 use neph_model::{Campaign, CampaignId, CampaignStatus, ExperimentStatus, Order, Span, Wall};
-use neph_probe::Stop;
+use neph_probe::{Fingerprint, Stop};
 use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
@@ -44,12 +44,19 @@ pub(crate) struct RunArgs {
     /// endpoints, whatever the plan says
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
+    /// Accept only certificates with these SHA-256 fingerprints at all endpoints, instead of what the plan
+    /// trusts; several with commas, or repeated
+    #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
+    pub(crate) pin: Vec<Fingerprint>,
     #[command(flatten)]
     pub(crate) settings: Settings,
 }
 
 impl RunArgs {
     fn certificates(&self) -> Option<Certificates> {
+        if !self.pin.is_empty() {
+            return Some(Certificates::Pinned(self.pin.clone()));
+        }
         let file = self.ca_file.as_ref();
         let file = file.map(|file| Certificates::SignedBy(file.display().to_string()));
         file.or_else(|| self.insecure.then_some(Certificates::Any))
@@ -95,7 +102,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         && read.plan.trust(&certificates) == 0
     {
         return Err(Failure::usage(
-            "--insecure and --ca-file have no effect: no endpoint of the plan has TLS; remove the \
+            "--insecure, --ca-file and --pin have no effect: no endpoint of the plan has TLS; remove the \
              flag, or write wss:// or https:// in a url",
         ));
     }

@@ -12,7 +12,7 @@ use neph_probe::{Place, Reflector, Stop};
 
 use super::Scene;
 use super::stressing::Stressing;
-use crate::exit::Failure;
+use crate::exit::{self, Failure};
 use crate::lab::{self, dead};
 use crate::{output, reflect};
 
@@ -135,11 +135,7 @@ struct ReflectFlags {
 pub(super) fn reflect_flags(wanted: &LabReflector) -> Result<reflect::Args, String> {
     let flags = wanted.flags.iter().map(|flag| flag.value.as_str());
     let all = std::iter::once("neph reflect").chain(flags);
-    let parsed = ReflectFlags::try_parse_from(all).map_err(|error| {
-        let told = error.to_string();
-        let first = told.lines().next().unwrap_or_default();
-        first.trim_start_matches("error: ").to_owned()
-    })?;
+    let parsed = ReflectFlags::try_parse_from(all).map_err(|error| exit::first_line(&error))?;
     if parsed.args.user.is_named() {
         return Err(
             "--user: reflectors of a lab are threads of neph run, which needs root".to_owned(),

@@ -18,7 +18,6 @@ use super::telling::{Row, Telling};
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::reflect::PORT;
-use crate::value::Secret;
 use crate::{interrupt, output, resolving};
 
 /// How often what was exchanged is taken in.
@@ -96,11 +95,11 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
             count: args.count,
             duration: args.duration,
         },
-        key: args.stamp_key.as_ref().map(Secret::bytes),
+        key: args.stamp_key.clone(),
         site: args.site.as_ref().map(Place::named),
         ..FlowSpec::plain(target, address)
     };
-    spec.request_size = spec.stamp_bytes()?;
+    spec.request_size = spec.stamp_bytes();
     spec.response_size = spec.request_size;
     Ok(spec)
 }

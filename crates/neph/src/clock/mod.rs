@@ -19,13 +19,13 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::Span;
+use neph_probe::Secret;
 use neph_stats::ClockNature;
 use neph_sys::restrict::Capability;
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row};
-use crate::value::Secret;
 use crate::{site, value};
 
 /// How offsets are written.
@@ -89,8 +89,8 @@ pub(crate) struct Args {
     format: Format,
     #[command(flatten)]
     ip: IpChoice,
-    /// Secret of authenticated STAMP; `file:PATH` reads it from a file
-    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable
+    #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     stamp_key: Option<Secret>,
     /// Measure from this site of a lab, or this network namespace
     #[arg(long, value_name = "SITE", value_parser = site::namespace)]

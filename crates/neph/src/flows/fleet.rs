@@ -9,7 +9,6 @@ use neph_text::did_you_mean;
 use super::Args;
 use crate::exit::Failure;
 use crate::resolving;
-use crate::value::Secret;
 
 /// Payload of a request, and of a reply that its request asks for, bytes. STAMP is raised to what a
 /// reflector's marks need.
@@ -47,7 +46,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
         timeout: args.timeout,
         first_port: args.first_port,
         rate_cap: rate_cap(args, probe)?,
-        key: args.stamp_key.as_ref().map(Secret::bytes),
+        key: args.stamp_key.clone(),
         priority: args.priority(),
         site: args.place(),
         sharing: None,

@@ -83,6 +83,7 @@ pub(super) fn summary(watched: &Watched) -> Value {
             "late_p99_ns": watched.late_p99.map(Span::nanos),
             "dropped_here": watched.own.dropped_here,
             "unstamped": watched.own.unstamped,
+            "disbelieved": watched.own.disbelieved,
             "cores_awake": awake::is_kept(),
         },
         "stay_p99_ns": watched.stay_p99.map(Span::nanos),

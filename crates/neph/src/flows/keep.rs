@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn the_command_is_kept_with_what_says_what_was_measured_and_without_secrets() {
         use clap::{Args as _, FromArgMatches};
-        let given = "neph -n 64 -i 200ms -w 4min --trace --stamp-key hidden --save ncd udp://a";
+        let given = "neph -n 64 -i 200ms -w 4min --trace --stamp-key env:PATH --save ncd udp://a";
         let command = Args::augment_args(clap::Command::new("neph"));
         let matches = command
             .try_get_matches_from(given.split(' '))

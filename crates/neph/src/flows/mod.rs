@@ -22,13 +22,12 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{Criteria, Span};
-use neph_probe::{Place, Priority, check_files};
+use neph_probe::{Place, Priority, Secret, check_files};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row};
-use crate::value::Secret;
 use crate::workspace::Workspace;
 use crate::{interrupt, output, site, value};
 
@@ -113,8 +112,8 @@ pub(crate) struct Args {
     pub(crate) save: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
-    /// Secret of authenticated STAMP; `file:PATH` reads it from a file
-    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable
+    #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
     /// Ordinary scheduling even where real-time priority is permitted
     #[arg(long)]

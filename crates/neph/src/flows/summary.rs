@@ -256,6 +256,10 @@ fn own(watched: &Watched) -> String {
             },
         ),
         (
+            own.disbelieved,
+            "replies do not repeat their request, or have times that cannot be true (before the request, or longer than the round trip): they were left out",
+        ),
+        (
             own.unstamped,
             "messages lack the kernel's stamps: their round trips hold this program's own waiting",
         ),

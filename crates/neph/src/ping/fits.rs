@@ -38,6 +38,12 @@ const OPTIONS: &[Need] = &[
         of: "wss:// and https:// alone have a certificate",
     },
     Need {
+        name: "--pin",
+        is_given: |args| !args.pin.is_empty(),
+        fits: Target::is_secure,
+        of: "wss:// and https:// alone have a certificate",
+    },
+    Need {
         name: "--new-connection",
         is_given: |args| args.new_connection,
         fits: is_on_tcp,

@@ -72,11 +72,11 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
         }
         found.remarks.extend(silence(&target, &discovery));
         found.remarks.extend(bad_status(&target, &discovery));
-        found.add(args, target, (address, discovery))?;
+        found.add(args, target, (address, discovery));
     } else {
         whatever_answers(args, &mut found)?;
     }
-    add_icmp(args, &mut found)?;
+    add_icmp(args, &mut found);
     Ok(found)
 }
 
@@ -202,12 +202,7 @@ impl Args {
 }
 
 impl Found {
-    fn add(
-        &mut self,
-        args: &Args,
-        target: Target,
-        (address, discovery): (SocketAddr, Discovery),
-    ) -> Result<(), Failure> {
+    fn add(&mut self, args: &Args, target: Target, (address, discovery): (SocketAddr, Discovery)) {
         let index = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
         let role = if index == 0 {
             FlowRole::Main
@@ -233,7 +228,7 @@ impl Found {
             trust: args.trust(),
             connection_use: args.connection_use(),
             congestion: args.congestion.clone(),
-            key: args.stamp_key.as_ref().map(crate::value::Secret::bytes),
+            key: args.stamp_key.clone(),
             spin: args.spin,
             priority: args.priority(),
             site: args.place(),
@@ -249,14 +244,13 @@ impl Found {
             target,
         };
         if spec.target.kind() == ProbeKind::Udp {
-            spec.request_size = spec.stamp_bytes()?;
+            spec.request_size = spec.stamp_bytes();
             spec.response_size = spec.request_size;
         }
         if spec.target.kind() == ProbeKind::Syn {
             (spec.request_size, spec.response_size) = (0, 0);
         }
         self.flows.push(Planned { spec, discovery });
-        Ok(())
     }
 }
 
@@ -276,7 +270,8 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let address = resolving::find(&target, args.ip.version(), args.place())?.address;
-        return found.add(args, target, (address, Discovery::default()));
+        found.add(args, target, (address, Discovery::default()));
+        return Ok(());
     };
     found.remarks.push(answers.sentence);
     for target in best.targets {
@@ -287,24 +282,24 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
             continue;
         }
         found.remarks.extend(bad_status(&target, &best.discovery));
-        found.add(args, target, (best.address, best.discovery.clone()))?;
+        found.add(args, target, (best.address, best.discovery.clone()));
     }
     Ok(())
 }
 
-fn add_icmp(args: &Args, found: &mut Found) -> Result<(), Failure> {
+fn add_icmp(args: &Args, found: &mut Found) {
     let Some(main) = found.flows.first() else {
-        return Ok(());
+        return;
     };
     if args.no_icmp || main.spec.target.kind() == ProbeKind::Icmp {
-        return Ok(());
+        return;
     }
     let mut address = main.spec.address;
     address.set_port(0);
     let Ok(target) = Target::icmp(main.spec.target.host()) else {
-        return Ok(());
+        return;
     };
-    found.add(args, target, (address, Discovery::default()))?;
+    found.add(args, target, (address, Discovery::default()));
     if let Some(icmp) = found.flows.last_mut() {
         let spec = &mut icmp.spec;
         spec.role = FlowRole::Companion;
@@ -319,5 +314,4 @@ fn add_icmp(args: &Args, found: &mut Found) -> Result<(), Failure> {
             schedule.interval = ICMP_INTERVAL;
         }
     }
-    Ok(())
 }

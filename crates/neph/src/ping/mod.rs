@@ -24,14 +24,13 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{ByteSize, ExpectedStatus, Span};
-use neph_probe::{ConnectionUse, Priority, TlsVersion, Trust};
+use neph_probe::{ConnectionUse, Fingerprint, Priority, Secret, TlsVersion, Trust};
 use neph_sys::restrict::Capability;
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row};
-use crate::value::Secret;
 use crate::{interrupt, output, site, value};
 
 /// How results are written.
@@ -115,6 +114,10 @@ pub(crate) struct Args {
     /// Believe the certificate authorities of this file (PEM) instead of the public ones
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
+    /// Accept only the certificate with this SHA-256 fingerprint, whoever issued it; several with commas,
+    /// or repeated
+    #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
+    pub(crate) pin: Vec<Fingerprint>,
     /// A connection, and TLS if any, for each message (REST style)
     #[arg(long)]
     pub(crate) new_connection: bool,
@@ -124,8 +127,8 @@ pub(crate) struct Args {
     /// Congestion control of our side (cubic, bbr, reno ...)
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
-    /// Secret of authenticated STAMP; `file:PATH` reads it from a file
-    #[arg(long, value_name = "SECRET", value_parser = value::secret)]
+    /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable
+    #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     pub(crate) stamp_key: Option<Secret>,
     /// No ICMP echo beside the probe
     #[arg(long)]
@@ -173,6 +176,7 @@ pub(crate) struct Args {
 impl Args {
     fn trust(&self) -> Trust {
         match (&self.ca_file, self.insecure) {
+            _ if !self.pin.is_empty() => Trust::Pinned(self.pin.clone()),
             (Some(file), _) => Trust::File(file.clone()),
             (None, true) => Trust::Anything,
             (None, false) => Trust::Public,

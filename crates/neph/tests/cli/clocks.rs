@@ -136,7 +136,7 @@ fn a_peer_that_takes_another_key_may_be_silent_for_that() {
         "-i",
         "10ms",
         "--stamp-key",
-        "xyz",
+        "env:PATH",
     ];
     let ran = neph(some);
     assert_eq!(ran.status, 1, "{}", ran.err);

@@ -8,23 +8,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use neph_probe::{Identity, Reflector, ReflectorSpec};
+use neph_probe::{Identity, Reflector, ReflectorSpec, Secret};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, command, neph, send};
+use crate::neph::{Ran, command, neph, send};
 
 pub(crate) fn reflector() -> Reflector {
     keyed(None)
 }
 
-fn keyed(key: Option<&str>) -> Reflector {
+pub(crate) fn keyed(key: Option<&str>) -> Reflector {
     start(None, key)
 }
 
 pub(crate) fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
     let spec = ReflectorSpec {
         identity,
-        key: key.map(|secret| secret.as_bytes().to_vec()),
+        key: key.and_then(|secret| Secret::new(secret.as_bytes())),
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     };
     Reflector::start(&spec).expect("loopback has a free port")
@@ -254,22 +254,6 @@ fn a_csv_summary_tells_the_loss_of_a_flow_without_any_reply() {
     assert_eq!(ran.status, 1, "{}", ran.err);
     let row = format!("{target},response,3,3,,,,,,,,");
     assert_eq!(ran.out.lines().nth(1), Some(row.as_str()), "{}", ran.out);
-}
-
-#[test]
-fn a_secret_is_typed_or_read_from_a_file_and_must_be_the_reflectors() {
-    let reflector = keyed(Some("open sesame"));
-    let target = format!("udp://{}", reflector.address());
-    let place = Place::empty();
-    std::fs::write(place.path("key"), "open sesame\n").expect("a file");
-    let file = format!("file:{}", place.text("key"));
-    for (secret, status) in [("open sesame", 0), (&*file, 0), ("open barley", 1)] {
-        let ran = few(
-            &target,
-            &["--stamp-key", secret, "--timeout", "300ms", "-q"],
-        );
-        assert_eq!(ran.status, status, "{secret}: {}{}", ran.out, ran.err);
-    }
 }
 
 #[test]

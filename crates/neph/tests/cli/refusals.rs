@@ -192,7 +192,7 @@ fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
         ),
         (
             "http://127.0.0.1:9",
-            &["--stamp-key", "abc"],
+            &["--stamp-key", "env:PATH"],
             "udp:// alone speaks STAMP",
         ),
         (

@@ -46,7 +46,7 @@ fn a_target_with_a_part_that_means_nothing_is_refused() {
             "has an IPv4 address and udp://[::1]:9 an IPv6 one",
         ),
         (
-            &["flows", "tcp://127.0.0.1:9", "--stamp-key", "x"],
+            &["flows", "tcp://127.0.0.1:9", "--stamp-key", "env:PATH"],
             "--stamp-key: tcp flows carry no STAMP",
         ),
         (

@@ -107,7 +107,7 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
         (&["ping", "localhost", "--interval", "-1"], "'-1'"),
         (&["ping", "udp://127.0.0.1", "-s", "70000"], "65507"),
         (&["ping", "icmp://127.0.0.1", "-s", "70000"], "65507"),
-        (&["ping", "udp://127.0.0.1", "--stamp-key", ""], "empty"),
+        (&["ping", "udp://127.0.0.1", "--stamp-key", ""], "file:PATH"),
         (
             &["ping", "ws://127.0.0.1:1", "--congestion", "nonesuch"],
             "loaded here: ",
@@ -206,7 +206,7 @@ url = "udp://server:8080"
     fs::write(place.path("plan.toml"), plan).expect("a file");
     let found = [
         ("plan.toml:5:19", "did you mean 'client'?"),
-        ("plan.toml:9:12", "missing.key cannot be read"),
+        ("plan.toml:9:12", "read missing.key: No such file"),
         ("plan.toml:11:19", "there is no figure 'cfd'"),
         ("plan.toml:14:10", "known here: client, server"),
         ("plan.toml:16:8", "did you mean 'server'?"),
@@ -239,7 +239,7 @@ fn a_reflector_that_cannot_be_is_refused_before_it_listens() {
         (&["--cert", &missing, "--key", &missing][..], "missing.pem"),
         (&["--cert", &empty, "--key", &empty], "empty.pem"),
         (&["--tls-version", "1.3"], "give --tls"),
-        (&["--stamp-key", ""], "empty"),
+        (&["--stamp-key", ""], "env:NAME"),
         (&["--max-rate", "0"], "--max-rate"),
         (&["--max-connections", "0"], "--max-connections"),
         (&["--listen", "localhost:1"], "--listen"),

@@ -1,6 +1,6 @@
 //! What a carrier tells a session.
 
-use neph_model::{AtPeer, Instant, Own, SynAnswer};
+use neph_model::{AtPeer, Instant, Own, SynAnswer, Wall};
 
 /// What became of a request, as its carrier learnt it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +39,8 @@ pub(crate) struct Replied {
     pub(crate) at_peer: Option<AtPeer>,
     /// Of a SYN.
     pub(crate) answer: Option<SynAnswer>,
+    /// The time of its request that it repeats, where the protocol has that.
+    pub(crate) repeated: Option<Wall>,
 }
 
 #[expect(

@@ -2,6 +2,7 @@
 
 use neph_model::{
     AtPeer, FleetMessage, FleetOutcome, FleetReply, Instant, Lane, Own, ReadBy, Span, SynAnswer,
+    Wall,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(super) enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) sent: Instant<Own>,
+    /// The time that the request carries, where it carries one.
+    pub(super) wall: Wall,
     pub(super) late: Span,
     pub(super) departed: Option<Instant<Own>>,
     pub(super) reply: Option<Arrival>,
@@ -61,7 +64,7 @@ pub(super) fn told(lane: Lane, slot: &Slot) -> FleetMessage {
             },
             at_peer: arrival
                 .at_peer
-                .filter(|peer| peer.residence <= arrival.at - sent),
+                .filter(|peer| (Span::ZERO..=arrival.at - sent).contains(&peer.residence)),
             ttl: arrival.ttl,
             copies: arrival.copies,
             answer: arrival.answer,
@@ -75,6 +78,18 @@ pub(super) fn told(lane: Lane, slot: &Slot) -> FleetMessage {
         late: slot.late,
         outcome,
     }
+}
+
+/// Whether the peer's times were left out, as they cannot be true.
+pub(super) fn is_disbelieved(slot: &Slot, message: &FleetMessage) -> bool {
+    let reply = message.reply();
+    let claimed = slot.reply.as_ref().is_some_and(|one| one.at_peer.is_some());
+    claimed && reply.is_some_and(|reply| reply.at_peer.is_none())
+}
+
+/// Whether a reply repeats the time of this request, as far as a protocol's own form of time tells.
+pub(super) fn is_repeated(slot: &Slot, repeated: Wall) -> bool {
+    slot.wall.unix_nanos().abs_diff(repeated.unix_nanos()) <= 1
 }
 
 pub(super) fn is_unstamped(message: &FleetMessage) -> bool {
@@ -105,6 +120,7 @@ mod tests {
             };
             let slot = Slot {
                 sent: Instant::from_nanos(0),
+                wall: Wall::from_unix_nanos(0),
                 late: Span::ZERO,
                 departed: Some(Instant::from_nanos(400)),
                 reply: Some(reply),
@@ -117,6 +133,7 @@ mod tests {
         };
         assert_eq!(told_of(600), Some(Span::ZERO));
         assert_eq!(told_of(601), Some(Span::from_nanos(600)));
+        assert_eq!(told_of(-1), Some(Span::from_nanos(600)));
         assert_eq!(told_of(i64::MAX), Some(Span::from_nanos(600)));
     }
 }

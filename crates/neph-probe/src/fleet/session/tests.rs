@@ -7,6 +7,9 @@ use neph_model::{Fleet, FleetOutcome, ProbeKind};
 use proptest::prelude::*;
 
 use super::*;
+
+/// The time that all requests carry.
+const WALL: Wall = Wall::from_unix_nanos(7);
 use crate::sim::{Net, Random, at};
 
 const MS: i64 = 1_000_000;
@@ -115,7 +118,7 @@ impl World {
             self.session.opened(*next);
             *next
         });
-        self.session.sending(at(now));
+        self.session.sending(at(now), WALL);
         let seq = low(departure.seq);
         let request = Known { port, seq };
         let mut truth = Truth {
@@ -208,6 +211,7 @@ impl World {
 
 fn reply(request: Known, arrives: i64) -> Event {
     Event::Replied(Replied {
+        repeated: None,
         answer: None,
         request,
         stamp: Some(at(arrives)),
@@ -270,8 +274,8 @@ fn one_lane(timeout: i64) -> Session {
 #[test]
 fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
     let mut session = one_lane(1_000 * MS);
-    session.sending(at(0));
-    session.sending(at(100 * MS));
+    session.sending(at(0), WALL);
+    session.sending(at(100 * MS), WALL);
     session.take(&reply(Known { port: 7, seq: 1 }, 150 * MS));
     session.at_time(at(200 * MS));
     assert_eq!(session.finished(), 0);
@@ -288,7 +292,7 @@ fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
 #[test]
 fn a_reply_without_the_stamp_of_its_request_is_told_as_the_program_read_it() {
     let mut session = one_lane(1_000 * MS);
-    session.sending(at(0));
+    session.sending(at(0), WALL);
     session.take(&reply(Known { port: 7, seq: 0 }, 20 * MS));
     session.at_time(at(25 * MS));
     let message = session.take_finished()[0];
@@ -303,7 +307,7 @@ fn a_reply_without_the_stamp_of_its_request_is_told_as_the_program_read_it() {
 #[test]
 fn a_copy_that_comes_at_once_is_told_with_its_message_and_a_later_one_is_counted() {
     let mut session = one_lane(1_000 * MS);
-    session.sending(at(0));
+    session.sending(at(0), WALL);
     let request = Known { port: 7, seq: 0 };
     for when in [20, 21] {
         session.take(&reply(request, when * MS));
@@ -322,7 +326,7 @@ fn a_copy_that_comes_at_once_is_told_with_its_message_and_a_later_one_is_counted
 #[test]
 fn what_nobody_asked_for_is_no_reply() {
     let mut session = one_lane(1_000 * MS);
-    session.sending(at(0));
+    session.sending(at(0), WALL);
     for (port, seq) in [(8, 0), (7, 1), (7, u32::MAX), (0, 0)] {
         session.take(&reply(Known { port, seq }, MS));
     }
@@ -338,7 +342,7 @@ fn what_nobody_asked_for_is_no_reply() {
 fn what_is_stopped_tells_what_is_known_and_counts_nothing_that_was_cut_short() {
     let mut session = one_lane(1_000 * MS);
     for n in 0..3 {
-        session.sending(at(n * 100 * MS));
+        session.sending(at(n * 100 * MS), WALL);
     }
     for seq in [0, 2] {
         session.take(&reply(Known { port: 7, seq }, 201 * MS));
@@ -363,7 +367,7 @@ fn a_long_run_needs_no_more_room_than_its_timeout() {
     let room = (session.slots.capacity(), session.past.capacity());
     for n in 0..20_000_u32 {
         let now = i64::from(n) * 100 * MS;
-        session.sending(at(now));
+        session.sending(at(now), WALL);
         session.take(&reply(Known { port: 7, seq: n }, now + 50 * MS));
         session.at_time(at(now + 60 * MS));
         assert!(session.slots.len() <= 12);

@@ -1,12 +1,12 @@
 //! Our own framing, the answering half: a hello, then length-prefixed messages, or a bulk sink.
 
-use neph_model::{Seq, Span};
+use neph_model::{Instant, Own, Seq, Span};
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::frame::{
     FrameError, HELLO_LEN, Hello, HelloReply, Mode, Refusal, Status, frame_prefix, next_frame,
 };
 
-use crate::reflect::bulk_turn::BulkTurn;
+use crate::reflect::bulk_turn::{BulkTurn, LONGEST_WAIT};
 
 use super::{Asked, Counted, End, Line, Marks, Step};
 
@@ -19,11 +19,10 @@ enum State {
     Echo {
         reply_size: usize,
     },
-    /// A bulk transfer, and the right to it.
-    Bulk(
-        Span,
-        #[expect(dead_code, reason = "given back when dropped")] BulkTurn,
-    ),
+    /// A bulk transfer of this length waits for its turn.
+    Waiting(Span, BulkTurn, Instant<Own>),
+    /// A bulk transfer, and its turn.
+    Bulk(Span, BulkTurn),
 }
 
 impl Framed {
@@ -35,19 +34,39 @@ impl Framed {
         !matches!(self.0, State::Greeting)
     }
 
-    pub(super) const fn bulk(&self) -> Option<Span> {
-        match self.0 {
-            State::Bulk(span, _) => Some(span),
-            State::Greeting | State::Echo { .. } => None,
+    /// The bulk transfer that has its turn, and for how long it was asked.
+    pub(super) const fn bulk(&self) -> Option<(Span, &BulkTurn)> {
+        match &self.0 {
+            State::Bulk(span, turn) => Some((*span, turn)),
+            State::Greeting | State::Echo { .. } | State::Waiting(..) => None,
         }
+    }
+
+    /// Answers a bulk transfer that waits, once its turn has come or it has waited long enough; whether
+    /// it waits on.
+    pub(super) fn wait(&mut self, now: Instant<Own>, line: &mut Line) -> Result<bool, End> {
+        let State::Waiting(span, turn, until) = &self.0 else {
+            return Ok(false);
+        };
+        if turn.has_come(now) {
+            let span = *span;
+            if let State::Waiting(_, turn, _) = std::mem::replace(&mut self.0, State::Greeting) {
+                self.0 = State::Bulk(span, turn);
+            }
+            answer(Status::Granted, 0, line);
+        } else if now >= *until {
+            answer(Status::Refused(Refusal::Busy), 0, line);
+            return Err(End::Refused(Counted::RefusedBusy));
+        }
+        Ok(matches!(self.0, State::Waiting(..)))
     }
 
     pub(super) fn step(&mut self, input: &[u8], line: &mut Line) -> Result<Step, End> {
         match self.0 {
             State::Greeting => self.greet(input, line),
             State::Echo { reply_size } => ask(input, reply_size, line),
-            State::Bulk(..) if input.is_empty() => Ok(Step::More),
-            State::Bulk(..) => Ok(Step::Took(input.len())),
+            State::Bulk(..) | State::Waiting(..) if input.is_empty() => Ok(Step::More),
+            State::Bulk(..) | State::Waiting(..) => Ok(Step::Took(input.len())),
         }
     }
 
@@ -58,10 +77,11 @@ impl Framed {
         let (refusal, counted) = match Hello::decode(bytes) {
             Err(error) => (error.refusal(), Counted::RefusedMalformed),
             Ok(hello) => match self.decide(&hello, line) {
-                Ok(reply_size) => {
+                Ok(Some(reply_size)) => {
                     answer(Status::Granted, reply_size, line);
                     return Ok(Step::Took(HELLO_LEN));
                 }
+                Ok(None) => return self.wait(line.at, line).map(|_| Step::Took(HELLO_LEN)),
                 Err(refused) => refused,
             },
         };
@@ -69,7 +89,9 @@ impl Framed {
         Err(End::Refused(counted))
     }
 
-    fn decide(&mut self, hello: &Hello, line: &Line) -> Result<u32, (Refusal, Counted)> {
+    /// The size of replies that is granted; `None` for a bulk transfer, which is answered when its
+    /// turn comes.
+    fn decide(&mut self, hello: &Hello, line: &Line) -> Result<Option<u32>, (Refusal, Counted)> {
         match hello.mode {
             Mode::Echo if u64::from(hello.reply_size) > line.caps.reply_size.bytes() => {
                 Err((Refusal::ReplySize, Counted::RefusedReplySize))
@@ -77,17 +99,17 @@ impl Framed {
             Mode::Echo => {
                 let reply_size = (hello.reply_size as usize).max(REPLY_MIN);
                 self.0 = State::Echo { reply_size };
-                Ok(u32::try_from(reply_size).unwrap_or(hello.reply_size))
+                Ok(Some(u32::try_from(reply_size).unwrap_or(hello.reply_size)))
             }
             Mode::Upload => {
                 let span = Span::from_millis(i64::from(hello.duration_ms));
                 if span > line.caps.bulk {
                     return Err((Refusal::Duration, Counted::RefusedBusy));
                 }
-                let turn = line.bulk.take();
-                let turn = turn.ok_or((Refusal::Busy, Counted::RefusedBusy))?;
-                self.0 = State::Bulk(span, turn);
-                Ok(0)
+                let place = line.bulk.ask(line.peer, line.at);
+                let place = place.map_err(|_| (Refusal::Busy, Counted::RefusedBusy))?;
+                self.0 = State::Waiting(span, place, line.at + LONGEST_WAIT);
+                Ok(None)
             }
             Mode::Download => Err((Refusal::Mode, Counted::RefusedProtocol)),
         }

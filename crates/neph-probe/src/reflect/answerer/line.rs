@@ -1,5 +1,7 @@
 //! What every protocol needs to write a reply, and a connection's part of what all share.
 
+use std::collections::TryReserveError;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use neph_model::{Instant, Own, Seq, Span};
@@ -22,9 +24,11 @@ const KEPT: usize = OWN / 2;
 /// A connection's part of what all connections share.
 #[derive(Debug)]
 pub(crate) struct Shares {
-    /// Its peer address's budget.
+    /// Its peer's address.
+    pub(crate) peer: IpAddr,
+    /// Its peer's budget.
     pub(crate) budget: Arc<Budget>,
-    /// The right to a bulk transfer.
+    /// The turn of a bulk transfer.
     pub(crate) bulk: Arc<BulkGate>,
     /// Room for what all peers make us hold.
     pub(crate) room: Arc<Room>,
@@ -40,6 +44,7 @@ impl Shares {
     /// Those of a connection that shares nothing but its peer's budget.
     pub(crate) fn alone(caps: &Caps, budget: Arc<Budget>) -> Self {
         Self {
+            peer: Ipv4Addr::LOCALHOST.into(),
             budget,
             bulk: Arc::default(),
             room: Arc::new(Room::of_all(caps)),
@@ -55,10 +60,23 @@ impl Shares {
     }
 }
 
+/// The head of a reply.
+const HEAD: usize = 1 << 10;
+
+/// Makes room for `bytes` more: no more than that where they are many.
+fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), TryReserveError> {
+    if bytes > KEPT {
+        buffer.try_reserve_exact(bytes)
+    } else {
+        buffer.try_reserve(bytes)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) caps: Caps,
     pub(super) think: Span,
+    pub(super) peer: IpAddr,
     pub(super) bulk: Arc<BulkGate>,
     budget: Arc<Budget>,
     departures: Arc<Departures>,
@@ -81,8 +99,8 @@ pub(super) struct Line {
     previous: Option<PreviousTx>,
     /// Memory for replies.
     held: Held,
-    /// Reply bytes that were granted and not yet written.
-    unwritten: u64,
+    /// Replies are copied on their way into the outbox: TLS seals them.
+    pub(super) is_sealed: bool,
 }
 
 impl Line {
@@ -91,6 +109,7 @@ impl Line {
         Self {
             caps,
             think,
+            peer: shares.peer,
             bulk: shares.bulk,
             budget: shares.budget,
             departures: shares.departures,
@@ -105,22 +124,49 @@ impl Line {
             whole: 0,
             previous: None,
             held,
-            unwritten: 0,
+            is_sealed: false,
         }
     }
 
-    /// Whether the peer may have a reply of `bytes`: its rate, and room until it has been read.
+    /// Whether the peer may have a reply of `bytes`: its rate, and memory until it has been read. Makes room
+    /// for it.
     pub(super) fn grant(&mut self, bytes: usize) -> Result<(), Counted> {
-        let bytes = bytes as u64;
-        if !self.budget.spend(bytes, self.at) {
+        if !self.budget.spend(bytes as u64, self.at) {
             return Err(Counted::RefusedRate);
         }
-        let unwritten = self.unwritten.saturating_add(bytes);
-        if !self.held.hold(unwritten.max(self.held.bytes())) {
+        let (plain, sealed) = self.capacities(bytes);
+        if !self.held.hold((plain + sealed) as u64) {
             return Err(Counted::RefusedMemory);
         }
-        self.unwritten = unwritten;
-        Ok(())
+        reserve(&mut self.plain, bytes + HEAD)
+            .and_then(|()| self.outbox.reserve(sealed))
+            .map_err(|_| Counted::RefusedMemory)
+    }
+
+    /// What `plain` and the outbox take with a reply of `bytes` more.
+    fn capacities(&self, bytes: usize) -> (usize, usize) {
+        let plain = self.plain.len() + bytes + HEAD;
+        // A record of TLS has 16 KiB at most, and 22 bytes around them.
+        let sealed = self.outbox.len() + plain + plain / 128;
+        let sealed = if self.is_moved() { 0 } else { sealed };
+        (
+            plain.max(self.plain.capacity()),
+            sealed.max(self.outbox.capacity()),
+        )
+    }
+
+    /// Whether a reply becomes what is written without a copy.
+    fn is_moved(&self) -> bool {
+        !self.is_sealed && self.outbox.len() == 0
+    }
+
+    /// Replies are in the outbox.
+    pub(super) fn sealed(&mut self) {
+        self.plain.clear();
+        self.plain.shrink_to(KEPT);
+        let held = self.plain.capacity() + self.outbox.capacity();
+        // It was granted with no less.
+        self.held.hold(held as u64);
     }
 
     /// What was refused to the peer so far, and what the kernel dropped of all peers.
@@ -133,7 +179,6 @@ impl Line {
 
     /// Everything in the outbox was written.
     pub(super) fn written(&mut self) {
-        self.unwritten = 0;
         let spare = self.plain.capacity() + self.outbox.capacity();
         if !self.held.keep(spare as u64) {
             self.plain.shrink_to(KEPT);
@@ -151,14 +196,14 @@ impl Line {
     /// A reply left; a later one will tell.
     pub(super) fn departed(&mut self, departed: PreviousTx) {
         match self.flow {
-            Some(flow) => self.departures.put(flow, departed),
+            Some(flow) => self.departures.put(self.peer, flow, departed),
             None => self.previous = Some(departed),
         }
     }
 
     pub(super) fn take_departed(&mut self) -> Option<PreviousTx> {
         match self.flow {
-            Some(flow) => self.departures.take(flow),
+            Some(flow) => self.departures.take(self.peer, flow),
             None => self.previous.take(),
         }
     }

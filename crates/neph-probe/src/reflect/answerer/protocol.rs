@@ -33,11 +33,18 @@ impl Protocol {
         }
     }
 
-    /// Bytes of a message that is not whole yet and that the protocol itself keeps.
-    pub(super) fn kept(&self) -> usize {
+    /// Memory that the protocol itself takes for a message, beside the inbox.
+    pub(super) const fn capacity(&self) -> usize {
         match self {
-            Self::WebSocket(ws) => ws.kept(),
+            Self::WebSocket(ws) => ws.capacity(),
             Self::Http(_) | Self::Framed(_) | Self::Unknown => 0,
+        }
+    }
+
+    /// Gives back the memory of a message that was read.
+    pub(super) fn tidy(&mut self) {
+        if let Self::WebSocket(ws) = self {
+            ws.tidy();
         }
     }
 

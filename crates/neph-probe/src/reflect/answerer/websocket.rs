@@ -29,6 +29,21 @@ impl WebSocket {
         self.assembler.kept()
     }
 
+    /// Memory of the fragments, room for more included.
+    pub(super) const fn capacity(&self) -> usize {
+        self.assembler.capacity()
+    }
+
+    /// Gives back the memory of a message that was read.
+    pub(super) fn tidy(&mut self) {
+        self.assembler.tidy();
+    }
+
+    /// Memory that the next step takes: a whole fragment is kept.
+    pub(super) fn copied(&self, input: &[u8]) -> usize {
+        self.assembler.copied(input)
+    }
+
     pub(super) fn step(&mut self, input: &mut [u8], line: &mut Line) -> Result<Step, End> {
         let step = match self.assembler.step(input) {
             Ok(step) => step,
@@ -41,6 +56,7 @@ impl WebSocket {
                 encode_close(&mut line.plain, None, close);
                 return Err(End::Refused(match error {
                     WsError::TooLong { .. } => Counted::RefusedRequestSize,
+                    WsError::Memory => Counted::RefusedMemory,
                     _ => Counted::RefusedMalformed,
                 }));
             }

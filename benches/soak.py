@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""A reflector under all attacks at once, from twenty namespaces, beside one client that behaves.
+
+    python3 benches/soak.py --neph target/release/neph [--seconds 3600]
+
+Needs root. See README.md for what is measured and how.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from attacks import ATTACKS, PORT, Place
+from figures import table
+from namespaces import entered
+
+# Taken once: attackers are processes of their own.
+RUN = os.environ.setdefault("NEPH_SOAK", str(os.getpid()))
+HUB = f"nephsoak-hub{RUN}"
+CLIENT = f"nephsoak-client{RUN}"
+# Seconds between two messages of the client, and for which it measures before the attacks.
+INTERVAL = 0.02
+MEMORY_MB = 512
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the client measured."""
+
+    sent: int
+    lost: int
+    p50_us: float
+    p99_us: float
+
+    def loss(self) -> float:
+        return self.lost / max(1, self.sent)
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def inside(namespace: str, *command: str) -> None:
+    run("nsenter", f"--net=/run/netns/{namespace}", *command)
+
+
+def attacker(number: int) -> str:
+    return f"nephsoak-{number}-{RUN}"
+
+
+def join(name: str, number: int) -> None:
+    """Joins a namespace to the hub: 10.98.N.2, and all of 2001:db8:N::/64."""
+    link = f"v{number}"
+    run("ip", "netns", "add", name)
+    run(*("ip", "link", "add", link, "netns", HUB, "type", "veth"), *("peer", "name", "eth0", "netns", name))
+    for place, device, host in ((HUB, link, 1), (name, "eth0", 2)):
+        inside(place, "ip", "address", "add", f"10.98.{number}.{host}/24", "dev", device)
+        address = f"2001:db8:{number:x}::{host}/64"
+        inside(place, "ip", "-6", "address", "add", address, "dev", device, "nodad")
+        inside(place, "ip", "link", "set", device, "up")
+        inside(place, "ip", "link", "set", "lo", "up")
+        inside(place, "sysctl", "-qw", f"net.ipv4.conf.{device}.rp_filter=0")
+    inside(name, "sysctl", "-qw", "net.ipv6.ip_nonlocal_bind=1")
+    inside(name, "ip", "-6", "route", "add", "local", f"2001:db8:{number:x}::/64", "dev", "lo")
+    inside(HUB, "ip", "-6", "route", "replace", f"2001:db8:{number:x}::/64", "via", f"2001:db8:{number:x}::2")
+    for place in (HUB, name):
+        inside(place, "sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0")
+
+
+@contextmanager
+def star(attackers: int) -> Iterator[None]:
+    """The hub, the client's namespace (number 0) and the attackers'; all are gone afterwards."""
+    names = [CLIENT, *(attacker(number) for number in range(1, attackers + 1))]
+    try:
+        run("ip", "netns", "add", HUB)
+        inside(HUB, "ip", "link", "set", "lo", "up")
+        for number, name in enumerate(names):
+            join(name, number)
+        yield
+    finally:
+        for name in (HUB, *names):
+            subprocess.run(("ip", "netns", "del", name), check=False, capture_output=True)
+
+
+def attack(number: int, seconds: float) -> None:
+    """A process of its own: one attack in its namespace, until the time is over."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    place = Place(
+        hub=f"10.98.{number}.1",
+        hub6=f"2001:db8:{number:x}::1",
+        own=f"10.98.{number}.2",
+        prefix6=f"2001:db8:{number:x}::",
+        until=time.monotonic() + seconds,
+    )
+    with entered(attacker(number)):
+        ATTACKS[(number - 1) % len(ATTACKS)](place)
+
+
+def measure(neph: Path, scheme: str, seconds: float) -> subprocess.Popen[str]:
+    target = f"{scheme}://10.98.0.1:{PORT}"
+    command = ("nsenter", f"--net=/run/netns/{CLIENT}", str(neph), "ping", target)
+    options = ("-i", str(INTERVAL), "-w", str(seconds), "--timeout", "2s", "--format", "json")
+    return subprocess.Popen((*command, *options), stdout=subprocess.PIPE, text=True)
+
+
+def measured(process: subprocess.Popen[str]) -> Measured:
+    out, _ = process.communicate()
+    flow = json.loads(out)["flows"][0]
+    tally, response = flow["tally"], flow["response_ns"]
+    return Measured(
+        sent=tally["messages"],
+        lost=tally["messages"] - tally["replies"],
+        p50_us=response["p50"]["value"] / 1e3,
+        p99_us=response["p99"]["value"] / 1e3,
+    )
+
+
+def resident(pid: int) -> float:
+    """Megabytes in use."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+
+def watch(pid: int, seconds: float) -> list[float]:
+    """Memory every second."""
+    until, seen = time.monotonic() + seconds, []
+    while time.monotonic() < until:
+        seen.append(resident(pid))
+        time.sleep(1)
+    return seen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--neph", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--quiet-seconds", type=float, default=60)
+    options = parser.parse_args()
+    with star(len(ATTACKS)):
+        command = ("nsenter", f"--net=/run/netns/{HUB}", str(options.neph), "reflect", "--tls")
+        size = ("--max-memory", f"{MEMORY_MB}MiB", "--listen", f"[::]:{PORT}")
+        reflector = subprocess.Popen((*command, *size), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            time.sleep(1)
+            schemes = ("ws", "udp")
+            quiet = [measured(measure(options.neph, scheme, options.quiet_seconds)) for scheme in schemes]
+            attackers = [
+                multiprocessing.Process(target=attack, args=(number, options.seconds + 10))
+                for number in range(1, len(ATTACKS) + 1)
+            ]
+            for process in attackers:
+                process.start()
+            time.sleep(5)
+            if not all(process.is_alive() for process in attackers):
+                raise SystemExit("an attacker could not begin")
+            clients = [measure(options.neph, scheme, options.seconds) for scheme in schemes]
+            memory = watch(reflector.pid, options.seconds)
+            under = [measured(client) for client in clients]
+            for process in attackers:
+                process.join(timeout=20)
+                process.kill()
+        finally:
+            reflector.send_signal(signal.SIGINT)
+            told = reflector.communicate(timeout=20)[0]
+    rows = [
+        [scheme, when, f"{one.sent:,}", f"{one.loss():.3%}", f"{one.p50_us:.0f}", f"{one.p99_us:.0f}"]
+        for scheme, pair in zip(schemes, zip(quiet, under, strict=True), strict=True)
+        for when, one in zip(("quiet", "under attack"), pair, strict=True)
+    ]
+    print(table(["client", "", "messages", "lost", "p50 us", "p99 us"], rows))
+    tenth = max(1, len(memory) // 10)
+    print(
+        f"\nmemory: {max(memory):.0f} MB at most, {max(memory[tenth : 2 * tenth]):.0f} in the second tenth of the "
+        f"time, {max(memory[-tenth:]):.0f} in the last; --max-memory {MEMORY_MB} MiB"
+    )
+    print(told.strip().splitlines()[-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+//! Files that hold a secret: a key of STAMP, a private key of TLS.
+//!
+//! Owns who else may be able to read such a file: nobody, as ssh demands of its keys. What is in
+//! the file is not its concern.
+//!
+//! The rule is that of PostgreSQL's server keys: mode 0600 or stricter; a file of root may have
+//! 0640, so that root can give a key to one group (Debian's `ssl-cert`, Kubernetes' `fsGroup`).
+//! Pipes and terminals have no mode that protects: they are accepted, so that `/dev/fd/3` works.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+/// Larger is no key: an RSA key of 16,384 bits has 13 KB in PEM.
+const MAX_BYTES: u64 = 1 << 20;
+/// Permission bits of the group and of all others.
+const NOT_OWNER: u32 = 0o077;
+/// The group may read.
+const GROUP_READ: u32 = 0o040;
+const ROOT: u32 = 0;
+
+/// Why a file with a secret is not used.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateFileError {
+    /// It cannot be read.
+    #[error("read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Others can read or replace the secret.
+    #[error(
+        "{} has mode {mode:04o}, so {who} can {what} the secret in it: run 'chmod 600 {}' (in \
+         Kubernetes defaultMode: 0400), and replace the secret if others had access",
+        path.display(), path.display()
+    )]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+        /// Who has access: `its group` or `every user`.
+        who: &'static str,
+        /// What they can do: `read` or `replace`.
+        what: &'static str,
+    },
+    /// It has more bytes than any key.
+    #[error("{} has more than 1 MiB: that is no key", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Reads a file that nobody but its owner can read. The bytes are zeroed when dropped.
+///
+/// # Errors
+/// When it cannot be read, when others can read or write it, or when it is too large for a key.
+pub fn read_private(path: &Path) -> Result<Zeroizing<Vec<u8>>, PrivateFileError> {
+    let unreadable = |source| PrivateFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    // Of the open file: a name may be given to another file in between.
+    let file = open(path)?;
+    // All room at once: a vector that grows leaves copies behind that nobody zeroes.
+    let room = file.metadata().map_err(unreadable)?.len().min(MAX_BYTES);
+    let room = usize::try_from(room).unwrap_or(0).max(64 << 10);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(room + 1));
+    file.take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(PrivateFileError::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    Ok(bytes)
+}
+
+/// Whether a file with a secret can be used, without reading it.
+///
+/// # Errors
+/// As [`read_private`].
+pub fn check_private(path: &Path) -> Result<(), PrivateFileError> {
+    open(path).map(drop)
+}
+
+fn open(path: &Path) -> Result<File, PrivateFileError> {
+    let unreadable = |source| PrivateFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+    }
+    if metadata.is_file()
+        && let Some((who, what)) = exposure(metadata.mode(), metadata.uid())
+    {
+        return Err(PrivateFileError::Exposed {
+            path: path.to_owned(),
+            mode: metadata.mode() & 0o7777,
+            who,
+            what,
+        });
+    }
+    Ok(file)
+}
+
+/// Who but the owner has access to a regular file, and for what.
+fn exposure(mode: u32, owner: u32) -> Option<(&'static str, &'static str)> {
+    let accepted = if owner == ROOT { GROUP_READ } else { 0 };
+    match mode & NOT_OWNER & !accepted {
+        0 => None,
+        bits if bits & 0o004 != 0 => Some(("every user", "read")),
+        bits if bits & 0o002 != 0 => Some(("every user", "replace")),
+        bits if bits & 0o020 != 0 => Some(("its group", "replace")),
+        bits if bits & 0o040 != 0 => Some(("its group", "read")),
+        // The right to execute a key gives nothing.
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_owner_alone_has_access_and_a_group_only_where_root_gave_it() {
+        const USER: u32 = 1000;
+        for (mode, owner, expected) in [
+            (0o100_600, USER, None),
+            (0o100_400, USER, None),
+            (0o100_640, USER, Some(("its group", "read"))),
+            (0o100_644, USER, Some(("every user", "read"))),
+            (0o100_602, USER, Some(("every user", "replace"))),
+            (0o100_640, ROOT, None),
+            (0o100_440, ROOT, None),
+            (0o100_660, ROOT, Some(("its group", "replace"))),
+            (0o100_644, ROOT, Some(("every user", "read"))),
+        ] {
+            assert_eq!(exposure(mode, owner), expected, "{mode:o} of {owner}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_every_user_can_read_is_refused_with_the_command_that_helps() {
+        let path = std::env::temp_dir().join(format!("neph-private-{}", std::process::id()));
+        fs::write(&path, "secret").expect("a file");
+        let with_mode = |mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is ours");
+            read_private(&path).map(|bytes| bytes.to_vec())
+        };
+        let refused = with_mode(0o644).expect_err("readable").to_string();
+        let private = with_mode(0o600);
+        fs::remove_file(&path).expect("it is there");
+        assert!(refused.contains("has mode 0644"), "{refused}");
+        assert!(
+            refused.contains(&format!("'chmod 600 {}'", path.display())),
+            "{refused}"
+        );
+        assert_eq!(private.expect("mode 0600"), b"secret");
+    }
+
+    #[test]
+    fn a_pipe_is_accepted_and_a_folder_is_not() {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        io::Write::write_all(&mut writer, b"piped").expect("there is room");
+        drop(writer);
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&reader);
+        let bytes = read_private(Path::new(&format!("/dev/fd/{fd}"))).expect("a pipe");
+        assert_eq!(*bytes, b"piped");
+        assert!(matches!(
+            read_private(Path::new("/")),
+            Err(PrivateFileError::Unreadable { .. })
+        ));
+    }
+}

@@ -1,0 +1,100 @@
+use super::*;
+
+fn at(millis: i64) -> Instant<Own> {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+fn peer(last: u8) -> IpAddr {
+    IpAddr::from([192, 0, 2, last])
+}
+
+fn gate() -> Arc<BulkGate> {
+    Arc::default()
+}
+
+/// When the holder loses its turn that does `bytes` each 100 ms, and why.
+fn lost(turn: &BulkTurn, from: i64, bytes: u64) -> Option<(i64, Counted)> {
+    (1..=400).find_map(|tick| {
+        let now = from + tick * 100;
+        let done = bytes * tick.cast_unsigned();
+        turn.progress(done, at(now)).map(|why| (now - from, why))
+    })
+}
+
+#[test]
+fn one_at_a_time_and_in_the_order_of_asking() {
+    let gate = gate();
+    let ask = |last| gate.ask(peer(last), at(0)).expect("there is a place");
+    let (first, second, third) = (ask(1), ask(2), ask(3));
+    assert!(first.has_come(at(1)) && !second.has_come(at(1)));
+    drop(first);
+    assert!(!third.has_come(at(2)) && second.has_come(at(2)));
+    drop(third);
+    drop(second);
+    assert!(ask(1).has_come(at(3)));
+}
+
+#[test]
+fn nobody_loses_a_turn_that_nobody_else_wants() {
+    let gate = gate();
+    let turn = gate.ask(peer(1), at(0)).expect("there is a place");
+    assert_eq!(lost(&turn, 0, 0), None);
+}
+
+#[test]
+fn who_is_silent_loses_the_turn_at_once_when_others_wait() {
+    let gate = gate();
+    let silent = gate.ask(peer(1), at(0)).expect("there is a place");
+    assert_eq!(silent.progress(1_000_000, at(100)), None);
+    let waits = gate.ask(peer(2), at(200)).expect("there is a place");
+    let why = lost(&silent, 100, 0).expect("lost");
+    assert_eq!(why, (SILENCE.nanos() / 1_000_000, Counted::BulkStalled));
+    drop(silent);
+    assert!(waits.has_come(at(2_000)));
+}
+
+#[test]
+fn a_trickle_loses_the_turn_and_a_slow_line_keeps_its_share() {
+    for (bytes, expected) in [
+        (10, (2_000, Counted::BulkStalled)),
+        (800, (10_000, Counted::BulkShared)),
+        (1_000_000, (10_000, Counted::BulkShared)),
+    ] {
+        let gate = gate();
+        let turn = gate.ask(peer(1), at(0)).expect("there is a place");
+        let _waits = gate.ask(peer(2), at(0)).expect("there is a place");
+        assert_eq!(lost(&turn, 0, bytes), Some(expected), "{bytes}");
+    }
+}
+
+/// An address that asks over and over gets the turn after all others, not before them.
+#[test]
+fn who_had_a_turn_comes_after_those_who_had_none() {
+    let gate = gate();
+    let ask = |last, now| gate.ask(peer(last), at(now)).expect("there is a place");
+    let greedy = ask(1, 0);
+    let honest = ask(2, 10);
+    drop(greedy);
+    let greedy = ask(1, 20);
+    let another = ask(3, 30);
+    assert!(honest.has_come(at(40)));
+    drop(honest);
+    assert!(!greedy.has_come(at(50)) && another.has_come(at(50)));
+    drop(another);
+    assert!(greedy.has_come(at(60)));
+}
+
+#[test]
+fn an_address_has_one_place_and_the_queue_an_end() {
+    let gate = gate();
+    let _first = gate.ask(peer(1), at(0)).expect("there is a place");
+    assert_eq!(gate.ask(peer(1), at(1)).err(), Some(NoPlace));
+    let v6 = |text: &str| gate.ask(text.parse().expect("an address"), at(1));
+    let _v6 = v6("2001:db8::1").expect("there is a place");
+    assert_eq!(v6("2001:db8::2").err(), Some(NoPlace), "of the same /64");
+    assert_eq!(v6("::ffff:192.0.2.1").err(), Some(NoPlace));
+    let last = u8::try_from(MAX_WAITING).expect("few") + 1;
+    let others: Vec<_> = (3..=last).map(|last| gate.ask(peer(last), at(2))).collect();
+    assert!(others.iter().all(Result::is_ok));
+    assert_eq!(gate.ask(peer(200), at(3)).err(), Some(NoPlace));
+}

@@ -1,0 +1,256 @@
+//! Which connections a reflector has, and which one ends when there are too many.
+//!
+//! An address and a /64 have a share, and a /56 has half as much more. When every place is taken, a newcomer
+//! gets that of the connection that was idle longest among those of the network with the most, unless the
+//! newcomer's own network has as many. Whoever is silent is closed the sooner the fewer places are left.
+//!
+//! Does not serve connections, and does not know what they do.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_model::{Instant, Own, Span};
+
+use super::caps::Caps;
+use super::network::Networks;
+
+/// However few places are left, a connection may be idle for so long.
+const LEAST_IDLE: Span = Span::from_secs(5);
+/// Connections that were ended to make room and whose threads still run: at most this part of all.
+const LEAVING_SHARE: u32 = 4;
+
+/// All places.
+#[derive(Debug)]
+pub(crate) struct Seats {
+    caps: Caps,
+    taken: AtomicU32,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    seated: HashMap<u64, Seat>,
+    /// Connections of each network, of each width.
+    counts: [HashMap<IpAddr, u32>; 3],
+    /// Ended to make room; their threads still run.
+    leaving: u32,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Seat {
+    networks: Networks,
+    heard: Arc<AtomicI64>,
+    stream: Arc<TcpStream>,
+}
+
+/// One connection's place, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Seated {
+    seats: Arc<Seats>,
+    number: u64,
+    heard: Arc<AtomicI64>,
+}
+
+/// How a newcomer was received.
+#[derive(Debug)]
+pub(super) enum Reception {
+    /// There was a place.
+    Seated(Seated),
+    /// There was none, and another connection was ended for it.
+    Replaced(Seated),
+    /// There is none for this peer.
+    Refused,
+}
+
+impl Seats {
+    pub(crate) fn new(caps: Caps) -> Self {
+        Self {
+            caps,
+            taken: AtomicU32::new(0),
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Seats a connection of `peer`, if there is a place for it.
+    pub(super) fn receive(
+        self: &Arc<Self>,
+        peer: IpAddr,
+        stream: &Arc<TcpStream>,
+        now: Instant<Own>,
+    ) -> Reception {
+        let networks = Networks::of(peer);
+        let mut state = self.lock();
+        let is_within = |(width, count)| count < self.share(width);
+        if !state
+            .counted(&networks)
+            .into_iter()
+            .enumerate()
+            .all(is_within)
+        {
+            return Reception::Refused;
+        }
+        let all = state.seated.len() + state.leaving as usize;
+        let most = self.caps.connections;
+        let is_full = state.seated.len() >= most as usize;
+        if is_full
+            && (all >= (most + most.div_ceil(LEAVING_SHARE)) as usize || !state.end_one(&networks))
+        {
+            return Reception::Refused;
+        }
+        let heard = Arc::new(AtomicI64::new(now.nanos()));
+        let seat = Seat {
+            networks,
+            heard: Arc::clone(&heard),
+            stream: Arc::clone(stream),
+        };
+        let number = state.seat(seat);
+        self.taken.store(state.places(), Ordering::Relaxed);
+        let seats = Arc::clone(self);
+        let seated = Seated {
+            seats,
+            number,
+            heard,
+        };
+        if is_full {
+            Reception::Replaced(seated)
+        } else {
+            Reception::Seated(seated)
+        }
+    }
+
+    /// Places of a network of this width: 0 is a /56, 1 a /64, 2 an address.
+    const fn share(&self, width: usize) -> u32 {
+        let share = self.caps.connections_per_peer;
+        match width {
+            0 => share.saturating_add(share / 2),
+            _ => share,
+        }
+    }
+
+    /// For how long a connection may be idle: less and less when more than half of the places are taken.
+    pub(super) fn idle(&self) -> Span {
+        let (taken, most) = (self.taken.load(Ordering::Relaxed), self.caps.connections);
+        let left = i64::from(most.saturating_sub(taken));
+        let half = i64::from((most / 2).max(1));
+        let idle = self.caps.idle;
+        if left >= half {
+            return idle;
+        }
+        let shortened = Span::from_nanos(idle.nanos() / half * left);
+        shortened.max(LEAST_IDLE.min(idle))
+    }
+
+    fn leave(&self, number: u64) {
+        let mut state = self.lock();
+        if state.unseat(number).is_none() {
+            state.leaving -= 1;
+        }
+        self.taken.store(state.places(), Ordering::Relaxed);
+    }
+}
+
+impl Seated {
+    /// The peer sent something.
+    pub(super) fn hear(&self, now: Instant<Own>) {
+        self.heard.store(now.nanos(), Ordering::Relaxed);
+    }
+
+    /// For how long it may be idle.
+    pub(super) fn idle(&self) -> Span {
+        self.seats.idle()
+    }
+}
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        self.seats.leave(self.number);
+    }
+}
+
+impl State {
+    fn places(&self) -> u32 {
+        u32::try_from(self.seated.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Connections of the networks, in their order.
+    fn counted(&self, networks: &Networks) -> [u32; 3] {
+        std::array::from_fn(|width| self.count(width, &networks.0[width]))
+    }
+
+    fn count(&self, width: usize, network: &IpAddr) -> u32 {
+        self.counts[width].get(network).copied().unwrap_or(0)
+    }
+
+    fn seat(&mut self, seat: Seat) -> u64 {
+        for (counts, network) in self.counts.iter_mut().zip(seat.networks.0) {
+            *counts.entry(network).or_insert(0) += 1;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.seated.insert(number, seat);
+        number
+    }
+
+    fn unseat(&mut self, number: u64) -> Option<Seat> {
+        let seat = self.seated.remove(&number)?;
+        for (counts, network) in self.counts.iter_mut().zip(seat.networks.0) {
+            if let Some(count) = counts.get_mut(&network) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(&network);
+                }
+            }
+        }
+        Some(seat)
+    }
+
+    /// Ends one connection for a newcomer from these networks; whether there was one to end.
+    fn end_one(&mut self, newcomer: &Networks) -> bool {
+        let Some(number) = self.longest_idle_of_greediest(newcomer) else {
+            return false;
+        };
+        let Some(seat) = self.unseat(number) else {
+            return false;
+        };
+        // Its thread wakes up and finds the connection over; the peer may have ended it before.
+        let _ = seat.stream.shutdown(Shutdown::Both);
+        self.leaving += 1;
+        true
+    }
+
+    /// From the widest networks to addresses: the one with the most connections, unless the newcomer's would
+    /// have as many with one more.
+    fn longest_idle_of_greediest(&self, newcomer: &Networks) -> Option<u64> {
+        let mut within: Vec<(&u64, &Seat)> = self.seated.iter().collect();
+        let mut is_own = true;
+        for width in 0..3 {
+            let own = newcomer.0[width];
+            let greediest = within
+                .iter()
+                .map(|(_, seat)| seat.networks.0[width])
+                .max_by_key(|network| self.count(width, network))?;
+            let has_more = self.count(width, &greediest) >= self.count(width, &own) + 2;
+            let chosen = if !is_own || has_more { greediest } else { own };
+            is_own = is_own && chosen == own;
+            within.retain(|(_, seat)| seat.networks.0[width] == chosen);
+        }
+        if is_own {
+            return None;
+        }
+        let longest = |(_, seat): &&(&u64, &Seat)| seat.heard.load(Ordering::Relaxed);
+        within
+            .iter()
+            .min_by_key(longest)
+            .map(|(number, _)| **number)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use std::net::TcpListener;
+
+use super::*;
+
+fn at(secs: i64) -> Instant<Own> {
+    Instant::from_nanos(secs * 1_000_000_000)
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+struct House {
+    seats: Arc<Seats>,
+    stream: Arc<TcpStream>,
+    guests: Vec<(IpAddr, Seated)>,
+}
+
+impl House {
+    fn new(connections: u32, connections_per_peer: u32) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        Self {
+            seats: Arc::new(Seats::new(Caps {
+                connections,
+                connections_per_peer,
+                idle: Span::from_secs(300),
+                ..Caps::default()
+            })),
+            stream: Arc::new(TcpStream::connect(address).expect("it listens")),
+            guests: Vec::new(),
+        }
+    }
+
+    /// Whether a connection of this address finds a place.
+    fn come(&mut self, text: &str, secs: i64) -> bool {
+        match self.seats.receive(ip(text), &self.stream, at(secs)) {
+            Reception::Seated(seated) | Reception::Replaced(seated) => {
+                self.guests.push((ip(text), seated));
+                true
+            }
+            Reception::Refused => false,
+        }
+    }
+
+    /// How many places an address has.
+    fn places(&self, text: &str) -> u32 {
+        self.seats.lock().count(2, &ip(text))
+    }
+
+    /// The threads of connections that were ended are over.
+    fn clear(&mut self) {
+        let state = self.seats.lock();
+        let seated: Vec<u64> = state.seated.keys().copied().collect();
+        drop(state);
+        self.guests
+            .retain(|(_, guest)| seated.contains(&guest.number));
+    }
+}
+
+#[test]
+fn an_address_and_a_64_have_a_share_and_a_56_has_half_as_much_more() {
+    let mut house = House::new(1_000, 4);
+    let taken = |house: &mut House, text: &str| (0..20).filter(|_| house.come(text, 0)).count();
+    assert_eq!(taken(&mut house, "192.0.2.1"), 4);
+    assert_eq!(taken(&mut house, "192.0.2.2"), 4);
+    assert_eq!(taken(&mut house, "2001:db8:0:100::1"), 4);
+    assert_eq!(taken(&mut house, "2001:db8:0:100::2"), 0, "the same /64");
+    assert_eq!(taken(&mut house, "2001:db8:0:101::1"), 2, "the same /56");
+    assert_eq!(taken(&mut house, "2001:db8:0:200::1"), 4, "another /56");
+}
+
+#[test]
+fn two_addresses_that_hold_every_place_lock_nobody_out() {
+    let mut house = House::new(8, 4);
+    for (second, address) in (0..).zip(["192.0.2.1", "192.0.2.2"].repeat(4)) {
+        assert!(house.come(address, second));
+    }
+    assert!(house.come("192.0.2.9", 100));
+    assert_eq!(house.guests.len(), 9);
+    house.clear();
+    let first_of_both = house.places("192.0.2.1") + house.places("192.0.2.2");
+    assert_eq!((first_of_both, house.places("192.0.2.9")), (7, 1));
+    // A greedy one gets no place of another's.
+    assert!(!house.come("192.0.2.1", 100));
+    // And newcomers get no more than an equal share.
+    let more = (0..8).filter(|_| {
+        house.clear();
+        house.come("192.0.2.9", 100)
+    });
+    assert_eq!(more.count(), 1);
+    house.clear();
+    let places = ["192.0.2.1", "192.0.2.2", "192.0.2.9"].map(|text| house.places(text));
+    assert_eq!(places, [3, 3, 2]);
+}
+
+#[test]
+fn the_connection_that_was_idle_longest_goes_first() {
+    let mut house = House::new(3, 3);
+    for second in 0..3 {
+        assert!(house.come("192.0.2.1", second));
+    }
+    house.guests[0].1.hear(at(50));
+    assert!(house.come("192.0.2.2", 60));
+    let gone = house.guests[1].1.number;
+    house.clear();
+    assert!(house.guests.iter().all(|(_, guest)| guest.number != gone));
+    assert_eq!(house.places("192.0.2.1"), 2);
+}
+
+#[test]
+fn many_addresses_of_one_site_are_one_greedy_peer() {
+    let mut house = House::new(6, 6);
+    for host in 0..6 {
+        assert!(house.come(&format!("2001:db8:0:10{host}::1"), 0), "{host}");
+    }
+    assert!(house.come("192.0.2.1", 1), "a site of six makes room");
+    house.clear();
+    assert!(house.come("192.0.2.1", 1));
+    house.clear();
+    // Within the site its own /64s share alike.
+    assert!(!house.come("2001:db8:0:100::2", 1));
+}
+
+#[test]
+fn threads_that_are_about_to_end_are_counted_too() {
+    let mut house = House::new(8, 8);
+    assert!((0..8).all(|_| house.come("192.0.2.1", 0)));
+    let hosts = (2..100).filter(|host| house.come(&format!("192.0.2.{host}"), 1));
+    assert_eq!(hosts.count(), 2, "a quarter of all");
+    house.clear();
+    assert!(house.come("192.0.2.101", 1));
+}
+
+#[test]
+fn the_fewer_places_are_left_the_shorter_a_connection_may_be_idle() {
+    let mut house = House::new(100, 100);
+    let mut idle = Vec::new();
+    for count in 1..=100 {
+        assert!(house.come("192.0.2.1", 0));
+        if [50, 75, 99, 100].contains(&count) {
+            idle.push(house.seats.idle());
+        }
+    }
+    assert_eq!(idle, [300, 150, 6, 5].map(Span::from_secs));
+    house.guests.truncate(10);
+    assert_eq!(house.seats.idle(), Span::from_secs(300));
+}

@@ -1,0 +1,128 @@
+//! The secret of authenticated STAMP: where it comes from, and that it is shown nowhere.
+//!
+//! Owns reading it, and the one place where it becomes a key. A secret is never an argument of a
+//! command: `ps` shows those to every user of a host.
+
+use std::fmt;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use neph_wire::stamp::Key;
+use zeroize::Zeroizing;
+
+use crate::private_file::{PrivateFileError, read_private};
+
+/// A secret that both sides of authenticated STAMP know; never empty. Its memory is zeroed when it
+/// is dropped, and `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Zeroizing<Vec<u8>>);
+
+/// Why there is no secret. No variant holds any part of one.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// It was given itself.
+    #[error(
+        "a secret on the command line or in a plan is readable by others (ps shows arguments): write \
+         file:PATH for a file that holds it, or env:NAME for an environment variable"
+    )]
+    Bare,
+    /// Its file cannot be used.
+    #[error(transparent)]
+    File(#[from] PrivateFileError),
+    /// The variable is not set.
+    #[error("the environment variable {0} is not set: export it, or write file:PATH")]
+    Unset(String),
+    /// Nothing is in it.
+    #[error("{0} is empty: it must hold the secret that both sides know")]
+    Empty(String),
+}
+
+impl Secret {
+    /// Reads the secret that `file:PATH` or `env:NAME` names.
+    ///
+    /// # Errors
+    /// When it names neither, or what it names is not there, is exposed or is empty.
+    pub fn find(source: &str) -> Result<Self, SecretError> {
+        match source.split_once(':') {
+            Some(("file", path)) => Self::in_file(Path::new(path)),
+            Some(("env", name)) => Self::in_variable(name),
+            _ => Err(SecretError::Bare),
+        }
+    }
+
+    /// Reads a secret from a file that nobody but its owner can read; one newline at its end is no
+    /// part of it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is exposed or is empty.
+    pub fn in_file(path: &Path) -> Result<Self, SecretError> {
+        let mut bytes = read_private(path)?;
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        Self::of(bytes).ok_or_else(|| SecretError::Empty(format!("key file {}", path.display())))
+    }
+
+    fn in_variable(name: &str) -> Result<Self, SecretError> {
+        let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+        let value = is_name.then(|| std::env::var_os(name)).flatten();
+        let value = value.ok_or_else(|| SecretError::Unset(name.to_owned()))?;
+        Self::of(Zeroizing::new(value.into_vec()))
+            .ok_or_else(|| SecretError::Empty(format!("the environment variable {name}")))
+    }
+
+    /// The secret of these bytes; `None` if there are none.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        Self::of(Zeroizing::new(bytes.to_vec()))
+    }
+
+    fn of(bytes: Zeroizing<Vec<u8>>) -> Option<Self> {
+        (!bytes.is_empty()).then_some(Self(bytes))
+    }
+
+    /// The key of STAMP that is made of it.
+    pub(crate) fn key(&self) -> Key {
+        Key::new(&self.0).expect("a secret is not empty")
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_secret_is_refused_with_both_ways_and_without_the_secret() {
+        for bare in ["hunter2", "", "/etc/key", "files:x"] {
+            let error = Secret::find(bare).expect_err("bare").to_string();
+            assert!(
+                error.contains("file:PATH") && error.contains("env:NAME"),
+                "{error}"
+            );
+            assert!(bare.is_empty() || !error.contains(bare), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_or_no_name_is_named() {
+        for name in ["NEPH_NO_SUCH_VARIABLE", "", "A=B"] {
+            let error = Secret::find(&format!("env:{name}")).expect_err("not set");
+            assert!(matches!(error, SecretError::Unset(_)), "{error}");
+        }
+        let path = std::env::var_os("PATH").expect("tests have a PATH");
+        let secret = Secret::find("env:PATH").expect("it is set");
+        assert_eq!(*secret.0, path.into_vec());
+    }
+
+    #[test]
+    fn debug_shows_nothing_of_it() {
+        let secret = Secret::new(b"hunter2").expect("not empty");
+        assert_eq!(format!("{secret:?}"), "Secret(hidden)");
+        assert_eq!(Secret::new(b""), None);
+    }
+}

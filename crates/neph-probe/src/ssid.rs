@@ -1,0 +1,35 @@
+//! Identifiers of STAMP sessions (RFC 8972, 3): a reply that has another one is not ours.
+//!
+//! Owns making and comparing them; packets are in `neph_wire::stamp`.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// The identifier of a session: nobody who does not see its packets knows it.
+pub(crate) fn new_ssid() -> u16 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "an identifier, not a number"
+    )]
+    let ssid = RandomState::new().hash_one(0) as u16;
+    ssid.max(1)
+}
+
+/// Whether a reply with this identifier is of the session with that one: a reflector of RFC 8762 alone leaves
+/// the field zero (RFC 8972, 3).
+pub(crate) const fn is_of_session(replied: u16, asked: u16) -> bool {
+    replied == asked || replied == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_of_another_session_is_not_ours_and_an_old_reflectors_is() {
+        assert!(is_of_session(7, 7) && is_of_session(0, 7));
+        assert!(!is_of_session(8, 7));
+        let made: Vec<u16> = (0..64).map(|_| new_ssid()).collect();
+        assert!(made.iter().all(|ssid| *ssid != 0));
+        assert!(made.iter().any(|ssid| *ssid != made[0]), "{made:?}");
+    }
+}

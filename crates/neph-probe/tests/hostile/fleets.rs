@@ -1,0 +1,91 @@
+//! A hostile peer of a fleet: what does not repeat the request is no reply, and times at the peer that cannot
+//! be true are left out; both are counted.
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{FleetMessage, Span};
+use neph_probe::Stop;
+use neph_wire::stamp::{Auth, decode_request, reflect};
+
+use super::{ECHOED, Lie, SECOND, honest};
+use crate::fleet::{Told, fleet, measure};
+
+/// Where an open reply repeats the identifier of the session.
+const SSID: std::ops::Range<usize> = 14..16;
+
+/// Measures four flows of five messages each against a reflector whose times `lie` changes and whose reply
+/// bytes `spoil` changes.
+fn measured(lie: Lie, spoil: fn(&mut [u8])) -> Told {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let patience = Some(Duration::from_millis(50));
+    socket.set_read_timeout(patience).expect("a limit");
+    let at = socket.local_addr().expect("bound");
+    let stop = Stop::new();
+    let over = stop.clone();
+    let answering = thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        while !over.is_set() {
+            let Ok((len, from)) = socket.recv_from(&mut buffer) else {
+                continue;
+            };
+            let request = decode_request(&buffer[..len], Auth::Open).expect("a request");
+            let mut answer = honest(request.packet.seq);
+            lie(&request, &mut answer);
+            let mut reply = Vec::new();
+            reflect(&request, &answer, Auth::Open, &mut reply);
+            spoil(&mut reply);
+            socket.send_to(&reply, from).expect("sent");
+        }
+    });
+    let mut spec = fleet(at, 4, 5);
+    spec.request_size = 200;
+    let told = measure(spec);
+    stop.set();
+    answering.join().expect("no panic");
+    told
+}
+
+fn stays(told: &Told) -> Vec<Span> {
+    let replies = told.messages.iter().filter_map(FleetMessage::reply);
+    let at_peer = replies.filter_map(|reply| reply.at_peer);
+    at_peer.map(|peer| peer.residence).collect()
+}
+
+#[test]
+fn honest_replies_of_a_fleet_are_believed_also_those_of_a_reflector_without_sessions() {
+    let told = measured(|_, _| {}, |_| {});
+    assert_eq!((told.tally.replies, told.tally.disbelieved), (20, 0));
+    assert_eq!(stays(&told), [Span::ZERO; 20]);
+    let told = measured(|_, _| {}, |reply| reply[SSID].fill(0));
+    assert_eq!(told.tally.replies, 20, "RFC 8762 alone has no identifier");
+}
+
+#[test]
+fn times_at_the_peer_that_cannot_be_are_left_out_of_a_fleet_and_counted() {
+    let lies: [Lie; 3] = [
+        |_, answer| answer.marks.app_tx = Some(3_600 * SECOND),
+        |_, answer| answer.marks.app_tx = Some(-1),
+        |_, answer| (answer.marks.rx, answer.marks.app_tx) = (Some(i64::MIN), Some(i64::MAX)),
+    ];
+    for lie in lies {
+        let told = measured(lie, |_| {});
+        assert_eq!((told.tally.replies, told.tally.disbelieved), (20, 20));
+        assert!(stays(&told).is_empty());
+    }
+}
+
+#[test]
+fn what_does_not_repeat_the_requests_fields_is_no_reply_of_a_fleet() {
+    let spoilt: [fn(&mut [u8]); 4] = [
+        |reply| reply[ECHOED].fill(0),
+        |reply| reply[ECHOED.start + 6] ^= 1,
+        |reply| reply[ECHOED.end - 1] ^= 1,
+        |reply| reply[SSID.start] ^= 1,
+    ];
+    for spoil in spoilt {
+        let told = measured(|_, _| {}, spoil);
+        assert_eq!((told.tally.replies, told.tally.lost), (0, 20));
+    }
+}

@@ -1,0 +1,211 @@
+//! A certificate that is pinned by its fingerprint, from what the reflector prints to the client.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::neph::{Place, Ran, begin, command, neph, send};
+
+/// A reflector with TLS that prints where it listens and its certificate.
+struct Tls {
+    child: std::process::Child,
+    port: String,
+    certificate: String,
+}
+
+impl Tls {
+    fn start(more: &[&str]) -> Self {
+        let mut command = command();
+        command.args(["reflect", "--listen", "0.0.0.0:0", "--tls"]);
+        let (child, mut lines, first) = begin(command.args(more));
+        let mut certificate = String::new();
+        std::io::BufRead::read_line(&mut lines, &mut certificate).expect("a line");
+        let address = first.split(' ').nth(2).expect("an address");
+        let port = address.rsplit(':').next().expect("a port").to_owned();
+        Self {
+            child,
+            port,
+            certificate,
+        }
+    }
+
+    fn fingerprint(&self) -> &str {
+        let (_, rest) = self
+            .certificate
+            .split_once("SHA-256 ")
+            .expect("it is printed");
+        rest.split(';').next().expect("a fingerprint")
+    }
+
+    fn ping(&self, host: &str, more: &[&str]) -> Ran {
+        let target = format!("wss://{host}:{}", self.port);
+        let args = ["ping", &target, "--no-icmp", "-c", "2", "-i", "20ms", "-q"];
+        neph(args.into_iter().chain(more.iter().copied()))
+    }
+}
+
+impl Drop for Tls {
+    fn drop(&mut self) {
+        send("INT", self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+/// What openssl prints of the certificate that a server shows.
+fn openssl(port: &str) -> String {
+    let script = format!(
+        "openssl s_client -connect 127.0.0.1:{port} </dev/null 2>/dev/null | \
+         openssl x509 -noout -fingerprint -sha256"
+    );
+    let output = Command::new("sh").args(["-c", &script]).output();
+    let output = output.expect("openssl is installed for tests");
+    String::from_utf8(output.stdout)
+        .expect("ASCII")
+        .trim()
+        .to_owned()
+}
+
+#[test]
+fn the_printed_fingerprint_is_openssls_and_pins_that_certificate_alone() {
+    let (tls, other) = (Tls::start(&[]), Tls::start(&[]));
+    let own = tls.fingerprint();
+    assert_eq!(openssl(&tls.port), format!("sha256 Fingerprint={own}"));
+    let bare = own.replace(':', "").to_lowercase();
+    let either = format!("{},{own}", other.fingerprint());
+    for pin in [own, &bare, &either] {
+        let ran = tls.ping("127.0.0.1", &["--pin", pin]);
+        assert_eq!(ran.status, 0, "{pin}: {}", ran.err);
+    }
+    let ran = tls.ping("127.0.0.1", &["--pin", other.fingerprint()]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let expected = format!(
+        "its SHA-256 fingerprint is {own}, and pinned is {}",
+        other.fingerprint()
+    );
+    assert!(ran.err.contains(&expected), "{}", ran.err);
+    assert_eq!(
+        tls.ping("127.0.0.1", &[]).status,
+        1,
+        "nobody vouches for it"
+    );
+}
+
+#[test]
+fn a_pin_that_is_none_is_one_sentence_before_anything_is_sent() {
+    for wrong in ["", "12:34", "xyz"] {
+        let ran = neph(["ping", "wss://127.0.0.1:9", "--pin", wrong]);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        assert!(ran.err.contains("64 hexadecimal digits"), "{}", ran.err);
+    }
+    let pin = "ab".repeat(32);
+    let ran = neph(["ping", "ws://127.0.0.1:9", "--pin", &pin]);
+    assert!(
+        ran.err.contains("--pin: wss:// and https:// alone"),
+        "{}",
+        ran.err
+    );
+    let ran = neph(["ping", "wss://127.0.0.1:9", "--pin", &pin, "--insecure"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+}
+
+#[test]
+fn a_plan_pins_and_a_resumed_campaign_keeps_the_pin_of_the_command_line() {
+    let tls = Tls::start(&[]);
+    let place = Place::empty();
+    let plan = |more: &str| {
+        let text = format!(
+            "version = 1\nname = \"p\"\ninterval = \"20ms\"\nmessages = 3\ntries = 1\n[[endpoint]]\n\
+             name = \"a\"\nurl = \"https://127.0.0.1:{}\"\n{more}",
+            tls.port
+        );
+        std::fs::write(place.path("plan.toml"), text).expect("a file");
+    };
+    let wrong = "ab".repeat(32);
+    plan(&format!("pin = \"{}\"\n", tls.fingerprint()));
+    let ran = place.neph(["run", "plan.toml", "--no-report"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let ran = place.neph(["run", "plan.toml", "--no-report", "--pin", &wrong]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    plan("pin = \"abc\"\n");
+    let ran = place.neph(["check", "plan.toml"]);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    plan("");
+    let ran = place.neph([
+        "run",
+        "plan.toml",
+        "--no-report",
+        "--pin",
+        tls.fingerprint(),
+    ]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+}
+
+/// The names are those that a client uses: it verifies them where the certificate is its own authority.
+#[test]
+fn a_made_certificate_is_for_the_names_that_clients_use() {
+    let tls = Tls::start(&["--tls-name", "probe.example"]);
+    for name in ["probe.example", "localhost", "127.0.0.1"] {
+        assert!(tls.certificate.contains(name), "{}", tls.certificate);
+    }
+    assert!(!tls.certificate.contains("0.0.0.0,"), "{}", tls.certificate);
+    let place = Place::empty();
+    let script = format!(
+        "openssl s_client -connect 127.0.0.1:{} </dev/null 2>/dev/null | openssl x509",
+        tls.port
+    );
+    let pem = Command::new("sh")
+        .args(["-c", &script])
+        .output()
+        .expect("openssl");
+    std::fs::write(place.path("own.pem"), pem.stdout).expect("a file");
+    for host in ["127.0.0.1", "localhost"] {
+        let ran = tls.ping(host, &["--ca-file", &place.text("own.pem")]);
+        assert_eq!(ran.status, 0, "{host}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_reflector_tells_programs_its_certificate_and_counters() {
+    let mut command = command();
+    let args = [
+        "reflect",
+        "--listen",
+        "127.0.0.1:0",
+        "--tls",
+        "--format",
+        "ndjson",
+    ];
+    command.args(args).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("neph runs");
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut out, &mut line).expect("a line");
+    let start: Value = serde_json::from_str(&line).expect("JSON");
+    let address = start["address"].as_str().expect("an address").to_owned();
+    let sha256 = start["certificate"]["sha256"]
+        .as_str()
+        .expect("a fingerprint");
+    assert_eq!(start["certificate"]["names"][1], "127.0.0.1", "{start}");
+    let target = format!("https://{address}");
+    let ran = neph([
+        "ping",
+        &target,
+        "--no-icmp",
+        "-c",
+        "2",
+        "-i",
+        "20ms",
+        "-q",
+        "--pin",
+        sha256,
+    ]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    send("INT", child.id());
+    line.clear();
+    std::io::BufRead::read_line(&mut out, &mut line).expect("a line");
+    assert!(child.wait().expect("it ends").success());
+    let end: Value = serde_json::from_str(&line).expect("JSON");
+    assert!(end["counts"]["connections"].as_u64() >= Some(1), "{end}");
+    assert_eq!(end["counts"]["bulk_stalled"], 0, "{end}");
+}

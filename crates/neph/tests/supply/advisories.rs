@@ -1,0 +1,125 @@
+//! Known advisories, from a snapshot of the RustSec database that tools/advisories refreshes.
+
+use std::fs;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use semver::{Version, VersionReq};
+
+use crate::crates::{Locked, locked, root, toml};
+
+/// An older snapshot is worth a warning, not a failure: a commit does not become wrong by itself.
+const OLD_DAYS: i64 = 120;
+
+/// A row of the snapshot.
+#[derive(Debug)]
+struct Advisory {
+    id: String,
+    name: String,
+    kind: String,
+    /// Versions without the fault: those that were mended, and those that never had it.
+    safe: Vec<VersionReq>,
+    title: String,
+}
+
+fn snapshot() -> String {
+    fs::read_to_string(root().join("supply/advisories.tsv")).expect("the snapshot is there")
+}
+
+fn advisories(text: &str) -> Vec<Advisory> {
+    let rows = text.lines().filter(|line| line.starts_with("RUSTSEC-"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let [id, name, kind, patched, unaffected, _, title] = cells[..] else {
+            panic!("seven columns: {row}")
+        };
+        let safe = [patched, unaffected]
+            .into_iter()
+            .flat_map(|all| all.split("; "));
+        let safe = safe.filter(|one| !one.is_empty());
+        Advisory {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            safe: safe.map(|one| VersionReq::parse(one).expect(row)).collect(),
+            title: title.to_owned(),
+        }
+    })
+    .collect()
+}
+
+/// What is known against these crates, a sentence each.
+fn known(crates: &[Locked], advisories: &[Advisory], accepted: &[&str]) -> Vec<String> {
+    let concerns = |advisory: &&Advisory, package: &Locked| {
+        let version = Version::parse(&package.version).expect("Cargo wrote it");
+        advisory.name == package.name
+            && advisory.kind != "notice"
+            && !accepted.contains(&advisory.id.as_str())
+            && !advisory.safe.iter().any(|safe| safe.matches(&version))
+    };
+    let mut found = Vec::new();
+    for package in crates {
+        let all = advisories.iter().filter(|one| concerns(one, package));
+        found.extend(all.map(|one| {
+            let Advisory {
+                id, kind, title, ..
+            } = one;
+            format!(
+                "{id} ({kind}): {} {}: {title}",
+                package.name, package.version
+            )
+        }));
+    }
+    found
+}
+
+#[test]
+fn no_crate_has_a_known_advisory() {
+    let text = snapshot();
+    let advisories = advisories(&text);
+    assert!(advisories.len() > 1_000, "{}", advisories.len());
+    let rules = toml("deny.toml");
+    let accepted = rules["advisories"]["ignore"].as_array().expect("a list");
+    let accepted: Vec<&str> = accepted
+        .iter()
+        .filter_map(|one| one["id"].as_str())
+        .collect();
+    for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+        let found = known(&locked(lock), &advisories, &accepted);
+        assert!(found.is_empty(), "{lock}: {}", found.join("\n"));
+    }
+    warn_if_old(&text);
+}
+
+#[expect(clippy::print_stdout, reason = "the test harness shows it")]
+fn warn_if_old(text: &str) {
+    let date = text.lines().find_map(|line| line.strip_prefix("# date "));
+    let date: Date = date.and_then(|date| date.parse().ok()).expect("a date");
+    let taken = date
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .expect("in range")
+        .timestamp();
+    let days = (Timestamp::now().as_second() - taken.as_second()) / 86_400;
+    if days > OLD_DAYS {
+        println!("WARNING: the snapshot of advisories is {days} days old: run tools/advisories");
+    }
+}
+
+#[test]
+fn a_crate_with_a_fault_is_found_and_a_mended_one_is_not() {
+    let of_version = |version: &str| Locked {
+        name: "ring".to_owned(),
+        version: version.to_owned(),
+        source: None,
+        checksum: None,
+    };
+    let advisories = advisories(&snapshot());
+    let known = |version| known(&[of_version(version)], &advisories, &["RUSTSEC-2025-0010"]);
+    let found = known("0.17.11");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("RUSTSEC-2025-0009 (vulnerability): ring 0.17.11"),
+        "{found:?}"
+    );
+    assert_eq!(known("0.17.12"), Vec::<String>::new());
+}

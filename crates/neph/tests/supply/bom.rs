@@ -1,0 +1,139 @@
+//! The bill of materials (CycloneDX 1.5): its required fields, and that it names what is linked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::crates::{locked, metadata, root};
+
+fn bill() -> (String, Value) {
+    let output = Command::new(root().join("tools/sbom"))
+        .output()
+        .expect("python3 is installed for tests");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let json = serde_json::from_str(&text).expect("JSON");
+    (text, json)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+#[test]
+fn it_has_what_the_schema_requires_and_each_reference_leads_somewhere() {
+    let (first, bill) = bill();
+    assert_eq!(self::bill().0, first, "two runs write the same");
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+    assert_eq!(bill["specVersion"], "1.5");
+    assert!(text(&bill, "serialNumber").starts_with("urn:uuid:"));
+    let components = bill["components"].as_array().expect("components");
+    let all = components.iter().chain([&bill["metadata"]["component"]]);
+    let references: BTreeSet<&str> = all.clone().map(|one| text(one, "bom-ref")).collect();
+    assert_eq!(
+        references.len(),
+        components.len() + 1,
+        "none is there twice"
+    );
+    for one in all {
+        let licenses = one["licenses"].as_array().expect("licences");
+        assert!(
+            !text(one, "name").is_empty() && licenses.len() == 1,
+            "{one}"
+        );
+        assert!(text(one, "purl").contains(text(one, "version")), "{one}");
+    }
+    let dependencies = bill["dependencies"].as_array().expect("dependencies");
+    assert_eq!(dependencies.len(), references.len());
+    for one in dependencies {
+        let to = one["dependsOn"].as_array().into_iter().flatten();
+        for reference in to.chain([&one["ref"]]).filter_map(Value::as_str) {
+            assert!(references.contains(reference), "{reference}");
+        }
+    }
+}
+
+/// Crates that neph reaches over ordinary dependencies, without procedural macros: as Cargo resolves
+/// the whole workspace, so with features that only tests ask for.
+fn reachable(metadata: &Value) -> BTreeSet<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut names = BTreeMap::new();
+    for package in list(&metadata["packages"]) {
+        let is_macro = list(&package["targets"])
+            .iter()
+            .any(|one| one["kind"][0] == "proc-macro");
+        if !is_macro {
+            let name = format!("{} {}", text(&package, "name"), text(&package, "version"));
+            names.insert(text(&package, "id").to_owned(), name);
+        }
+    }
+    let nodes = list(&metadata["resolve"]["nodes"]);
+    let nodes: BTreeMap<&str, &Value> = nodes.iter().map(|node| (text(node, "id"), node)).collect();
+    let root = names
+        .iter()
+        .find(|(_, name)| name.starts_with("neph "))
+        .expect("neph");
+    let (mut found, mut waiting) = (BTreeSet::new(), vec![root.0.clone()]);
+    while let Some(id) = waiting.pop() {
+        let Some(name) = names.get(&id).filter(|name| !found.contains(*name)) else {
+            continue;
+        };
+        found.insert(name.clone());
+        for one in list(&nodes[id.as_str()]["deps"]) {
+            if list(&one["dep_kinds"])
+                .iter()
+                .any(|kind| kind["kind"].is_null())
+            {
+                waiting.push(text(&one, "pkg").to_owned());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn it_names_linked_crates_with_their_checksums_and_no_others() {
+    let (_, bill) = bill();
+    let reachable = reachable(&metadata());
+    let locked = locked("Cargo.lock");
+    let mut crates = 0;
+    for one in bill["components"].as_array().expect("components") {
+        let (name, version) = (text(one, "name"), text(one, "version"));
+        if text(one, "purl").starts_with("pkg:cargo/") {
+            crates += 1;
+            let package = locked
+                .iter()
+                .find(|one| (&*one.name, &*one.version) == (name, version));
+            let checksum = package.and_then(|one| one.checksum.as_deref());
+            assert_eq!(one["hashes"][0]["content"].as_str(), checksum, "{one}");
+            assert!(
+                checksum.is_some() && reachable.contains(&format!("{name} {version}")),
+                "{one}"
+            );
+        }
+    }
+    for name in [
+        "rustls",
+        "ring",
+        "libsqlite3-sys",
+        "sqlite",
+        "rust-std",
+        "neph-probe",
+        "clap",
+    ] {
+        let mut all = bill["components"].as_array().into_iter().flatten();
+        assert!(all.any(|one| one["name"] == name), "{name}");
+    }
+    for absent in ["proptest", "clap_derive", "cc", "tempfile"] {
+        let mut all = bill["components"].as_array().into_iter().flatten();
+        assert!(
+            !all.any(|one| one["name"] == absent),
+            "{absent} is linked into nothing"
+        );
+    }
+    assert!(crates > 120, "{crates} crates");
+}

@@ -1,0 +1,106 @@
+//! The rules of deny.toml, held against the lock files and the manifests.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use spdx::{Expression, ParseMode};
+
+use crate::crates::{locked, metadata, toml};
+
+const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+fn strings<'a>(list: &'a toml::Value, key: Option<&str>) -> Vec<&'a str> {
+    let all = list.as_array().expect("a list").iter();
+    let text = |one: &'a toml::Value| match key {
+        Some(key) => one[key].as_str(),
+        None => one.as_str(),
+    };
+    all.map(|one| text(one).expect("a text")).collect()
+}
+
+#[test]
+fn every_crate_comes_from_crates_io_and_has_a_checksum() {
+    for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+        for package in locked(lock) {
+            let name = &package.name;
+            let is_ours = package.source.is_none() && name.starts_with("neph");
+            let is_theirs = package.source.as_deref() == Some(CRATES_IO)
+                && package.checksum.as_ref().is_some_and(|sum| sum.len() == 64);
+            assert!(is_ours || is_theirs, "{lock}: {package:?}");
+        }
+    }
+}
+
+#[test]
+fn every_licence_is_one_that_is_allowed() {
+    let rules = toml("deny.toml");
+    let allowed = strings(&rules["licenses"]["allow"], None);
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert!(packages.len() > 150, "{} packages", packages.len());
+    for package in packages {
+        let name = &package["name"];
+        let license = package["license"].as_str();
+        let license = license.unwrap_or_else(|| panic!("{name} has no licence"));
+        let parsed = Expression::parse_mode(license, ParseMode::LAX);
+        let parsed = parsed.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let is_allowed = parsed.evaluate(|one| allowed.contains(&one.to_string().as_str()));
+        assert!(is_allowed, "{name} is under {license}: see deny.toml");
+    }
+}
+
+#[test]
+fn no_crate_is_there_that_is_banned() {
+    let rules = toml("deny.toml");
+    let banned = strings(&rules["bans"]["deny"], Some("crate"));
+    assert!(banned.contains(&"openssl-sys"));
+    for package in locked("Cargo.lock") {
+        assert!(!banned.contains(&package.name.as_str()), "{package:?}");
+    }
+}
+
+/// Two versions of a crate are two sets of faults to watch.
+#[test]
+fn only_listed_crates_are_there_in_several_versions() {
+    let rules = toml("deny.toml");
+    let listed = strings(&rules["bans"]["skip"], Some("crate"));
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in locked("Cargo.lock") {
+        versions
+            .entry(package.name)
+            .or_default()
+            .push(package.version);
+    }
+    versions.retain(|_, all| all.len() > 1);
+    for (name, all) in &versions {
+        let is_listed = |version: &&String| listed.contains(&format!("{name}@{version}").as_str());
+        let rest: Vec<_> = all.iter().filter(|version| !is_listed(version)).collect();
+        assert_eq!(
+            rest.len(),
+            1,
+            "{name} {all:?}: list all but one under [bans] skip"
+        );
+    }
+    for one in listed {
+        let (name, version) = one.split_once('@').expect("NAME@VERSION");
+        let is_there = versions
+            .get(name)
+            .is_some_and(|all| all.iter().any(|one| one == version));
+        assert!(is_there, "{one} is listed and not needed any more");
+    }
+}
+
+#[test]
+fn no_version_is_left_open() {
+    for package in metadata()["packages"].as_array().expect("packages") {
+        let is_ours = package["source"].is_null();
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        for dependency in dependencies.filter(|one| is_ours && one["source"] != Value::Null) {
+            assert_ne!(
+                dependency["req"], "*",
+                "{}: {}",
+                package["name"], dependency["name"]
+            );
+        }
+    }
+}
