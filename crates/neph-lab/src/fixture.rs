@@ -38,6 +38,10 @@ pub(crate) trait Build: Debug + Send + Sync {
     fn guests(&self) -> Vec<Guest> {
         Vec::new()
     }
+    /// Lines of the shell that its table names, for its guests.
+    fn lines(&self) -> &[String] {
+        &[]
+    }
     /// How to tell whether it can be built on this machine, where not every machine can.
     fn trial(&self) -> Option<Trial> {
         None

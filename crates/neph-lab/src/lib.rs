@@ -47,8 +47,8 @@ pub use plan::{Step, quoted};
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
 pub use topology::{
-    Link, Prefix, Ready, ReadyCheck, Reroute, Rerouted, Role, Routing, Service, Site, Topology,
-    Traffic,
+    Command, Link, Prefix, Ready, ReadyCheck, Reroute, Rerouted, Role, Routing, Service, Site,
+    Topology, Traffic,
 };
 pub use truth::{
     FlowKey, FlowTruth, Flows, Handling, Identity, Passing, PathSegment, Record, Scribe,

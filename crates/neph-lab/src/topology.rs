@@ -4,6 +4,7 @@
 //! different sites that exist, every site reaches every other, switches form no ring. [`read`]
 //! turns TOML into them.
 
+mod command;
 pub(crate) mod quantity;
 mod read;
 pub(crate) mod reroute;
@@ -20,6 +21,7 @@ use neph_text::{Problem, Source};
 use crate::fixture::Fixture;
 use crate::gate::{Change, Shape, Share};
 use crate::guest::Guest;
+pub use command::Command;
 pub(crate) use read::network;
 pub use reroute::{Reroute, Rerouted};
 pub use service::{Ready, ReadyCheck, Service};

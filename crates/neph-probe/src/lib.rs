@@ -74,7 +74,7 @@ pub use neph_sys::place::Place;
 pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
 pub use private_file::{PrivateFileError, check_private, read_private};
 pub use reflect::{
-    ANSWERING_PORTS, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec, ShownCertificate,
+    ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec, ShownCertificate,
 };
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;

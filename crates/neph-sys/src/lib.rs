@@ -1,7 +1,7 @@
 //! What Nephoscope asks of the kernel: the only crate with `unsafe`.
 //!
 //! Owns system calls and their errors: clocks, stamped sockets, TCP state, packet rings, network
-//! namespaces, scheduling, power management. Knows no Nephoscope type and decides nothing.
+//! namespaces, scheduling, power management, giving up privileges. Knows no Nephoscope type and decides nothing.
 
 pub mod addresses;
 pub mod awake;
@@ -21,6 +21,7 @@ pub mod port_filter;
 pub mod ppoll;
 pub mod process;
 pub mod queue;
+pub mod restrict;
 pub mod ring;
 pub mod sched;
 pub mod stamp;

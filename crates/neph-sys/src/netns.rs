@@ -10,6 +10,7 @@ use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread;
 
@@ -130,11 +131,14 @@ impl NetNs {
     }
 }
 
-/// Moves the calling thread, and no other, into `ns`; needs `CAP_SYS_ADMIN`.
+/// Moves the calling thread, and no other, into `ns`; needs `CAP_SYS_ADMIN`, unless it is there.
 ///
 /// # Errors
 /// `PermissionDenied` without the capability; `InvalidInput` when the file was no namespace.
 pub fn enter(ns: &NetNs) -> Result<(), NetNsError> {
+    if is_inside(ns) {
+        return Ok(());
+    }
     // SAFETY: setns changes which namespace this thread's later sockets belong to; no memory.
     match unsafe { libc::setns(ns.file.as_raw_fd(), libc::CLONE_NEWNET) } {
         0 => Ok(()),
@@ -144,6 +148,13 @@ pub fn enter(ns: &NetNs) -> Result<(), NetNsError> {
             source: io::Error::last_os_error(),
         }),
     }
+}
+
+/// Whether the calling thread is in `ns`: a process that gave up its privileges there can stay.
+fn is_inside(ns: &NetNs) -> bool {
+    let number = |file: &File| file.metadata().map(|known| (known.dev(), known.ino()));
+    let here = NetNs::current().ok().map(|here| number(&here.file));
+    matches!((here, number(&ns.file)), (Some(Ok(here)), Ok(there)) if here == there)
 }
 
 /// Runs `work` on a fresh thread inside `ns` and hands back what it returned; its panic goes on

@@ -12,6 +12,7 @@ use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::{Existing, write_whole};
 use neph_text::Source;
 
+use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -38,6 +39,8 @@ pub(crate) struct Args {
     /// No progress
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    approval: Approval,
 }
 
 /// Runs the demo.
@@ -57,6 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         no_report: false,
         acknowledge: None,
         webhook: None,
+        approval: args.approval.clone(),
     };
     match whether_in_a_lab() {
         Ok(()) => {

@@ -36,6 +36,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::Format;
 use crate::{demo, output};
@@ -69,6 +70,8 @@ pub(crate) struct Args {
     /// No progress
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    approval: Approval,
 }
 
 /// Lists the entries, or runs one or all.
@@ -81,6 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let gallery = Gallery {
         folder: args.folder.clone(),
         quiet: args.quiet,
+        approval: args.approval.clone(),
     };
     match &args.name {
         Some(name) => {

@@ -20,7 +20,7 @@ use neph_lab::{Lab, LabError, LabListings, Topology};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{output, topology};
+use crate::{approval, output, topology};
 
 /// Options of `neph lab`.
 #[derive(Debug, ClapArgs)]
@@ -96,7 +96,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 }
 
 fn check(args: &CheckArgs) -> Result<Outcome, Failure> {
-    let Topology { sites, links, .. } = topology::read(&args.file)?;
+    let topology = topology::read(&args.file)?;
+    approval::note(&args.file.display().to_string(), [&topology]);
+    let Topology { sites, links, .. } = topology;
     output::say(&format!(
         "neph lab: {} is a good topology: {}, {}",
         args.file.display(),

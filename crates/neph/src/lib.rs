@@ -4,6 +4,7 @@
 //! else to standard error.
 
 mod alarm;
+mod approval;
 mod awake;
 mod campaign;
 mod capture_file;
@@ -32,6 +33,7 @@ mod p50;
 mod packet_choice;
 mod peer_clock;
 mod ping;
+mod privileges;
 mod read;
 mod recording;
 mod reflect;

@@ -16,6 +16,7 @@ use serde_json::{Map, json};
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
+use crate::privileges::{self, Needs, Row, UserChoice};
 use crate::{interrupt, output, value};
 
 pub(crate) use neph_probe::REFLECT_PORT as PORT;
@@ -96,6 +97,8 @@ pub(crate) struct Args {
     pub(crate) idle: Span,
     #[command(flatten)]
     pub(crate) awake: AwakeChoice,
+    #[command(flatten)]
+    pub(crate) user: UserChoice,
     /// How to write where it listens, its certificate and what it counted
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -147,14 +150,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
         ));
     }
+    let user = args.user.find()?;
     memory::return_large_blocks();
     // A connection more than files allow is refused like any other.
     let _ = files::raise_limit();
-    let reflector = Reflector::start(&spec).map_err(|error| not_started(error, args.listen))?;
+    let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
     let _awake = args.awake.keep();
+    // No thread runs yet, and nothing more is opened but connections that come.
+    let force = Needs::of(&Row::REFLECT)
+        .without_connections()
+        .restrict(user)?;
+    let reflector = bound.answer()?;
     if !args.quiet {
         show_start(&reflector, args.format)?;
         say_what_fits(&spec.caps);
+        output::say(&format!("neph reflect: {}", privileges::sentence(&force)));
     }
     let mut told = Vec::new();
     let mut waited = Duration::ZERO;

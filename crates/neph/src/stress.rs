@@ -19,6 +19,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 pub(crate) use self::cpu::HELD;
 use crate::exit::{Failure, Outcome};
+use crate::privileges::{Needs, Row};
 
 pub(crate) use announce::WORKS;
 
@@ -41,6 +42,7 @@ enum Command {
 
 /// Makes the load.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    Needs::of(&Row::STRESS).restrict(None)?;
     match &args.command {
         Command::Cpu(args) => cpu::run(args),
         Command::Flow(args) => flow::run(args),

@@ -3,6 +3,8 @@
 
 #[path = "cli/alarms.rs"]
 mod alarms;
+#[path = "cli/approvals.rs"]
+mod approvals;
 #[path = "cli/clock_gaps.rs"]
 mod clock_gaps;
 #[path = "cli/clock_peers.rs"]
@@ -63,6 +65,8 @@ mod places;
 mod planned_fleets;
 #[path = "cli/predictions.rs"]
 mod predictions;
+#[path = "cli/privileges.rs"]
+mod privileges;
 #[path = "cli/reads.rs"]
 mod reads;
 #[path = "cli/reads_classes.rs"]

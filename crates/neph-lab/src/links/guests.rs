@@ -227,6 +227,10 @@ impl<M: Machine> Build for Guests<M> {
         self.asked.guests(Kernel::Own)
     }
 
+    fn lines(&self) -> &[String] {
+        &self.asked.run
+    }
+
     fn build(&self, ground: &Ground<'_>) -> Built {
         let pods = Pods {
             pods: &self.asked.sites,

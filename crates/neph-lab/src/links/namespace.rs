@@ -54,6 +54,10 @@ impl Build for Namespaces {
         self.0.guests(Kernel::Shared)
     }
 
+    fn lines(&self) -> &[String] {
+        &self.0.run
+    }
+
     fn build(&self, ground: &Ground<'_>) -> Built {
         let pods = Pods {
             pods: &self.0.sites,

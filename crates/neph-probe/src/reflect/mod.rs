@@ -22,7 +22,7 @@ mod serve;
 mod sessions;
 pub(crate) mod udp;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -143,6 +143,15 @@ impl Reflector {
     }
 
     fn start_here(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
+        Self::bind(spec)?.answer()
+    }
+
+    /// Opens the sockets in the network namespace of the calling thread, wherever `spec.site` is, and
+    /// starts no thread: privileges that only opening needs can be given up before [`Bound::answer`].
+    ///
+    /// # Errors
+    /// When the address is taken or not ours, or the certificate cannot be used.
+    pub fn bind(spec: &ReflectorSpec) -> Result<Bound, ProbeError> {
         let caps = spec.caps.fitting();
         let identity = spec.identity.as_ref();
         let identity = identity.map(|identity| identity.listening(spec.address));
@@ -172,27 +181,21 @@ impl Reflector {
             departures: Arc::default(),
             clock: told_identity(),
         });
-        let mut reflector = Self {
+        let open = |pair: Pair| {
+            let udp = udp::Answerer::new(pair.datagrams, spec, Arc::clone(&shared))?;
+            Ok((pair.listener, udp))
+        };
+        let sockets = pairs
+            .into_iter()
+            .map(open)
+            .collect::<Result<_, ProbeError>>()?;
+        Ok(Bound {
             address,
             certificate,
             shared,
-            threads: Vec::new(),
-            _awake: awake,
-        };
-        for pair in pairs {
-            reflector.answer(pair, spec)?;
-        }
-        Ok(reflector)
-    }
-
-    /// Answers at one pair of sockets from now on.
-    fn answer(&mut self, pair: Pair, spec: &ReflectorSpec) -> Result<(), ProbeError> {
-        let udp = udp::Answerer::new(pair.datagrams, spec, Arc::clone(&self.shared))?;
-        let (listener, accepting) = (pair.listener, Arc::clone(&self.shared));
-        let accept = move || serve::accept(&listener, &accepting);
-        self.threads.push(spawn("neph-accept", accept)?);
-        self.threads.push(spawn("neph-stamp", move || udp.run())?);
-        Ok(())
+            sockets,
+            awake,
+        })
     }
 
     /// Where it listens.
@@ -222,6 +225,41 @@ impl Reflector {
             // A thread that panicked has told so on its own; there is nothing to undo.
             let _ = thread.join();
         }
+    }
+}
+
+/// A reflector whose sockets are open. Nobody is answered yet.
+#[derive(Debug)]
+pub struct Bound {
+    address: SocketAddr,
+    certificate: Option<ShownCertificate>,
+    shared: Arc<Shared>,
+    sockets: Vec<(TcpListener, udp::Answerer)>,
+    awake: KeepAwake,
+}
+
+impl Bound {
+    /// Answers on threads of its own from now on.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn answer(self) -> Result<Reflector, ProbeError> {
+        let mut reflector = Reflector {
+            address: self.address,
+            certificate: self.certificate,
+            shared: self.shared,
+            threads: Vec::new(),
+            _awake: self.awake,
+        };
+        for (listener, udp) in self.sockets {
+            let accepting = Arc::clone(&reflector.shared);
+            let accept = move || serve::accept(&listener, &accepting);
+            reflector.threads.push(spawn("neph-accept", accept)?);
+            reflector
+                .threads
+                .push(spawn("neph-stamp", move || udp.run())?);
+        }
+        Ok(reflector)
     }
 }
 

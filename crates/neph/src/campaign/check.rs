@@ -7,7 +7,7 @@ use neph_probe::{IpVersion, Target};
 
 use super::{PlanArgs, notes, read};
 use crate::exit::{Failure, Outcome};
-use crate::output;
+use crate::{approval, output};
 
 /// Checks a plan without running anything.
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
@@ -24,6 +24,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     for note in notes::notes(&read.plan) {
         output::say(&format!("neph: {note}"));
     }
+    let topologies = read.scenes.iter().map(|scene| &scene.topology);
+    approval::note(read.source.name(), topologies);
     output::say(&format!(
         "neph: {} is a good plan; neph plan shows what it does",
         read.source.name()

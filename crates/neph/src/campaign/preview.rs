@@ -11,7 +11,7 @@ use neph_model::{ByteSize, Order, Scenario, Span};
 use super::{PlanArgs, notes, read};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
-use crate::output;
+use crate::{approval, output};
 
 /// Shows what a plan would do.
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
@@ -57,6 +57,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     for note in notes::notes(plan) {
         output::say(&format!("neph: {note}"));
     }
+    let topologies = read.scenes.iter().map(|scene| &scene.topology);
+    approval::note(read.source.name(), topologies);
     out.flush()?;
     Ok(Outcome::Done)
 }

@@ -14,6 +14,7 @@ use super::alarming::{self, Alarming};
 use super::watch::Watch;
 use super::{Read, notes, read, scenes, stage, understand_kept, unfinished};
 use crate::alarm::webhook::{self, Url};
+use crate::approval::Approval;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
@@ -90,6 +91,8 @@ pub(crate) struct Settings {
     /// Tell each alarm of the plan to this address too, by a POST
     #[arg(long, value_name = "URL", value_parser = webhook::url)]
     pub(crate) webhook: Option<Url>,
+    #[command(flatten)]
+    pub(crate) approval: Approval,
 }
 
 /// Carries a plan out.
@@ -165,6 +168,8 @@ pub(crate) fn carry_out(
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     stage::check_rights(&read.plan)?;
+    let topologies = read.scenes.iter().map(|scene| &scene.topology);
+    settings.approval.ask(read.source.name(), topologies)?;
     neph_campaign::check_files(&read.plan).map_err(Failure::usage)?;
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;

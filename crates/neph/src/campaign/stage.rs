@@ -136,6 +136,11 @@ pub(super) fn reflect_flags(wanted: &LabReflector) -> Result<reflect::Args, Stri
     let flags = wanted.flags.iter().map(|flag| flag.value.as_str());
     let all = std::iter::once("neph reflect").chain(flags);
     let parsed = ReflectFlags::try_parse_from(all).map_err(|error| exit::first_line(&error))?;
+    if parsed.args.user.is_named() {
+        return Err(
+            "--user: reflectors of a lab are threads of neph run, which needs root".to_owned(),
+        );
+    }
     Ok(parsed.args)
 }
 

@@ -21,9 +21,11 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::Span;
 use neph_probe::Secret;
 use neph_stats::ClockNature;
+use neph_sys::restrict::Capability;
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::privileges::{Needs, Row};
 use crate::sink::Force;
 use crate::{site, value};
 
@@ -103,6 +105,22 @@ impl Args {
         self.method.contains(&method)
     }
 
+    /// What it keeps of the privileges that neph was started with.
+    fn needs(&self) -> Needs {
+        let needs = if self.captures.is_empty() {
+            let is_fast = self.interval < Span::from_millis(1);
+            Needs::of(&Row::CLOCK)
+                .capability(Capability::CAP_NET_ADMIN, is_fast)
+                .at(self.site.as_deref())
+        } else {
+            Needs::of(&Row::CLOCK_CAPTURES).without_connections()
+        };
+        let captures = self.captures.iter();
+        captures
+            .fold(needs, |needs, capture| needs.reads(Some(capture)))
+            .writes(self.figure.as_deref())
+    }
+
     /// What is known of the clocks before any message; `usual` is their wander, as a fraction.
     fn nature(&self, usual: f64) -> ClockNature {
         ClockNature {
@@ -114,6 +132,7 @@ impl Args {
 
 /// Measures and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    args.needs().restrict(None)?;
     match (&args.peer, args.captures.as_slice()) {
         (Some(peer), _) => live::run(args, peer),
         (None, [here, there]) => captures::run(args, here, there),

@@ -27,6 +27,7 @@ use neph_probe::{Place, Priority, Secret, check_files};
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::privileges::{Needs, Row};
 use crate::sink::Force;
 use crate::workspace::Workspace;
 use crate::{interrupt, output, site, value};
@@ -145,6 +146,16 @@ impl Args {
         }
     }
 
+    /// What it keeps of the privileges that neph was started with.
+    fn needs(&self) -> Needs {
+        let folder = self.save.as_ref().map(|_| self.workspace.folder());
+        Needs::of(&Row::FLOWS)
+            .bpf()
+            .at(self.site.as_deref())
+            .writes(self.output.as_deref())
+            .fills(folder.as_deref())
+    }
+
     /// Where it is measured from; none for here.
     fn place(&self) -> Option<Place> {
         self.site.as_ref().map(Place::named)
@@ -200,11 +211,12 @@ impl Args {
 /// Measures and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.check()?;
+    let _awake = args.awake.keep();
+    args.needs().restrict(None)?;
     let spec = fleet::spec(args)?;
     check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     transfers::check(args, &spec, &stop)?;
-    let _awake = args.awake.keep();
     let mut tell = tell::Tell::new(args)?;
     let keep = keep::Keep::new(args, &spec, &stop)?;
     let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;

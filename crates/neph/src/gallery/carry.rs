@@ -13,6 +13,7 @@ use neph_text::Source;
 use super::entry::{Entry, Shipped, Side};
 use super::expectation::Judged;
 use super::said::{Said, Topic, everything};
+use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
 use crate::report;
@@ -27,6 +28,7 @@ type Topology = (&'static str, Source);
 pub(super) struct Gallery {
     pub(super) folder: PathBuf,
     pub(super) quiet: bool,
+    pub(super) approval: Approval,
 }
 
 /// An entry that was carried out, and what neph found.
@@ -113,6 +115,7 @@ impl Gallery {
             no_report: false,
             acknowledge: None,
             webhook: None,
+            approval: self.approval.clone(),
         };
         let outcome = campaign::carry_out(&campaign::understand(plan)?, None, None, &settings)?;
         if outcome != Outcome::Done {

@@ -30,7 +30,9 @@ use neph_wire::dissect::Nothing;
 use crate::clock::parts_per_million;
 use crate::counted::counted;
 use crate::exit::{self, Failure, Outcome};
+use crate::privileges::{Needs, Row};
 use crate::read::packets::packets;
+use crate::read::parts::parts;
 use crate::sink::Force;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
@@ -99,6 +101,30 @@ pub(crate) struct Args {
     live: recording::Options,
 }
 
+impl Args {
+    /// What it keeps of the privileges that neph was started with, where all points are files.
+    fn needs(&self, points: &[Point]) -> Needs {
+        let files = points.iter().flat_map(|point| parts(&point.path));
+        files
+            .fold(Needs::of(&Row::HOPS), |needs, file| {
+                needs.reads(Some(&file))
+            })
+            .fills(self.figure.as_deref())
+    }
+
+    /// The same where they are live; `None` where ssh is started, which needs what it was given.
+    fn needs_live(&self, points: &[recording::Point]) -> Option<Needs> {
+        if points.iter().any(recording::Point::is_elsewhere) {
+            return None;
+        }
+        let needs = Needs::of(&Row::HOPS_LIVE)
+            .entering(points.iter().any(recording::Point::has_site))
+            .fills(Some(&self.live.folder()))
+            .fills(self.figure.as_deref());
+        Some(needs)
+    }
+}
+
 /// Reads and tells.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.packets && !matches!(args.format, Format::Json | Format::Ndjson) {
@@ -106,11 +132,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     figure::check(args.figure.as_deref(), args.force)?;
     if let Some(points) = live::points(args)? {
+        if let Some(needs) = args.needs_live(&points) {
+            needs.restrict(None)?;
+        }
         return live::run(args, &points);
     }
+    let points = point::parse_all(&args.points)?;
+    args.needs(&points).restrict(None)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let told = Told::nothing(args, &stop);
-    let analysed = analyse(args, &point::parse_all(&args.points)?, &stop, &told);
+    let analysed = analyse(args, &points, &stop, &told);
     told.finish();
     analysed.map(|analysed| analysed.outcome)
 }

@@ -23,11 +23,12 @@ const TICK: Duration = Duration::from_millis(50);
 /// What is read at once: all that a pipe holds.
 const CHUNK: usize = 64 * 1024;
 
-/// Starts a process that keeps the lab, and waits until the lab is up.
-pub(super) fn detach(args: &Args, name: &str) -> Result<Outcome, Failure> {
+/// Starts a process that keeps the lab, and waits until the lab is up. `approved` is the digest of the
+/// commands that it may run.
+pub(super) fn detach(args: &Args, name: &str, approved: &str) -> Result<Outcome, Failure> {
     let refused = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut keeper = start(args, name).map_err(refused)?;
+    let mut keeper = start(args, (name, approved)).map_err(refused)?;
     let table = hear(&mut keeper, &stop).map_err(refused)?;
     let mut told = keeper.stderr.take().expect("piped");
     let Some(table) = table else {
@@ -63,15 +64,16 @@ pub(super) fn detach(args: &Args, name: &str) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-fn start(args: &Args, name: &str) -> io::Result<Child> {
+fn start(args: &Args, (name, approved): (&str, &str)) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["lab", "up", "--keeper", "--name", name]);
     if let Some(folder) = &args.record {
         command.arg("--record").arg(folder);
         command.arg("--every").arg(args.every.to_string());
     }
+    // Approved here, where somebody can be asked; the file may change before it is read there.
     command
-        .arg("--")
+        .args(["--approved", approved, "--"])
         .arg(&args.file)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

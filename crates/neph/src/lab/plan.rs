@@ -10,7 +10,7 @@ use neph_lab::{Lab, Recording, Step, UpOptions};
 use super::{failure, name_of};
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{output, topology};
+use crate::{approval, output, topology};
 
 /// Options of `neph lab plan`.
 #[derive(Debug, ClapArgs)]
@@ -37,6 +37,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         folder,
         every: NonZeroU32::MIN,
     });
+    approval::note(&args.file.display().to_string(), [&topology]);
     let steps = Lab::plan(&topology, &options).map_err(failure)?;
     let mut out = output::data();
     if args.format == Format::Text {

@@ -10,9 +10,10 @@ use clap::Args as ClapArgs;
 use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Topology, UpOptions};
 
 use super::{failure, keeper, name_of, tell_stand_ins};
+use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{interrupt, output, sink, topology};
+use crate::{approval, interrupt, output, sink, topology};
 
 /// How often a lab that is up looks whether it should end.
 const TICK: Duration = Duration::from_millis(50);
@@ -35,6 +36,8 @@ pub(super) struct Args {
     /// Record one packet in so many, chosen by its bytes: the same packets on every link
     #[arg(long, value_name = "N", default_value = "1", requires = "record")]
     pub(super) every: NonZeroU32,
+    #[command(flatten)]
+    approval: Approval,
     /// This is the process in the background
     #[arg(long, hide = true)]
     keeper: bool,
@@ -54,13 +57,15 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         output::say(&format!("neph lab: {name} is up already"));
         return Ok(Outcome::Done);
     }
+    args.approval
+        .ask(&args.file.display().to_string(), [&topology])?;
     let record = args.record.as_ref();
     let made = record.filter(|folder| !folder.exists());
     let truth = record
         .map(|to| recording(to, &topology, args.every))
         .transpose()?;
     let outcome = if args.detach {
-        keeper::detach(args, &name)
+        keeper::detach(args, &name, &approval::digest(&topology))
     } else {
         let mut options = UpOptions::named(name);
         options.truth = truth;

@@ -17,6 +17,7 @@ use serde_json::Value;
 use guests::GuestCheck;
 
 use super::{dead, failure, name_of, predict, tell_stand_ins};
+use crate::approval::Approval;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -30,6 +31,8 @@ const PURPOSE: &str = "v";
 pub(super) struct Args {
     /// The topology file
     file: PathBuf,
+    #[command(flatten)]
+    approval: Approval,
     /// How to write the table
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -38,6 +41,8 @@ pub(super) struct Args {
 /// Brings the lab up, measures, takes it down, and judges.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut topology = topology::read(&args.file)?;
+    args.approval
+        .ask(&args.file.display().to_string(), [&topology])?;
     // Whatever else uses a link would disturb what is measured.
     topology.traffic.clear();
     // A name of its own: the same topology may be up for other work.

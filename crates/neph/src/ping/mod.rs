@@ -25,10 +25,12 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{ByteSize, ExpectedStatus, Span};
 use neph_probe::{ConnectionUse, Fingerprint, Priority, Secret, TlsVersion, Trust};
+use neph_sys::restrict::Capability;
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
+use crate::privileges::{Needs, Row};
 use crate::sink::Force;
 use crate::{interrupt, output, site, value};
 
@@ -197,6 +199,20 @@ impl Args {
             Priority::Auto
         }
     }
+    /// What it keeps of the privileges that neph was started with.
+    fn needs(&self) -> Needs {
+        let is_reserved = self.source_port.is_some_and(|port| port < 1024);
+        let is_fast = self.interval < Span::from_millis(1);
+        Needs::of(&Row::PING)
+            .at(self.site.as_deref())
+            .capability(Capability::CAP_NET_BIND_SERVICE, is_reserved)
+            .capability(
+                Capability::CAP_NET_ADMIN,
+                is_fast || self.congestion.is_some(),
+            )
+            .reads(self.ca_file.as_deref())
+            .writes(self.output.as_deref())
+    }
     /// Whether it goes on until it is interrupted.
     const fn is_endless(&self) -> bool {
         self.count.is_none() && self.duration.is_none()
@@ -213,6 +229,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let _awake = args.awake.keep();
+    args.needs().restrict(None)?;
     let found = flows::find(args)?;
     let mut show = show::Show::new(args)?;
     if let Some(host) = &args.traceroute {

@@ -64,6 +64,11 @@ impl Options {
         self.save.is_some()
     }
 
+    /// The folder of the captures, or the one in which theirs is made.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.save.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
     /// What makes no sense of captures that are there already.
     ///
     /// # Errors

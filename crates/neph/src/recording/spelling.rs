@@ -71,6 +71,16 @@ impl Point {
         matches!(self.spot, Spot::Here(_))
     }
 
+    /// Whether it is on another machine, over ssh.
+    pub(crate) const fn is_elsewhere(&self) -> bool {
+        matches!(self.spot, Spot::Elsewhere(..))
+    }
+
+    /// Whether it is in a network namespace that is named.
+    pub(crate) fn has_site(&self) -> bool {
+        matches!(&self.spot, Spot::Here(interface) if interface.site.is_some())
+    }
+
     /// Where it is, as it is told.
     pub(super) fn told(&self) -> String {
         let of = |interface: &Interface| match &interface.site {

@@ -20,6 +20,7 @@ use neph_stats::flows_to_rule_out;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::ping::Format;
+use crate::privileges::{Needs, Row};
 use crate::sink::Force;
 use crate::{interrupt, output, resolving, sink, site, value};
 
@@ -151,6 +152,10 @@ impl Args {
 
 /// Traces and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    Needs::of(&Row::TRACE)
+        .at(args.site.as_deref())
+        .writes(args.output.as_deref())
+        .restrict(None)?;
     let spec = args.spec()?;
     let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;

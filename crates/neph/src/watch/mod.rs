@@ -27,6 +27,7 @@ use neph_capture::Limits;
 use neph_model::{ByteSize, Span};
 use neph_probe::Stop;
 use neph_sys::clock;
+use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::alarm::webhook::{self, Url};
@@ -34,6 +35,7 @@ use crate::capture_file::OUT;
 use crate::enough::ENOUGH;
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketChoice;
+use crate::privileges::{Needs, Row};
 use crate::read::By;
 use crate::read::row::Sort;
 use crate::read::telling::Shown;
@@ -154,6 +156,16 @@ impl Args {
         })
     }
 
+    /// What it keeps of the privileges that neph was started with.
+    fn needs(&self) -> Needs {
+        let is_reserved = self.prometheus.is_some_and(|at| at.port() < 1024);
+        Needs::of(&Row::WATCH)
+            .bpf()
+            .capability(Capability::CAP_NET_BIND_SERVICE, is_reserved)
+            .entering(self.site.is_some())
+            .writes(self.write.as_deref())
+    }
+
     /// Whether standard output is the capture's.
     fn writes_out(&self) -> bool {
         self.write.as_deref() == Some(Path::new(OUT))
@@ -202,6 +214,7 @@ pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
 
 /// Watches.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    args.needs().restrict(None)?;
     if args.writes_out() {
         return recording::write_out(args);
     }

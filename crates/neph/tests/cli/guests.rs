@@ -207,7 +207,9 @@ fn a_guest_that_cannot_be_says_which_package_or_how_much_memory_it_needs() {
     }
     let name = format!("h{}", std::process::id());
     let place = place(&GUEST.replace("256MiB", "64MiB"));
-    let words = ["lab", "up", "two.toml", "--detach", "--name", &name];
+    let words = [
+        "lab", "up", "two.toml", "--yes", "--detach", "--name", &name,
+    ];
     let ran = place.neph(words);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.err.contains("or more at [[guest]] m"), "{}", ran.err);

@@ -209,7 +209,9 @@ impl Kept {
             place: place(topology),
             name,
         };
-        let words = ["lab", "up", "two.toml", "--detach", "--name", &kept.name];
+        let words = [
+            "lab", "up", "two.toml", "--yes", "--detach", "--name", &kept.name,
+        ];
         let words: Vec<&str> = words.iter().chain(more).copied().collect();
         let ran = kept.place.neph(words);
         assert_eq!(ran.status, 0, "{}", ran.err);
@@ -218,7 +220,9 @@ impl Kept {
     }
 
     fn again(&self) -> Ran {
-        let words = ["lab", "up", "two.toml", "--detach", "--name", &self.name];
+        let words = [
+            "lab", "up", "two.toml", "--yes", "--detach", "--name", &self.name,
+        ];
         self.place.neph(words)
     }
 
@@ -331,7 +335,7 @@ fn what_a_crash_left_is_replaced_and_a_failure_in_the_background_is_told() {
     assert!(again.err.contains("is up, kept by"), "{}", again.err);
     let bad = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"no-such-x\"]\n";
     fs::write(kept.place.path("bad.toml"), format!("{TWO}{bad}")).expect("a file");
-    let words = ["lab", "up", "bad.toml", "-d", "--name", "m1bad"];
+    let words = ["lab", "up", "bad.toml", "--yes", "-d", "--name", "m1bad"];
     let ran = kept.place.neph(words);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(ran.err.contains("'no-such-x' is missing"), "{}", ran.err);

@@ -24,7 +24,7 @@ impl Coming {
         let place = Place::empty();
         fs::write(place.path("slow.toml"), format!("{TWO}{SLOW}")).expect("a file");
         let lab = format!("{letter}{}", std::process::id());
-        let all = ["lab", "up", "slow.toml", "--name", &lab];
+        let all = ["lab", "up", "slow.toml", "--yes", "--name", &lab];
         let child = place
             .command(all.into_iter().chain(words.iter().copied()))
             .stdout(Stdio::piped())
@@ -118,7 +118,7 @@ fn a_campaign_whose_lab_comes_up_is_stopped_as_well() {
                 [lab]\ntopology = \"slow.toml\"\nprober = \"a\"\n";
     fs::write(place.path("plan.toml"), plan).expect("a file");
     let child = place
-        .command(["run", "plan.toml"])
+        .command(["run", "plan.toml", "--yes"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -136,7 +136,7 @@ fn down_says_what_it_waits_for() {
     if !privileged("down_says_what_it_waits_for") {
         return;
     }
-    let mut coming = Coming::begin('s', &[]);
+    let mut coming = Coming::begin('j', &[]);
     coming.has_begun();
     let mut down = coming.place.command(["lab", "down", &coming.lab]);
     let (mut down, _said, line) = begin(&mut down);

@@ -34,7 +34,10 @@ impl Named {
 fn measure(lab: &Lab, folder: &Path) {
     fs::write(folder.join("lab.toml"), lab.topology()).expect("a file");
     fs::write(folder.join("plan.toml"), lab.plan()).expect("a file");
-    let run = neph(folder, &["run", "plan.toml", "--no-report", "--quiet"]);
+    let run = neph(
+        folder,
+        &["run", "plan.toml", "--yes", "--no-report", "--quiet"],
+    );
     assert!(
         run.status.success(),
         "lab {}: {}",

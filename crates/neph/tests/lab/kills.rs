@@ -56,6 +56,7 @@ impl Bench {
             .arg("lab")
             .args(words)
             .env(MARK, &self.lab)
+            .env("XDG_STATE_HOME", "/dev/null")
             .current_dir(&self.folder)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -65,7 +66,7 @@ impl Bench {
     }
 
     fn up(&self, detached: &[&str]) -> Child {
-        let words = ["up", "lab.toml", "--name", &self.lab];
+        let words = ["up", "lab.toml", "--yes", "--name", &self.lab];
         self.neph(&[&words, detached].concat())
     }
 

@@ -1,0 +1,95 @@
+//! What a topology has this machine run that whoever wrote it chose.
+//!
+//! Owns the list, for whoever decides whether a topology may be used. A topology runs as root, so these
+//! are its author's commands with root's rights.
+
+use super::{ReadyCheck, Topology};
+use crate::plan::quoted;
+
+/// A command of a topology.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Who runs it: `service 'web' at site 'server'`.
+    pub runs_for: String,
+    /// The command as a shell would be given it.
+    pub line: String,
+}
+
+impl Topology {
+    /// All commands that it names: of services, of their readiness and of guests. What neph itself runs
+    /// to build the lab is none of them.
+    pub fn commands(&self) -> Vec<Command> {
+        let site = |index: usize| &self.sites[index].name;
+        let mut commands = Vec::new();
+        for service in &self.services {
+            let runs_for = format!(
+                "service '{}' at site '{}'",
+                service.name,
+                site(service.site)
+            );
+            let set = service.environment.iter();
+            let set = set.map(|(name, value)| format!("{name}={}", quoted(value)));
+            let words = set.chain(service.command.iter().map(|word| quoted(word)));
+            commands.push(Command {
+                line: words.collect::<Vec<_>>().join(" "),
+                runs_for: runs_for.clone(),
+            });
+            let ready = service.ready.as_ref().map(|ready| &ready.check);
+            if let Some(ReadyCheck::Command(words)) = ready {
+                let words = words.iter().map(|word| quoted(word));
+                commands.push(Command {
+                    runs_for: format!("{runs_for}, to see whether it is ready"),
+                    line: words.collect::<Vec<_>>().join(" "),
+                });
+            }
+        }
+        for fixture in &self.fixtures {
+            let sites: Vec<&str> = fixture
+                .build
+                .guests()
+                .iter()
+                .map(|guest| site(guest.site).as_str())
+                .collect();
+            commands.extend(fixture.build.lines().iter().map(|line| Command {
+                runs_for: format!("guest {}", sites.join(", ")),
+                line: line.clone(),
+            }));
+        }
+        commands
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use super::*;
+
+    #[test]
+    fn services_their_readiness_and_guests_name_commands_and_nothing_else_does() {
+        let sites = "version = 1\nsite = [{ name = \"a\" }, { name = \"b\" }]\n\
+                     link = [{ a = \"a\", b = \"b\" }]\n";
+        let parse = |more: &str| {
+            let text = format!("{sites}{more}");
+            Topology::parse(&Source::new("x.toml", text))
+                .unwrap_or_else(|found| panic!("{found:?}"))
+        };
+        assert_eq!(parse("").commands(), []);
+        let service = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"sh\", \"-c\", \"a; b\"]\n\
+                       environment = { LD_PRELOAD = \"x y\" }\nready = { command = [\"true\"] }\n";
+        let listed: Vec<(String, String)> = parse(service)
+            .commands()
+            .into_iter()
+            .map(|command| (command.runs_for, command.line))
+            .collect();
+        let web = "service 'web' at site 'b'".to_owned();
+        let ready = format!("{web}, to see whether it is ready");
+        assert_eq!(
+            listed,
+            [
+                (web, "LD_PRELOAD='x y' sh -c 'a; b'".to_owned()),
+                (ready, "true".to_owned())
+            ]
+        );
+    }
+}

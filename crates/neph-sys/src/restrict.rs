@@ -1,0 +1,114 @@
+//! Takes privileges from this process for the rest of its life: user, capabilities, system calls, files.
+//!
+//! Owns the order in which that is done, and what is in force afterwards. Does not decide what a
+//! command needs. Capabilities and files hold for the calling thread and for threads that it starts
+//! later, so this is called before any other thread exists.
+
+mod calls;
+mod capabilities;
+mod files;
+mod filter;
+mod user;
+
+use std::io;
+
+pub use caps::Capability;
+
+pub use calls::Extra;
+pub use files::Files;
+pub use user::{User, UserError, is_root};
+
+/// A step that the kernel refused although it has what the step needs.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation}: {source}")]
+pub struct RestrictError {
+    operation: String,
+    source: io::Error,
+}
+
+impl RestrictError {
+    fn new(operation: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self {
+            operation: operation.into(),
+            source: source.into(),
+        }
+    }
+
+    fn last(operation: impl Into<String>) -> Self {
+        Self::new(operation, io::Error::last_os_error())
+    }
+}
+
+/// What remains allowed.
+#[derive(Clone, Debug, Default)]
+pub struct Restriction {
+    /// The user to become; `None` stays the same.
+    pub user: Option<User>,
+    /// Capabilities that remain, as far as the process has them.
+    pub capabilities: Vec<Capability>,
+    /// System calls beyond those that every command needs.
+    pub calls: Vec<Extra>,
+    /// Files that may be opened.
+    pub files: Files,
+    /// TCP connections may be opened, and TCP ports bound. Landlock before ABI 4 (Linux 6.7) cannot forbid it.
+    pub connects: bool,
+}
+
+/// Whether a mechanism of the kernel is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Force {
+    /// It is.
+    On,
+    /// It is not, and why.
+    Off(String),
+}
+
+impl From<Result<Self, RestrictError>> for Force {
+    fn from(outcome: Result<Self, RestrictError>) -> Self {
+        outcome.unwrap_or_else(|error| Self::Off(error.to_string()))
+    }
+}
+
+/// What is in force after [`Restriction::apply`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// The user that was changed to.
+    pub user: Option<String>,
+    /// Effective and permitted capabilities.
+    pub capabilities: Vec<Capability>,
+    /// The filter of system calls.
+    pub seccomp: Force,
+    /// The rules of files and connections.
+    pub landlock: Force,
+}
+
+impl Restriction {
+    /// Takes away everything else, and the right to ever get it back (`no_new_privs`).
+    ///
+    /// Where seccomp or Landlock is missing the rest is done all the same: [`InForce`] reports it.
+    ///
+    /// # Errors
+    /// The user or the capabilities cannot be changed.
+    pub fn apply(&self) -> Result<InForce, RestrictError> {
+        if let Some(user) = &self.user {
+            user.become_it()?;
+            capabilities::raise()?;
+        }
+        let mut kept = self.capabilities.clone();
+        kept.extend(capabilities::needed_for(&self.files)?);
+        capabilities::limit_bounding_set(&kept)?;
+        let capabilities = capabilities::keep(&kept)?;
+        filter::forbid_new_privileges()?;
+        let landlock = files::limit(&self.files, self.connects).into();
+        let seccomp = filter::install(&self.calls).into();
+        Ok(InForce {
+            user: self.user.as_ref().map(|user| user.name().to_owned()),
+            capabilities,
+            seccomp,
+            landlock,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! Commands that a topology names: they run as root, so whoever starts them is asked first.
+//!
+//! Owns the list, the question, the option `--yes`, and what was approved before. Which commands there
+//! are is the topology's.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use neph_lab::{Command, Topology};
+use sha2::{Digest, Sha256};
+
+use crate::counted::counted;
+use crate::exit::Failure;
+use crate::output;
+
+/// Whether commands run without a question.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct Approval {
+    /// Run the commands that a topology names (services, guests) without asking: they run as root
+    #[arg(long)]
+    yes: bool,
+    /// These commands were approved by whoever started this process
+    #[arg(long, hide = true, value_name = "DIGEST")]
+    approved: Option<String>,
+}
+
+impl Approval {
+    /// Returns when the commands of these topologies may run: there are none, they were approved, or
+    /// somebody approves them now. `file` names them.
+    ///
+    /// # Errors
+    /// Exit 2 where nobody can be asked, 1 where the answer is no.
+    pub(crate) fn ask<'t>(
+        &self,
+        file: &str,
+        topologies: impl IntoIterator<Item = &'t Topology>,
+    ) -> Result<(), Failure> {
+        let commands = commands(topologies);
+        if commands.is_empty() {
+            return Ok(());
+        }
+        let approved = Approved::of(&commands);
+        if self.yes {
+            approved.remember();
+            return Ok(());
+        }
+        if self.approved.as_ref() == Some(&approved.digest) || approved.is_known() {
+            return Ok(());
+        }
+        output::say(&listed(file, &commands));
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Err(Failure::Usage(format!(
+                "{file}: nobody approved these commands; read them, then add --yes to run them as root"
+            )));
+        }
+        output::rewrite("run these commands? [y/N] ");
+        let mut answer = String::new();
+        io::stdin().lock().read_line(&mut answer)?;
+        if matches!(answer.trim(), "y" | "Y" | "yes") {
+            approved.remember();
+            return Ok(());
+        }
+        Err(Failure::Refused(format!(
+            "{file}: not approved; nothing was run"
+        )))
+    }
+}
+
+/// What stands for the commands of this topology, and for no others.
+pub(crate) fn digest(topology: &Topology) -> String {
+    Approved::of(&commands([topology])).digest
+}
+
+/// Prints the commands of topologies that are only read.
+pub(crate) fn note<'t>(file: &str, topologies: impl IntoIterator<Item = &'t Topology>) {
+    let commands = commands(topologies);
+    if !commands.is_empty() {
+        output::say(&listed(file, &commands));
+    }
+}
+
+/// Each once, in the order of the files.
+fn commands<'t>(topologies: impl IntoIterator<Item = &'t Topology>) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for command in topologies.into_iter().flat_map(Topology::commands) {
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+fn listed(file: &str, commands: &[Command]) -> String {
+    let mut text = format!(
+        "neph: treat {file} as a script: it runs {} as root",
+        counted(commands.len() as u64, "command")
+    );
+    for Command { runs_for, line } in commands {
+        // No command writes on the terminal what it is not.
+        let line: String = line.chars().flat_map(shown).collect();
+        text.push_str(&format!("\n  {runs_for}: {line}"));
+    }
+    text
+}
+
+fn shown(c: char) -> Vec<char> {
+    if c.is_control() {
+        c.escape_default().collect()
+    } else {
+        vec![c]
+    }
+}
+
+/// A list of commands that may have been approved before: the file holds one digest a line.
+#[derive(Debug)]
+struct Approved {
+    digest: String,
+    file: Option<PathBuf>,
+}
+
+impl Approved {
+    fn of(commands: &[Command]) -> Self {
+        let mut hash = Sha256::new();
+        for Command { runs_for, line } in commands {
+            for part in [runs_for, line] {
+                hash.update(part.as_bytes());
+                hash.update([0]);
+            }
+        }
+        let mut digest = String::new();
+        for byte in hash.finalize() {
+            digest.push_str(&format!("{byte:02x}"));
+        }
+        Self {
+            digest,
+            file: state_folder().map(|folder| folder.join("approved-commands")),
+        }
+    }
+
+    fn is_known(&self) -> bool {
+        let text = self
+            .file
+            .as_ref()
+            .and_then(|file| fs::read_to_string(file).ok());
+        text.is_some_and(|text| text.lines().any(|line| line == self.digest))
+    }
+
+    /// Where it cannot be kept the question comes again.
+    fn remember(&self) {
+        if self.is_known() {
+            return;
+        }
+        let _ = self.keep();
+    }
+
+    fn keep(&self) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        if let Some(folder) = file.parent() {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
+        }
+        let mut open = OpenOptions::new();
+        let mut out = open.create(true).append(true).mode(0o600).open(file)?;
+        writeln!(out, "{}", self.digest)
+    }
+}
+
+/// `$XDG_STATE_HOME/neph`, or `~/.local/state/neph`.
+fn state_folder() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let state = absolute("XDG_STATE_HOME");
+    let state = state.or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    state.map(|state| state.join("neph"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &str) -> Command {
+        Command {
+            runs_for: "service 'web' at site 'b'".to_owned(),
+            line: line.to_owned(),
+        }
+    }
+
+    #[test]
+    fn commands_are_listed_as_they_are_and_cannot_move_the_cursor() {
+        let listed = listed("x.toml", &[command("serve\u{1b}[1A\rtrue"), command("b")]);
+        assert_eq!(
+            listed,
+            "neph: treat x.toml as a script: it runs 2 commands as root\n  service 'web' at site 'b': \
+             serve\\u{1b}[1A\\rtrue\n  service 'web' at site 'b': b"
+        );
+    }
+
+    #[test]
+    fn what_was_approved_is_known_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let with = |line: &str| Approved {
+            file: Some(folder.path().join("neph/approved-commands")),
+            ..Approved::of(&[command(line)])
+        };
+        assert!(!with("a").is_known());
+        with("a").remember();
+        assert!(with("a").is_known() && !with("b").is_known());
+        // The words of a command do not flow into those of its neighbour.
+        let two = |a: &str, b: &str| Approved::of(&[command(a), command(b)]).digest;
+        assert_ne!(two("a", "bc"), two("ab", "c"));
+    }
+}

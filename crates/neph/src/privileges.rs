@@ -1,0 +1,224 @@
+//! Privileges that a command keeps, and giving up the others.
+//!
+//! Owns the table of capabilities ([`table`]), the option `--user`, and the sentence about what is in
+//! force. How the kernel is asked is neph-sys' `restrict`.
+
+mod paths;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args as ClapArgs;
+use neph_sys::netns::{self, NetNs};
+use neph_sys::restrict::{Capability, Extra, Files, Force, InForce, Restriction, User, is_root};
+
+use crate::exit::Failure;
+
+pub(crate) use table::Row;
+
+/// As whom a command goes on.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct UserChoice {
+    /// Become this user, in its group, as soon as the sockets are open; needs root
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+}
+
+impl UserChoice {
+    /// Whether a user was named.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.user.is_some()
+    }
+
+    /// The user, if one was named.
+    ///
+    /// # Errors
+    /// Exit 2: there is no such user, or neph may not become another one.
+    pub(crate) fn find(&self) -> Result<Option<User>, Failure> {
+        let Some(name) = &self.user else {
+            return Ok(None);
+        };
+        let user =
+            User::named(name).map_err(|error| Failure::usage(format!("--user {name}: {error}")))?;
+        if !is_root() {
+            return Err(Failure::usage(format!(
+                "--user {name}: only root can become another user; start neph as root, or leave out \
+                 --user"
+            )));
+        }
+        Ok(Some(user))
+    }
+}
+
+/// What a command needs from now on.
+#[derive(Clone, Debug)]
+pub(crate) struct Needs {
+    row: &'static Row,
+    /// Of the row's capabilities, those that the options ask for.
+    capabilities: Vec<Capability>,
+    calls: Vec<Extra>,
+    files: Files,
+    /// The namespace that the whole process moves to.
+    site: Option<String>,
+    connects: bool,
+}
+
+impl Needs {
+    /// What the row always keeps, and files that every command may read.
+    pub(crate) fn of(row: &'static Row) -> Self {
+        Self {
+            row,
+            capabilities: row.always().collect(),
+            calls: Vec::new(),
+            files: Files {
+                shared: row.reads.iter().map(PathBuf::from).collect(),
+                ..Files::default()
+            },
+            site: None,
+            connects: true,
+        }
+    }
+
+    /// No TCP connection is opened.
+    pub(crate) const fn without_connections(mut self) -> Self {
+        self.connects = false;
+        self
+    }
+
+    /// A capability that its row keeps with some options.
+    pub(crate) fn capability(mut self, capability: Capability, is_needed: bool) -> Self {
+        debug_assert!(self.row.has(capability), "{capability} is not in the table");
+        if is_needed {
+            self.capabilities.push(capability);
+        }
+        self
+    }
+
+    /// The kernel runs programs of ours.
+    pub(crate) fn bpf(mut self) -> Self {
+        self.calls.push(Extra::Bpf);
+        self
+    }
+
+    /// The process moves there before it is restricted.
+    pub(crate) fn at(mut self, site: Option<&str>) -> Self {
+        self.site = site.map(str::to_owned);
+        self
+    }
+
+    /// Threads move to namespaces while it runs.
+    pub(crate) fn entering(self, is_needed: bool) -> Self {
+        let mut needs = self.capability(Capability::CAP_SYS_ADMIN, is_needed);
+        if is_needed {
+            needs.calls.push(Extra::EnterNamespace);
+        }
+        needs
+    }
+
+    /// A file that is read.
+    pub(crate) fn reads(mut self, path: Option<&Path>) -> Self {
+        self.files.read.extend(path.map(Path::to_owned));
+        self
+    }
+
+    /// A file that is written, or a folder that gets files.
+    pub(crate) fn writes(mut self, path: Option<&Path>) -> Self {
+        self.files.write.extend(path.and_then(paths::written));
+        self
+    }
+
+    /// A folder that is made where it is not there, and gets files.
+    pub(crate) fn fills(mut self, folder: Option<&Path>) -> Self {
+        self.files.write.extend(folder.map(paths::filled));
+        self
+    }
+
+    /// Gives up everything else. Threads that run already are not covered: none may.
+    ///
+    /// # Errors
+    /// The user or the capabilities cannot be changed.
+    pub(crate) fn restrict(mut self, user: Option<User>) -> Result<InForce, Failure> {
+        if let Some(site) = &self.site {
+            // Where it cannot be entered, whoever needs it reports that.
+            let entered = NetNs::open(site).and_then(|ns| netns::enter(&ns));
+            if entered.is_err() {
+                self.calls.push(Extra::EnterNamespace);
+            }
+        }
+        let restriction = Restriction {
+            user,
+            capabilities: self.capabilities,
+            calls: self.calls,
+            files: self.files,
+            connects: self.connects,
+        };
+        restriction
+            .apply()
+            .map_err(|error| Failure::refused(format!("give up privileges: {error}")))
+    }
+}
+
+/// What is in force, in a sentence.
+pub(crate) fn sentence(force: &InForce) -> String {
+    let kept: Vec<String> = force.capabilities.iter().map(ToString::to_string).collect();
+    let kept = if kept.is_empty() {
+        "no capabilities".to_owned()
+    } else {
+        kept.join(" ")
+    };
+    let user = force.user.as_ref();
+    let user = user.map_or_else(String::new, |name| format!("user {name}, "));
+    let state = |force: &Force| match force {
+        Force::On => "on".to_owned(),
+        Force::Off(why) => format!("off ({why})"),
+    };
+    format!(
+        "privileges: {user}{kept}, no_new_privs on, seccomp {}, landlock {}",
+        state(&force.seccomp),
+        state(&force.landlock)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_force_is_one_sentence() {
+        let force = InForce {
+            user: Some("nobody".to_owned()),
+            capabilities: vec![Capability::CAP_NET_RAW, Capability::CAP_SYS_NICE],
+            seccomp: Force::On,
+            landlock: Force::Off("this kernel has no Landlock".to_owned()),
+        };
+        assert_eq!(
+            sentence(&force),
+            "privileges: user nobody, CAP_NET_RAW CAP_SYS_NICE, no_new_privs on, seccomp on, landlock \
+             off (this kernel has no Landlock)"
+        );
+        let bare = InForce {
+            user: None,
+            capabilities: Vec::new(),
+            landlock: Force::On,
+            ..force
+        };
+        assert_eq!(
+            sentence(&bare),
+            "privileges: no capabilities, no_new_privs on, seccomp on, landlock on"
+        );
+    }
+
+    #[test]
+    fn a_user_that_is_not_there_is_named() {
+        let choice = UserChoice {
+            user: Some("no-such-user-here".to_owned()),
+        };
+        let Err(Failure::Usage(sentence)) = choice.find() else {
+            panic!("it is taken");
+        };
+        assert!(
+            sentence.contains("there is no user 'no-such-user-here'"),
+            "{sentence}"
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! From paths that were given to the paths that a restricted process must be able to write.
+
+use std::path::{Path, PathBuf};
+
+/// What has to be writable so that `file` can be written: its folder, because a file is replaced as a
+/// whole; a device or pipe itself. Nothing for `-`.
+pub(super) fn written(file: &Path) -> Option<PathBuf> {
+    if file == Path::new("-") {
+        return None;
+    }
+    // Symbolic links are followed when the file is written, too.
+    let target = file.canonicalize().unwrap_or_else(|_| followed(file));
+    if target.exists() && !target.is_file() && !target.is_dir() {
+        return Some(target);
+    }
+    Some(filled(target.parent().unwrap_or_else(|| Path::new("/"))))
+}
+
+/// A link whose target is not there yet leads to a path all the same.
+fn followed(file: &Path) -> PathBuf {
+    match file.read_link() {
+        Ok(target) => file.parent().unwrap_or_else(|| Path::new("")).join(target),
+        Err(_) => file.to_owned(),
+    }
+}
+
+/// What has to be writable so that `folder` can be made and filled: itself, or the nearest folder above
+/// that is there.
+pub(super) fn filled(folder: &Path) -> PathBuf {
+    let named = folder.ancestors();
+    let there = named.into_iter().find(|path| path.is_dir());
+    let is_here = |path: &&Path| !path.as_os_str().is_empty();
+    there
+        .filter(is_here)
+        .unwrap_or_else(|| Path::new("."))
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_needs_its_folder_and_a_device_itself() {
+        let place = tempfile::tempdir().expect("a folder");
+        let real = place.path().canonicalize().expect("it is there");
+        let file = real.join("a.csv");
+        assert_eq!(written(&file), Some(real.clone()));
+        std::fs::write(&file, "x").expect("written");
+        assert_eq!(written(&file), Some(real.clone()));
+        let (link, deep) = (real.join("link"), real.join("deep"));
+        std::fs::create_dir(&deep).expect("a folder");
+        std::os::unix::fs::symlink("deep/b.csv", &link).expect("a link");
+        assert_eq!(written(&link), Some(deep));
+        assert_eq!(written(Path::new("/dev/null")), Some("/dev/null".into()));
+        assert_eq!(written(Path::new("-")), None);
+        assert_eq!(written(Path::new("a.csv")), Some(".".into()));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_needs_the_nearest_above() {
+        let place = tempfile::tempdir().expect("a folder");
+        assert_eq!(filled(&place.path().join("x/y")), place.path());
+        assert_eq!(filled(place.path()), place.path());
+        assert_eq!(filled(Path::new("no-such-folder/x")), Path::new("."));
+        assert_eq!(filled(Path::new(".neph-no-such")), Path::new("."));
+    }
+}

@@ -1,0 +1,234 @@
+//! The table: which command keeps which capabilities, and why.
+
+use neph_sys::restrict::Capability::{
+    self, CAP_BPF, CAP_IPC_LOCK, CAP_NET_ADMIN, CAP_NET_BIND_SERVICE, CAP_NET_RAW, CAP_SYS_ADMIN,
+    CAP_SYS_NICE,
+};
+
+/// What name resolution, clocks and settings of the kernel are read from, and namespaces entered by.
+const USUAL: &[&str] = &[
+    "/etc",
+    "/proc",
+    "/sys",
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/run",
+    "/nix/store",
+    "/dev/null",
+    "/dev/urandom",
+    "/dev/cpu_dma_latency",
+];
+/// What threads and allocators of the C library read.
+const OWN: &[&str] = &["/proc", "/sys/devices/system/cpu"];
+
+/// A command of the table.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// The command.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the documentation's table has it")
+    )]
+    name: &'static str,
+    kept: &'static [Kept],
+    /// Folders from which it may read what its user may read.
+    pub(super) reads: &'static [&'static str],
+}
+
+/// A capability that is kept.
+#[derive(Debug)]
+struct Kept {
+    capability: Capability,
+    /// The option that asks for it; empty for always.
+    with: &'static str,
+    /// What it is kept for.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the documentation's table has it")
+    )]
+    why: &'static str,
+}
+
+const fn kept(capability: Capability, with: &'static str, why: &'static str) -> Kept {
+    Kept {
+        capability,
+        with,
+        why,
+    }
+}
+
+const FIFO: Kept = kept(CAP_SYS_NICE, "", "real-time priority of the sending thread");
+const IDLE: Kept = kept(
+    CAP_SYS_NICE,
+    "",
+    "return from idle priority when packets wait",
+);
+const LOCKED: Kept = kept(CAP_IPC_LOCK, "", "receive ring in locked memory");
+const ICMP: Kept = kept(CAP_NET_RAW, "", "ICMP echo, SYN probes, traceroute");
+const FAST: Kept = kept(
+    CAP_NET_ADMIN,
+    "an interval below 1 ms",
+    "receive buffer above net.core.rmem_max",
+);
+
+impl Row {
+    pub(crate) const REFLECT: Self = row("reflect", &[], OWN);
+    pub(crate) const PING: Self = row(
+        "ping",
+        &[
+            ICMP,
+            FIFO,
+            FAST,
+            kept(
+                CAP_NET_ADMIN,
+                "--congestion",
+                "load and use a congestion control that is not allowed to everybody",
+            ),
+            kept(
+                CAP_NET_BIND_SERVICE,
+                "--source-port below 1024",
+                "bind the port at each connection",
+            ),
+        ],
+        USUAL,
+    );
+    pub(crate) const FLOWS: Self = row(
+        "flows",
+        &[
+            kept(
+                CAP_NET_RAW,
+                "",
+                "one raw socket for all flows, SYN probes, --trace",
+            ),
+            kept(
+                CAP_NET_ADMIN,
+                "",
+                "receive buffer above net.core.rmem_max, steering of replies (sk_lookup)",
+            ),
+            kept(CAP_BPF, "", "steering of replies (sk_lookup)"),
+            FIFO,
+        ],
+        USUAL,
+    );
+    pub(crate) const TRACE: Self = row(
+        "trace",
+        &[kept(CAP_NET_RAW, "", "probes and ICMP errors")],
+        USUAL,
+    );
+    pub(crate) const CLOCK: Self = row("clock", &[FIFO, FAST], USUAL);
+    pub(crate) const CLOCK_CAPTURES: Self = row("clock --captures", &[], OWN);
+    pub(crate) const WATCH: Self = row(
+        "watch",
+        &[
+            kept(CAP_NET_RAW, "", "packet socket"),
+            kept(
+                CAP_NET_ADMIN,
+                "",
+                "attach the BPF program that copies packets",
+            ),
+            kept(CAP_BPF, "", "BPF program that copies packets"),
+            IDLE,
+            LOCKED,
+            kept(
+                CAP_NET_BIND_SERVICE,
+                "--prometheus below 1024",
+                "bind the port",
+            ),
+            SITE,
+        ],
+        USUAL,
+    );
+    pub(crate) const HOPS: Self = row("hops of files", &[IDLE], USUAL);
+    pub(crate) const HOPS_LIVE: Self = row(
+        "hops of live points",
+        &[
+            kept(CAP_NET_RAW, "", "packet sockets"),
+            IDLE,
+            LOCKED,
+            kept(
+                CAP_SYS_ADMIN,
+                "iface:NAME@SITE",
+                "enter the namespaces of sites",
+            ),
+        ],
+        USUAL,
+    );
+    pub(crate) const STRESS: Self = row("stress", &[], USUAL);
+}
+
+const SITE: Kept = kept(
+    CAP_SYS_ADMIN,
+    "--site",
+    "open the packet socket in the namespace of a site",
+);
+
+const fn row(name: &'static str, kept: &'static [Kept], reads: &'static [&'static str]) -> Row {
+    Row { name, kept, reads }
+}
+
+impl Row {
+    /// Capabilities that are kept with any options.
+    pub(super) fn always(&self) -> impl Iterator<Item = Capability> {
+        let always = self.kept.iter().filter(|kept| kept.with.is_empty());
+        always.map(|kept| kept.capability)
+    }
+
+    /// Whether it is kept with some options.
+    pub(super) fn has(&self, capability: Capability) -> bool {
+        self.kept.iter().any(|kept| kept.capability == capability)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const ALL: [Row; 10] = [
+        Row::REFLECT,
+        Row::PING,
+        Row::FLOWS,
+        Row::TRACE,
+        Row::CLOCK,
+        Row::CLOCK_CAPTURES,
+        Row::WATCH,
+        Row::HOPS,
+        Row::HOPS_LIVE,
+        Row::STRESS,
+    ];
+
+    /// The table in Markdown.
+    fn rendered() -> String {
+        let mut text = "| command | capability | with | for |\n|---|---|---|---|\n".to_owned();
+        for row in ALL {
+            if row.kept.is_empty() {
+                text.push_str(&format!("| `{}` | none | | |\n", row.name));
+            }
+            for kept in row.kept {
+                let (name, why) = (kept.capability, kept.why);
+                let with = if kept.with.is_empty() {
+                    "always"
+                } else {
+                    kept.with
+                };
+                text.push_str(&format!("| `{}` | {name} | {with} | {why} |\n", row.name));
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn the_documentation_shows_this_table() {
+        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
+        let read = |name: &str| fs::read_to_string(format!("{docs}{name}"));
+        let page = read("security-privileges.part").or_else(|_| read("security.md"));
+        let page = page.expect("a page about security");
+        assert!(
+            page.contains(&rendered()),
+            "write into docs:\n{}",
+            rendered()
+        );
+    }
+}

@@ -1,0 +1,317 @@
+//! What neph keeps of root's privileges: the state of each thread as the kernel has it, of each
+//! command of the table, and that everything is measured all the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use crate::labs::privileged;
+use crate::neph::{Place, Ran, SOON, begin, command, eventually, ip, neph, send};
+use crate::watches::with_loopback;
+
+/// Bits of linux/capability.h.
+const BIND: u64 = 1 << 10;
+const ADMIN: u64 = 1 << 12;
+const RAW: u64 = 1 << 13;
+const LOCK: u64 = 1 << 14;
+const NICE: u64 = 1 << 23;
+const BPF: u64 = 1 << 39;
+
+/// Who is nobody in particular.
+const NOBODY: &str = "65534";
+
+/// `/proc/PID/task/*/status` of each thread, by key.
+fn threads(pid: u32) -> Vec<BTreeMap<String, String>> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten();
+    let read = tasks
+        .flatten()
+        .map(|task| fs::read_to_string(task.path().join("status")));
+    let status = |text: String| {
+        let lines = text.lines().filter_map(|line| line.split_once(":\t"));
+        let pairs = lines.map(|(key, value)| (key.to_owned(), value.trim().to_owned()));
+        pairs.collect::<BTreeMap<_, _>>()
+    };
+    read.flatten().map(status).collect()
+}
+
+/// Fails unless every thread of the process has these capabilities and no others, in all sets.
+fn have(pid: u32, capabilities: u64, what: &str) {
+    let threads = threads(pid);
+    assert!(!threads.is_empty(), "{what} ended");
+    let wanted = format!("{capabilities:016x}");
+    for thread in threads {
+        for (key, value) in [
+            ("CapEff", &wanted[..]),
+            ("CapPrm", &wanted),
+            ("CapBnd", &wanted),
+            ("CapInh", "0000000000000000"),
+            ("CapAmb", "0000000000000000"),
+            ("NoNewPrivs", "1"),
+            ("Seccomp", "2"),
+        ] {
+            assert_eq!(thread[key], value, "{key} of {what}: {thread:?}");
+        }
+    }
+}
+
+/// A reflector at a free port of loopback.
+struct Reflector {
+    child: Child,
+    address: String,
+    /// Its line about privileges.
+    report: String,
+}
+
+impl Reflector {
+    fn begin(mut neph: Command, more: &[&str]) -> Self {
+        neph.args(["reflect", "--listen", "127.0.0.1:0"]).args(more);
+        let (child, mut rest, line) = begin(&mut neph);
+        let words = line.split(' ').nth(2);
+        let address = words
+            .unwrap_or_else(|| panic!("no address: {line}"))
+            .to_owned();
+        let mut report = String::new();
+        std::io::BufRead::read_line(&mut rest, &mut report).expect("its privileges");
+        Self {
+            child,
+            address,
+            report,
+        }
+    }
+
+    fn end(mut self) -> i32 {
+        send("INT", self.child.id());
+        self.child.wait().expect("it ends").code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Reflector {
+    /// Also after a failure: whoever reads the output of this test would wait for it.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// neph as a user without any privilege.
+fn plain() -> Command {
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
+        .arg(env!("CARGO_BIN_EXE_neph"))
+        .env_remove("NEPH_WORKSPACE")
+        .env("NO_COLOR", "1");
+    command
+}
+
+/// Threads of a reflector that has connections, too.
+fn with_connections(reflector: &Reflector, check: impl FnOnce(u32)) {
+    let target = format!("tcp://{}", reflector.address);
+    let arguments = ["ping", &target, "--no-icmp", "-i", "50ms"];
+    let mut ping = command();
+    ping.args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut ping = ping.spawn().expect("neph runs");
+    let pid = reflector.child.id();
+    // Main, one that accepts, one for UDP, one for the connection.
+    eventually("it has a connection", SOON, || threads(pid).len() >= 4);
+    check(pid);
+    ping.kill().expect("ours");
+    ping.wait().expect("it ends");
+}
+
+#[test]
+fn a_reflector_of_root_keeps_no_privilege_in_any_thread() {
+    if !privileged("a_reflector_of_root_keeps_no_privilege") {
+        return;
+    }
+    with_loopback("bare", || {
+        let reflector = Reflector::begin(command(), &["--tls"]);
+        let expected =
+            "neph reflect: privileges: no capabilities, no_new_privs on, seccomp on, landlock";
+        assert!(
+            reflector.report.starts_with(expected),
+            "{}",
+            reflector.report
+        );
+        with_connections(&reflector, |pid| have(pid, 0, "reflect"));
+        assert_eq!(reflector.end(), 0);
+    });
+}
+
+#[test]
+fn a_reflector_becomes_the_user_that_was_named_in_all_threads() {
+    if !privileged("a_reflector_becomes_the_user_that_was_named") {
+        return;
+    }
+    with_loopback("user", || {
+        let reflector = Reflector::begin(command(), &["--user", "nobody"]);
+        assert!(
+            reflector.report.contains("user nobody, no capabilities"),
+            "{}",
+            reflector.report
+        );
+        with_connections(&reflector, |pid| {
+            have(pid, 0, "reflect --user");
+            for thread in threads(pid) {
+                let ids = [NOBODY; 4].join("\t");
+                assert_eq!((&thread["Uid"], &thread["Gid"]), (&ids, &ids));
+                assert_eq!(thread["Groups"], NOBODY);
+            }
+        });
+        assert_eq!(reflector.end(), 0);
+    });
+}
+
+#[test]
+fn a_user_that_cannot_be_taken_is_one_sentence() {
+    let ran = neph([
+        "reflect",
+        "--listen",
+        "127.0.0.1:0",
+        "--user",
+        "no-such-user-here",
+    ]);
+    let expected =
+        "neph: --user no-such-user-here: there is no user 'no-such-user-here' on this host\n";
+    assert_eq!((ran.status, ran.err.as_str()), (2, expected));
+    if !privileged("a_user_that_cannot_be_taken_is_one_sentence") {
+        return;
+    }
+    let mut plain = plain();
+    let ran: Ran = plain
+        .args(["reflect", "--user", "root"])
+        .output()
+        .expect("it runs")
+        .into();
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(
+        ran.err.contains("only root can become another user"),
+        "{}",
+        ran.err
+    );
+}
+
+/// Begins a command as root, has its threads checked when it is restricted, and ends it.
+fn keeps(arguments: &[&str], capabilities: u64, place: &Place) {
+    let mut neph = place.command(arguments.iter().copied());
+    neph.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = neph.spawn().expect("neph runs");
+    let pid = child.id();
+    eventually(&format!("{arguments:?} is restricted"), SOON, || {
+        let ended = child.try_wait().expect("ours");
+        assert!(ended.is_none(), "{arguments:?} ended: {ended:?}");
+        threads(pid)
+            .first()
+            .is_some_and(|main| main["Seccomp"] == "2")
+    });
+    have(pid, capabilities, arguments[0]);
+    // Threads that begin later inherit it.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    have(pid, capabilities, arguments[0]);
+    child.kill().expect("ours");
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn each_command_of_root_keeps_what_the_table_has() {
+    if !privileged("each_command_of_root_keeps_what_the_table_has") {
+        return;
+    }
+    with_loopback("table", || {
+        let reflector = Reflector::begin(command(), &[]);
+        let (at, place) = (reflector.address.as_str(), Place::empty());
+        let (tcp, udp) = (format!("tcp://{at}"), format!("udp://{at}"));
+        let csv = place.text("out.csv");
+        keeps(&["ping", &tcp, "-o", &csv], RAW | NICE, &place);
+        keeps(
+            &["ping", &tcp, "--no-icmp", "-i", "500us"],
+            RAW | NICE | ADMIN,
+            &place,
+        );
+        keeps(
+            &["ping", &udp, "--source-port", "999"],
+            RAW | NICE | BIND,
+            &place,
+        );
+        keeps(
+            &["flows", &udp, "-n", "8", "--save", "x"],
+            RAW | NICE | ADMIN | BPF,
+            &place,
+        );
+        keeps(&["clock", at], NICE, &place);
+        keeps(&["watch", "lo"], RAW | NICE | ADMIN | BPF | LOCK, &place);
+        keeps(
+            &["hops", "a=iface:lo", "b=iface:lo"],
+            RAW | NICE | LOCK,
+            &place,
+        );
+        keeps(&["stress", "flow", at], 0, &place);
+        keeps(
+            &["stress", "cpu", "--cores", "1", "--target", "5%"],
+            0,
+            &place,
+        );
+        // Nobody answers: it lasts.
+        ip("route add 192.0.2.0/24 dev lo");
+        keeps(&["trace", "192.0.2.1"], RAW, &place);
+        assert_eq!(reflector.end(), 0);
+    });
+}
+
+#[test]
+fn everything_is_measured_with_what_is_kept_by_root_and_by_anybody() {
+    if !privileged("everything_is_measured_with_what_is_kept") {
+        return;
+    }
+    with_loopback("kinds", || {
+        fs::write("/proc/sys/net/ipv4/ping_group_range", "0 2147483647").expect("its own");
+        let reflector = Reflector::begin(command(), &["--tls", "--user", "nobody"]);
+        let at = reflector.address.clone();
+        let port = at.rsplit(':').next().expect("a port");
+        let named = format!("ws://localhost:{port}");
+        let with = |scheme: &str| format!("{scheme}://{at}");
+        let targets = ["ws", "wss", "http", "https", "tcp", "udp", "syn"].map(with);
+        let icmp = "icmp://127.0.0.1".to_owned();
+        for who in [command as fn() -> Command, plain] {
+            for target in targets.iter().chain([&named, &icmp]) {
+                let mut ping = who();
+                ping.args(["ping", target, "-c", "3", "-i", "50ms", "-4"]);
+                if target.starts_with("wss") || target.starts_with("https") {
+                    ping.arg("--insecure");
+                }
+                measured(&mut ping, "3 replies");
+            }
+            for target in [with("udp"), with("tcp")] {
+                measured(who().args(["flows", &target, "-n", "16", "-c", "3"]), "");
+            }
+            measured(who().args(["clock", &at, "-n", "20"]), "");
+            measured(who().args(["stress", "flow", &at, "-w", "300ms"]), "");
+        }
+        measured(
+            command().args(["flows", &with("syn"), "-n", "16", "-c", "3"]),
+            "",
+        );
+        measured(
+            command().args(["flows", &with("udp"), "-n", "16", "-c", "3", "--trace"]),
+            "",
+        );
+        measured(command().args(["trace", "127.0.0.1"]), "");
+        assert_eq!(reflector.end(), 0);
+    });
+}
+
+/// Runs it; it must end well, and say this.
+fn measured(command: &mut Command, what: &str) {
+    let ran: Ran = command.output().expect("it runs").into();
+    assert_eq!(ran.status, 0, "{command:?}: {}{}", ran.out, ran.err);
+    assert!(ran.out.contains(what), "{command:?}: {}", ran.out);
+    assert!(
+        !ran.err.contains("not implemented"),
+        "{command:?}: {}",
+        ran.err
+    );
+}
