@@ -28,8 +28,8 @@ pub(crate) struct Excerpt {
 impl Excerpt {
     /// Of `problem` in `source`, with a line before and after it.
     pub(crate) fn of(source: &Source, problem: &Problem) -> Self {
-        let masked = without_secrets(source.text());
-        let whole = masked.as_str();
+        let public = without_secrets(source.text());
+        let whole = public.as_str();
         let span = &problem.place.span;
         let begin = whole[..span.start].rfind('\n').map_or(0, |at| at + 1);
         let end_of = |from: usize| whole[from..].find('\n').map_or(whole.len(), |at| from + at);

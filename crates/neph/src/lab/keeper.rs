@@ -41,7 +41,10 @@ pub(super) fn detach(args: &Args, name: &str, approved: &str) -> Result<Outcome,
             )));
         }
         // Its warnings, and why it ended in the last line.
-        let (warnings, why) = why.trim().rsplit_once('\n').unwrap_or(("", why.trim()));
+        let (warnings, why) = why
+            .trim()
+            .rsplit_once('\n')
+            .unwrap_or_else(|| ("", why.trim()));
         if !warnings.is_empty() {
             output::say_lines(warnings);
         }

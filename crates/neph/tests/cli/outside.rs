@@ -78,6 +78,9 @@ fn of_a_line_of_megabytes_little_is_shown() {
     assert!(ran.err.len() < 10_000, "{}", ran.err.len());
 }
 
+/// The words of a command that reads a file.
+type Words = &'static dyn Fn(&str) -> Vec<String>;
+
 #[test]
 fn what_never_ends_is_refused_at_once() {
     let place = Place::empty();
@@ -85,7 +88,7 @@ fn what_never_ends_is_refused_at_once() {
     assert!(made.expect("mkfifo runs").success());
     let large = fs::File::create(place.path("large")).expect("a file");
     large.set_len(1 << 36).expect("it is sparse");
-    let commands: [&dyn Fn(&str) -> Vec<String>; 6] = [
+    let commands: [Words; 6] = [
         &|file| vec!["check".into(), file.into()],
         &|file| vec!["run".into(), file.into()],
         &|file| vec!["lab".into(), "check".into(), file.into()],
