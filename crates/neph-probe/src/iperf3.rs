@@ -22,6 +22,8 @@ const PROGRAM: &str = "iperf3";
 /// Beyond the asked time, for connecting and for the last exchange.
 const ALLOWANCE: Span = Span::from_secs(15);
 const LOOK_AGAIN: Span = Span::from_millis(20);
+/// A report has about 600 bytes for each second: this is most of a day.
+const LONGEST_REPORT: u64 = 32 << 20;
 
 /// What is asked of a run of iperf3.
 #[derive(Clone, Debug)]
@@ -107,8 +109,12 @@ fn reader(child: &mut Child) -> Result<JoinHandle<String>, ProbeError> {
     thread::Builder::new()
         .spawn(move || {
             let mut report = String::new();
-            // A report that breaks off cannot be parsed, and that is told.
-            let _ = pipe.read_to_string(&mut report);
+            // A report that breaks off, or is longer than any, cannot be parsed, and that is an error.
+            let _ = pipe
+                .by_ref()
+                .take(LONGEST_REPORT)
+                .read_to_string(&mut report);
+            let _ = io::copy(&mut pipe, &mut io::sink());
             report
         })
         .map_err(ProbeError::Thread)

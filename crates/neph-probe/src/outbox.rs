@@ -13,6 +13,8 @@ const KEPT: usize = 1 << 20;
 /// Messages whose stamps are waited for: more than 100,000 a second have in flight for a second. Where a
 /// kernel stamps nothing, the oldest makes room.
 const MAX_UNSTAMPED: usize = 1 << 17;
+/// Those of a reflector's connection, which has many.
+const FEW_UNSTAMPED: usize = 1 << 10;
 
 /// A message's place in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +26,7 @@ struct End {
     seq: Seq,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outbox {
     bytes: Vec<u8>,
     /// How much of `bytes` is written.
@@ -37,9 +39,33 @@ pub(crate) struct Outbox {
     unwritten: VecDeque<End>,
     /// Ends of messages whose stamps may still come.
     unstamped: VecDeque<End>,
+    /// So many of them are kept.
+    most_unstamped: usize,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            bytes: Vec::new(),
+            written: 0,
+            released: 0,
+            base: 0,
+            unwritten: VecDeque::new(),
+            unstamped: VecDeque::new(),
+            most_unstamped: MAX_UNSTAMPED,
+        }
+    }
 }
 
 impl Outbox {
+    /// One of very many.
+    pub(crate) fn small() -> Self {
+        Self {
+            most_unstamped: FEW_UNSTAMPED,
+            ..Self::default()
+        }
+    }
+
     /// Appends bytes that belong to no message. They go at once, or behind what is held.
     pub(crate) fn put<E>(
         &mut self,
@@ -67,7 +93,7 @@ impl Outbox {
             seq,
         };
         self.unwritten.push_back(end);
-        if self.unstamped.len() >= MAX_UNSTAMPED {
+        if self.unstamped.len() >= self.most_unstamped {
             self.unstamped.pop_front();
         }
         self.unstamped.push_back(end);

@@ -66,7 +66,7 @@ fn find(path: &Path, existing: Existing) -> io::Result<Found> {
         let is_handed_over = HANDED_OVER.iter().any(|place| path.starts_with(place));
         return match fs::metadata(path) {
             Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            Ok(to) if !to.is_file() || is_handed_over => Ok(Found::Through(to)),
+            Ok(to) if is_handed_over => Ok(Found::Through(to)),
             _ => Err(Kept::Link.into()),
         };
     }

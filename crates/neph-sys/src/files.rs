@@ -5,6 +5,9 @@
 use std::fs;
 use std::io;
 
+/// Flag of open(2): a symbolic link is not followed, and an error.
+pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
 /// Raises this process's limit on open files as far as it may go itself (`RLIMIT_NOFILE`, from the
 /// soft to the hard limit); returns how many more it can open then.
 ///

@@ -10,11 +10,15 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use neph_lab::{Command, Topology};
+use neph_text::visible;
 use sha2::{Digest, Sha256};
 
 use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
+
+/// The longest list of commands that is shown and asked about, bytes.
+const LONGEST_LIST: usize = 16 << 10;
 
 /// Whether commands run without a question.
 #[derive(Clone, Debug, Default, ClapArgs)]
@@ -50,7 +54,15 @@ impl Approval {
         if self.approved.as_ref() == Some(&approved.digest) || approved.is_known() {
             return Ok(());
         }
-        output::say(&listed(file, &commands));
+        let list = listed(file, &commands);
+        if list.len() > LONGEST_LIST {
+            return Err(Failure::Usage(format!(
+                "{file}: its commands are longer than anybody reads before an answer ({} bytes): read them in \
+                 the file, then add --yes to run them as root",
+                list.len()
+            )));
+        }
+        output::say_lines(&list);
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Err(Failure::Usage(format!(
                 "{file}: nobody approved these commands; read them, then add --yes to run them as root"
@@ -78,7 +90,7 @@ pub(crate) fn digest(topology: &Topology) -> String {
 pub(crate) fn note<'t>(file: &str, topologies: impl IntoIterator<Item = &'t Topology>) {
     let commands = commands(topologies);
     if !commands.is_empty() {
-        output::say(&listed(file, &commands));
+        output::say_lines(&listed(file, &commands));
     }
 }
 
@@ -100,18 +112,9 @@ fn listed(file: &str, commands: &[Command]) -> String {
     );
     for Command { runs_for, line } in commands {
         // No command writes on the terminal what it is not.
-        let line: String = line.chars().flat_map(shown).collect();
-        text.push_str(&format!("\n  {runs_for}: {line}"));
+        text.push_str(&format!("\n  {}: {}", visible(runs_for), visible(line)));
     }
     text
-}
-
-fn shown(c: char) -> Vec<char> {
-    if c.is_control() {
-        c.escape_default().collect()
-    } else {
-        vec![c]
-    }
 }
 
 /// A list of commands that may have been approved before: the file holds one digest a line.
@@ -200,7 +203,7 @@ mod tests {
         assert_eq!(
             listed,
             "neph: treat x.toml as a script: it runs 2 commands as root\n  service 'web' at site 'b': \
-             serve\\u{1b}[1A\\rtrue\n  service 'web' at site 'b': b"
+             serve\\u001b[1A\\u000dtrue\n  service 'web' at site 'b': b"
         );
     }
 

@@ -63,6 +63,16 @@ pub(crate) struct Needs {
     connects: bool,
 }
 
+/// What every command of the row may read, and what settings of name resolution in it link to: some systems
+/// keep those elsewhere.
+fn readable(row: &Row) -> impl Iterator<Item = PathBuf> {
+    const LINKED: [&str; 4] = ["resolv.conf", "hosts", "nsswitch.conf", "localtime"];
+    let etc = row.reads.iter().filter(|folder| **folder == "/etc");
+    let linked = etc.flat_map(|etc| LINKED.map(|name| Path::new(etc).join(name)));
+    let linked = linked.filter_map(|link| link.canonicalize().ok());
+    row.reads.iter().map(PathBuf::from).chain(linked)
+}
+
 impl Needs {
     /// What the row always keeps, and files that every command may read.
     pub(crate) fn of(row: &'static Row) -> Self {
@@ -71,7 +81,7 @@ impl Needs {
             capabilities: row.always().collect(),
             calls: Vec::new(),
             files: Files {
-                shared: row.reads.iter().map(PathBuf::from).collect(),
+                shared: readable(row).collect(),
                 ..Files::default()
             },
             site: None,
@@ -124,6 +134,7 @@ impl Needs {
     /// A file that is written, or a folder that gets files.
     pub(crate) fn writes(mut self, path: Option<&Path>) -> Self {
         self.files.write.extend(path.and_then(paths::written));
+        self.files.write.extend(path.and_then(paths::existing));
         self
     }
 

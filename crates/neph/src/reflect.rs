@@ -23,6 +23,8 @@ pub(crate) use neph_probe::REFLECT_PORT as PORT;
 
 /// How often what was refused is told, while it grows.
 const TELL: Duration = Duration::from_secs(10);
+/// Files that are no connections: sockets, standard ones, /proc; and connections that are about to end.
+const FILES_KEPT: u64 = 64;
 
 /// How a reflector's lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -144,7 +146,7 @@ impl Args {
 /// Answers until ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
-    let spec = args.spec();
+    let mut spec = args.spec();
     if spec.identity.is_none() && args.tls_version.is_some() {
         return Err(Failure::usage(
             "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
@@ -152,8 +154,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let user = args.user.find()?;
     memory::return_large_blocks();
-    // A connection more than files allow is refused like any other.
-    let _ = files::raise_limit();
+    // More connections than files would leave none for newcomers.
+    if let Ok(files) = files::raise_limit() {
+        let most = files.saturating_sub(FILES_KEPT).max(1);
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        spec.caps.connections = spec.caps.connections.min(most);
+    }
     let bound = Reflector::bind(&spec).map_err(|error| not_started(error, args.listen))?;
     let _awake = args.awake.keep();
     // No thread runs yet, and nothing more is opened but connections that come.
@@ -163,7 +169,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let reflector = bound.answer()?;
     if !args.quiet {
         show_start(&reflector, args.format)?;
-        say_what_fits(&spec.caps);
+        say_what_fits(&args.spec().caps, &spec.caps.fitting());
         output::say(&format!("neph reflect: {}", privileges::sentence(&force)));
     }
     let mut told = Vec::new();
@@ -184,12 +190,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Prints the caps that the memory does not allow.
-fn say_what_fits(asked: &Caps) {
-    let fitting = asked.fitting();
-    if fitting != *asked {
+/// Prints the caps that the memory, or the limit on open files, does not allow.
+fn say_what_fits(asked: &Caps, fitting: &Caps) {
+    if fitting != asked {
         output::say(&format!(
-            "neph reflect: --max-memory {} allows {} connections, requests up to {} and replies up to {}",
+            "neph reflect: --max-memory {} and the limit on open files allow {} connections, requests up to \
+             {} and replies up to {}",
             asked.memory, fitting.connections, fitting.request_size, fitting.reply_size
         ));
     }

@@ -9,10 +9,11 @@ mod log;
 mod ready;
 mod watch;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter};
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use neph_sys::files::NO_FOLLOW;
 use neph_sys::place::Place;
 use neph_sys::process::Birth;
 
@@ -220,12 +222,22 @@ fn log_of(
         source,
     };
     if let Some(log) = &service.log {
-        let file = File::create(log).map_err(|source| failed(log, source))?;
+        let file = replaced(log).map_err(|source| failed(log, source))?;
         return Ok((log.clone(), None, file.into()));
     }
     let log = folder.join(format!("{}.log", service.name));
     let (output, writer) = Output::kept_in(&log).map_err(|source| failed(&log, source))?;
     Ok((log, Some(output), writer.into()))
+}
+
+/// The user's own file for output, from its beginning. A symbolic link is not followed, as this may be root.
+fn replaced(log: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .custom_flags(NO_FOLLOW)
+        .open(log)
 }
 
 fn spawn(service: &Service, place: &Place, output: OwnedFd) -> Result<Child, LabError> {

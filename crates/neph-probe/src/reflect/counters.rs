@@ -61,9 +61,9 @@ impl Counters {
         self.0[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Of what somebody else counts.
-    pub(super) fn set(&self, what: Counted, count: u64) {
-        self.0[what as usize].store(count, Ordering::Relaxed);
+    /// Of what somebody else counts: so many more.
+    pub(super) fn add(&self, what: Counted, more: u64) {
+        self.0[what as usize].fetch_add(more, Ordering::Relaxed);
     }
 
     pub(super) fn of(&self, what: Counted) -> u64 {

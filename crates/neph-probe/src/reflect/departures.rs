@@ -2,8 +2,8 @@
 //!
 //! A reply cannot carry its own send stamp; the next reply to the same flow does. Where a flow
 //! takes a new connection for each message (REST style), the stamp waits here. The flow is known by its
-//! client's address and by a number that the client made up and sends with each request: nobody takes, or
-//! displaces, the stamps of another address.
+//! client's address (the /64 of an IPv6 address) and by a number that the client made up and sends with each
+//! request: nobody takes the stamps of another peer, and who has the most gives up the oldest.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -13,55 +13,84 @@ use neph_model::Span;
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
-/// Stamps that wait, of one address: a flow leaves one behind when it is over, and the oldest make room.
+use super::network;
+
+/// Stamps that wait, of one peer: a flow leaves one behind when it is over, and the oldest make room.
 /// Searching through so many takes about a microsecond.
 const ROOM: usize = 1024;
-/// Addresses of which stamps wait; while there are so many, newcomers' stamps are not kept.
-const PEERS: usize = 1024;
+/// Stamps that wait, of all peers: 1.5 MiB. Beyond, the peer with the most gives up its oldest.
+const MOST: usize = 1 << 16;
 /// A stamp that was not asked for so long is of no use: its flow is over or has given it up.
 const FRESH: Span = Span::from_secs(2);
 
 #[derive(Debug, Default)]
-pub(crate) struct Departures(Mutex<HashMap<IpAddr, Waiting>>);
+pub(crate) struct Departures(Mutex<State>);
 
-/// Of one address, oldest first.
+#[derive(Debug, Default)]
+struct State {
+    peers: HashMap<IpAddr, Waiting>,
+    /// Of all peers.
+    count: usize,
+}
+
+/// Of one peer, oldest first.
 type Waiting = VecDeque<(FlowToken, PreviousTx)>;
 
 impl Departures {
     /// A reply to `flow` of `peer` left.
     pub(super) fn put(&self, peer: IpAddr, flow: FlowToken, departed: PreviousTx) {
-        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let peer = network::host(peer);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = departed.nic_tx.saturating_sub(FRESH.nanos());
-        if peers.len() >= PEERS && !peers.contains_key(&peer) {
-            peers.retain(|_, waiting| {
-                waiting
-                    .back()
-                    .is_some_and(|(_, last)| last.nic_tx >= oldest)
-            });
-            if peers.len() >= PEERS {
-                return;
-            }
+        if state.count >= MOST {
+            state.make_room(oldest);
         }
-        let waiting = peers.entry(peer).or_default();
+        let waiting = state.peers.entry(peer).or_default();
+        let before = waiting.len();
         while let Some((_, front)) = waiting.front()
             && (front.nic_tx < oldest || waiting.len() >= ROOM)
         {
             waiting.pop_front();
         }
         waiting.push_back((flow, departed));
+        let after = waiting.len();
+        state.count = state.count + after - before;
     }
 
     /// The newest stamp that waits for `flow` of `peer`: were it the oldest, a flow whose requests once came
     /// together and left several behind would learn each later one too late.
     pub(super) fn take(&self, peer: IpAddr, flow: FlowToken) -> Option<PreviousTx> {
-        let mut peers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = peers.get_mut(&peer)?;
+        let peer = network::host(peer);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = state.peers.get_mut(&peer)?;
         let at = waiting.iter().rposition(|(whose, _)| *whose == flow)?;
         let taken = waiting.remove(at);
         if waiting.is_empty() {
-            peers.remove(&peer);
+            state.peers.remove(&peer);
         }
+        state.count -= 1;
         taken.map(|(_, departed)| departed)
+    }
+}
+
+impl State {
+    /// Forgets what is older than `oldest`; if nothing is, half of what the peer with the most has.
+    fn make_room(&mut self, oldest: i64) {
+        self.peers.retain(|_, waiting| {
+            waiting.retain(|(_, departed)| departed.nic_tx >= oldest);
+            !waiting.is_empty()
+        });
+        self.count = self.peers.values().map(VecDeque::len).sum();
+        if self.count < MOST {
+            return;
+        }
+        let most = self.peers.values_mut().max_by_key(|waiting| waiting.len());
+        if let Some(waiting) = most {
+            let half = waiting.len().div_ceil(2);
+            waiting.drain(..half);
+            self.count -= half;
+        }
+        self.peers.retain(|_, waiting| !waiting.is_empty());
     }
 }
 
@@ -71,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    /// As many as [`PEERS`].
-    const MANY: u32 = 1024;
+    /// As many as [`MOST`].
+    const MANY: u32 = 1 << 16;
     const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     const fn left(seq: u64) -> PreviousTx {
@@ -120,40 +149,55 @@ mod tests {
                 .take(PEER, FlowToken(3 * ROOM as u64 - 1))
                 .is_some()
         );
-        let peers = departures.0.lock().expect("nobody panicked");
-        assert_eq!(peers[&PEER].len(), ROOM - 1);
+        let state = departures.0.lock().expect("nobody panicked");
+        assert_eq!(state.peers[&PEER].len(), ROOM - 1);
+    }
+
+    fn address(number: u32) -> IpAddr {
+        IpAddr::from(number.to_be_bytes())
     }
 
     #[test]
-    fn nobody_takes_or_displaces_the_stamps_of_another_address() {
+    fn nobody_takes_or_displaces_the_stamps_of_another_peer() {
         let departures = Departures::default();
         let flow = FlowToken(1);
         departures.put(PEER, flow, left(7));
-        let other = |number: u32| IpAddr::from(number.to_be_bytes());
-        assert_eq!(departures.take(other(1), flow), None);
-        for seq in 0..3 * ROOM as u64 {
-            departures.put(other(1), flow, left(seq));
+        assert_eq!(departures.take(address(1), flow), None);
+        // More than there is room for, all as fresh as the first.
+        for number in 1..100 {
+            for seq in 0..2 * ROOM as u64 {
+                departures.put(address(number), flow, left(seq));
+            }
         }
-        for number in 0..3 * MANY {
-            departures.put(other(number), FlowToken(9), left(9));
-        }
-        let peers = departures.0.lock().expect("nobody panicked").len();
-        assert_eq!(peers, PEERS);
+        let count = departures.0.lock().expect("nobody panicked").count;
+        assert!(count <= MOST, "{count}");
         assert_eq!(departures.take(PEER, flow).map(|one| one.seq), Some(7));
     }
 
     #[test]
-    fn addresses_that_are_gone_make_room_for_others() {
+    fn all_addresses_of_a_64_are_one_peer() {
+        let departures = Departures::default();
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        for seq in 0..2 * ROOM as u64 {
+            let from = ip(&format!("2001:db8::{seq:x}"));
+            departures.put(from, FlowToken(seq), left(seq));
+        }
+        let state = departures.0.lock().expect("nobody panicked");
+        assert_eq!((state.peers.len(), state.count), (1, ROOM));
+    }
+
+    #[test]
+    fn peers_that_are_gone_make_room_for_others() {
         let departures = Departures::default();
         let put = |number: u32, nic_tx| {
             let departed = PreviousTx { seq: 1, nic_tx };
-            departures.put(IpAddr::from(number.to_be_bytes()), FlowToken(1), departed);
+            departures.put(address(number), FlowToken(1), departed);
         };
         for number in 0..MANY {
             put(number, 0);
         }
         put(1 << 20, FRESH.nanos() + 1);
-        let peers = departures.0.lock().expect("nobody panicked");
-        assert_eq!(peers.len(), 1);
+        let state = departures.0.lock().expect("nobody panicked");
+        assert_eq!((state.peers.len(), state.count), (1, 1));
     }
 }

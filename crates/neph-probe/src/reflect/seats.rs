@@ -18,8 +18,6 @@ use super::network::Networks;
 
 /// However few places are left, a connection may be idle for so long.
 const LEAST_IDLE: Span = Span::from_secs(5);
-/// Connections that were ended to make room and whose threads still run: at most this part of all.
-const LEAVING_SHARE: u32 = 4;
 
 /// All places.
 #[derive(Debug)]
@@ -99,9 +97,7 @@ impl Seats {
         let all = state.seated.len() + state.leaving as usize;
         let most = self.caps.connections;
         let is_full = state.seated.len() >= most as usize;
-        if is_full
-            && (all >= (most + most.div_ceil(LEAVING_SHARE)) as usize || !state.end_one(&networks))
-        {
+        if is_full && (all >= (most + self.caps.leaving()) as usize || !state.end_one(&networks)) {
             return Reception::Refused;
         }
         let heard = Arc::new(AtomicI64::new(now.nanos()));

@@ -31,10 +31,12 @@ const PAUSE: Span = Span::from_millis(50);
 /// After the last reply, what the peer still sends is read so that it gets the reply and no reset.
 const LINGER: Span = Span::from_millis(500);
 /// What one read takes in; a bulk transfer has more, as there is one at a time.
-const BUFFER: usize = 64 << 10;
+const BUFFER: usize = 32 << 10;
 const BULK_BUFFER: usize = 256 << 10;
 /// What a thread maps beside its stack when it begins.
 const HEADROOM: usize = 512 << 10;
+/// Ticks without the reserve of memory after which also a connection ends that holds little: half a second.
+const MOST_SCARCE: u32 = 5;
 /// A connection's thread needs less than this of its stack.
 const STACK: usize = 512 << 10;
 
@@ -140,6 +142,7 @@ fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
         ),
         clock: StampClock::new(),
         since: now(),
+        scarce: 0,
     };
     let refused = match server.run() {
         Err(Ending::Connection(End::Refused(counted)) | Ending::Refused(counted)) => Some(counted),
@@ -158,6 +161,8 @@ struct Server<'a> {
     answerer: Answerer,
     clock: StampClock,
     since: Instant<Own>,
+    /// Ticks in a row without the reserve of memory.
+    scarce: u32,
 }
 
 /// Why the loop ends.
@@ -169,10 +174,11 @@ enum Ending {
 
 /// A buffer of that size, or the end of the connection where there is no memory for it.
 fn buffer(size: usize) -> Result<Vec<u8>, Ending> {
-    // Asked for first, as `vec!` cannot fail; and not filled, so that pages are taken when bytes come.
-    let reserved = Vec::<u8>::new().try_reserve_exact(size);
+    let mut buffer = Vec::new();
+    let reserved = buffer.try_reserve_exact(size);
     reserved.map_err(|_| Ending::Refused(Counted::RefusedMemory))?;
-    Ok(vec![0; size])
+    buffer.resize(size, 0);
+    Ok(buffer)
 }
 
 impl Server<'_> {
@@ -191,12 +197,11 @@ impl Server<'_> {
                 heard = now();
                 self.seated.hear(heard);
             }
-            if !memory::keep_reserve() {
-                return Err(Ending::Refused(Counted::RefusedMemory));
-            }
+            self.check_memory()?;
             if self.wait_for_turn()? {
                 // It is our turn that is awaited, and not the peer.
                 heard = now();
+                self.seated.hear(heard);
             }
             // A peer that trickles bytes is no reason to wait longer.
             self.check_patience(heard)?;
@@ -209,6 +214,20 @@ impl Server<'_> {
         let waited = self.answerer.wait(now());
         self.write()?;
         waited.map_err(Ending::Connection)
+    }
+
+    /// Where memory has run out, a connection that holds a large message ends at once, and any other if
+    /// that was not enough.
+    fn check_memory(&mut self) -> Result<(), Ending> {
+        if memory::keep_reserve() {
+            self.scarce = 0;
+            return Ok(());
+        }
+        self.scarce += 1;
+        if self.scarce > MOST_SCARCE || self.answerer.holds_much() {
+            return Err(Ending::Refused(Counted::RefusedMemory));
+        }
+        Ok(())
     }
 
     fn check_patience(&mut self, heard: Instant<Own>) -> Result<(), Ending> {
@@ -276,6 +295,10 @@ impl Server<'_> {
             match stamp::send(self.stream.as_fd(), bytes, ending) {
                 Ok(count) => {
                     self.answerer.outbox().wrote(count);
+                    if progress.is_some() {
+                        // It reads on: it is not idle.
+                        self.seated.hear(now());
+                    }
                     written += count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -331,7 +354,10 @@ impl Server<'_> {
             }
             match stamp::receive(self.stream.as_fd(), &mut buffer) {
                 Ok(received) if received.len == 0 => return Err(Ending::Gone),
-                Ok(received) => bytes += received.len as u64,
+                Ok(received) => {
+                    bytes += received.len as u64;
+                    self.seated.hear(now());
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),
             }

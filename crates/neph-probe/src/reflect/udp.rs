@@ -60,6 +60,8 @@ pub(super) struct Answerer {
     unstamped: Numbered<(SocketAddr, u64)>,
     notices: Batch,
     drops_asked: Instant<Own>,
+    /// What the kernel dropped so far at this socket.
+    dropped: u64,
 }
 
 /// One peer's session.
@@ -108,6 +110,7 @@ impl Answerer {
             unstamped: Numbered::new(UNSTAMPED),
             notices: Batch::new(BATCH, 0),
             drops_asked: now(),
+            dropped: 0,
         })
     }
 
@@ -243,9 +246,12 @@ impl Answerer {
         }
     }
 
-    fn tell_drops(&self) {
+    fn tell_drops(&mut self) {
         let dropped = stamp::dropped(self.socket.as_fd()).unwrap_or(0);
-        self.shared.counters.set(Counted::DroppedByKernel, dropped);
+        // There may be a socket for each version of IP.
+        let more = dropped.saturating_sub(self.dropped);
+        self.dropped = dropped;
+        self.shared.counters.add(Counted::DroppedByKernel, more);
     }
 }
 

@@ -245,14 +245,15 @@ const FAMILIES: [libc::c_int; 5] = [
 ];
 
 /// Requests of ioctl(2) beyond those of sockets: terminals are asked for their size, not typed into.
-const REQUESTS: [u32; 7] = [
-    0x5401, // TCGETS
-    0x5411, // TIOCOUTQ
-    0x5413, // TIOCGWINSZ
-    0x541b, // FIONREAD
-    0x5421, // FIONBIO
-    0x5450, // FIONCLEX
-    0x5451, // FIOCLEX
+const REQUESTS: [u32; 8] = [
+    0x5401,      // TCGETS
+    0x802c_542a, // TCGETS2
+    0x5411,      // TIOCOUTQ
+    0x5413,      // TIOCGWINSZ
+    0x541b,      // FIONREAD
+    0x5421,      // FIONBIO
+    0x5450,      // FIONCLEX
+    0x5451,      // FIOCLEX
 ];
 /// `SIOC...` of linux/sockios.h.
 const OF_SOCKETS: (u32, u32) = (0xff00, 0x8900);

@@ -3,6 +3,7 @@
 //! Owns the rules. What is open already stays usable.
 
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -86,7 +87,12 @@ pub(super) fn limit(files: &Files, connects: bool) -> Result<Force, RestrictErro
 }
 
 /// A rule of one path, with the rights that its kind of file can have.
+/// None of a pipe or socket, which Landlock has no rules for: they stay usable without.
 fn rule(path: &Path, access: BitFlags<AccessFs>) -> Option<PathBeneath<PathFd>> {
+    let kind = path.metadata().ok()?.file_type();
+    if kind.is_fifo() || kind.is_socket() {
+        return None;
+    }
     let fd = PathFd::new(path).ok()?;
     let access = if path.is_dir() {
         access

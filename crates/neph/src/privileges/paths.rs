@@ -16,6 +16,12 @@ pub(super) fn written(file: &Path) -> Option<PathBuf> {
     Some(filled(target.parent().unwrap_or_else(|| Path::new("/"))))
 }
 
+/// An empty file that is there is written itself: whoever made it may be another user.
+pub(super) fn existing(file: &Path) -> Option<PathBuf> {
+    let target = file.canonicalize().ok()?;
+    target.is_file().then_some(target)
+}
+
 /// A link whose target is not there yet leads to a path all the same.
 fn followed(file: &Path) -> PathBuf {
     match file.read_link() {

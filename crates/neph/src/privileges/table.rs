@@ -223,8 +223,7 @@ mod tests {
     fn the_documentation_shows_this_table() {
         let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
         let read = |name: &str| fs::read_to_string(format!("{docs}{name}"));
-        let page = read("security-privileges.part").or_else(|_| read("security.md"));
-        let page = page.expect("a page about security");
+        let page = read("security-privileges.md").expect("a page about privileges");
         assert!(
             page.contains(&rendered()),
             "write into docs:\n{}",

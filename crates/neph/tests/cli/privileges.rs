@@ -72,8 +72,10 @@ impl Reflector {
         let address = words
             .unwrap_or_else(|| panic!("no address: {line}"))
             .to_owned();
-        let mut report = String::new();
-        std::io::BufRead::read_line(&mut rest, &mut report).expect("its privileges");
+        // A certificate may be shown before.
+        let mut lines = std::io::BufRead::lines(&mut rest).map_while(Result::ok);
+        let report = lines.find(|line| line.contains("privileges:"));
+        let report = report.expect("its privileges");
         Self {
             child,
             address,

@@ -117,7 +117,7 @@ impl Line {
             clock: shares.clock,
             flow: None,
             at: Instant::from_nanos(0),
-            outbox: Outbox::default(),
+            outbox: Outbox::small(),
             plain: Vec::new(),
             reply: None,
             replies: 0,
@@ -134,9 +134,15 @@ impl Line {
         if !self.budget.spend(bytes as u64, self.at) {
             return Err(Counted::RefusedRate);
         }
-        let (plain, sealed) = self.capacities(bytes);
+        let (mut plain, mut sealed) = self.capacities(bytes);
         if !self.held.hold((plain + sealed) as u64) {
-            return Err(Counted::RefusedMemory);
+            // What an earlier reply needed may be more than this one does.
+            self.plain.shrink_to(0);
+            self.outbox.shrink_to(0);
+            (plain, sealed) = self.capacities(bytes);
+            if !self.held.hold((plain + sealed) as u64) {
+                return Err(Counted::RefusedMemory);
+            }
         }
         reserve(&mut self.plain, bytes + HEAD)
             .and_then(|()| self.outbox.reserve(sealed))

@@ -47,6 +47,11 @@ impl Answerer {
         (self.protocol.capacity() + self.inbox.capacity()) as u64
     }
 
+    /// Whether it holds more than a connection's own.
+    pub(crate) fn holds_much(&self) -> bool {
+        self.capacity() > OWN as u64 || self.line.outbox.capacity() > OWN
+    }
+
     pub(super) fn refuse_memory(&mut self) -> End {
         self.protocol.refuse(Counted::RefusedMemory, &mut self.line);
         End::Refused(Counted::RefusedMemory)

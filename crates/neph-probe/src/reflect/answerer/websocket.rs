@@ -84,7 +84,8 @@ impl WebSocket {
                 encode_frame(&mut line.plain, Opcode::Close, Fin::Last, None, &[]);
                 return Err(End::Done);
             }
-            Event::Pong(_) | Event::Fragment => {}
+            // They ask for nothing, and count as messages all the same.
+            Event::Pong(_) | Event::Fragment => grant(&[], line)?,
         }
         Ok(Step::Took(consumed))
     }
