@@ -4,6 +4,7 @@
 //! does no input or output. One thread per connection: a TLS handshake or a slow reader of one
 //! peer never delays the marks of another.
 
+mod accept;
 pub(crate) mod answerer;
 pub(crate) mod budget;
 pub(crate) mod bulk_turn;
@@ -253,7 +254,7 @@ impl Bound {
         };
         for (listener, udp) in self.sockets {
             let accepting = Arc::clone(&reflector.shared);
-            let accept = move || serve::accept(&listener, &accepting);
+            let accept = move || accept::accept(&listener, &accepting);
             reflector.threads.push(spawn("neph-accept", accept)?);
             reflector
                 .threads

@@ -1,10 +1,11 @@
-//! Accepting connections, and carrying one out on its socket.
+//! Carrying one connection out on its socket.
+//!
+//! Which connections there are is in `accept`.
 
 use std::io;
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use neph_model::{Instant, Own, Span};
@@ -19,109 +20,30 @@ use super::budget::Budget;
 use super::counters::Counted;
 use super::marks::Arrived;
 use super::progress::{Progress, WINDOW};
-use super::seats::{Reception, Seated};
+use super::seats::Seated;
 use crate::stamp_clock::{StampClock, now};
 
 /// How long a thread may take to notice that the reflector stops.
-const TICK: Duration = Duration::from_millis(100);
+pub(super) const TICK: Duration = Duration::from_millis(100);
 /// How much longer than agreed a bulk transfer may take.
 const OVERTIME: Span = Span::from_secs(10);
-/// After a failed accept.
-const PAUSE: Span = Span::from_millis(50);
 /// After the last reply, what the peer still sends is read so that it gets the reply and no reset.
 const LINGER: Span = Span::from_millis(500);
 /// What one read takes in; a bulk transfer has more, as there is one at a time.
 const BUFFER: usize = 32 << 10;
 const BULK_BUFFER: usize = 256 << 10;
-/// What a thread maps beside its stack when it begins.
-const HEADROOM: usize = 512 << 10;
 /// Ticks without the reserve of memory after which also a connection ends that holds little: half a second.
 const MOST_SCARCE: u32 = 5;
-/// A connection's thread needs less than this of its stack.
-const STACK: usize = 512 << 10;
-
-/// Accepts connections until the reflector stops.
-pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
-    while !shared.stop.is_set() {
-        let mut awaited = [Awaited::readable(listener.as_fd())];
-        if ppoll::wait(&mut awaited, Some(TICK)).is_err() || !awaited[0].is_readable() {
-            continue;
-        }
-        threads.retain(|thread| !thread.is_finished());
-        let (stream, peer) = match listener.accept() {
-            Ok(accepted) => accepted,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            Err(_) => {
-                // No descriptors left, most likely: connections that end give theirs back.
-                shared.counters.count(Counted::RefusedConnections);
-                pause();
-                continue;
-            }
-        };
-        if !memory::is_there(STACK + HEADROOM) {
-            shared.counters.count(Counted::RefusedMemory);
-            continue;
-        }
-        let stream = Arc::new(stream);
-        let Some(admitted) = admit(shared, peer, &stream) else {
-            shared.counters.count(Counted::RefusedConnections);
-            continue;
-        };
-        shared.counters.count(Counted::Connections);
-        let sharing = Arc::clone(shared);
-        let serving = thread::Builder::new()
-            .name("neph-answer".to_owned())
-            .stack_size(STACK)
-            .spawn(move || serve(&stream, &sharing, &admitted));
-        if let Ok(thread) = serving {
-            threads.push(thread);
-        } else {
-            shared.counters.count(Counted::RefusedConnections);
-        }
-    }
-    for thread in threads {
-        // A thread that panicked has told so on its own; its peer alone is concerned.
-        let _ = thread.join();
-    }
-}
-
-fn pause() {
-    let until = RawNanos((now() + PAUSE).nanos());
-    clock::sleep_until(until, Spin::NONE);
-}
 
 /// A connection with its place and its peer's budget.
-struct Admitted {
-    peer: IpAddr,
-    seated: Seated,
-    budget: Arc<Budget>,
-}
-
-fn admit(shared: &Shared, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<Admitted> {
-    let at = now();
-    let budget = shared.budgets.of(peer.ip(), at)?;
-    let seated = match shared.seats.receive(peer.ip(), stream, at) {
-        Reception::Seated(seated) => seated,
-        Reception::Replaced(seated) => {
-            shared.counters.count(Counted::Replaced);
-            seated
-        }
-        Reception::Refused => {
-            budget.refuse_connection();
-            return None;
-        }
-    };
-    let peer = peer.ip();
-    Some(Admitted {
-        peer,
-        seated,
-        budget,
-    })
+pub(super) struct Admitted {
+    pub(super) peer: IpAddr,
+    pub(super) seated: Seated,
+    pub(super) budget: Arc<Budget>,
 }
 
 /// Carries one connection out.
-fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
+pub(super) fn serve(stream: &TcpStream, shared: &Shared, admitted: &Admitted) {
     let mut server = Server {
         stream,
         shared,

@@ -87,10 +87,10 @@ pub(super) fn limit(files: &Files, connects: bool) -> Result<Force, RestrictErro
 }
 
 /// A rule of one path, with the rights that its kind of file can have.
-/// None of a pipe or socket, which Landlock has no rules for: they stay usable without.
+/// None of a pipe that the shell has made, which is in no file system: it stays usable without.
 fn rule(path: &Path, access: BitFlags<AccessFs>) -> Option<PathBeneath<PathFd>> {
     let kind = path.metadata().ok()?.file_type();
-    if kind.is_fifo() || kind.is_socket() {
+    if (kind.is_fifo() || kind.is_socket()) && path.canonicalize().is_err() {
         return None;
     }
     let fd = PathFd::new(path).ok()?;

@@ -1,0 +1,100 @@
+//! Accepting connections: each that finds a place gets a thread.
+//!
+//! Who finds one is in [`super::seats`], what its thread does in [`super::serve`].
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread;
+
+use neph_model::Span;
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::memory;
+use neph_sys::ppoll::{self, Awaited};
+
+use super::Shared;
+use super::counters::Counted;
+use super::seats::Reception;
+use super::serve::{Admitted, TICK, serve};
+use crate::stamp_clock::now;
+
+/// After a failed accept.
+const PAUSE: Span = Span::from_millis(50);
+/// What a thread maps beside its stack when it begins.
+const HEADROOM: usize = 512 << 10;
+/// A connection's thread needs less than this of its stack.
+const STACK: usize = 512 << 10;
+
+/// Accepts connections until the reflector stops.
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+    while !shared.stop.is_set() {
+        let mut awaited = [Awaited::readable(listener.as_fd())];
+        if ppoll::wait(&mut awaited, Some(TICK)).is_err() || !awaited[0].is_readable() {
+            continue;
+        }
+        threads.retain(|thread| !thread.is_finished());
+        let (stream, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(_) => {
+                // No descriptors left, most likely: connections that end give theirs back.
+                shared.counters.count(Counted::RefusedConnections);
+                pause();
+                continue;
+            }
+        };
+        if !memory::is_there(STACK + HEADROOM) {
+            shared.counters.count(Counted::RefusedMemory);
+            continue;
+        }
+        let stream = Arc::new(stream);
+        let Some(admitted) = admit(shared, peer, &stream) else {
+            shared.counters.count(Counted::RefusedConnections);
+            continue;
+        };
+        shared.counters.count(Counted::Connections);
+        let sharing = Arc::clone(shared);
+        let serving = thread::Builder::new()
+            .name("neph-answer".to_owned())
+            .stack_size(STACK)
+            .spawn(move || serve(&stream, &sharing, &admitted));
+        if let Ok(thread) = serving {
+            threads.push(thread);
+        } else {
+            shared.counters.count(Counted::RefusedConnections);
+        }
+    }
+    for thread in threads {
+        // A thread that panicked has told so on its own; its peer alone is concerned.
+        let _ = thread.join();
+    }
+}
+
+fn pause() {
+    let until = RawNanos((now() + PAUSE).nanos());
+    clock::sleep_until(until, Spin::NONE);
+}
+
+fn admit(shared: &Shared, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<Admitted> {
+    let at = now();
+    let budget = shared.budgets.of(peer.ip(), at)?;
+    let seated = match shared.seats.receive(peer.ip(), stream, at) {
+        Reception::Seated(seated) => seated,
+        Reception::Replaced(seated) => {
+            shared.counters.count(Counted::Replaced);
+            seated
+        }
+        Reception::Refused => {
+            budget.refuse_connection();
+            return None;
+        }
+    };
+    let peer = peer.ip();
+    Some(Admitted {
+        peer,
+        seated,
+        budget,
+    })
+}
