@@ -54,9 +54,11 @@ pub(crate) fn of_peer(flow: &FlowData) -> PeerStalls {
     let Some((tasks, usual)) = requests(flow) else {
         return PeerStalls::default();
     };
+    // What is retransmitted several times within a stall is one segment, the oldest: if the peer had it
+    // once already, it was not lost. Not each copy is answered by a DSACK of its own.
     let resent: BTreeSet<Seq> = flow
         .resent()
-        .filter(|(_, resent)| resent.segments > 0)
+        .filter(|(_, resent)| resent.segments > 0 && resent.spurious == 0)
         .map(|(one, _)| one.seq)
         .collect();
     let mut stalls = stalls(&tasks, &[]);

@@ -281,12 +281,13 @@ impl<'w> Line<'w> {
         acked.min(left + self.base + held + DELAYED_ACK)
     }
 
-    /// A message that waits for its acknowledgement is probed for: the last of a flight is sent twice.
+    /// A message that waits for its acknowledgement is retransmitted, several times in a long stall. A
+    /// kernel may report one copy of all.
     fn count_spurious(&mut self, stalled: bool) {
         if stalled && !self.is_stalled {
-            self.retransmissions += 1;
+            self.retransmissions += 3;
         }
-        // A kernel that is awake reports the second copy at once.
+        // A kernel that is awake reports a copy at once.
         let is_awake = self.world.stalls(&[Still::Program]).is_some();
         if stalled != self.is_stalled && stalled == is_awake {
             self.duplicates += 1;
