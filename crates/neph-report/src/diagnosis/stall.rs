@@ -88,7 +88,8 @@ impl Stall {
 /// What is outstanding when a silence ends.
 struct Outstanding<'t> {
     tasks: Vec<&'t Task>,
-    /// When those became due that did within the silence.
+    /// When those would have become due that did within the silence, had they not waited for the window: it
+    /// opens with the first acknowledgement, which may come before the first reply.
     fresh: Vec<f64>,
     /// What our own side held back until its end, although it was asked for within the silence.
     held: Vec<&'t Task>,
@@ -144,10 +145,12 @@ fn outstanding(all: &[Task], (from, until): (f64, f64), level: f64) -> Outstandi
         .iter()
         .filter(|task| task.done.is_none_or(|done| done >= until));
     let tasks: Vec<&Task> = open.collect();
-    let fresh = tasks.iter().map(|task| due(task)).filter(|due| *due > from);
-    let fresh: Vec<f64> = fresh.collect();
+    let fresh = tasks.iter().filter(|task| due(task) > from);
     // The window closes because nothing is acknowledged: not before the first of them has waited.
-    let closed = fresh.first().copied().unwrap_or(until);
+    let closed = fresh.clone().next().map_or(until, |task| due(task));
+    let fresh: Vec<f64> = fresh
+        .map(|task| due(task).min(task.asked.max(closed)))
+        .collect();
     let later = all[after..].iter().take_while(|task| task.asked < until);
     Outstanding {
         fresh,
