@@ -304,21 +304,19 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo runs").success());
+        let reader = thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).expect("a pipe")
+        });
+        // A pipe that was replaced would leave its reader waiting: opening it ends that.
+        let written = write_whole(&pipe, b"through", Existing::Keep);
+        let is_pipe = fs::metadata(&pipe).is_ok_and(|found| found.file_type().is_fifo());
+        assert!(is_pipe, "the pipe was replaced");
+        written.expect("it is read");
+        assert_eq!(reader.join().expect("it has read"), b"through");
         let link = folder.path().join("link");
         symlink("pipe", &link).expect("a link");
-        for path in [&pipe, &link] {
-            let reader = thread::spawn({
-                let pipe = pipe.clone();
-                move || fs::read(pipe).expect("a pipe")
-            });
-            // A pipe that was replaced would leave its reader waiting: opening it ends that.
-            let written = write_whole(path, b"through", Existing::Keep);
-            let is_pipe = fs::metadata(&pipe).is_ok_and(|found| found.file_type().is_fifo());
-            assert!(is_pipe, "the pipe was replaced");
-            written.expect("it is read");
-            assert_eq!(reader.join().expect("it has read"), b"through");
-        }
-        assert!(link.is_symlink());
+        assert_eq!(kept(&link, Existing::Replace), Some(Kept::Link));
         assert_eq!(names(folder.path()), ["link", "pipe"]);
     }
 
