@@ -18,6 +18,7 @@ use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, Mode, Status};
 use socket2::SockRef;
 
 use crate::ProbeError;
+use crate::fault;
 use crate::stamp_clock::{StampClock, now};
 use crate::stop::Stop;
 use crate::target::Target;
@@ -139,21 +140,14 @@ fn read_reply(stream: &mut TcpStream, reply: &mut [u8], stop: &Stop) -> io::Resu
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if is_timeout(&error) && stop.is_set() => {
+            Err(error) if fault::is_late(&error) && stop.is_set() => {
                 return Err(io::ErrorKind::Interrupted.into());
             }
-            Err(error) if is_timeout(&error) && now() < latest => {}
+            Err(error) if fault::is_late(&error) && now() < latest => {}
             Err(error) => return Err(error),
         }
     }
     Ok(())
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-    )
 }
 
 /// Writes as fast as the path takes it, and has the meter read at every second.

@@ -107,7 +107,7 @@ fn ask(
         accepted,
         closed: !accepted && error.kind() == io::ErrorKind::ConnectionRefused,
         untrusted: is_untrusted(error),
-        silence: Some(if is_late(error) {
+        silence: Some(if fault::is_late(error) {
             format!("no answer in {patience}")
         } else {
             fault::why(error)
@@ -125,19 +125,12 @@ fn ask(
     let first = latest.min(now() + patience_of_head);
     let answered = converse(stream, target, ("HEAD", first, config)).or_else(|error| {
         let left = latest - now();
-        if !is_late(&error) || left <= Span::ZERO {
+        if !fault::is_late(&error) || left <= Span::ZERO {
             return Err(error);
         }
         converse(connect(left)?, target, ("GET", latest, config))
     });
     answered.unwrap_or_else(|error| silent(true, &error))
-}
-
-fn is_late(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
-    )
 }
 
 fn is_untrusted(error: &io::Error) -> bool {

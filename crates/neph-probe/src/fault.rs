@@ -27,6 +27,14 @@ mod errno {
     pub(super) const EPIPE: i32 = 32;
 }
 
+/// Whether a socket's time limit was over.
+pub(crate) fn is_late(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
+    )
+}
+
 /// The fault of this host that the error names; `None` if the network or the peer caused it.
 pub(crate) fn local_fault(error: &io::Error) -> Option<LocalFault> {
     Some(match error.raw_os_error()? {

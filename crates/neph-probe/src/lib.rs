@@ -55,6 +55,7 @@ mod tls;
 mod trace;
 mod traceroute;
 mod transfer;
+mod unguessable;
 mod vigil;
 
 pub use backends::Backends;

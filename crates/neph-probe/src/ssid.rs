@@ -2,7 +2,7 @@
 //!
 //! Owns making and comparing them; packets are in `neph_wire::stamp`.
 
-use std::hash::{BuildHasher, RandomState};
+use crate::unguessable::unguessable;
 
 /// The identifier of a session: nobody who does not see its packets knows it.
 pub(crate) fn new_ssid() -> u16 {
@@ -10,7 +10,7 @@ pub(crate) fn new_ssid() -> u16 {
         clippy::cast_possible_truncation,
         reason = "an identifier, not a number"
     )]
-    let ssid = RandomState::new().hash_one(0) as u16;
+    let ssid = unguessable() as u16;
     ssid.max(1)
 }
 

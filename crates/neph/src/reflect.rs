@@ -154,6 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let user = args.user.find()?;
     memory::return_large_blocks();
+    let asked = spec.caps;
     // More connections than files would leave none for newcomers.
     if let Ok(files) = files::raise_limit() {
         let most = files.saturating_sub(FILES_KEPT).max(1);
@@ -169,7 +170,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let reflector = bound.answer()?;
     if !args.quiet {
         show_start(&reflector, args.format)?;
-        say_what_fits(&args.spec().caps, &spec.caps.fitting());
+        say_what_fits(&asked, &spec.caps.fitting());
         output::say(&format!("neph reflect: {}", privileges::sentence(&force)));
     }
     let mut told = Vec::new();

@@ -103,7 +103,7 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "pin",
-        about: "the SHA-256 fingerprint of the only certificate that is accepted, whoever issued it; several with commas",
+        about: "the SHA-256 fingerprint of the only certificate that is accepted, by any issuer; several with commas",
         fits: |target| target.secure,
         unfit: "only wss:// and https:// have a certificate",
         read: pin,

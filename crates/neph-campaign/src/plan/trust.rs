@@ -19,7 +19,7 @@ pub enum Certificates {
     Any,
     /// Those that an authority in this file (PEM) signed.
     SignedBy(String),
-    /// Those with one of these fingerprints, whoever signed them.
+    /// Those with one of these fingerprints, by any issuer.
     Pinned(Vec<Fingerprint>),
 }
 

@@ -1,6 +1,6 @@
-//! What a topology has this machine run that whoever wrote it chose.
+//! Commands that a topology has this machine run.
 //!
-//! Owns the list, for whoever decides whether a topology may be used. A topology runs as root, so these
+//! Owns the list, for the decision whether a topology may be used. A topology runs as root, so these
 //! are its author's commands with root's rights.
 
 use super::{ReadyCheck, Topology};

@@ -7,14 +7,13 @@ mod http;
 mod tcp;
 mod ws;
 
-use std::hash::{BuildHasher, RandomState};
-
 use neph_model::{Answer, Outcome, ProbeKind};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PeerMarks;
 
 use crate::channel::StreamEnd;
 use crate::spec::{ConnectionUse, FlowSpec};
+use crate::unguessable::unguessable;
 
 /// What one step of reading brought.
 #[derive(Debug, PartialEq, Eq)]
@@ -129,7 +128,7 @@ pub(crate) enum Opening {
 /// A number by which a reflector knows one flow's connections. Two flows must not share one, and
 /// nobody should guess it.
 pub(crate) fn new_token() -> FlowToken {
-    FlowToken(RandomState::new().hash_one(0))
+    FlowToken(unguessable())
 }
 
 /// The codec for a flow's connection `number`; `None` where a connection attempt is all there is

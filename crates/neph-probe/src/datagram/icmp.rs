@@ -1,6 +1,5 @@
 //! ICMP echo, the asking side. Without root where `ping_group_range` permits it.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 
@@ -11,6 +10,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use super::{Answered, Codec};
 use crate::ProbeError;
 use crate::spec::FlowSpec;
+use crate::unguessable::unguessable;
 
 /// Bytes of an IPv4 header without options; a raw socket delivers it too.
 const IPV4_HEADER: usize = 20;
@@ -60,7 +60,7 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
             family,
             raw_ident,
             payload: spec.request_size,
-            token: RandomState::new().hash_one(0),
+            token: unguessable(),
         }),
     ))
 }

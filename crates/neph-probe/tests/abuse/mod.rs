@@ -24,7 +24,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 use refusals::{hello, refusals};
 
 use crate::loopback::flow;
-use crate::support::eventually;
+use crate::support::{eventually, peak};
 
 const CAPS: Caps = Caps {
     reply_size: ByteSize(1 << 20),
@@ -116,23 +116,12 @@ fn behave(url: &str) -> (Stop, std::thread::JoinHandle<Tally>) {
     (stop, watching)
 }
 
-/// The most memory that this process has used, kilobytes.
-fn most_memory() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("/proc is there");
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM"))
-        .expect("told");
-    let digits: String = line.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().expect("a number")
-}
-
 #[test]
 fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
     let reflector = reflector(None, None);
     let port = reflector.address().port();
     let (stop, behaving) = behave(&format!("ws://127.0.0.1:{port}"));
-    let before = most_memory();
+    let before = peak();
     for (last, (name, bytes, reason)) in (2..).zip(refusals()) {
         let count = counted(&reflector, reason);
         let mut stream = connect(&reflector, last);
@@ -145,7 +134,7 @@ fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
     say_nothing_more(&reflector);
     take_too_many(&reflector);
     never_read(&reflector);
-    let grown = most_memory() - before;
+    let grown = peak() - before;
     // Other tests run in this process too; the gigabytes that were asked for would show all the same.
     assert!(grown < 400_000, "{grown} kB for requests that were refused");
     stop.set();

@@ -1,15 +1,9 @@
 //! A hostile peer of a fleet: what does not repeat the request is no reply, and times at the peer that cannot
 //! be true are left out; both are counted.
 
-use std::net::UdpSocket;
-use std::thread;
-use std::time::Duration;
-
 use neph_model::{FleetMessage, Span};
-use neph_probe::Stop;
-use neph_wire::stamp::{Auth, decode_request, reflect};
 
-use super::{ECHOED, Lie, SECOND, honest};
+use super::{ECHOED, Lie, SECOND, Server};
 use crate::fleet::{Told, fleet, measure};
 
 /// Where an open reply repeats the identifier of the session.
@@ -18,32 +12,11 @@ const SSID: std::ops::Range<usize> = 14..16;
 /// Measures four flows of five messages each against a reflector whose times `lie` changes and whose reply
 /// bytes `spoil` changes.
 fn measured(lie: Lie, spoil: fn(&mut [u8])) -> Told {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let patience = Some(Duration::from_millis(50));
-    socket.set_read_timeout(patience).expect("a limit");
-    let at = socket.local_addr().expect("bound");
-    let stop = Stop::new();
-    let over = stop.clone();
-    let answering = thread::spawn(move || {
-        let mut buffer = [0; 2_000];
-        while !over.is_set() {
-            let Ok((len, from)) = socket.recv_from(&mut buffer) else {
-                continue;
-            };
-            let request = decode_request(&buffer[..len], Auth::Open).expect("a request");
-            let mut answer = honest(request.packet.seq);
-            lie(&request, &mut answer);
-            let mut reply = Vec::new();
-            reflect(&request, &answer, Auth::Open, &mut reply);
-            spoil(&mut reply);
-            socket.send_to(&reply, from).expect("sent");
-        }
-    });
-    let mut spec = fleet(at, 4, 5);
+    let server = Server::begin(lie, spoil);
+    let mut spec = fleet(server.address, 4, 5);
     spec.request_size = 200;
     let told = measure(spec);
-    stop.set();
-    answering.join().expect("no panic");
+    server.end();
     told
 }
 

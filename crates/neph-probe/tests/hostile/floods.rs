@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use neph_model::Span;
@@ -92,6 +92,13 @@ fn flooded(scheme: &str, reflector: bool, make: fn(&[u8]) -> Flood) -> (u64, u64
     spec.schedule.interval = Span::from_millis(5);
     spec.timeout = Span::from_millis(300);
     spec.reflector = reflector;
+    let (sent, growth) = measured(spec, server);
+    (sent >> 20, growth)
+}
+
+/// Runs a flow until the server's flood is over; returns what it sent, and by how many megabytes the process
+/// grew.
+fn measured(spec: FlowSpec, server: JoinHandle<u64>) -> (u64, u64) {
     let before = reset_peak();
     let stop = Stop::new();
     let flow = Flow::start(spec, stop.clone()).expect("a thread");
@@ -99,7 +106,7 @@ fn flooded(scheme: &str, reflector: bool, make: fn(&[u8]) -> Flood) -> (u64, u64
     stop.set();
     for _ in flow.reports() {}
     flow.join().expect("the flow ran");
-    (sent >> 20, peak_of(before) / 1_024)
+    (sent, peak_of(before) / 1_024)
 }
 
 /// A reflector that answers with more than it was asked for.
@@ -194,14 +201,7 @@ fn replies_that_are_repeated_without_end_make_no_client_grow() {
     let mut spec = FlowSpec::plain(target, address);
     spec.schedule.interval = Span::from_millis(2);
     spec.timeout = Span::from_millis(300);
-    let before = reset_peak();
-    let stop = Stop::new();
-    let flow = Flow::start(spec, stop.clone()).expect("a thread");
-    let sent = server.join().expect("no panic");
-    stop.set();
-    for _ in flow.reports() {}
-    flow.join().expect("the flow ran");
-    let growth = peak_of(before) / 1_024;
+    let (sent, growth) = measured(spec, server);
     assert!(sent > 20_000, "only {sent} were sent");
     assert!(growth < GROWTH, "{growth} MB more after {sent} replies");
 }

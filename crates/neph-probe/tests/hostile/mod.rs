@@ -4,8 +4,8 @@
 mod fleets;
 mod floods;
 
-use std::net::UdpSocket;
-use std::thread;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_model::{EventKind, Message, Span, Tally};
@@ -24,30 +24,54 @@ const SECOND: i64 = 1_000_000_000;
 /// How a reply is spoilt.
 type Lie = fn(&Request<'_>, &mut Answer);
 
+/// A reflector whose times `lie` changes and whose reply bytes `spoil` changes.
+struct Server {
+    address: SocketAddr,
+    stop: Stop,
+    answering: JoinHandle<()>,
+}
+
+impl Server {
+    fn begin(lie: Lie, spoil: fn(&mut [u8])) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+        let patience = Some(Duration::from_millis(50));
+        socket.set_read_timeout(patience).expect("a limit");
+        let address = socket.local_addr().expect("bound");
+        let stop = Stop::new();
+        let over = stop.clone();
+        let answering = thread::spawn(move || {
+            let mut buffer = [0; 2_000];
+            while !over.is_set() {
+                let Ok((len, from)) = socket.recv_from(&mut buffer) else {
+                    continue;
+                };
+                let request = decode_request(&buffer[..len], Auth::Open).expect("a request");
+                let mut answer = honest(request.packet.seq);
+                lie(&request, &mut answer);
+                let mut reply = Vec::new();
+                reflect(&request, &answer, Auth::Open, &mut reply);
+                spoil(&mut reply);
+                socket.send_to(&reply, from).expect("sent");
+            }
+        });
+        Self {
+            address,
+            stop,
+            answering,
+        }
+    }
+
+    fn end(self) {
+        self.stop.set();
+        self.answering.join().expect("no panic");
+    }
+}
+
 /// Measures five messages against a reflector whose times `lie` changes and whose reply bytes `spoil`
 /// changes; also returns the notes on impossible times.
 fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>) {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let patience = Some(Duration::from_millis(50));
-    socket.set_read_timeout(patience).expect("a limit");
-    let at = socket.local_addr().expect("bound");
-    let stop = Stop::new();
-    let over = stop.clone();
-    let answering = thread::spawn(move || {
-        let mut buffer = [0; 2_000];
-        while !over.is_set() {
-            let Ok((len, from)) = socket.recv_from(&mut buffer) else {
-                continue;
-            };
-            let request = decode_request(&buffer[..len], Auth::Open).expect("a request");
-            let mut answer = honest(request.packet.seq);
-            lie(&request, &mut answer);
-            let mut reply = Vec::new();
-            reflect(&request, &answer, Auth::Open, &mut reply);
-            spoil(&mut reply);
-            socket.send_to(&reply, from).expect("sent");
-        }
-    });
+    let server = Server::begin(lie, spoil);
+    let at = server.address;
     let mut spec = flow(&format!("udp://{at}"), 5);
     (spec.timeout, spec.reflector) = (Span::from_millis(300), true);
     let running = Flow::start(spec, Stop::new()).expect("a thread");
@@ -65,13 +89,12 @@ fn measured(lie: Lie, spoil: fn(&mut [u8])) -> (Vec<Message>, Tally, Vec<String>
         }
     }
     running.join().expect("the flow ran");
-    stop.set();
-    answering.join().expect("no panic");
+    server.end();
     (messages, tally, notes)
 }
 
 /// Answers at once, by a clock of its own that stands still.
-pub(super) fn honest(seq: u32) -> Answer {
+fn honest(seq: u32) -> Answer {
     Answer {
         seq,
         receive: Timestamp::from_unix(SECOND, Format::Ntp).expect("in range"),

@@ -11,7 +11,12 @@ pub(crate) fn reset_peak() -> u64 {
 
 /// By how much the peak since then exceeds it; kilobytes.
 pub(crate) fn peak_of(before: u64) -> u64 {
-    read("VmHWM:").saturating_sub(before)
+    peak().saturating_sub(before)
+}
+
+/// The most memory that this process has used; kilobytes.
+pub(crate) fn peak() -> u64 {
+    read("VmHWM:")
 }
 
 fn read(name: &str) -> u64 {

@@ -6,7 +6,7 @@ mod net;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(crate) use memory::{peak_of, reset_peak};
+pub(crate) use memory::{peak, peak_of, reset_peak};
 pub(crate) use net::{End, Net};
 
 /// Prints why a test cannot run here; under CI that is a failure.

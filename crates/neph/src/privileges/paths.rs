@@ -8,7 +8,8 @@ pub(super) fn written(file: &Path) -> Option<PathBuf> {
     if file == Path::new("-") {
         return None;
     }
-    // Symbolic links are followed when the file is written, too.
+    // /dev/stdout and the like are links, and are followed. Any other link is refused before anything is
+    // written.
     let target = file.canonicalize().unwrap_or_else(|_| followed(file));
     if target.exists() && !target.is_file() && !target.is_dir() {
         return Some(target);

@@ -184,6 +184,20 @@ fn reflector() -> Reflector {
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
+/// One message, with the output that the next word names.
+const fn ping_into(target: &str) -> [&str; 8] {
+    [
+        "ping",
+        target,
+        "-c",
+        "1",
+        "--no-icmp",
+        "--format",
+        "csv",
+        "-o",
+    ]
+}
+
 #[test]
 fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
     let ours = reflector();
@@ -192,16 +206,7 @@ fn a_file_that_exists_is_kept_and_a_link_is_not_followed() {
     fs::write(place.path("there"), "precious").expect("written");
     symlink("there", place.path("link")).expect("a link");
     symlink("nothing", place.path("loose")).expect("a link");
-    let ping = [
-        "ping",
-        &target,
-        "-c",
-        "1",
-        "--no-icmp",
-        "--format",
-        "csv",
-        "-o",
-    ];
+    let ping = ping_into(&target);
     let flows = [
         "flows", &target, "-c", "1", "-n", "1", "--format", "csv", "-o",
     ];
@@ -236,16 +241,7 @@ fn devices_and_what_the_shell_opened_stay_usable() {
     let ours = reflector();
     let target = format!("udp://{}", ours.address());
     let place = Place::empty();
-    let ping = [
-        "ping",
-        &target,
-        "-c",
-        "1",
-        "--no-icmp",
-        "--format",
-        "csv",
-        "-o",
-    ];
+    let ping = ping_into(&target);
     let ran = place.neph(ping.iter().copied().chain(["/dev/null"]));
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
     let ran = place.neph(ping.iter().copied().chain(["/dev/stdout"]));

@@ -134,31 +134,40 @@ impl Line {
         if !self.budget.spend(bytes as u64, self.at) {
             return Err(Counted::RefusedRate);
         }
-        let (mut plain, mut sealed) = self.capacities(bytes);
-        if !self.held.hold((plain + sealed) as u64) {
+        if !self.hold(bytes) {
             // What an earlier reply needed may be more than this one does.
             self.plain.shrink_to(0);
             self.outbox.shrink_to(0);
-            (plain, sealed) = self.capacities(bytes);
-            if !self.held.hold((plain + sealed) as u64) {
+            if !self.hold(bytes) {
                 return Err(Counted::RefusedMemory);
             }
         }
+        let sealed = self.sealed_size(bytes);
         reserve(&mut self.plain, bytes + HEAD)
             .and_then(|()| self.outbox.reserve(sealed))
             .map_err(|_| Counted::RefusedMemory)
     }
 
-    /// What `plain` and the outbox take with a reply of `bytes` more.
-    fn capacities(&self, bytes: usize) -> (usize, usize) {
-        let plain = self.plain.len() + bytes + HEAD;
+    /// Charges what `plain` and the outbox take with a reply of `bytes` more; whether there is room.
+    fn hold(&mut self, bytes: usize) -> bool {
+        let plain = self.plain_size(bytes).max(self.plain.capacity());
+        let sealed = self.sealed_size(bytes).max(self.outbox.capacity());
+        self.held.hold((plain + sealed) as u64)
+    }
+
+    /// Bytes in `plain` with a reply of `bytes` more.
+    fn plain_size(&self, bytes: usize) -> usize {
+        self.plain.len() + bytes + HEAD
+    }
+
+    /// Bytes in the outbox with it; none where it is moved there.
+    fn sealed_size(&self, bytes: usize) -> usize {
+        if self.is_moved() {
+            return 0;
+        }
+        let plain = self.plain_size(bytes);
         // A record of TLS has 16 KiB at most, and 22 bytes around them.
-        let sealed = self.outbox.len() + plain + plain / 128;
-        let sealed = if self.is_moved() { 0 } else { sealed };
-        (
-            plain.max(self.plain.capacity()),
-            sealed.max(self.outbox.capacity()),
-        )
+        self.outbox.len() + plain + plain / 128
     }
 
     /// Whether a reply becomes what is written without a copy.
