@@ -59,7 +59,7 @@ int main(int count, char **words) {
         } else {
             if (send(fd, REQUEST, sizeof REQUEST - 1, 0) < 0) fail("send");
             size_t got = 0;
-            /* All responses are of one length but for their marks; the first one tells it. */
+            /* All responses are of one length but for their marks; the first one shows it. */
             do {
                 ssize_t more = recv(fd, buffer + got, sizeof buffer - got - 1, 0);
                 if (more <= 0) fail("receive");

@@ -89,7 +89,7 @@ def spoof(place: Place, source: tuple[str, int], payload: bytes) -> None:
 
 
 def repeatedly(place: Place, pause: float, once: Callable[[int], None]) -> None:
-    """Does it again and again; what is refused was refused as it should be."""
+    """Does it repeatedly; what is refused was refused as it should be."""
     count = 0
     while not place.is_over():
         try:
@@ -298,7 +298,7 @@ def start_loops(place: Place) -> None:
 
 
 def repeat_one_request(place: Place) -> None:
-    """The same STAMP packet again and again, as an echo service would send it."""
+    """The same STAMP packet repeatedly, as an echo service would send it."""
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     packet = stamp(7)
     repeatedly(place, 0.005, lambda _: datagrams.sendto(packet, (place.hub, PORT)))

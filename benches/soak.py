@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A reflector under all attacks at once, from twenty namespaces, beside one client that behaves.
+"""A reflector under all attacks together, from twenty namespaces, and one client that behaves.
 
     python3 benches/soak.py --neph target/release/neph [--seconds 3600]
 
@@ -170,7 +170,7 @@ def main() -> None:
                 process.kill()
         finally:
             reflector.send_signal(signal.SIGINT)
-            told = reflector.communicate(timeout=20)[0]
+            printed = reflector.communicate(timeout=20)[0]
     rows = [
         [scheme, when, f"{one.sent:,}", f"{one.loss():.3%}", f"{one.p50_us:.0f}", f"{one.p99_us:.0f}"]
         for scheme, pair in zip(schemes, zip(quiet, under, strict=True), strict=True)
@@ -182,7 +182,7 @@ def main() -> None:
         f"\nmemory: {max(memory):.0f} MB at most, {max(memory[tenth : 2 * tenth]):.0f} in the second tenth of the "
         f"time, {max(memory[-tenth:]):.0f} in the last; --max-memory {MEMORY_MB} MiB"
     )
-    print(told.strip().splitlines()[-1])
+    print(printed.strip().splitlines()[-1])
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080",
           value_parser = value::listening)]
     pub(crate) listen: SocketAddr,
-    /// Offer TLS beside plain text on the same port; makes a certificate unless one is given
+    /// Offer TLS and plain text on the same port; makes a certificate unless one is given
     #[arg(long)]
     pub(crate) tls: bool,
     /// Certificate chain (PEM); implies --tls

@@ -115,7 +115,7 @@ pub(crate) struct Args {
     /// Believe the certificate authorities of this file (PEM) instead of the public ones
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Accept only the certificate with this SHA-256 fingerprint, whoever issued it; several with commas,
+    /// Accept only the certificate with this SHA-256 fingerprint, by any issuer; several with commas,
     /// or repeated
     #[arg(long, value_name = "SHA256", value_delimiter = ',', conflicts_with_all = ["insecure", "ca_file"])]
     pub(crate) pin: Vec<Fingerprint>,
