@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -139,16 +140,38 @@ def watch(pid: int, seconds: float) -> list[float]:
     return seen
 
 
+def of_the_kernel(protocol: str, name: str) -> int:
+    """What the kernel counted in the hub, for IPv4 and IPv6 where it counts them one by one."""
+    command = ("nsenter", f"--net=/run/netns/{HUB}", "cat", "/proc/net/snmp", "/proc/net/snmp6")
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    names, values = re.findall(rf"^{protocol}: (.*)$", text, re.MULTILINE)
+    of_ipv6 = re.search(rf"^{protocol}6{name}\s+(\d+)$", text, re.MULTILINE)
+    return int(values.split()[names.split().index(name)]) + (int(of_ipv6[1]) if of_ipv6 else 0)
+
+
+def accounts(counts: dict[str, int]) -> list[list[str]]:
+    """What must be equal: what the reflector counted, and what it is the sum of or the kernel counted."""
+    datagrams = sum(counts[f"{end}_datagrams"] for end in ("answered", "refused", "unsent"))
+    connections = counts["connections"] + counts["refused_connections"]
+    rows = [
+        ("connections accepted", connections, of_the_kernel("Tcp", "PassiveOpens")),
+        ("datagrams read", counts["datagrams"], of_the_kernel("Udp", "InDatagrams")),
+        ("datagrams dropped", counts["dropped_by_kernel"], of_the_kernel("Udp", "RcvbufErrors")),
+        ("datagrams answered, refused, unsent", datagrams, counts["datagrams"]),
+    ]
+    return [[what, f"{one:,}", f"{other:,}", f"{one - other:+,}"] for what, one, other in rows]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--neph", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--quiet-seconds", type=float, default=60)
     options = parser.parse_args()
-    with star(len(ATTACKS)):
-        command = ("nsenter", f"--net=/run/netns/{HUB}", str(options.neph), "reflect", "--tls")
+    with star(len(ATTACKS)), tempfile.TemporaryFile("w+") as printed:
+        command = ("nsenter", f"--net=/run/netns/{HUB}", str(options.neph), "reflect", "--tls", "--format", "ndjson")
         size = ("--max-memory", f"{MEMORY_MB}MiB", "--listen", f"[::]:{PORT}")
-        reflector = subprocess.Popen((*command, *size), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        reflector = subprocess.Popen((*command, *size), stdout=printed)
         try:
             time.sleep(1)
             schemes = ("ws", "udp")
@@ -170,7 +193,10 @@ def main() -> None:
                 process.kill()
         finally:
             reflector.send_signal(signal.SIGINT)
-            printed = reflector.communicate(timeout=20)[0]
+            reflector.wait(timeout=20)
+        printed.seek(0)
+        counts = json.loads(printed.read().strip().splitlines()[-1])["counts"]
+        summed = accounts(counts)
     rows = [
         [scheme, when, f"{one.sent:,}", f"{one.loss():.3%}", f"{one.p50_us:.0f}", f"{one.p99_us:.0f}"]
         for scheme, pair in zip(schemes, zip(quiet, under, strict=True), strict=True)
@@ -182,7 +208,8 @@ def main() -> None:
         f"\nmemory: {max(memory):.0f} MB at most, {max(memory[tenth : 2 * tenth]):.0f} in the second tenth of the "
         f"time, {max(memory[-tenth:]):.0f} in the last; --max-memory {MEMORY_MB} MiB"
     )
-    print(printed.strip().splitlines()[-1])
+    print("\n" + table(["", "reflector", "sum, or kernel", "difference"], summed))
+    print("\n" + ", ".join(f"{name} {count:,}" for name, count in counts.items() if count))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use neph_model::Span;
 use neph_sys::clock::{self, RawNanos, Spin};
@@ -28,7 +28,7 @@ const STACK: usize = 512 << 10;
 
 /// Accepts connections until the reflector stops.
 pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while !shared.stop.is_set() {
         let mut awaited = [Awaited::readable(listener.as_fd())];
         if ppoll::wait(&mut awaited, Some(TICK)).is_err() || !awaited[0].is_readable() {
@@ -40,36 +40,39 @@ pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
             Err(_) => {
                 // No descriptors left, most likely: connections that end give theirs back.
-                shared.counters.count(Counted::RefusedConnections);
+                shared.counters.count(Counted::FailedAccepts);
                 pause();
                 continue;
             }
         };
-        if !memory::is_there(STACK + HEADROOM) {
-            shared.counters.count(Counted::RefusedMemory);
-            continue;
-        }
-        let stream = Arc::new(stream);
-        let Some(admitted) = admit(shared, peer, &stream) else {
-            shared.counters.count(Counted::RefusedConnections);
-            continue;
-        };
-        shared.counters.count(Counted::Connections);
-        let sharing = Arc::clone(shared);
-        let serving = thread::Builder::new()
-            .name("neph-answer".to_owned())
-            .stack_size(STACK)
-            .spawn(move || serve(&stream, &sharing, &admitted));
-        if let Ok(thread) = serving {
-            threads.push(thread);
-        } else {
-            shared.counters.count(Counted::RefusedConnections);
-        }
+        // Each connection is counted once, as one or the other.
+        let thread = begin(shared, peer, stream);
+        shared.counters.count(match thread {
+            Some(_) => Counted::Connections,
+            None => Counted::RefusedConnections,
+        });
+        threads.extend(thread);
     }
     for thread in threads {
-        // A thread that panicked has told so on its own; its peer alone is concerned.
+        // A thread that panicked has printed so; its peer alone is concerned.
         let _ = thread.join();
     }
+}
+
+/// A thread for this connection, if there are a place and memory for it.
+fn begin(shared: &Arc<Shared>, peer: SocketAddr, stream: TcpStream) -> Option<JoinHandle<()>> {
+    if !memory::is_there(STACK + HEADROOM) {
+        return None;
+    }
+    let stream = Arc::new(stream);
+    let admitted = admit(shared, peer, &stream)?;
+    let sharing = Arc::clone(shared);
+    let thread = thread::Builder::new()
+        .name("neph-answer".to_owned())
+        .stack_size(STACK);
+    thread
+        .spawn(move || serve(&stream, &sharing, &admitted))
+        .ok()
 }
 
 fn pause() {

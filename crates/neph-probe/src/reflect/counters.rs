@@ -21,10 +21,13 @@ macro_rules! counted {
 }
 
 counted! {
-    Connections "connections" "Connections accepted.",
-    Replies "replies" "Messages answered.",
+    Connections "connections" "Connections accepted and served.",
+    Datagrams "datagrams" "Datagrams read: each is answered, refused or not sent.",
+    Replies "replies" "Messages answered, of connections and datagrams.",
+    AnsweredDatagrams "answered_datagrams" "STAMP requests answered.",
     Bulk "bulk_transfers" "Bulk transfers served.",
-    RefusedConnections "refused_connections" "Connections closed at once: too many.",
+    RefusedConnections "refused_connections" "Connections accepted and closed at once: too many, or no memory for one more.",
+    RefusedDatagrams "refused_datagrams" "Datagrams not answered; the reason is counted, too.",
     Replaced "replaced_connections" "Connections ended for a peer that had fewer: all were taken.",
     RefusedProtocol "refused_protocol" "First bytes that no protocol begins with.",
     RefusedTls "refused_tls" "TLS that failed, or that is not offered.",
@@ -41,6 +44,8 @@ counted! {
     RefusedAnswers "refused_answers" "STAMP packets that are answers themselves.",
     RefusedPorts "refused_ports" "STAMP packets from ports of servers, as port 53 or our own.",
     RefusedRepeats "refused_repeats" "STAMP requests of a session that sends the same again and again.",
+    UnsentDatagrams "unsent_datagrams" "Replies to datagrams that the kernel did not send.",
+    FailedAccepts "failed_accepts" "Times that the kernel gave no connection: most likely the limit on open files is reached.",
     DroppedByKernel "dropped_by_kernel" "Datagrams that the kernel dropped because they were not read in time.",
     Idle "idle" "Connections closed because they said nothing.",
     SlowWriters "slow_writers" "Connections closed because a request did not become whole, or too slowly.",
@@ -61,7 +66,7 @@ impl Counters {
         self.0[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Of what somebody else counts: so many more.
+    /// Counts several at once.
     pub(super) fn add(&self, what: Counted, more: u64) {
         self.0[what as usize].fetch_add(more, Ordering::Relaxed);
     }

@@ -123,10 +123,14 @@ impl Answerer {
             let app_rx = now();
             self.clock.refresh();
             let count = count.unwrap_or(0);
+            self.shared.counters.add(Counted::Datagrams, count as u64);
             let stamping = stamping(count);
             for at in 0..count {
                 let (bytes, received) = requests.datagram(at);
-                let Some(from) = received.from else { continue };
+                let Some(from) = received.from else {
+                    self.refuse(Counted::RefusedMalformed);
+                    continue;
+                };
                 let rx = received.stamp.and_then(|stamp| self.clock.own(stamp));
                 let asked = Asked {
                     bytes,
@@ -136,7 +140,7 @@ impl Answerer {
                 };
                 match self.answer(&asked, &mut reply) {
                     Ok(seq) => self.send(&reply, (received.to, from), stamping, seq),
-                    Err(counted) => self.shared.counters.count(counted),
+                    Err(reason) => self.refuse(reason),
                 }
             }
             // Here, where no reply waits for it.
@@ -145,6 +149,11 @@ impl Answerer {
             self.ask_drops(app_rx);
         }
         self.tell_drops();
+    }
+
+    fn refuse(&self, reason: Counted) {
+        self.shared.counters.count(reason);
+        self.shared.counters.count(Counted::RefusedDatagrams);
     }
 
     /// Replaces `reply` by the answer; returns the number of the request.
@@ -196,6 +205,7 @@ impl Answerer {
         seq: u64,
     ) {
         if destination::send(self.socket.as_fd(), reply, (from, to), stamping).is_err() {
+            self.shared.counters.count(Counted::UnsentDatagrams);
             // As in the asking half: nobody can tell whether the kernel counted it.
             self.read_notices();
             if stamp::restart_count(self.socket.as_fd(), Carrier::Departures).is_ok() {
@@ -204,6 +214,7 @@ impl Answerer {
             return;
         }
         self.shared.counters.count(Counted::Replies);
+        self.shared.counters.count(Counted::AnsweredDatagrams);
         if stamping == Stamping::AsAsked {
             self.unstamped.count((to, seq));
         }

@@ -1,6 +1,7 @@
 //! A reflector under abuse: each refusal has its own counted reason, the connection ends, and a
 //! flow that behaves loses nothing meanwhile.
 
+mod accounts;
 mod bulk;
 mod lockout;
 mod loops;
