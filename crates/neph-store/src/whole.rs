@@ -10,6 +10,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use neph_text::is_output_handed_over;
+
 /// What becomes of a file that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
@@ -53,9 +55,6 @@ enum Found {
     Through(fs::Metadata),
 }
 
-/// Where this process finds what the shell has opened for it.
-const HANDED_OVER: [&str; 4] = ["/dev/fd", "/proc/self/fd", "/dev/stdout", "/dev/stderr"];
-
 fn find(path: &Path, existing: Existing) -> io::Result<Found> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -63,10 +62,9 @@ fn find(path: &Path, existing: Existing) -> io::Result<Found> {
         Err(error) => return Err(error),
     };
     if found.is_symlink() {
-        let is_handed_over = HANDED_OVER.iter().any(|place| path.starts_with(place));
         return match fs::metadata(path) {
             Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            Ok(to) if is_handed_over => Ok(Found::Through(to)),
+            Ok(to) if is_output_handed_over(path) => Ok(Found::Through(to)),
             _ => Err(Kept::Link.into()),
         };
     }
@@ -113,14 +111,33 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
             Ok(file)
         }
         Found::Old => {
-            fs::remove_file(path)?;
-            File::create_new(path)
+            // The earlier file goes only when the new one is there.
+            let (file, place) = create_beside(path)?;
+            let renamed = fs::rename(&place, path);
+            renamed.inspect_err(|_| {
+                let _ = fs::remove_file(&place);
+            })?;
+            Ok(file)
         }
-        // Behind what was written through the shell's own descriptor.
-        Found::Through(to) => OpenOptions::new()
-            .write(true)
-            .append(to.is_file())
-            .open(path),
+        Found::Through(to) => open_through(path, &to),
+    }
+}
+
+/// A device or a pipe; a file that the shell has opened, behind what was written through its descriptor.
+fn open_through(path: &Path, to: &fs::Metadata) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .append(to.is_file())
+        .open(path)
+}
+
+/// Makes an empty file next to `path`; returns it with its path.
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let place = beside(path)?;
+    // What a killed process left; a link is removed, not followed.
+    match fs::remove_file(&place) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok((File::create_new(&place)?, place)),
     }
 }
 
@@ -129,6 +146,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
 /// through.
 #[derive(Debug)]
 pub struct WholeFile {
+    file: File,
     place: PathBuf,
     /// What `place` is called at the end; `None` where the path itself is written.
     name: Option<PathBuf>,
@@ -140,25 +158,30 @@ impl WholeFile {
     /// # Errors
     /// [`Kept`], `path` is a folder, or the system refuses.
     pub fn at(path: &Path, existing: Existing) -> io::Result<Self> {
-        if let Found::Through(_) = find(path, existing)? {
+        if let Found::Through(to) = find(path, existing)? {
             return Ok(Self {
+                file: open_through(path, &to)?,
                 place: path.to_owned(),
                 name: None,
             });
         }
-        let place = beside(path)?;
-        // What a killed process left; a link is removed, not followed.
-        match fs::remove_file(&place) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => File::create_new(&place)?,
-        };
+        let (file, place) = create_beside(path)?;
         Ok(Self {
+            file,
             place,
             name: Some(path.to_owned()),
         })
     }
 
-    /// Where to write.
+    /// The file to write to. It is never opened a second time: another file could have its name by then.
+    ///
+    /// # Errors
+    /// The process may not have one more descriptor.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Where it is while it is written.
     #[must_use]
     pub fn place(&self) -> &Path {
         &self.place
@@ -167,11 +190,19 @@ impl WholeFile {
     /// Everything is written.
     ///
     /// # Errors
-    /// What is there cannot have the name.
+    /// What is there cannot have the name; [`Kept::Link`] where something else is at its place by now.
     pub fn finish(mut self) -> io::Result<()> {
-        match self.name.take() {
-            Some(name) => fs::rename(&self.place, &name).inspect_err(|_| self.name = Some(name)),
-            None => Ok(()),
+        let Some(name) = self.name.take() else {
+            return Ok(());
+        };
+        let there = fs::symlink_metadata(&self.place).and_then(|there| {
+            let written = self.file.metadata()?;
+            Ok((there.dev(), there.ino()) == (written.dev(), written.ino()))
+        });
+        match there {
+            Ok(true) => fs::rename(&self.place, &name).inspect_err(|_| self.name = Some(name)),
+            Ok(false) => Err(Kept::Link.into()),
+            Err(error) => Err(error),
         }
     }
 }
@@ -179,7 +210,7 @@ impl WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if self.name.is_some() {
-            // What failed is told by whoever wrote; a file that was never made cannot be removed.
+            // Nothing more can be done about a file that cannot be removed.
             let _ = fs::remove_file(&self.place);
         }
     }
@@ -191,8 +222,7 @@ impl Drop for WholeFile {
 /// It cannot be written; an earlier file is as it was.
 pub fn write_whole(path: &Path, content: &[u8], existing: Existing) -> io::Result<()> {
     let file = WholeFile::at(path, existing)?;
-    let mut out = OpenOptions::new().write(true).open(file.place())?;
-    out.write_all(content)?;
+    file.file()?.write_all(content)?;
     file.finish()
 }
 
@@ -285,6 +315,22 @@ mod tests {
         fs::write(&to, "precious").expect("a file");
         symlink("to", beside(&path).expect("it has a name")).expect("a link");
         write_whole(&path, b"whole", Existing::Keep).expect("written");
+        assert_eq!(fs::read(&to).expect("it is there"), b"precious");
+    }
+
+    #[test]
+    fn what_is_written_goes_into_the_file_that_was_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, to) = (folder.path().join("out"), folder.path().join("to"));
+        fs::write(&to, "precious").expect("a file");
+        let file = WholeFile::at(&path, Existing::Keep).expect("a place");
+        fs::remove_file(file.place()).expect("an attacker removes it");
+        symlink("to", file.place()).expect("and puts a link there");
+        let mut out = file.file().expect("the file that was made");
+        out.write_all(b"mine").expect("written");
+        let error = file.finish().expect_err("the link is not made the result");
+        assert_eq!(Kept::of(&error), Some(Kept::Link));
+        assert!(fs::symlink_metadata(&path).is_err(), "nothing is there");
         assert_eq!(fs::read(&to).expect("it is there"), b"precious");
     }
 

@@ -4,11 +4,15 @@ use std::borrow::Cow;
 
 use crate::visible_lines;
 
+/// What a spreadsheet takes for the beginning of a formula.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
 /// A text as a field of CSV: in quotes where it has a comma, a quote or a line's end, hidden
-/// characters escaped. A text that a spreadsheet would calculate (it begins with `=`, `+`, `-`, `@`,
-/// a tab or a CR) gets an apostrophe before it. Numbers of ours are no texts and do not come here.
+/// characters escaped. A text that a spreadsheet would calculate gets an apostrophe before it: it begins
+/// with `=`, `+`, `-` or `@`, with one of these in full width, or with a tab, LF or CR (OWASP, "CSV
+/// Injection"). Numbers of ours are no texts and do not come here.
 pub fn csv_field(text: &str) -> Cow<'_, str> {
-    let starts_a_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let starts_a_formula = text.starts_with(FORMULA);
     let shown = visible_lines(text);
     let needs_quotes = shown.contains([',', '"', '\n', '\r']);
     if !starts_a_formula && !needs_quotes {
@@ -34,6 +38,9 @@ mod tests {
             ("@SUM(A1)", "'@SUM(A1)"),
             ("\t=1", "'\t=1"),
             ("\r=1", "'\\u000d=1"),
+            ("\n=1", "\"'\n=1\""),
+            ("＝1+2", "'＝1+2"),
+            ("＠SUM(A1)", "'＠SUM(A1)"),
             ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
             ("a=1", "a=1"),
             ("", ""),

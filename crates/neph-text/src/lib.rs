@@ -25,7 +25,7 @@ mod yaml;
 
 pub use csv::csv_field;
 pub use fields::{Fields, Placed};
-pub use file::{FileError, FileKind, open_file, read_bytes, read_text};
+pub use file::{FileError, FileKind, is_output_handed_over, open_file, read_bytes, read_text};
 pub use node::{Entry, Node, Table, Value};
 pub use outside::{
     LONGEST_SENTENCE, LONGEST_VALUE, Outside, Visible, coloured, is_hidden, one_line,

@@ -8,7 +8,7 @@ mod rows;
 mod samples;
 mod transfers;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -265,8 +265,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
     }
     let refused = |error: &io::Error| sink::failure(path, error);
     let file = WholeFile::at(path, args.force.existing()).map_err(|error| refused(&error))?;
-    let what = (args.what(), file.place());
-    let rows = write_file(store, chosen, what).map_err(|error| match error {
+    let rows = write_file(store, chosen, (args.what(), &file)).map_err(|error| match error {
         StoreError::Output { source, .. } => refused(&source),
         StoreError::File {
             path: place,
@@ -318,17 +317,17 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
     written
 }
 
-/// Writes all of it to `path`.
+/// Writes all of it to `file`.
 fn write_file(
     store: &dyn Store,
     chosen: &Chosen,
-    ((format, of), path): ((Format, Of), &Path),
+    ((format, of), file): ((Format, Of), &WholeFile),
 ) -> Result<u64, StoreError> {
     let experiments = &chosen.experiments[..];
     if format == Format::Parquet {
         return match of {
-            Of::Fleets => export_fleet_parquet(store, experiments, path),
-            Of::SingleFlows => export_parquet(store, experiments, path),
+            Of::Fleets => export_fleet_parquet(store, experiments, file),
+            Of::SingleFlows => export_parquet(store, experiments, file),
             Of::Changes(_) | Of::Transfers | Of::Samples | Of::Pings => {
                 unreachable!("only messages are written as Parquet")
             }
@@ -338,7 +337,7 @@ fn write_file(
         format: "file",
         source,
     };
-    let mut out = BufWriter::new(File::create(path).map_err(unwritten)?);
+    let mut out = BufWriter::new(file.file().map_err(unwritten)?);
     let rows = write(store, chosen, ((format, of), &mut out))?;
     out.flush().map_err(unwritten)?;
     Ok(rows)

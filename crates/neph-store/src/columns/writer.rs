@@ -20,7 +20,7 @@ use super::{
     Belonging, Cells, Column, Constant, LEADING, Leading, LeadingCells, ROW_GROUP_ROWS, Row,
     SCHEMA_VERSION,
 };
-use crate::StoreError;
+use crate::{StoreError, WholeFile};
 
 /// What the file says about itself (Parquet's key-value metadata).
 #[derive(Clone, Debug, Default)]
@@ -83,17 +83,23 @@ pub(crate) struct ColumnsWriter<R = Message> {
 impl<R: Row> ColumnsWriter<R> {
     /// A file of one experiment, over whatever is there.
     pub(crate) fn create(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
-        Self::with_schema(path, facts, schema::<R>(&[]))
-    }
-
-    /// A file for other programs, in which each row tells whose it is: [`Self::begin`] before
-    /// each experiment's messages.
-    pub(crate) fn create_leading(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
-        Self::with_schema(path, facts, schema::<R>(LEADING))
-    }
-
-    fn with_schema(path: &Path, facts: FileFacts, schema: Type) -> Result<Self, StoreError> {
         let file = File::create(path).map_err(StoreError::file("make", path))?;
+        Self::with_schema((file, path), facts, schema::<R>(&[]))
+    }
+
+    /// A file for other programs, in which each row names its experiment: [`Self::begin`] before
+    /// each experiment's messages.
+    pub(crate) fn create_leading(out: &WholeFile, facts: FileFacts) -> Result<Self, StoreError> {
+        let path = out.place();
+        let file = out.file().map_err(StoreError::file("make", path))?;
+        Self::with_schema((file, path), facts, schema::<R>(LEADING))
+    }
+
+    fn with_schema(
+        (file, path): (File, &Path),
+        facts: FileFacts,
+        schema: Type,
+    ) -> Result<Self, StoreError> {
         let properties = Arc::new(properties::<R>(facts));
         let file = SerializedFileWriter::new(file, Arc::new(schema), properties)
             .map_err(StoreError::columns("begin", path))?;

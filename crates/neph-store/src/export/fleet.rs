@@ -1,13 +1,12 @@
 //! The messages of fleets as CSV, JSON lines and Parquet. Experiments without a fleet add no rows.
 
 use std::io::Write;
-use std::path::Path;
 
 use neph_model::{Experiment, FleetMessage};
 use neph_text::csv_field;
 
 use super::{csv, jsonl, parquet};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, WholeFile};
 
 /// What stands behind the columns of the files: whom the lane asked, and the round trip without
 /// the time at the peer.
@@ -66,17 +65,17 @@ pub fn export_fleet_jsonl(
     })
 }
 
-/// The same as one Parquet file at `path`, over whatever is there; the columns are those of the
-/// fleets' files, after those that tell whose a row is. Returns the number of rows.
+/// The same as one Parquet file; the columns are those of the fleets' files, after those that name the
+/// experiment of a row. Returns the number of rows.
 ///
 /// # Errors
 /// What the store cannot read, or the disk does not take.
 pub fn export_fleet_parquet(
     store: &dyn Store,
     experiments: &[Experiment],
-    path: &Path,
+    out: &WholeFile,
 ) -> Result<u64, StoreError> {
-    parquet::write::<FleetMessage>(store, experiments, path)
+    parquet::write::<FleetMessage>(store, experiments, out)
 }
 
 #[cfg(test)]
@@ -85,6 +84,7 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
+    use crate::Existing;
     use crate::columns::ColumnsReader;
     use crate::export::tests::with_fleets;
     use crate::samples_for_tests::fleet_message;
@@ -136,7 +136,9 @@ mod tests {
     fn parquet_holds_the_same_messages() {
         let (folder, store, experiments) = with_fleets(&messages());
         let path = folder.path().join("x.parquet");
-        let rows = export_fleet_parquet(store.as_ref(), &experiments, &path).expect("written");
+        let out = WholeFile::at(&path, Existing::Keep).expect("a place");
+        let rows = export_fleet_parquet(store.as_ref(), &experiments, &out).expect("written");
+        out.finish().expect("whole");
         assert_eq!(rows, 8);
         let reader = ColumnsReader::<FleetMessage>::open(&path)
             .expect("readable")

@@ -1,17 +1,15 @@
-//! Parquet: the messages of one or several experiments, with columns that tell whose they are.
-
-use std::path::Path;
+//! Parquet: the messages of one or several experiments, with columns that name the experiment.
 
 use neph_model::{Experiment, Message};
 
 use super::matrices::Matrices;
 use super::rows::Stored;
 use crate::columns::{ColumnsWriter, FileFacts};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, WholeFile};
 
-/// Writes the messages of `experiments` to one Parquet file at `path`, over whatever is there;
-/// returns the number of rows. The columns are those of the store's own files, after those that
-/// tell whose a row is (`experiment_id`, `scenario`, `block`, `status` ...). The file of a single
+/// Writes the messages of `experiments` to one Parquet file; returns the number of rows. The columns are
+/// those of the store's own files, after those that name the experiment of a row
+/// (`experiment_id`, `scenario`, `block`, `status` ...). The file of a single
 /// experiment also has the metadata of the store's.
 ///
 /// # Errors
@@ -19,23 +17,23 @@ use crate::{Store, StoreError};
 pub fn export_parquet(
     store: &dyn Store,
     experiments: &[Experiment],
-    path: &Path,
+    out: &WholeFile,
 ) -> Result<u64, StoreError> {
-    write::<Message>(store, experiments, path)
+    write::<Message>(store, experiments, out)
 }
 
 /// Writes rows, whosever they are.
 pub(super) fn write<R: Stored>(
     store: &dyn Store,
     experiments: &[Experiment],
-    path: &Path,
+    out: &WholeFile,
 ) -> Result<u64, StoreError> {
     let matrices = Matrices::of(store, experiments)?;
     let facts = match experiments {
         [one] => FileFacts::of(one, matrices.belonging(one).scenario),
         _ => FileFacts::of_several(),
     };
-    let mut writer = ColumnsWriter::<R>::create_leading(path, facts)?;
+    let mut writer = ColumnsWriter::<R>::create_leading(out, facts)?;
     for experiment in experiments {
         writer.begin(&matrices.belonging(experiment))?;
         R::visit(store, experiment.id, &mut |batch| {

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use neph_model::{
@@ -10,7 +11,7 @@ use neph_model::{
 use super::*;
 use crate::columns::ColumnsReader;
 use crate::samples_for_tests::{self as samples, message, provenance};
-use crate::{Access, Store, open};
+use crate::{Access, Existing, Store, WholeFile, open};
 
 /// What both experiments carry out: an endpoint with a name that CSV must quote.
 fn scenario() -> Scenario {
@@ -159,31 +160,33 @@ fn the_latency_testers_columns_are_its_own() {
     assert_eq!(String::from_utf8(out).expect("text"), expected);
 }
 
+/// Writes the messages to the file at `path`; returns the number of rows.
+fn to_parquet(store: &dyn Store, experiments: &[Experiment], path: &Path) -> u64 {
+    let out = WholeFile::at(path, Existing::Replace).expect("a place");
+    let rows = export_parquet(store, experiments, &out).expect("written");
+    out.finish().expect("whole");
+    rows
+}
+
 #[test]
 fn the_messages_of_one_and_of_several_experiments_come_out_of_a_parquet_file() {
     let (folder, store, experiments) = filled();
     let path = folder.path().join("out.parquet");
-    let rows = |path: &std::path::Path| {
+    let rows = |path: &Path| {
         let reader: ColumnsReader = ColumnsReader::open(path).expect("readable").expect("there");
         let groups = 0..reader.row_groups();
         groups
             .flat_map(|group| reader.row_group(group).expect("readable"))
             .collect::<Vec<_>>()
     };
-    assert_eq!(
-        export_parquet(store.as_ref(), &experiments, &path).expect("written"),
-        4
-    );
+    assert_eq!(to_parquet(store.as_ref(), &experiments, &path), 4);
     let merged: Vec<_> = experiments
         .iter()
         .flat_map(|one| store.messages(one.id).expect("readable"))
         .collect();
     assert_eq!(rows(&path), merged);
     let last = &experiments[1..];
-    assert_eq!(
-        export_parquet(store.as_ref(), last, &path).expect("written"),
-        3
-    );
+    assert_eq!(to_parquet(store.as_ref(), last, &path), 3);
     assert_eq!(rows(&path), store.messages(last[0].id).expect("readable"));
 }
 
@@ -230,7 +233,7 @@ fn every_row_tells_whose_it_is() {
     // A single experiment's file has the same columns: what reads one reads the other.
     for chosen in [&experiments[..], &experiments[1..]] {
         let path = folder.path().join("out.parquet");
-        export_parquet(store.as_ref(), chosen, &path).expect("written");
+        to_parquet(store.as_ref(), chosen, &path);
         let file = fs::File::open(&path).expect("there");
         let reader = SerializedFileReader::new(file).expect("Parquet");
         let row = reader.get_row_iter(None).expect("rows").last();
