@@ -1,5 +1,5 @@
 //! Each peer's budget: messages and reply bytes a second, and memory. A peer is an IPv4 address, or the /64
-//! of an IPv6 address.
+//! of an IPv6 address; all of a /56 have one part of the memory.
 //!
 //! Token buckets that hold a second's worth. Time is an argument. Connections are counted in
 //! [`super::seats`].
@@ -28,6 +28,8 @@ struct Peers {
     /// So many are remembered; beyond, one without a connection is forgotten for each.
     most: usize,
     budgets: HashMap<IpAddr, Arc<Budget>>,
+    /// Of each /56 that has a budget: its part of the memory for messages.
+    rooms: HashMap<IpAddr, Arc<Room>>,
     /// In the order in which they came, or were last found to be needed.
     order: VecDeque<IpAddr>,
 }
@@ -56,6 +58,7 @@ impl Budgets {
             peers: Mutex::new(Peers {
                 most: caps.peers(),
                 budgets: HashMap::new(),
+                rooms: HashMap::new(),
                 order: VecDeque::new(),
             }),
         }
@@ -72,7 +75,10 @@ impl Budgets {
         if peers.budgets.len() >= peers.most {
             return None;
         }
-        let budget = Arc::new(Budget::new(self.caps, now));
+        let of_peer = || Arc::new(Room::of_peer(&self.caps));
+        let room = peers.rooms.entry(network::site(peer));
+        let room = Arc::clone(room.or_insert_with(of_peer));
+        let budget = Arc::new(Budget::new(self.caps, room, now));
         peers.budgets.insert(peer, Arc::clone(&budget));
         peers.order.push_back(peer);
         Some(budget)
@@ -105,7 +111,12 @@ impl Peers {
             .get(&peer)
             .is_none_or(|budget| Arc::strong_count(budget) == 1 && spare(budget));
         if idle {
-            self.budgets.remove(&peer);
+            let forgotten = self.budgets.remove(&peer);
+            // The last of its /56: only the table has the room besides. A connection holds memory of it
+            // while it has its budget, and this one had no connection.
+            if forgotten.is_some_and(|budget| Arc::strong_count(&budget.room) == 2) {
+                self.rooms.remove(&network::site(peer));
+            }
         } else {
             self.order.push_back(peer);
         }
@@ -113,7 +124,7 @@ impl Peers {
 }
 
 impl Budget {
-    pub(crate) fn new(caps: Caps, now: Instant<Own>) -> Self {
+    pub(crate) fn new(caps: Caps, room: Arc<Room>, now: Instant<Own>) -> Self {
         let state = State {
             at: now,
             messages: full(caps.messages_per_second.into()),
@@ -123,12 +134,12 @@ impl Budget {
         };
         Self {
             caps,
-            room: Arc::new(Room::of_peer(&caps)),
+            room,
             state: Mutex::new(state),
         }
     }
 
-    /// Its part of the memory for messages.
+    /// The part of the memory for messages that its /56 has.
     pub(super) const fn room(&self) -> &Arc<Room> {
         &self.room
     }
@@ -213,13 +224,17 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
+    fn alone(caps: Caps) -> Budget {
+        Budget::new(caps, Arc::new(Room::of_peer(&caps)), at(0))
+    }
+
     #[test]
     fn a_second_of_messages_may_come_at_once_and_then_the_rate_holds() {
         let caps = Caps {
             messages_per_second: 10,
             ..Caps::default()
         };
-        let budget = Budget::new(caps, at(0));
+        let budget = alone(caps);
         let at_once = (0..30).filter(|_| budget.spend(1, at(0))).count();
         assert_eq!((at_once, budget.refused().messages), (10, 20));
         let in_the_next_second = (0..1000).filter(|ms| budget.spend(1, at(*ms))).count();
@@ -235,7 +250,7 @@ mod tests {
             reply_rate: BitRate(8_000),
             ..Caps::default()
         };
-        let budget = Budget::new(caps, at(0));
+        let budget = alone(caps);
         assert!(budget.spend(3_000, at(0)));
         assert!(!budget.spend(1, at(1_900)));
         assert!(budget.spend(1, at(2_100)));
@@ -255,6 +270,28 @@ mod tests {
         let one = of("2001:db8::1");
         assert!(Arc::ptr_eq(&one, &of("2001:db8::ffff:2")));
         assert!(!Arc::ptr_eq(&one, &of("2001:db8:0:1::1")));
+    }
+
+    #[test]
+    fn all_of_a_56_have_one_part_of_the_memory() {
+        let caps = Caps::default();
+        let budgets = Budgets::new(caps);
+        let of = |text: &str| {
+            let address = text.parse().expect("an address");
+            budgets.of(address, at(0)).expect("room")
+        };
+        let [one, next, other] =
+            ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:100::1"].map(of);
+        assert!(!Arc::ptr_eq(&one, &next), "each /64 has its rate");
+        assert!(Arc::ptr_eq(one.room(), next.room()));
+        assert!(!Arc::ptr_eq(one.room(), other.room()));
+        drop((one, next, other));
+        let mut peers = budgets.peers.lock().expect("nobody panicked");
+        for left in [2, 1, 0] {
+            peers.forget_oldest(|_| true);
+            // The /56 of two goes with the second of them.
+            assert_eq!((peers.budgets.len(), peers.rooms.len()), (left, left));
+        }
     }
 
     #[test]

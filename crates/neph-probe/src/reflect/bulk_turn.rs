@@ -25,6 +25,8 @@ pub(crate) const SHARE: Span = Span::from_secs(10);
 pub(crate) const LONGEST_WAIT: Span = Span::from_secs(12);
 /// Connections that wait, of all addresses; beyond, they are refused at once.
 const MAX_WAITING: usize = 32;
+/// Transfers of one /56 that run or wait: its 256 networks (/64) must not take all places.
+const MAX_OF_A_SITE: usize = 4;
 /// Addresses whose last turn is remembered.
 const REMEMBERED: usize = 256;
 
@@ -68,8 +70,8 @@ pub(crate) struct BulkTurn {
     place: Place,
 }
 
-/// Why somebody gets no place in the queue: too many wait already, or another transfer of the same
-/// address runs or waits.
+/// A peer gets no place in the queue: too many wait already, or another transfer of the same address,
+/// or several of its /56, run or wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoPlace;
 
@@ -83,7 +85,11 @@ impl BulkGate {
         let source = network::host(peer);
         let mut queue = self.queue();
         let has_one = queue.all().any(|place| place.source == source);
-        if has_one || queue.waiting.len() >= MAX_WAITING {
+        let site = network::site(peer);
+        let neighbours = queue
+            .all()
+            .filter(|place| network::site(place.source) == site);
+        if has_one || neighbours.count() >= MAX_OF_A_SITE || queue.waiting.len() >= MAX_WAITING {
             return Err(NoPlace);
         }
         let place = Place {

@@ -1,5 +1,5 @@
-//! Which network a peer's address is in: whoever has one IPv6 address most often has all of its /64, and a
-//! site has a /56.
+//! Which network a peer's address is in. A host that has one IPv6 address usually has all of its /64, and
+//! a site has a /56.
 //!
 //! Owns the prefixes only; what a network may take is in [`super::budget`] and [`super::seats`].
 
@@ -12,13 +12,18 @@ pub(crate) struct Networks(pub(crate) [IpAddr; 3]);
 impl Networks {
     /// Of this address: its /56, its /64, itself.
     pub(crate) fn of(address: IpAddr) -> Self {
-        Self([prefix(address, 56), prefix(address, 64), address])
+        Self([site(address), host(address), address])
     }
 }
 
 /// Whom a budget belongs to: an IPv4 address, or the /64 of an IPv6 address.
 pub(crate) fn host(address: IpAddr) -> IpAddr {
     prefix(address, 64)
+}
+
+/// The site of an address: the /56 of an IPv6 address, an IPv4 address itself.
+pub(crate) fn site(address: IpAddr) -> IpAddr {
+    prefix(address, 56)
 }
 
 fn prefix(address: IpAddr, bits: u32) -> IpAddr {

@@ -2,7 +2,7 @@
 //! were not read yet.
 //!
 //! Every connection has a little of its own, so that small messages go through whatever others do.
-//! What it holds beyond that comes out of one room, of which one peer gets a quarter. What counts is the
+//! What it holds beyond that comes out of one room, of which one IPv4 address or /56 gets a quarter. What counts is the
 //! capacity of buffers, all copies of a message included.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::caps::Caps;
 
 /// What a connection may hold of requests, and of replies, without asking for room.
 pub(crate) const OWN: usize = 64 << 10;
-/// One peer gets this part of the room.
+/// One IPv4 address, or a /56, gets this part of the room.
 const SHARE: u64 = 4;
 
 /// Heads, headers, and records of TLS that are not whole.
@@ -36,7 +36,7 @@ impl Room {
         Self::new(caps.room())
     }
 
-    /// One peer's part of it. The largest message always fits an empty one.
+    /// The part of one IPv4 address or /56. The largest message always fits an empty one.
     pub(crate) fn of_peer(caps: &Caps) -> Self {
         let largest = grown(caps.request_size.bytes()).max(both_copies(caps.reply_size.bytes()));
         Self::new((caps.room() / SHARE).max(largest))

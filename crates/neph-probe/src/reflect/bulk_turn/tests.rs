@@ -98,3 +98,18 @@ fn an_address_has_one_place_and_the_queue_an_end() {
     assert!(others.iter().all(Result::is_ok));
     assert_eq!(gate.ask(peer(200), at(3)).err(), Some(NoPlace));
 }
+
+#[test]
+fn a_56_takes_four_places_and_no_more() {
+    let gate = gate();
+    let host = |number: u16| {
+        format!("2001:db8:0:{number:x}::1")
+            .parse()
+            .expect("an address")
+    };
+    let mut turns: Vec<BulkTurn> = Vec::new();
+    turns.extend((0..256).filter_map(|number| gate.ask(host(number), at(0)).ok()));
+    assert_eq!(turns.len(), MAX_OF_A_SITE);
+    assert!(gate.ask(host(0x100), at(0)).is_ok(), "another /56");
+    assert!(gate.ask(peer(1), at(0)).is_ok(), "an IPv4 address");
+}
