@@ -11,6 +11,7 @@ mod filter;
 mod user;
 
 use std::io;
+use std::path::PathBuf;
 
 pub use caps::Capability;
 
@@ -18,17 +19,32 @@ pub use calls::Extra;
 pub use files::Files;
 pub use user::{User, UserError, is_root};
 
-/// A step that the kernel refused although it has what the step needs.
+/// Why privileges were not given up.
 #[derive(Debug, thiserror::Error)]
-#[error("{operation}: {source}")]
-pub struct RestrictError {
-    operation: String,
-    source: io::Error,
+pub enum RestrictError {
+    /// A step that the kernel refused although it has what the step needs.
+    #[error("{operation}: {source}")]
+    Step {
+        /// The step.
+        operation: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The user that was named has no right to a file that is needed.
+    #[error("user {user} may not {how} {}", path.display())]
+    NoAccess {
+        /// The user.
+        user: String,
+        /// `read`, or `write to`.
+        how: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+    },
 }
 
 impl RestrictError {
     fn new(operation: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self {
+        Self::Step {
             operation: operation.into(),
             source: source.into(),
         }
@@ -88,16 +104,21 @@ impl Restriction {
     /// Where seccomp or Landlock is missing the rest is done all the same: [`InForce`] reports it.
     ///
     /// # Errors
-    /// The user or the capabilities cannot be changed.
+    /// The user or the capabilities cannot be changed; [`RestrictError::NoAccess`] where a user was named
+    /// who may not read or write what is needed: it gets no capability to do so all the same.
     pub fn apply(&self) -> Result<InForce, RestrictError> {
+        let mut kept = self.capabilities.clone();
         if let Some(user) = &self.user {
             user.become_it()?;
             capabilities::raise()?;
+        } else {
+            kept.extend(capabilities::needed_for(&self.files)?);
         }
-        let mut kept = self.capabilities.clone();
-        kept.extend(capabilities::needed_for(&self.files)?);
         capabilities::limit_bounding_set(&kept)?;
         let capabilities = capabilities::keep(&kept)?;
+        if let Some(user) = &self.user {
+            self.files.check_access_of(user)?;
+        }
         filter::forbid_new_privileges()?;
         let landlock = files::limit(&self.files, self.connects).into();
         let seccomp = filter::install(&self.calls).into();

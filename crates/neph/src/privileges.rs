@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_sys::netns::{self, NetNs};
-use neph_sys::restrict::{Capability, Extra, Files, Force, InForce, Restriction, User, is_root};
+use neph_sys::restrict::{
+    Capability, Extra, Files, Force, InForce, RestrictError, Restriction, User, is_root,
+};
+use serde_json::{Value, json};
 
 use crate::exit::Failure;
 
@@ -19,7 +22,7 @@ pub(crate) use table::Row;
 /// As whom a command goes on.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct UserChoice {
-    /// Become this user, in its group, as soon as the sockets are open; needs root
+    /// Become this user, in its group, and keep of root only what the command needs; needs root
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 }
@@ -144,11 +147,22 @@ impl Needs {
         self
     }
 
-    /// Gives up everything else. Threads that run already are not covered: none may.
+    /// A workspace: filled, and its lock and its catalog, which another user may have made, are written.
+    pub(crate) fn workspace(self, folder: Option<&Path>) -> Self {
+        let mut needs = self.fills(folder);
+        let files = folder.into_iter().flat_map(paths::files_in);
+        needs.files.write.extend(files);
+        needs
+    }
+
+    /// Becomes the user, if one was named, and gives up everything else. Threads that run already are not
+    /// covered: none may.
     ///
     /// # Errors
-    /// The user or the capabilities cannot be changed.
-    pub(crate) fn restrict(mut self, user: Option<User>) -> Result<InForce, Failure> {
+    /// As [`UserChoice::find`]; the user may not read or write what is needed; the user or the
+    /// capabilities cannot be changed.
+    pub(crate) fn restrict(mut self, user: &UserChoice) -> Result<InForce, Failure> {
+        let user = user.find()?;
         if let Some(site) = &self.site {
             // Where it cannot be entered, whoever needs it reports that.
             let entered = NetNs::open(site).and_then(|ns| netns::enter(&ns));
@@ -163,9 +177,12 @@ impl Needs {
             files: self.files,
             connects: self.connects,
         };
-        restriction
-            .apply()
-            .map_err(|error| Failure::refused(format!("give up privileges: {error}")))
+        restriction.apply().map_err(|error| match error {
+            RestrictError::NoAccess { .. } => Failure::usage(format!(
+                "--user: {error}; name another place, or give this user the right to it"
+            )),
+            RestrictError::Step { .. } => Failure::refused(format!("give up privileges: {error}")),
+        })
     }
 }
 
@@ -179,10 +196,6 @@ pub(crate) fn sentence(force: &InForce) -> String {
     };
     let user = force.user.as_ref();
     let user = user.map_or_else(String::new, |name| format!("user {name}, "));
-    let state = |force: &Force| match force {
-        Force::On => "on".to_owned(),
-        Force::Off(why) => format!("off ({why})"),
-    };
     format!(
         "privileges: {user}{kept}, no_new_privs on, seccomp {}, landlock {}",
         state(&force.seccomp),
@@ -190,12 +203,32 @@ pub(crate) fn sentence(force: &InForce) -> String {
     )
 }
 
+/// `on`, or `off` with the reason.
+fn state(force: &Force) -> String {
+    match force {
+        Force::On => "on".to_owned(),
+        Force::Off(why) => format!("off ({why})"),
+    }
+}
+
+/// What is in force, for programs.
+pub(crate) fn document(force: &InForce) -> Value {
+    let kept = force.capabilities.iter().map(ToString::to_string);
+    json!({
+        "user": force.user,
+        "capabilities": kept.collect::<Vec<_>>(),
+        "no_new_privs": "on",
+        "seccomp": state(&force.seccomp),
+        "landlock": state(&force.landlock),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_force_is_one_sentence() {
+    fn what_is_in_force_is_one_sentence_and_one_object() {
         let force = InForce {
             user: Some("nobody".to_owned()),
             capabilities: vec![Capability::CAP_NET_RAW, Capability::CAP_SYS_NICE],
@@ -207,6 +240,14 @@ mod tests {
             "privileges: user nobody, CAP_NET_RAW CAP_SYS_NICE, no_new_privs on, seccomp on, landlock \
              off (this kernel has no Landlock)"
         );
+        let shown = json!({
+            "user": "nobody",
+            "capabilities": ["CAP_NET_RAW", "CAP_SYS_NICE"],
+            "no_new_privs": "on",
+            "seccomp": "on",
+            "landlock": "off (this kernel has no Landlock)",
+        });
+        assert_eq!(document(&force), shown);
         let bare = InForce {
             user: None,
             capabilities: Vec::new(),

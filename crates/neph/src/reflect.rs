@@ -10,6 +10,7 @@ use neph_model::{BitRate, ByteSize, Span};
 use neph_probe::{
     Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, Secret, bracketed,
 };
+use neph_sys::restrict::InForce;
 use neph_sys::{files, memory};
 use serde_json::{Map, json};
 
@@ -77,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "64MiB")]
     pub(crate) max_request: ByteSize,
     /// Memory for all that peers make it hold, every copy of a message counted. Half of it at most is for
-    /// connections (256 KiB each); of the rest one peer gets a quarter, or its largest message
+    /// connections (256 KiB each); of the rest one peer, or a /56, gets a quarter, or its largest message
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Messages a second from one peer: an IPv4 address, or a /64 of IPv6
@@ -152,7 +153,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "--tls-version: no TLS is offered; give --tls, or --cert and --key, too",
         ));
     }
-    let user = args.user.find()?;
+    // Before a port is taken.
+    args.user.find()?;
     memory::return_large_blocks();
     let asked = spec.caps;
     // More connections than files would leave none for newcomers.
@@ -166,12 +168,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // No thread runs yet, and nothing more is opened but connections that come.
     let force = Needs::of(&Row::REFLECT)
         .without_connections()
-        .restrict(user)?;
+        .restrict(&args.user)?;
     let reflector = bound.answer()?;
     if !args.quiet {
-        show_start(&reflector, args.format)?;
+        show_start(&reflector, &force, args.format)?;
         say_what_fits(&asked, &spec.caps.fitting());
-        output::say(&format!("neph reflect: {}", privileges::sentence(&force)));
     }
     let mut told = Vec::new();
     let mut waited = Duration::ZERO;
@@ -202,14 +203,19 @@ fn say_what_fits(asked: &Caps, fitting: &Caps) {
     }
 }
 
-/// Shows where it listens, and the certificate that its clients can pin.
-fn show_start(reflector: &Reflector, format: Format) -> Result<(), Failure> {
+/// Shows where it listens, the certificate that its clients can pin, and which privileges it has.
+fn show_start(reflector: &Reflector, force: &InForce, format: Format) -> Result<(), Failure> {
     let (address, certificate) = (reflector.address(), reflector.certificate());
     if format == Format::Ndjson {
         let certificate = certificate.map(|certificate| {
             json!({"sha256": certificate.fingerprint.to_string(), "names": certificate.names})
         });
-        let line = json!({"kind": "listening", "address": address.to_string(), "certificate": certificate});
+        let line = json!({
+            "kind": "listening",
+            "address": address.to_string(),
+            "certificate": certificate,
+            "privileges": privileges::document(force),
+        });
         return Ok(output::line(&line.to_string())?);
     }
     let schemes = match certificate {
@@ -227,6 +233,7 @@ fn show_start(reflector: &Reflector, format: Format) -> Result<(), Failure> {
             certificate.fingerprint
         ));
     }
+    output::say(&format!("neph reflect: {}", privileges::sentence(force)));
     Ok(())
 }
 

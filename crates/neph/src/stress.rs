@@ -42,7 +42,12 @@ enum Command {
 
 /// Makes the load.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    Needs::of(&Row::STRESS).restrict(None)?;
+    let user = match &args.command {
+        Command::Cpu(args) => &args.user,
+        Command::Flow(args) => &args.user,
+        Command::Stream(args) => &args.user,
+    };
+    Needs::of(&Row::STRESS).restrict(user)?;
     match &args.command {
         Command::Cpu(args) => cpu::run(args),
         Command::Flow(args) => flow::run(args),

@@ -109,6 +109,8 @@ mod syns;
 mod traces;
 #[path = "cli/unread.rs"]
 mod unread;
+#[path = "cli/users.rs"]
+mod users;
 #[path = "cli/verifications.rs"]
 mod verifications;
 #[path = "cli/watches.rs"]

@@ -72,10 +72,10 @@ pub(super) fn needed_for(files: &Files) -> Result<Vec<Capability>, RestrictError
         .collect();
     set(CapSet::Effective, &without)?;
     let mut needed = Vec::new();
-    if !files.are_writable() {
+    if files.unwritable().is_some() {
         needed.push(Capability::CAP_DAC_OVERRIDE);
     }
-    if !files.are_readable() {
+    if files.unreadable().is_some() {
         needed.push(Capability::CAP_DAC_READ_SEARCH);
     }
     set(CapSet::Effective, &before)?;

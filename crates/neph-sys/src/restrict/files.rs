@@ -11,6 +11,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
+use super::user::User;
 use super::{Force, RestrictError};
 
 /// The newest rights that the rules name; older kernels take the part that they know.
@@ -28,18 +29,32 @@ pub struct Files {
 }
 
 impl Files {
-    /// Whether each file of `read` can be read by the user with the capabilities in effect.
-    pub(super) fn are_readable(&self) -> bool {
-        self.read.iter().all(|path| may(path, libc::R_OK))
+    /// The first file of `read` that the user may not read with the capabilities in effect.
+    pub(super) fn unreadable(&self) -> Option<&PathBuf> {
+        self.read.iter().find(|path| !may(path, libc::R_OK))
     }
 
-    /// Whether each file and folder of `write` can be written by the user with the capabilities in
+    /// The first file or folder of `write` that the user may not write to with the capabilities in
     /// effect.
-    pub(super) fn are_writable(&self) -> bool {
-        self.write.iter().all(|path| {
+    pub(super) fn unwritable(&self) -> Option<&PathBuf> {
+        self.write.iter().find(|path| {
             let search = if path.is_dir() { libc::X_OK } else { 0 };
-            may(path, libc::W_OK | search)
+            !may(path, libc::W_OK | search)
         })
+    }
+
+    /// Whether the user that this process is now may read and write all of them.
+    pub(super) fn check_access_of(&self, user: &User) -> Result<(), RestrictError> {
+        let refused = |how: &'static str, path: &PathBuf| RestrictError::NoAccess {
+            user: user.name().to_owned(),
+            how,
+            path: path.clone(),
+        };
+        match (self.unreadable(), self.unwritable()) {
+            (Some(path), _) => Err(refused("read", path)),
+            (None, Some(path)) => Err(refused("write to", path)),
+            (None, None) => Ok(()),
+        }
     }
 }
 

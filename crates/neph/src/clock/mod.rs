@@ -25,7 +25,7 @@ use neph_sys::restrict::Capability;
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
-use crate::privileges::{Needs, Row};
+use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{site, value};
 
@@ -95,6 +95,8 @@ pub(crate) struct Args {
     /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable
     #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
     stamp_key: Option<Secret>,
+    #[command(flatten)]
+    user: UserChoice,
     /// Measure from this site of a lab, or this network namespace
     #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     site: Option<String>,
@@ -132,7 +134,7 @@ impl Args {
 
 /// Measures and shows.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    args.needs().restrict(None)?;
+    args.needs().restrict(&args.user)?;
     match (&args.peer, args.captures.as_slice()) {
         (Some(peer), _) => live::run(args, peer),
         (None, [here, there]) => captures::run(args, here, there),

@@ -27,7 +27,7 @@ use neph_probe::{Place, Priority, Secret, check_files};
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
-use crate::privileges::{Needs, Row};
+use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::workspace::Workspace;
 use crate::{interrupt, output, site, value};
@@ -121,6 +121,8 @@ pub(crate) struct Args {
     pub(crate) normal_priority: bool,
     #[command(flatten)]
     pub(crate) awake: AwakeChoice,
+    #[command(flatten)]
+    user: UserChoice,
     /// How to write results
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -153,7 +155,7 @@ impl Args {
             .bpf()
             .at(self.site.as_deref())
             .writes(self.output.as_deref())
-            .fills(folder.as_deref())
+            .workspace(folder.as_deref())
     }
 
     /// Where it is measured from; none for here.
@@ -212,7 +214,7 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     args.check()?;
     let _awake = args.awake.keep();
-    args.needs().restrict(None)?;
+    args.needs().restrict(&args.user)?;
     let spec = fleet::spec(args)?;
     check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
     let stop = interrupt::stop_on_ctrl_c()?;

@@ -30,7 +30,7 @@ use neph_wire::dissect::Nothing;
 use crate::clock::parts_per_million;
 use crate::counted::counted;
 use crate::exit::{self, Failure, Outcome};
-use crate::privileges::{Needs, Row};
+use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::packets::packets;
 use crate::read::parts::parts;
 use crate::sink::Force;
@@ -96,6 +96,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     force: Force,
     #[command(flatten)]
+    user: UserChoice,
+    #[command(flatten)]
     alarms: alarms::Wanted,
     #[command(flatten)]
     live: recording::Options,
@@ -133,12 +135,16 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref(), args.force)?;
     if let Some(points) = live::points(args)? {
         if let Some(needs) = args.needs_live(&points) {
-            needs.restrict(None)?;
+            needs.restrict(&args.user)?;
+        } else if args.user.is_named() {
+            return Err(Failure::usage(
+                "--user: ssh needs the keys of the user who started neph; leave out --user, or name no ssh: point",
+            ));
         }
         return live::run(args, &points);
     }
     let points = point::parse_all(&args.points)?;
-    args.needs(&points).restrict(None)?;
+    args.needs(&points).restrict(&args.user)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let told = Told::nothing(args, &stop);
     let analysed = analyse(args, &points, &stop, &told);

@@ -9,6 +9,7 @@ mod fits;
 mod flows;
 mod hope;
 mod json;
+mod kept;
 mod live;
 mod merged;
 mod retransmissions;
@@ -30,7 +31,7 @@ use neph_sys::restrict::Capability;
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
-use crate::privileges::{Needs, Row};
+use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{interrupt, output, site, value};
 
@@ -157,6 +158,8 @@ pub(crate) struct Args {
     pub(crate) normal_priority: bool,
     #[command(flatten)]
     pub(crate) awake: AwakeChoice,
+    #[command(flatten)]
+    user: UserChoice,
     /// How to write results
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
@@ -229,7 +232,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let stop = interrupt::stop_on_ctrl_c()?;
     let _awake = args.awake.keep();
-    args.needs().restrict(None)?;
+    args.needs().restrict(&args.user)?;
     let found = flows::find(args)?;
     let mut show = show::Show::new(args)?;
     if let Some(host) = &args.traceroute {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::causes::causes;
 use super::flows::{Found, Planned};
+use super::kept::{Document, Kept};
 use super::second::Second;
 use super::watch::Everything;
 use super::{Args, Format, json, live, route, summary, summary_csv, summary_json};
@@ -26,7 +27,7 @@ pub(super) struct Show<'a> {
     anchor: Option<Anchor<Own>>,
     icmp: Option<Echo>,
     /// For the JSON document, which is written at the end.
-    kept: Vec<Value>,
+    kept: Kept,
     second: Second,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Show<'a> {
             out,
             anchor: None,
             icmp: None,
-            kept: Vec::new(),
+            kept: Kept::default(),
             second,
         })
     }
@@ -124,7 +125,7 @@ impl<'a> Show<'a> {
             Format::Text if self.args.interval >= PATIENCE && message.ledger().is_some() => Ok(()),
             Format::Text => self.text(planned, message),
             Format::Json => {
-                self.kept.push(json::message(planned, message, self.anchor));
+                self.kept.message(message, self.anchor);
                 Ok(())
             }
             Format::Ndjson => {
@@ -194,10 +195,7 @@ impl<'a> Show<'a> {
         };
         match self.args.format {
             Format::Ndjson if !self.args.quiet => writeln!(self.out, "{}", value())?,
-            Format::Json if !self.args.quiet => {
-                let value = value();
-                self.kept.push(value);
-            }
+            Format::Json if !self.args.quiet => self.kept.event(value()),
             _ if kind == EventKind::Connected => {}
             _ => {
                 let word = kind.name().replace('_', " ");
@@ -222,13 +220,24 @@ impl<'a> Show<'a> {
                     write!(self.out, "\n{told}")?;
                 }
             }
-            Format::Ndjson => writeln!(self.out, "{}", summary_json::json(found, watched))?,
+            Format::Ndjson => {
+                let summary = Value::Object(summary_json::json(found, watched));
+                writeln!(self.out, "{summary}")?;
+            }
             Format::Json => {
-                let mut document = summary_json::json(found, watched);
-                if !self.args.quiet {
-                    document["messages"] = std::mem::take(&mut self.kept).into();
+                let summary = summary_json::json(found, watched);
+                if self.args.quiet {
+                    serde_json::to_writer_pretty(&mut self.out, &Value::Object(summary))
+                } else {
+                    let kept = &self.kept;
+                    let document = Document {
+                        summary,
+                        found,
+                        kept,
+                    };
+                    serde_json::to_writer_pretty(&mut self.out, &document)
                 }
-                serde_json::to_writer_pretty(&mut self.out, &document).map_err(io::Error::from)?;
+                .map_err(io::Error::from)?;
                 writeln!(self.out)?;
             }
             Format::Csv if self.args.quiet => {

@@ -2,7 +2,7 @@
 
 use neph_model::{ProbeKind, Unanswered};
 use neph_stats::{Quantile, RunningSummary, StatsError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answers::answer_counts;
 use super::causes::causes;
@@ -13,7 +13,7 @@ use super::watch::{Everything, Watched};
 use crate::{awake, version};
 
 /// The summary as JSON.
-pub(super) fn json(found: &Found, watched: &Everything) -> Value {
+pub(super) fn json(found: &Found, watched: &Everything) -> Map<String, Value> {
     let flows: Vec<Value> = found
         .flows
         .iter()
@@ -21,16 +21,20 @@ pub(super) fn json(found: &Found, watched: &Everything) -> Value {
         .map(|(planned, watched)| flow_json(planned, watched))
         .collect();
     let told = causes(found, watched);
-    json!({
-        "type": "summary",
-        "version": version::VERSION,
-        "commit": version::COMMIT,
-        "cores_awake": awake::is_kept(),
-        "flows": flows,
-        "diagnoses": told.causes,
-        "notes": told.notes,
-        "blind": told.blind,
-    })
+    let members = [
+        ("type", json!("summary")),
+        ("version", json!(version::VERSION)),
+        ("commit", json!(version::COMMIT)),
+        ("cores_awake", json!(awake::is_kept())),
+        ("flows", flows.into()),
+        ("diagnoses", json!(told.causes)),
+        ("notes", json!(told.notes)),
+        ("blind", json!(told.blind)),
+    ];
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 fn flow_json(planned: &Planned, watched: &Watched) -> Value {

@@ -10,7 +10,7 @@ pub(super) fn written(file: &Path) -> Option<PathBuf> {
     }
     // /dev/stdout and the like are links, and are followed. Any other link is refused before anything is
     // written.
-    let target = file.canonicalize().unwrap_or_else(|_| followed(file));
+    let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     if target.exists() && !target.is_file() && !target.is_dir() {
         return Some(target);
     }
@@ -21,14 +21,6 @@ pub(super) fn written(file: &Path) -> Option<PathBuf> {
 pub(super) fn existing(file: &Path) -> Option<PathBuf> {
     let target = file.canonicalize().ok()?;
     target.is_file().then_some(target)
-}
-
-/// A link whose target is not there yet leads to a path all the same.
-fn followed(file: &Path) -> PathBuf {
-    match file.read_link() {
-        Ok(target) => file.parent().unwrap_or_else(|| Path::new("")).join(target),
-        Err(_) => file.to_owned(),
-    }
 }
 
 /// What has to be writable so that `folder` can be made and filled: itself, or the nearest folder above
@@ -43,6 +35,13 @@ pub(super) fn filled(folder: &Path) -> PathBuf {
         .to_owned()
 }
 
+/// The files of a folder, not of those within it; none where it is not there.
+pub(super) fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    files.map(|entry| entry.path()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,10 +54,10 @@ mod tests {
         assert_eq!(written(&file), Some(real.clone()));
         std::fs::write(&file, "x").expect("written");
         assert_eq!(written(&file), Some(real.clone()));
-        let (link, deep) = (real.join("link"), real.join("deep"));
-        std::fs::create_dir(&deep).expect("a folder");
+        // Refused by whoever writes: nothing behind it becomes writable.
+        let link = real.join("link");
         std::os::unix::fs::symlink("deep/b.csv", &link).expect("a link");
-        assert_eq!(written(&link), Some(deep));
+        assert_eq!(written(&link), Some(real));
         assert_eq!(written(Path::new("/dev/null")), Some("/dev/null".into()));
         assert_eq!(written(Path::new("-")), None);
         assert_eq!(written(Path::new("a.csv")), Some(".".into()));

@@ -18,6 +18,7 @@ use super::duty::{Duty, PERIOD};
 use super::room::Room;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
+use crate::privileges::UserChoice;
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
 
@@ -52,6 +53,8 @@ pub(super) struct Args {
     /// How to write what was held
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    pub(super) user: UserChoice,
 }
 
 /// What one thread did.

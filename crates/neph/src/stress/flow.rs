@@ -14,6 +14,7 @@ use super::conversation::{Carried, Subject, converse};
 use super::telling::{add_faults, rate, received_rate};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
+use crate::privileges::UserChoice;
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
 
@@ -58,6 +59,8 @@ pub(super) struct Args {
     /// How to write what was carried
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    pub(super) user: UserChoice,
 }
 
 impl Args {

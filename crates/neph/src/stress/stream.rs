@@ -23,6 +23,7 @@ use super::cpu::HELD;
 use super::telling::{add_faults, rate, received_rate};
 use super::{aim, video};
 use crate::exit::{Failure, Outcome};
+use crate::privileges::UserChoice;
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
 
@@ -55,6 +56,8 @@ pub(super) struct Args {
     /// How to write what was sent
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    pub(super) user: UserChoice,
 }
 
 /// What was sent, and what became of it.
@@ -341,6 +344,7 @@ mod tests {
             duration,
             format: Format::Text,
             announce: Announce::default(),
+            user: UserChoice::default(),
         }
     }
 

@@ -20,7 +20,7 @@ use neph_stats::flows_to_rule_out;
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::ping::Format;
-use crate::privileges::{Needs, Row};
+use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::{interrupt, output, resolving, sink, site, value};
 
@@ -75,6 +75,8 @@ pub(crate) struct Args {
     /// Ordinary sockets even where raw ones are permitted: slower, and not for syn://
     #[arg(long, action = ArgAction::SetTrue)]
     no_raw: bool,
+    #[command(flatten)]
+    user: UserChoice,
     /// Trace from this site of a lab, or this network namespace
     #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     site: Option<String>,
@@ -155,7 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Needs::of(&Row::TRACE)
         .at(args.site.as_deref())
         .writes(args.output.as_deref())
-        .restrict(None)?;
+        .restrict(&args.user)?;
     let spec = args.spec()?;
     let mut out = sink::open(args.output.as_deref(), args.force)?;
     let stop = interrupt::stop_on_ctrl_c()?;

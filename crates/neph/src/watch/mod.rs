@@ -35,7 +35,7 @@ use crate::capture_file::OUT;
 use crate::enough::ENOUGH;
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketChoice;
-use crate::privileges::{Needs, Row};
+use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::By;
 use crate::read::row::Sort;
 use crate::read::telling::Shown;
@@ -91,6 +91,8 @@ pub(crate) struct Args {
     /// End after so long
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
+    #[command(flatten)]
+    user: UserChoice,
     /// Watch in this site of a lab, or this network namespace
     #[arg(long, value_name = "SITE", value_parser = site::namespace)]
     site: Option<String>,
@@ -214,7 +216,7 @@ pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
 
 /// Watches.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    args.needs().restrict(None)?;
+    args.needs().restrict(&args.user)?;
     if args.writes_out() {
         return recording::write_out(args);
     }

@@ -310,6 +310,12 @@ fn whether_the_cores_are_kept_awake_is_said_either_way() {
             ran.err
         );
         assert_eq!(document["sender"]["cores_awake"], true);
+        // Another user may not read the device, and the request stands all the same.
+        let other = ["--awake", "--format", "json", "--quiet", "--user", "nobody"];
+        let ran = few(&target, &other);
+        assert_eq!(ran.status, 0, "{}", ran.err);
+        let document: Value = serde_json::from_str(&ran.out).expect("one document");
+        assert_eq!(document["sender"]["cores_awake"], true);
     } else {
         assert!(
             ran.err.contains("--awake: cores may sleep as ever"),

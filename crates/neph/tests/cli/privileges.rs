@@ -6,22 +6,22 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 
 use crate::labs::privileged;
-use crate::neph::{Place, Ran, SOON, begin, command, eventually, ip, neph, send};
+use crate::neph::{Place, Ran, SOON, begin, command, eventually, ip, send};
 use crate::watches::with_loopback;
 
 /// Bits of linux/capability.h.
 const BIND: u64 = 1 << 10;
-const ADMIN: u64 = 1 << 12;
-const RAW: u64 = 1 << 13;
-const LOCK: u64 = 1 << 14;
-const NICE: u64 = 1 << 23;
-const BPF: u64 = 1 << 39;
+pub(crate) const ADMIN: u64 = 1 << 12;
+pub(crate) const RAW: u64 = 1 << 13;
+pub(crate) const LOCK: u64 = 1 << 14;
+pub(crate) const NICE: u64 = 1 << 23;
+pub(crate) const BPF: u64 = 1 << 39;
 
 /// Who is nobody in particular.
-const NOBODY: &str = "65534";
+pub(crate) const NOBODY: &str = "65534";
 
 /// `/proc/PID/task/*/status` of each thread, by key.
-fn threads(pid: u32) -> Vec<BTreeMap<String, String>> {
+pub(crate) fn threads(pid: u32) -> Vec<BTreeMap<String, String>> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten();
@@ -37,7 +37,7 @@ fn threads(pid: u32) -> Vec<BTreeMap<String, String>> {
 }
 
 /// Fails unless every thread of the process has these capabilities and no others, in all sets.
-fn have(pid: u32, capabilities: u64, what: &str) {
+pub(crate) fn have(pid: u32, capabilities: u64, what: &str) {
     let threads = threads(pid);
     assert!(!threads.is_empty(), "{what} ended");
     let wanted = format!("{capabilities:016x}");
@@ -57,15 +57,15 @@ fn have(pid: u32, capabilities: u64, what: &str) {
 }
 
 /// A reflector at a free port of loopback.
-struct Reflector {
+pub(crate) struct Reflector {
     child: Child,
-    address: String,
+    pub(crate) address: String,
     /// Its line about privileges.
-    report: String,
+    pub(crate) report: String,
 }
 
 impl Reflector {
-    fn begin(mut neph: Command, more: &[&str]) -> Self {
+    pub(crate) fn begin(mut neph: Command, more: &[&str]) -> Self {
         neph.args(["reflect", "--listen", "127.0.0.1:0"]).args(more);
         let (child, mut rest, line) = begin(&mut neph);
         let words = line.split(' ').nth(2);
@@ -83,7 +83,7 @@ impl Reflector {
         }
     }
 
-    fn end(mut self) -> i32 {
+    pub(crate) fn end(mut self) -> i32 {
         send("INT", self.child.id());
         self.child.wait().expect("it ends").code().unwrap_or(-1)
     }
@@ -98,7 +98,7 @@ impl Drop for Reflector {
 }
 
 /// neph as a user without any privilege.
-fn plain() -> Command {
+pub(crate) fn plain() -> Command {
     let mut command = Command::new("setpriv");
     command
         .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
@@ -109,7 +109,7 @@ fn plain() -> Command {
 }
 
 /// Threads of a reflector that has connections, too.
-fn with_connections(reflector: &Reflector, check: impl FnOnce(u32)) {
+pub(crate) fn with_connections(reflector: &Reflector, check: impl FnOnce(u32)) {
     let target = format!("tcp://{}", reflector.address);
     let arguments = ["ping", &target, "--no-icmp", "-i", "50ms"];
     let mut ping = command();
@@ -144,63 +144,19 @@ fn a_reflector_of_root_keeps_no_privilege_in_any_thread() {
     });
 }
 
-#[test]
-fn a_reflector_becomes_the_user_that_was_named_in_all_threads() {
-    if !privileged("a_reflector_becomes_the_user_that_was_named") {
-        return;
-    }
-    with_loopback("user", || {
-        let reflector = Reflector::begin(command(), &["--user", "nobody"]);
-        assert!(
-            reflector.report.contains("user nobody, no capabilities"),
-            "{}",
-            reflector.report
-        );
-        with_connections(&reflector, |pid| {
-            have(pid, 0, "reflect --user");
-            for thread in threads(pid) {
-                let ids = [NOBODY; 4].join("\t");
-                assert_eq!((&thread["Uid"], &thread["Gid"]), (&ids, &ids));
-                assert_eq!(thread["Groups"], NOBODY);
-            }
-        });
-        assert_eq!(reflector.end(), 0);
+/// Begins a command as root, and fails unless it keeps these capabilities.
+fn keeps(arguments: &[&str], capabilities: u64, place: &Place) {
+    checked(arguments, place, |pid| {
+        have(pid, capabilities, arguments[0]);
     });
 }
 
-#[test]
-fn a_user_that_cannot_be_taken_is_one_sentence() {
-    let ran = neph([
-        "reflect",
-        "--listen",
-        "127.0.0.1:0",
-        "--user",
-        "no-such-user-here",
-    ]);
-    let expected =
-        "neph: --user no-such-user-here: there is no user 'no-such-user-here' on this host\n";
-    assert_eq!((ran.status, ran.err.as_str()), (2, expected));
-    if !privileged("a_user_that_cannot_be_taken_is_one_sentence") {
-        return;
-    }
-    let mut plain = plain();
-    let ran: Ran = plain
-        .args(["reflect", "--user", "root"])
-        .output()
-        .expect("it runs")
-        .into();
-    assert_eq!(ran.status, 2, "{}", ran.err);
-    assert!(
-        ran.err.contains("only root can become another user"),
-        "{}",
-        ran.err
-    );
-}
-
 /// Begins a command as root, has its threads checked when it is restricted, and ends it.
-fn keeps(arguments: &[&str], capabilities: u64, place: &Place) {
+pub(crate) fn checked(arguments: &[&str], place: &Place, check: impl Fn(u32)) {
     let mut neph = place.command(arguments.iter().copied());
     neph.stdout(Stdio::null()).stderr(Stdio::null());
+    // One that the user may write to.
+    neph.env_remove("TMPDIR");
     let mut child = neph.spawn().expect("neph runs");
     let pid = child.id();
     eventually(&format!("{arguments:?} is restricted"), SOON, || {
@@ -210,10 +166,10 @@ fn keeps(arguments: &[&str], capabilities: u64, place: &Place) {
             .first()
             .is_some_and(|main| main["Seccomp"] == "2")
     });
-    have(pid, capabilities, arguments[0]);
+    check(pid);
     // Threads that begin later inherit it.
     std::thread::sleep(std::time::Duration::from_millis(300));
-    have(pid, capabilities, arguments[0]);
+    check(pid);
     child.kill().expect("ours");
     child.wait().expect("it ends");
 }
@@ -278,30 +234,36 @@ fn everything_is_measured_with_what_is_kept_by_root_and_by_anybody() {
         let with = |scheme: &str| format!("{scheme}://{at}");
         let targets = ["ws", "wss", "http", "https", "tcp", "udp", "syn"].map(with);
         let icmp = "icmp://127.0.0.1".to_owned();
-        for who in [command as fn() -> Command, plain] {
+        let as_nobody = ["--user", "nobody"];
+        for (who, more) in [
+            (command as fn() -> Command, &[][..]),
+            (command, &as_nobody),
+            (plain, &[]),
+        ] {
             for target in targets.iter().chain([&named, &icmp]) {
                 let mut ping = who();
-                ping.args(["ping", target, "-c", "3", "-i", "50ms", "-4"]);
+                ping.args(["ping", target, "-c", "3", "-i", "50ms", "-4"])
+                    .args(more);
                 if target.starts_with("wss") || target.starts_with("https") {
                     ping.arg("--insecure");
                 }
                 measured(&mut ping, "3 replies");
             }
             for target in [with("udp"), with("tcp")] {
-                measured(who().args(["flows", &target, "-n", "16", "-c", "3"]), "");
+                let flows = ["flows", &target, "-n", "16", "-c", "3"];
+                measured(who().args(flows).args(more), "");
             }
-            measured(who().args(["clock", &at, "-n", "20"]), "");
-            measured(who().args(["stress", "flow", &at, "-w", "300ms"]), "");
+            measured(who().args(["clock", &at, "-n", "20"]).args(more), "");
+            let stress = ["stress", "flow", &at, "-w", "300ms"];
+            measured(who().args(stress).args(more), "");
         }
-        measured(
-            command().args(["flows", &with("syn"), "-n", "16", "-c", "3"]),
-            "",
-        );
-        measured(
-            command().args(["flows", &with("udp"), "-n", "16", "-c", "3", "--trace"]),
-            "",
-        );
-        measured(command().args(["trace", "127.0.0.1"]), "");
+        for more in [&[][..], &as_nobody] {
+            let syn = ["flows", &with("syn"), "-n", "16", "-c", "3"];
+            measured(command().args(syn).args(more), "");
+            let traced = ["flows", &with("udp"), "-n", "16", "-c", "3", "--trace"];
+            measured(command().args(traced).args(more), "");
+            measured(command().args(["trace", "127.0.0.1"]).args(more), "");
+        }
         assert_eq!(reflector.end(), 0);
     });
 }
