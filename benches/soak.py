@@ -109,7 +109,7 @@ def attack(number: int, seconds: float) -> None:
 def measure(neph: Path, scheme: str, seconds: float) -> subprocess.Popen[str]:
     target = f"{scheme}://10.98.0.1:{PORT}"
     command = ("nsenter", f"--net=/run/netns/{CLIENT}", str(neph), "ping", target)
-    options = ("-i", str(INTERVAL), "-w", str(seconds), "--timeout", "2s", "--format", "json")
+    options = ("-i", str(INTERVAL), "-w", str(seconds), "--timeout", "2s", "-q", "--format", "json")
     return subprocess.Popen((*command, *options), stdout=subprocess.PIPE, text=True)
 
 

@@ -1,12 +1,13 @@
-//! Commands that a topology names: they run as root, so whoever starts them is asked first.
+//! Commands that a topology names: they run as root, so the user is asked first.
 //!
 //! Owns the list, the question, the option `--yes`, and what was approved before. Which commands there
 //! are is the topology's.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_lab::{Command, Topology};
@@ -46,7 +47,7 @@ impl Approval {
         if commands.is_empty() {
             return Ok(());
         }
-        let approved = Approved::of(&commands);
+        let approved = Approved::of(&commands, &working_folder());
         if self.yes {
             approved.remember();
             return Ok(());
@@ -81,9 +82,14 @@ impl Approval {
     }
 }
 
-/// What stands for the commands of this topology, and for no others.
+/// What stands for the commands of this topology in this folder, and for no others.
 pub(crate) fn digest(topology: &Topology) -> String {
-    Approved::of(&commands([topology])).digest
+    Approved::of(&commands([topology]), &working_folder()).digest
+}
+
+/// The folder in which commands run: `./serve` is another program in another folder.
+fn working_folder() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
 }
 
 /// Prints the commands of topologies that are only read.
@@ -125,8 +131,10 @@ struct Approved {
 }
 
 impl Approved {
-    fn of(commands: &[Command]) -> Self {
+    fn of(commands: &[Command], folder: &Path) -> Self {
         let mut hash = Sha256::new();
+        hash.update(folder.as_os_str().as_bytes());
+        hash.update([0]);
         for Command { runs_for, line } in commands {
             for part in [runs_for, line] {
                 hash.update(part.as_bytes());
@@ -212,13 +220,22 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let with = |line: &str| Approved {
             file: Some(folder.path().join("neph/approved-commands")),
-            ..Approved::of(&[command(line)])
+            ..Approved::of(&[command(line)], Path::new("/here"))
         };
         assert!(!with("a").is_known());
         with("a").remember();
         assert!(with("a").is_known() && !with("b").is_known());
         // The words of a command do not flow into those of its neighbour.
-        let two = |a: &str, b: &str| Approved::of(&[command(a), command(b)]).digest;
-        assert_ne!(two("a", "bc"), two("ab", "c"));
+        let in_folder = |folder: &str, lines: [&str; 2]| {
+            Approved::of(&lines.map(command), Path::new(folder)).digest
+        };
+        assert_ne!(
+            in_folder("/here", ["a", "bc"]),
+            in_folder("/here", ["ab", "c"])
+        );
+        assert_ne!(
+            in_folder("/here", ["./a", "b"]),
+            in_folder("/there", ["./a", "b"])
+        );
     }
 }
