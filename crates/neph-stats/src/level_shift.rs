@@ -108,7 +108,7 @@ pub fn median_of_levels(levels: impl IntoIterator<Item = Level>) -> Result<Level
 }
 
 /// Candidate minus baseline; `None` where neither has a number.
-fn difference(block: (Level, Level)) -> Option<f64> {
+pub(crate) fn difference(block: (Level, Level)) -> Option<f64> {
     match block {
         (Level::At(candidate), Level::At(baseline)) => Some(candidate - baseline),
         (Level::Censored, Level::At(_)) => Some(ENDLESS),
@@ -124,7 +124,7 @@ fn numbers(levels: &[Level]) -> Vec<f64> {
 
 /// What a test made of differences, infinite where endless ones decided it: the mean of two of which
 /// one is itself the mean of an endless and another one is about a quarter of [`ENDLESS`].
-fn undone(value: f64) -> f64 {
+pub(crate) fn undone(value: f64) -> f64 {
     if value.abs() > ENDLESS / 8.0 {
         f64::INFINITY.copysign(value)
     } else {

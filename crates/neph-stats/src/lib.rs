@@ -24,6 +24,7 @@ mod candidate;
 mod changepoints;
 mod classes;
 mod clock;
+mod clustered;
 mod congestion;
 mod density;
 mod describe;
@@ -32,6 +33,7 @@ mod distribution;
 mod ecdf;
 mod envelope;
 mod error;
+mod family;
 mod fleet_base;
 mod flow_level;
 mod friedman;
@@ -45,8 +47,10 @@ mod level_shift;
 mod levels;
 mod mannwhitney;
 mod multipath;
+mod paired;
 mod pairs;
 mod path_choice;
+mod power;
 mod proportion;
 mod quantile;
 mod random;
@@ -78,6 +82,9 @@ pub use clock::{
     ClockCourse, ClockCut, ClockFit, ClockNature, ClockStep, FourStamps, KeptLimits, MeanOffset,
     OffsetLimit, OffsetLimits, clock_course, clock_course_between, clock_fit,
 };
+pub use clustered::{
+    GROUPS_NEEDED, Group, GroupedQuantile, GroupedShare, grouped_quantile, grouped_share,
+};
 pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};
 pub use dip::{DipNull, dip};
@@ -88,6 +95,7 @@ pub use distribution::{
 pub use ecdf::{EcdfPoint, TAIL_KEPT, ecdf};
 pub use envelope::{Envelope, Grid, Point, Reading, envelope};
 pub use error::StatsError;
+pub use family::{Claim, Judgement, blocks_needed, judge, simultaneous};
 pub use fleet_base::{FleetBase, FleetTold, Guard};
 pub use flow_level::{Finding, Told};
 pub use friedman::friedman;
@@ -101,6 +109,8 @@ pub use level_shift::{
 };
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
+pub use paired::PairedShift;
+pub use power::{Wish, blocks_for};
 pub use proportion::{Proportion, proportion, share_interval};
 pub use quantile::{
     Level, Quantile, median, quantile, quantile_needs, rough_level, rough_quantile,

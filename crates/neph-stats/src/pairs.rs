@@ -58,7 +58,7 @@ impl Pairs<'_> {
 
     /// How many pairs are at most `limit`. Rounded sums and differences are monotone, so both ends
     /// move in one direction only.
-    fn count_up_to(self, limit: f64) -> usize {
+    pub(crate) fn count_up_to(self, limit: f64) -> usize {
         match self {
             Self::Means(d) => {
                 let d = d.values();

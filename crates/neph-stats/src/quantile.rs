@@ -198,7 +198,7 @@ pub(crate) fn plain_quantile(replies: Sorted<'_>, p: f64) -> f64 {
         .expect("without loss every rank has a value")
 }
 
-fn type_seven<R: Ranked>(replies: &R, n: usize, p: f64) -> Level {
+pub(crate) fn type_seven<R: Ranked>(replies: &R, n: usize, p: f64) -> Level {
     let (index, share) = type_seven_place(n, p);
     match (at_rank(replies, index + 1), at_rank(replies, index + 2)) {
         (at, _) if share <= 0.0 => at,
@@ -226,12 +226,12 @@ pub(crate) fn between(low: f64, high: f64, share: f64) -> f64 {
 }
 
 /// The value of a rank that counts from 1.
-fn at_rank<R: Ranked>(replies: &R, rank: usize) -> Level {
+pub(crate) fn at_rank<R: Ranked>(replies: &R, rank: usize) -> Level {
     replies.at(rank - 1).map_or(Level::Censored, Level::At)
 }
 
 /// The ranks, from 1, between which the quantile lies with 95 %; as near to equal tails as n allows.
-fn interval_ranks(n: usize, p: f64) -> (usize, usize) {
+pub(crate) fn interval_ranks(n: usize, p: f64) -> (usize, usize) {
     let half = 0.5 * ALPHA;
     let lower = lower_rank(n, p, half);
     let upper = upper_rank(n, p, half);

@@ -75,6 +75,17 @@ impl Arrangements {
         Self(counts.swap_remove(size))
     }
 
+    /// For each sum, the share of arrangements that have it or a smaller one.
+    pub(crate) fn up_to_each(&self) -> Vec<f64> {
+        let total: f64 = self.0.iter().sum();
+        let mut so_far = 0.0;
+        let reached = |count: &f64| {
+            so_far += count;
+            so_far / total
+        };
+        self.0.iter().map(reached).collect()
+    }
+
     /// Twice the smaller tail that begins at `sum`, at most 1.
     pub(crate) fn two_sided(&self, sum: usize) -> f64 {
         let total: f64 = self.0.iter().sum();
@@ -108,7 +119,7 @@ pub(crate) fn doubled(ranks: &[f64]) -> Vec<usize> {
 }
 
 /// The p value and the interval's rank under a normal approximation of a statistic.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Approximation {
     pub(crate) mean: f64,
     pub(crate) sd: f64,
@@ -122,6 +133,11 @@ impl Approximation {
             return 1.0;
         }
         (2.0 * crate::distribution::normal_above(distance / self.sd)).min(1.0)
+    }
+
+    /// The chance of a statistic up to `count`, corrected for continuity by 1/2.
+    pub(crate) fn up_to(self, count: usize) -> f64 {
+        crate::distribution::normal_above((self.mean - real(count) - 0.5) / self.sd)
     }
 
     /// As [`Arrangements::interval_rank`].

@@ -94,7 +94,7 @@ impl Survival {
     pub fn time_until(&self, share: f64) -> Option<f64> {
         self.steps
             .iter()
-            .find(|s| s.survival <= share)
+            .find(|s| s.survival <= share + ROUNDING)
             .map(|s| s.at)
     }
 
@@ -103,6 +103,9 @@ impl Survival {
         self.steps[..after].last()
     }
 }
+
+/// A share is a product of fractions: one that is 1/2 exactly may come out above it by so much.
+const ROUNDING: f64 = 1e-12;
 
 /// The survival curve of `lifetimes`, each 0 or longer. One that was last seen at the moment of
 /// another's end counts as at risk there.
@@ -163,6 +166,13 @@ mod tests {
 
     use super::Lifetime::{Ended, Lasting};
     use super::*;
+
+    /// After the 12th of 24 ends a half lasts, whatever the product of 23/24, 22/23 ... rounds to.
+    #[test]
+    fn a_half_is_reached_when_half_have_ended() {
+        let all: Vec<Lifetime> = (1..=24).map(|time| Ended(f64::from(time))).collect();
+        assert_eq!(survival(&all).unwrap().time_until(0.5), Some(12.0));
+    }
 
     /// Remission under 6-MP, weeks (Freireich et al. 1963), the textbook case of Kaplan-Meier
     /// curves: `survfit(Surv(weeks, ended) ~ 1)` of R prints these shares and errors.

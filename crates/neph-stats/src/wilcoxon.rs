@@ -61,7 +61,7 @@ fn two_sided(ranks: &Ranks, statistic: f64) -> (f64, Basis) {
     )
 }
 
-fn approximation(n: usize, tie_term: f64) -> Approximation {
+pub(crate) fn approximation(n: usize, tie_term: f64) -> Approximation {
     let mean = 0.5 * triangle(n);
     let variance = (mean * (2.0 * real(n) + 1.0)) / 6.0 - tie_term / 48.0;
     Approximation {

@@ -1,0 +1,226 @@
+//! The family of a report: all comparisons that carry a verdict, judged together.
+//!
+//! A comparison is held against the smallest difference that matters, not against zero: "worse" is
+//! said where the shift is shown to be above it, "equivalent" where it is shown to be within it on
+//! both sides. The p values are Holm's over the whole family, so that the chance of one or more
+//! false verdicts in a report stays below the level.
+
+use crate::holm::holm;
+use crate::interval::{ALPHA, Interval};
+use crate::paired::PairedShift;
+use crate::real::real;
+use crate::verdict::{Verdict, Wanted};
+
+/// What a report may say, and what it is held against. `least` is the smallest difference that
+/// matters, above 0, in the unit of the shift.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claim {
+    /// How a candidate differs from its baseline.
+    Shift {
+        /// Candidate against baseline.
+        shift: PairedShift,
+        /// The smallest difference that matters.
+        least: f64,
+        /// Which way is better.
+        wanted: Wanted,
+    },
+    /// That none of several shifts matters. Each of them has to be shown, so that their number needs no
+    /// correction of its own (an intersection-union test).
+    AllWithin {
+        /// Each pair's.
+        shifts: Vec<PairedShift>,
+        /// The smallest difference that matters.
+        least: f64,
+    },
+}
+
+/// What may be said of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its p value: of the strongest of the three statements, both directions counted, after Holm's
+    /// correction over the family.
+    pub p: f64,
+    /// The same before the correction.
+    pub p_alone: f64,
+    /// An interval of the shift that holds it together with those of the whole family, in 95 % of the
+    /// reports; absent where there are too few blocks for one, and of several shifts.
+    pub interval: Option<Interval>,
+    /// How many comparisons are judged together.
+    pub family: usize,
+}
+
+/// What a comparison can show, by its one-sided p value.
+#[derive(Debug, Clone, Copy)]
+struct Strongest {
+    verdict: Verdict,
+    p: f64,
+}
+
+impl Claim {
+    fn strongest(&self) -> Strongest {
+        let (shift, least, wanted) = match self {
+            Self::Shift {
+                shift,
+                least,
+                wanted,
+            } => (shift, least, wanted),
+            Self::AllWithin { shifts, least } => {
+                let each = shifts.iter().map(|shift| within(shift, *least));
+                return Strongest {
+                    verdict: Verdict::Equivalent,
+                    // Nothing is shown of none.
+                    p: each.reduce(f64::max).unwrap_or(1.0),
+                };
+            }
+        };
+        let lower_is = |verdict: [Verdict; 2]| match wanted {
+            Wanted::Lower => verdict[0],
+            Wanted::Higher => verdict[1],
+        };
+        let above = lower_is([Verdict::Worse, Verdict::Better]);
+        let below = lower_is([Verdict::Better, Verdict::Worse]);
+        [
+            (above, shift.p_above(*least)),
+            (below, shift.p_below(-least)),
+            (Verdict::Equivalent, within(shift, *least)),
+        ]
+        .map(|(verdict, p)| Strongest { verdict, p })
+        .into_iter()
+        .min_by(|one, other| one.p.total_cmp(&other.p))
+        .expect("there are three")
+    }
+
+    fn interval(&self, alpha: f64) -> Option<Interval> {
+        match self {
+            Self::Shift { shift, .. } => shift.interval(alpha),
+            Self::AllWithin { .. } => None,
+        }
+    }
+}
+
+/// One-sided p value of "the shift is `least` or more, in either direction".
+fn within(shift: &PairedShift, least: f64) -> f64 {
+    shift.p_below(least).max(shift.p_above(-least))
+}
+
+/// What an interval may leave out so that those of a family of that size hold together in 95 %.
+pub fn simultaneous(family: usize) -> f64 {
+    ALPHA / real(family.max(1))
+}
+
+/// Judges all comparisons of a report, in the order given.
+///
+/// The p value of a comparison is twice the smallest of its three one-sided ones: at most two of the
+/// three statements are false at a time, and where both are, each has half of the level.
+pub fn judge(family: &[Claim]) -> Vec<Judgement> {
+    let strongest: Vec<Strongest> = family.iter().map(Claim::strongest).collect();
+    let p_values: Vec<f64> = strongest.iter().map(|one| (2.0 * one.p).min(1.0)).collect();
+    let corrected = holm(&p_values).unwrap_or_else(|_| vec![1.0; p_values.len()]);
+    let each = simultaneous(family.len());
+    family
+        .iter()
+        .zip(strongest)
+        .zip(corrected.into_iter().zip(p_values))
+        .map(|((claim, strongest), (p, p_alone))| Judgement {
+            verdict: if p <= ALPHA {
+                strongest.verdict
+            } else {
+                Verdict::Inconclusive
+            },
+            p,
+            p_alone,
+            interval: claim.interval(each),
+            family: family.len(),
+        })
+        .collect()
+}
+
+/// The fewest blocks with which a family of that size can reach a verdict: all differences of a
+/// comparison then lie on one side, which one arrangement of 2^n does.
+pub fn blocks_needed(family: usize) -> usize {
+    let tests = real(family.max(1));
+    let mut blocks = 1;
+    let mut p = 1.0;
+    while p * tests > ALPHA {
+        blocks += 1;
+        p /= 2.0;
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(differences: &[f64], least: f64) -> Claim {
+        Claim::Shift {
+            shift: shift(differences),
+            least,
+            wanted: Wanted::Lower,
+        }
+    }
+
+    fn shift(differences: &[f64]) -> PairedShift {
+        PairedShift::of_differences(differences.to_vec()).unwrap()
+    }
+
+    fn verdict_of(differences: &[f64], least: f64) -> Verdict {
+        judge(&[claim(differences, least)])[0].verdict
+    }
+
+    const AROUND_THREE: [f64; 8] = [2.6, 2.8, 2.9, 3.0, 3.05, 3.1, 3.3, 3.5];
+
+    #[test]
+    fn worse_is_what_lies_above_the_least_that_matters_and_not_above_zero() {
+        assert_eq!(verdict_of(&AROUND_THREE, 2.0), Verdict::Worse);
+        assert_eq!(verdict_of(&AROUND_THREE, 3.0), Verdict::Inconclusive);
+        assert_eq!(verdict_of(&AROUND_THREE, 4.0), Verdict::Equivalent);
+        let better = AROUND_THREE.map(|one| -one);
+        assert_eq!(verdict_of(&better, 2.0), Verdict::Better);
+        let higher = Claim::Shift {
+            shift: shift(&better),
+            least: 2.0,
+            wanted: Wanted::Higher,
+        };
+        assert_eq!(judge(&[higher])[0].verdict, Verdict::Worse);
+    }
+
+    #[test]
+    fn several_are_equivalent_if_each_is_and_count_as_one() {
+        let near = [-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4];
+        let all = |shifts: &[&[f64]]| Claim::AllWithin {
+            shifts: shifts.iter().map(|one| shift(one)).collect(),
+            least: 1.0,
+        };
+        let found = judge(&[all(&[&near, &near, &near])]);
+        assert_eq!(
+            (found[0].verdict, found[0].family),
+            (Verdict::Equivalent, 1)
+        );
+        let found = judge(&[all(&[&near, &AROUND_THREE])]);
+        assert_eq!(found[0].verdict, Verdict::Inconclusive);
+    }
+
+    /// One of 256 arrangements, both directions: 2 / 256, and 9 times that with 9 comparisons.
+    #[test]
+    fn a_larger_family_takes_more_blocks() {
+        let alone = judge(&[claim(&AROUND_THREE, 2.0)])[0];
+        assert_eq!((alone.p, alone.family), (2.0 / 256.0, 1));
+        let undecided = claim(&[-1.0, 1.0, -2.0, 2.0, -3.0, 3.0, -4.0, 4.0], 1.0);
+        let mut family = vec![undecided; 8];
+        family.push(claim(&AROUND_THREE, 2.0));
+        let together = judge(&family)[8];
+        assert_eq!(
+            (together.p, together.verdict),
+            (18.0 / 256.0, Verdict::Inconclusive)
+        );
+        assert!(alone.interval.is_some() && together.interval.is_none());
+        assert_eq!(
+            (blocks_needed(1), blocks_needed(8), blocks_needed(9)),
+            (6, 9, 9)
+        );
+        assert_eq!(judge(&[]), []);
+    }
+}

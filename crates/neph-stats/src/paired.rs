@@ -1,0 +1,196 @@
+//! How far two scenarios lie apart that were measured in the same blocks: one procedure for p values
+//! against any limit and for intervals of any level, so that they never contradict each other.
+//!
+//! It is Wilcoxon's signed-rank test, read from the counts of Walsh averages (Tukey 1949): with no
+//! ties its statistic is the number of averages above the limit. Averages that equal the limit count
+//! for neither side, which makes the test conservative where there are ties. It takes the
+//! differences as independent and symmetric around their centre; the estimate is the centre
+//! (Hodges-Lehmann), which of a skewed difference is its pseudo-median, not its median.
+
+use crate::error::StatsError;
+use crate::interval::Interval;
+use crate::level_shift::{difference, undone};
+use crate::pairs::Pairs;
+use crate::quantile::Level;
+use crate::shift::{Approximation, Arrangements, EXACT_UP_TO, untied};
+use crate::sorted::{Sorted, refuse_fewer};
+use crate::wilcoxon::approximation;
+
+/// Differences, candidate minus baseline, and the null distribution of their signed ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairedShift {
+    /// In ascending order.
+    differences: Vec<f64>,
+    null: Null,
+}
+
+/// How likely a statistic of the signed ranks is where nothing differs.
+#[derive(Debug, Clone, PartialEq)]
+enum Null {
+    /// The share of arrangements with at most this sum, by sum.
+    Exact(Vec<f64>),
+    Normal(Approximation),
+}
+
+impl PairedShift {
+    /// Of blocks, each with the candidate's level and the baseline's. Blocks in which neither has a
+    /// number do not count ([`crate::tells_apart`]).
+    ///
+    /// # Errors
+    /// [`StatsError::TooFew`] where no block counts; [`StatsError::NotFinite`].
+    pub fn of_blocks(blocks: &[(Level, Level)]) -> Result<Self, StatsError> {
+        let differences = blocks.iter().copied().filter_map(difference).collect();
+        Self::of_differences(differences)
+    }
+
+    /// Of differences, in any order.
+    ///
+    /// # Errors
+    /// [`StatsError::TooFew`] without any; [`StatsError::NotFinite`].
+    pub fn of_differences(mut differences: Vec<f64>) -> Result<Self, StatsError> {
+        refuse_fewer("signed-rank test", 1, differences.len())?;
+        Sorted::sort(&mut differences)?;
+        let n = differences.len();
+        let null = if n <= EXACT_UP_TO {
+            Null::Exact(Arrangements::of_subsets(&untied(n)).up_to_each())
+        } else {
+            Null::Normal(approximation(n, 0.0))
+        };
+        Ok(Self { differences, null })
+    }
+
+    /// How many blocks it rests on.
+    pub fn n(&self) -> usize {
+        self.differences.len()
+    }
+
+    /// The centre of the differences: the median of all Walsh averages; infinite where levels without
+    /// a number decide it.
+    pub fn estimate(&self) -> f64 {
+        undone(self.averages().median())
+    }
+
+    /// One-sided p value of "the shift is at most `limit`": small if it lies above.
+    pub fn p_above(&self, limit: f64) -> f64 {
+        self.up_to(self.averages().count_up_to(limit))
+    }
+
+    /// One-sided p value of "the shift is at least `limit`": small if it lies below.
+    pub fn p_below(&self, limit: f64) -> f64 {
+        let averages = self.averages();
+        self.up_to(averages.count() - averages.count_up_to(limit.next_down()))
+    }
+
+    /// All shifts that neither one-sided test refuses at half of `alpha`: an interval of confidence
+    /// 1 - `alpha`. `None` where there are too few blocks for any.
+    pub fn interval(&self, alpha: f64) -> Option<Interval> {
+        let averages = self.averages();
+        let (mut rank, mut above) = (0, averages.count());
+        // The most averages that may lie beyond an end.
+        while rank < above {
+            let middle = rank + (above - rank).div_ceil(2);
+            if self.up_to(middle - 1) <= 0.5 * alpha {
+                rank = middle;
+            } else {
+                above = middle - 1;
+            }
+        }
+        (rank > 0).then(|| {
+            let found = averages.interval(rank);
+            Interval {
+                low: undone(found.low),
+                high: undone(found.high),
+            }
+        })
+    }
+
+    /// The chance of so many averages or fewer on one side.
+    fn up_to(&self, count: usize) -> f64 {
+        match &self.null {
+            Null::Exact(shares) => shares.get(count).copied().unwrap_or(1.0),
+            Null::Normal(normal) => normal.up_to(count),
+        }
+    }
+
+    fn averages(&self) -> Pairs<'_> {
+        Pairs::Means(Sorted::check(&self.differences).expect("they were sorted"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::interval::ALPHA;
+    use crate::wilcoxon;
+
+    fn of(differences: &[f64]) -> PairedShift {
+        PairedShift::of_differences(differences.to_vec()).unwrap()
+    }
+
+    /// Six differences of one sign: one arrangement of 64 is as extreme.
+    #[test]
+    fn six_blocks_are_the_fewest_that_can_decide() {
+        let six = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!((six.p_above(0.0), six.p_below(0.0)), (1.0 / 64.0, 1.0));
+        assert_eq!(six.estimate(), 3.5);
+        let ends = six.interval(ALPHA).map(|one| (one.low, one.high));
+        assert_eq!(ends, Some((1.0, 6.0)));
+        assert_eq!(six.interval(0.01), None);
+        assert_eq!(of(&[1.0, 2.0, 3.0, 4.0, 5.0]).interval(ALPHA), None);
+        assert!(PairedShift::of_differences(Vec::new()).is_err());
+    }
+
+    /// Against 2.5 the averages above it are those of 3 to 6 and (1,4)?, counted by hand: of 21
+    /// averages (1,1) 1, (1,2) 1.5, (1,3) 2, (1,4) 2.5, (2,2) 2, (2,3) 2.5 are not above it.
+    #[test]
+    fn a_limit_is_tested_as_zero_is() {
+        let six = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        // P(W <= 6) of 64 arrangements: sums 0, 1, 2, 3 (2 ways), 4 (2), 5 (3), 6 (4).
+        assert_eq!(six.p_above(2.5), 14.0 / 64.0);
+        let moved = of(&[-1.5, -0.5, 0.5, 1.5, 2.5, 3.5]);
+        assert_eq!(moved.p_above(0.0), six.p_above(2.5));
+    }
+
+    #[test]
+    fn what_equals_the_limit_is_for_neither_side() {
+        let ties = of(&[0.0; 8]);
+        assert_eq!((ties.p_above(0.0), ties.p_below(0.0)), (1.0, 1.0));
+        assert!(ties.p_above(-1.0) < 0.01 && ties.p_below(1.0) < 0.01);
+    }
+
+    #[test]
+    fn without_ties_it_is_wilcoxons_test() {
+        let differences = [0.3, -1.2, 2.4, 3.1, -0.6, 1.7, 2.2, 0.9];
+        let reference = wilcoxon(&differences, &[0.0; 8]).unwrap();
+        let own = of(&differences);
+        assert_eq!(2.0 * own.p_above(0.0).min(own.p_below(0.0)), reference.p);
+        assert_eq!(own.estimate(), reference.shift.estimate);
+        assert_eq!(own.interval(ALPHA), reference.shift.interval);
+    }
+
+    proptest! {
+        /// With ties, and beyond the exact distribution too.
+        #[test]
+        fn p_values_and_intervals_never_contradict(
+            differences in prop::collection::vec((-20..20_i32).prop_map(f64::from), 6..70),
+            limit in -10..10_i32,
+            alpha in prop::sample::select(vec![0.05, 0.01, 0.002]),
+        ) {
+            let (shift, limit) = (of(&differences), f64::from(limit));
+            let Some(interval) = shift.interval(alpha) else { return Ok(()) };
+            prop_assert_eq!(shift.p_above(limit) <= 0.5 * alpha, interval.low > limit);
+            prop_assert_eq!(shift.p_below(limit) <= 0.5 * alpha, interval.high < limit);
+            prop_assert!(interval.holds(shift.estimate()));
+        }
+
+        #[test]
+        fn turning_the_differences_turns_the_sides(
+            differences in prop::collection::vec(-9.0..9.0_f64, 1..60), limit in -5.0..5.0_f64,
+        ) {
+            let turned: Vec<f64> = differences.iter().map(|one| -one).collect();
+            prop_assert_eq!(of(&differences).p_above(limit), of(&turned).p_below(-limit));
+        }
+    }
+}
