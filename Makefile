@@ -12,7 +12,7 @@ FROM_TO = $(CURDIR)=/neph $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(
 REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%))" \
 	CFLAGS="$(strip $(CFLAGS) $(FROM_TO:%=-ffile-prefix-map=%))"
 
-.PHONY: help demo gallery test check release static sbom reproducible advisories fuzz docs man cargo lab-packages test-packages
+.PHONY: help demo gallery test check release static sbom reproducible advisories fuzz truth docs man cargo lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
@@ -26,6 +26,7 @@ help:
 	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
 	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each; with EXECUTIONS=N until each"
 	@echo "             has run so often, going on where it was ended"
+	@echo "make truth   how often reports are wrong, in worlds whose truth is known (some minutes)"
 	@echo "make docs    the documentation of the code"
 	@echo "make man     man pages and completions into $(TARGET)/man and $(TARGET)/completions"
 
@@ -125,6 +126,11 @@ endif
 docs: cargo
 	$(CARGO) doc --workspace --no-deps --document-private-items
 	@echo "open $(TARGET)/doc/neph/index.html"
+
+# A table in Markdown; docs/statistics-truth.md keeps the last one. Not part of make test: it counts over
+# a thousand reports of each world.
+truth: cargo
+	$(CARGO) run --release -q -p neph-report --example truth
 
 man: cargo
 	$(CARGO) build --release -p neph

@@ -1,0 +1,135 @@
+//! Intervals of summaries: how often they hold the truth.
+
+use neph_report::{Layer, PlotSettings, QuantileCell, SummaryRow, summary};
+use neph_stats::{Level, normal_quantile};
+
+use crate::outcome::{Row, Section, Target};
+use crate::world::{Bursts, World};
+
+const CLAIMED: Target = Target::Within(93.0, 97.0);
+/// The quantiles of a summary, in its order.
+const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// How often an interval was given, and held the truth.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    held: usize,
+    given: usize,
+}
+
+impl Count {
+    fn add(&mut self, interval: Option<(f64, f64)>, truth: f64) {
+        if let Some((low, high)) = interval {
+            self.given += 1;
+            self.held += usize::from(low <= truth && truth <= high);
+        }
+    }
+
+    fn row(self, world: &str, what: &str) -> Row {
+        Row {
+            world: world.to_owned(),
+            what: what.to_owned(),
+            hits: self.held,
+            of: self.given,
+            target: CLAIMED,
+        }
+    }
+}
+
+fn ends(cell: QuantileCell) -> Option<(f64, f64)> {
+    let number = |level: Level| level.number().unwrap_or(f64::INFINITY);
+    match cell {
+        QuantileCell::Known { low, high, .. } => Some((number(low), number(high))),
+        QuantileCell::Refused { .. } => None,
+    }
+}
+
+/// The true quantile over messages of all experiments that could have been made, lost ones above all.
+fn truth(world: &World, p: f64) -> f64 {
+    let spreads = [
+        world.between_blocks,
+        world.between_experiments,
+        world.between_messages,
+    ];
+    let spread = spreads.iter().map(|one| one * one).sum::<f64>().sqrt();
+    let lost = world.loss.map_or(0.0, |bursts| bursts.share);
+    let of_replies = p / (1.0 - lost);
+    if of_replies >= 1.0 {
+        return f64::INFINITY;
+    }
+    world.endpoints[0].median_ms * (spread * normal_quantile(of_replies)).exp()
+}
+
+fn response(rows: &[SummaryRow]) -> Option<&SummaryRow> {
+    rows.iter().find(|row| row.layer == Layer::Response)
+}
+
+/// The rows of a world: p50, p90, p99 and, where messages are lost, loss.
+fn rows(title: &str, world: &World, reports: u64) -> Vec<Row> {
+    let mut quantiles = [Count::default(); 3];
+    let mut losses = Count::default();
+    for seed in 0..reports {
+        let rows = summary(&world.campaign(seed), &PlotSettings::default());
+        let Some(row) = response(&rows) else { continue };
+        for (place, count) in quantiles.iter_mut().enumerate() {
+            count.add(ends(row.quantiles[place]), truth(world, QUANTILES[place]));
+        }
+        if let Some((bursts, loss)) = world.loss.zip(row.loss) {
+            losses.add(Some((loss.low, loss.high)), bursts.share);
+        }
+    }
+    let names = ["p50", "p90", "p99"];
+    let mut found: Vec<Row> = quantiles
+        .iter()
+        .zip(names)
+        .map(|(count, name)| count.row(title, name))
+        .collect();
+    found.extend(world.loss.map(|_| losses.row(title, "loss")));
+    found
+}
+
+pub(crate) fn of_intervals(reports: u64) -> Section {
+    let mut found = Vec::new();
+    for blocks in [1, 6, 12] {
+        for autocorrelation in [0.0, 0.5, 0.8, 0.95] {
+            for between_experiments in [0.0, 0.1] {
+                if blocks == 1 && between_experiments > 0.0 {
+                    // One experiment cannot know of others.
+                    continue;
+                }
+                let mut world = alone(blocks);
+                world.autocorrelation = autocorrelation;
+                world.between_experiments = between_experiments;
+                let title = format!(
+                    "{blocks} x 1,000 messages, autocorrelation {autocorrelation}, levels spread by {:.0} %",
+                    100.0 * between_experiments
+                );
+                found.extend(rows(&title, &world, reports));
+            }
+        }
+        for length in [1.0, 20.0] {
+            let mut world = alone(blocks);
+            world.loss = Some(Bursts {
+                share: 0.02,
+                length,
+            });
+            let title = format!("{blocks} x 1,000 messages, 2 % lost in bursts of {length}");
+            found.extend(rows(&title, &world, reports));
+        }
+    }
+    Section {
+        about: "How often the 95 % intervals of a summary hold the truth: of the response time, over all \
+                experiments that could have been made, and of loss.",
+        rows: found,
+    }
+}
+
+fn alone(blocks: u32) -> World {
+    World {
+        blocks,
+        messages: 1000,
+        between_blocks: 0.0,
+        between_experiments: 0.0,
+        ..World::of_equals(1)
+    }
+}

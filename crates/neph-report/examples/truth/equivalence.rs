@@ -1,0 +1,60 @@
+//! Equivalence where the true difference is the margin itself: it must not be said.
+
+use neph_model::Span;
+use neph_report::{Layer, Margin, PlotSettings, findings};
+
+use crate::outcome::{Row, Section, Target};
+use crate::world::World;
+
+/// Reports that call two endpoints equivalent.
+fn said(world: &World, margin_ms: f64, reports: u64) -> usize {
+    #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
+    let width = Span::from_nanos((margin_ms * 1e6) as i64);
+    let settings = PlotSettings {
+        margins: vec![Margin {
+            endpoints: Vec::new(),
+            layer: Layer::Response,
+            width,
+        }],
+        ..PlotSettings::default()
+    };
+    let is_said = |seed: &u64| {
+        let found = findings(&world.campaign(*seed), &settings);
+        found.iter().any(|finding| finding.topic == "equivalence")
+    };
+    (0..reports).filter(is_said).count()
+}
+
+pub(crate) fn at_the_margin(reports: u64) -> Section {
+    let mut rows = Vec::new();
+    for blocks in [6, 8, 12, 20] {
+        let mut world = World::of_equals(2);
+        world.blocks = blocks;
+        world.between_blocks = 0.0;
+        world.between_experiments = 0.02;
+        let of = usize::try_from(reports).unwrap_or(usize::MAX);
+        let mut row = |what: &str, hits: usize, target: Target| {
+            rows.push(Row {
+                world: format!("2 endpoints, {blocks} blocks, margin 2 ms"),
+                what: what.to_owned(),
+                hits,
+                of,
+                target,
+            });
+        };
+        let hits = said(&world, 2.0, reports);
+        row("equal ones are called equivalent", hits, Target::Shown);
+        world.endpoints[1].median_ms += 2.0;
+        let hits = said(&world, 2.0, reports);
+        row(
+            "2 ms apart and called equivalent",
+            hits,
+            Target::AtMost(3.5),
+        );
+    }
+    Section {
+        about: "Reports that call two endpoints equivalent within 2 ms (10 %). At the margin at most 2.5 % may, \
+                which 1,000 reports settle to 1.0.",
+        rows,
+    }
+}

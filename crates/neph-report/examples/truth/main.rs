@@ -1,0 +1,50 @@
+//! How often reports are wrong: worlds with a known truth, simulated and reported many times.
+//!
+//! Owns the worlds, the counting and the table. What is counted are the sentences and intervals of
+//! `neph-report`, as a reader gets them; no statistic is calculated here a second time.
+//! `make truth` runs it.
+
+mod coverage;
+mod equivalence;
+mod families;
+mod outcome;
+mod world;
+
+use std::io::Write;
+
+use outcome::Section;
+
+/// Reports of each world, unless `--reports` names another number.
+const REPORTS: u64 = 1000;
+
+/// A section's title, and how it is made with so many reports of each world.
+type Made = (&'static str, fn(u64) -> Section);
+
+const SECTIONS: [Made; 4] = [
+    ("False verdicts", families::false_verdicts),
+    ("Power", families::power),
+    ("Equivalence", equivalence::at_the_margin),
+    ("Coverage", coverage::of_intervals),
+];
+
+fn main() {
+    let mut reports = REPORTS;
+    let mut only = String::new();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match (word.as_str(), words.next()) {
+            ("--reports", Some(number)) => reports = number.parse().expect("a whole number"),
+            // Only sections whose title contains this text.
+            ("--only", Some(text)) => only = text.to_lowercase(),
+            _ => panic!("options: --reports NUMBER, --only TEXT"),
+        }
+    }
+    let mut out = std::io::stdout().lock();
+    for (title, make) in SECTIONS {
+        if title.to_lowercase().contains(&only) {
+            let section = make(reports);
+            writeln!(out, "## {title}\n\n{section}").expect("standard output");
+            out.flush().expect("standard output");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What was counted: shares with their own uncertainty, held against a target, in a table.
+
+use std::fmt;
+
+use neph_stats::proportion;
+
+/// What a share has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Target {
+    /// At most this, in percent.
+    AtMost(f64),
+    /// From the first to the second, in percent.
+    Within(f64, f64),
+    /// Nothing is promised: it is shown.
+    Shown,
+}
+
+/// How often something happened in the reports of one world.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) world: String,
+    pub(crate) what: String,
+    /// How often it happened, of how many.
+    pub(crate) hits: usize,
+    pub(crate) of: usize,
+    pub(crate) target: Target,
+}
+
+impl Row {
+    fn share(&self) -> Option<f64> {
+        proportion(self.hits, self.of).ok().map(|one| one.share())
+    }
+
+    /// Whether the target is met; nothing without a target, or without a single case.
+    fn is_met(&self) -> Option<bool> {
+        let percent = 100.0 * self.share()?;
+        match self.target {
+            Target::AtMost(most) => Some(percent <= most),
+            Target::Within(least, most) => Some((least..=most).contains(&percent)),
+            Target::Shown => None,
+        }
+    }
+}
+
+/// Rows with a title of their own and what they mean.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    /// A sentence or two before the table.
+    pub(crate) about: &'static str,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(most) => write!(f, "at most {most} %"),
+            Self::Within(least, most) => write!(f, "{least} to {most} %"),
+            Self::Shown => f.write_str("-"),
+        }
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n", self.about)?;
+        writeln!(f, "| world | what | found | cases | target | met |")?;
+        writeln!(f, "|---|---|--:|--:|---|---|")?;
+        for row in &self.rows {
+            let found = row.share().map_or_else(
+                || "no claim".to_owned(),
+                |share| format!("{:.1} %", 100.0 * share),
+            );
+            let met = match row.is_met() {
+                Some(true) => "yes",
+                Some(false) => "**no**",
+                None => "-",
+            };
+            let (world, what, of, target) = (&row.world, &row.what, row.of, row.target);
+            writeln!(
+                f,
+                "| {world} | {what} | {found} | {of} | {target} | {met} |"
+            )?;
+        }
+        Ok(())
+    }
+}

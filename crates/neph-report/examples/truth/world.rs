@@ -1,0 +1,268 @@
+//! Worlds: campaigns of which every level is known, drawn at random around it.
+//!
+//! A message's time is lognormal around its experiment's level, with an autocorrelation of order 1 in
+//! its logarithm. An experiment's level lies around its endpoint's. Losses come in bursts (Gilbert).
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use neph_model::{
+    ByteSize, Campaign, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole,
+    Instant, Marks, Message, Outcome, ProbeKind, Scenario, ScenarioId, Seq, Span, Tally, Wall,
+};
+use neph_report::{CampaignData, ExperimentData};
+use neph_stats::{Random, normal_quantile};
+
+/// A place that is measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) name: String,
+    /// The median of its messages over all experiments.
+    pub(crate) median_ms: f64,
+}
+
+/// Losses: their share, and how many come together on average.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bursts {
+    pub(crate) share: f64,
+    pub(crate) length: f64,
+}
+
+/// What is simulated. Spreads are standard deviations of the logarithm.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) intervals_ms: Vec<i64>,
+    pub(crate) blocks: u32,
+    /// In each experiment.
+    pub(crate) messages: u64,
+    /// Between blocks: shared by all experiments of a block.
+    pub(crate) between_blocks: f64,
+    /// Between experiments of a block.
+    pub(crate) between_experiments: f64,
+    /// Between messages of an experiment.
+    pub(crate) between_messages: f64,
+    /// Correlation of a message with the one before.
+    pub(crate) autocorrelation: f64,
+    pub(crate) loss: Option<Bursts>,
+    /// Whether the plan names distances, the first endpoint's the longest.
+    pub(crate) is_placed: bool,
+}
+
+impl World {
+    /// So many endpoints of the same median.
+    pub(crate) fn of_equals(count: usize) -> Self {
+        let name = |number: usize| format!("e{number:02}");
+        Self {
+            endpoints: (1..=count)
+                .map(|number| Endpoint {
+                    name: name(number),
+                    median_ms: 20.0,
+                })
+                .collect(),
+            intervals_ms: vec![100],
+            blocks: 12,
+            messages: 30,
+            between_blocks: 0.1,
+            between_experiments: 0.08,
+            between_messages: 0.1,
+            autocorrelation: 0.0,
+            loss: None,
+            is_placed: false,
+        }
+    }
+
+    /// Whether two names stand for equal things; names that are no endpoints are equal levels.
+    pub(crate) fn are_equal(&self, one: &str, other: &str) -> bool {
+        let median = |name: &str| {
+            let mut all = self.endpoints.iter();
+            all.find(|endpoint| endpoint.name == name)
+                .map(|endpoint| endpoint.median_ms)
+        };
+        median(one) == median(other)
+    }
+
+    /// One campaign of this world; the same seed makes the same one.
+    pub(crate) fn campaign(&self, seed: u64) -> CampaignData {
+        let mut random = Random::new(seed);
+        let campaign = Campaign::begun("truth", Wall::from_unix_nanos(START));
+        let scenarios = self.scenarios();
+        let mut experiments = Vec::new();
+        for block in 0..self.blocks {
+            let mood = self.between_blocks * normal(&mut random);
+            for (index, scenario) in scenarios.iter().enumerate() {
+                let level = mood + self.between_experiments * normal(&mut random);
+                let messages = self.messages(scenario, level, &mut random);
+                let experiment = experiment(&campaign, scenario, (index, block), &messages);
+                experiments.push(ExperimentData::new(experiment, index, &messages));
+            }
+        }
+        CampaignData {
+            campaign,
+            scenarios,
+            experiments,
+            left_out: Vec::new(),
+            throughputs: Vec::new(),
+            traceroutes: Vec::new(),
+        }
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        let mut found = Vec::new();
+        for (place, endpoint) in self.endpoints.iter().enumerate() {
+            for interval in &self.intervals_ms {
+                let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
+                let km = (self.endpoints.len() - place) * 100;
+                let distance = ("distance_km".to_owned(), km.to_string());
+                found.push(Scenario {
+                    id: ScenarioId(u64::from(index) + 1),
+                    index,
+                    endpoint: endpoint.name.clone(),
+                    target: format!("ws://{}:8080/", endpoint.name),
+                    probe: ProbeKind::Ws,
+                    interval: Span::from_millis(*interval),
+                    request_size: ByteSize(64),
+                    response_size: ByteSize(64),
+                    messages: self.messages,
+                    parameters: BTreeMap::from_iter(self.is_placed.then_some(distance)),
+                    varied: Vec::new(),
+                });
+            }
+        }
+        found
+    }
+
+    fn messages(&self, scenario: &Scenario, level: f64, random: &mut Random) -> Vec<Message> {
+        let mut endpoints = self.endpoints.iter();
+        let endpoint = endpoints.find(|one| one.name == scenario.endpoint);
+        let median = endpoint.map_or(0.0, |one| one.median_ms);
+        let mut course = Course {
+            autocorrelation: self.autocorrelation,
+            at: normal(random),
+        };
+        let mut losses = self.loss.map(|bursts| Losses::new(bursts, random));
+        let message = |seq: u64| {
+            let deviation = level + self.between_messages * course.at;
+            course.step(random);
+            let time = Span::from_nanos(whole(median * 1e6 * deviation.exp()));
+            let is_lost = losses.as_mut().is_some_and(|losses| losses.step(random));
+            one(seq, scenario.interval, (!is_lost).then_some(time))
+        };
+        (0..scenario.messages).map(message).collect()
+    }
+}
+
+/// A standard normal process with autocorrelation of order 1.
+struct Course {
+    autocorrelation: f64,
+    at: f64,
+}
+
+impl Course {
+    fn step(&mut self, random: &mut Random) {
+        let fresh = (1.0 - self.autocorrelation * self.autocorrelation).sqrt();
+        self.at = self.autocorrelation * self.at + fresh * normal(random);
+    }
+}
+
+/// Whether messages are lost now, and how that changes from one to the next.
+struct Losses {
+    bursts: Bursts,
+    are_on: bool,
+}
+
+impl Losses {
+    fn new(bursts: Bursts, random: &mut Random) -> Self {
+        let are_on = random.unit() < bursts.share;
+        Self { bursts, are_on }
+    }
+
+    fn step(&mut self, random: &mut Random) -> bool {
+        let is_lost = self.are_on;
+        let Bursts { share, length } = self.bursts;
+        let changes = if self.are_on {
+            1.0 / length
+        } else {
+            share / (length * (1.0 - share))
+        };
+        if random.unit() < changes {
+            self.are_on = !self.are_on;
+        }
+        is_lost
+    }
+}
+
+const START: i64 = 1_795_000_000_000_000_000;
+
+pub(crate) fn normal(random: &mut Random) -> f64 {
+    normal_quantile(random.unit().max(1e-16))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "seconds in nanoseconds")]
+fn whole(nanos: f64) -> i64 {
+    nanos.round() as i64
+}
+
+fn one(seq: u64, interval: Span, time: Option<Span>) -> Message {
+    let at = i64::try_from(seq).unwrap_or(i64::MAX) * interval.nanos();
+    let sent = Instant::from_nanos(at);
+    let mut marks = Marks::intended_at(sent);
+    marks.app_send = Some(sent);
+    marks.app_recv = time.map(|time| sent + time);
+    let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+    message.outcome = if time.is_some() {
+        Outcome::Reply
+    } else {
+        Outcome::Lost
+    };
+    message
+}
+
+fn experiment(
+    campaign: &Campaign,
+    scenario: &Scenario,
+    (index, block): (usize, u32),
+    messages: &[Message],
+) -> Experiment {
+    let mut id = [0; 16];
+    id[..4].copy_from_slice(&block.to_be_bytes());
+    id[4..8].copy_from_slice(&scenario.index.to_be_bytes());
+    let lost = messages.iter().filter(|one| one.outcome == Outcome::Lost);
+    let lost = lost.count() as u64;
+    Experiment {
+        id: ExperimentId::from_bytes(id),
+        campaign: campaign.id,
+        scenario: scenario.id,
+        block,
+        position: u32::try_from(index).unwrap_or(u32::MAX),
+        attempt: 0,
+        status: ExperimentStatus::Complete,
+        reason: None,
+        started: Wall::from_unix_nanos(START + i64::from(block) * 60_000_000_000),
+        ended: None,
+        flows: vec![flow(&scenario.endpoint)],
+        fleet: None,
+        tally: Tally {
+            messages: scenario.messages,
+            replies: scenario.messages - lost,
+            lost,
+            ..Tally::default()
+        },
+        warnings: Vec::new(),
+        response_p50: None,
+        anchors: Vec::new(),
+    }
+}
+
+fn flow(name: &str) -> Flow {
+    Flow {
+        index: FlowIndex(0),
+        role: FlowRole::Main,
+        probe: ProbeKind::Ws,
+        name: name.to_owned(),
+        source: None,
+        target: SocketAddr::from(([192, 0, 2, 7], 8080)),
+        reflector: true,
+        same_clock: true,
+    }
+}
