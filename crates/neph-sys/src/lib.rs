@@ -3,7 +3,6 @@
 //! Owns system calls and their errors: clocks, stamped sockets, TCP state, packet rings, network
 //! namespaces, scheduling, power management, giving up privileges. Knows no Nephoscope type and decides nothing.
 
-pub mod addresses;
 pub mod awake;
 pub mod bpf;
 pub mod clock;

@@ -66,7 +66,7 @@ impl Approval {
         output::say_lines(&list);
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Err(Failure::Usage(format!(
-                "{file}: nobody approved these commands; read them, then add --yes to run them as root"
+                "{file}: nobody approved these commands in this folder; read them, then add --yes to run them as root"
             )));
         }
         output::rewrite("run these commands? [y/N] ");

@@ -53,8 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
     /// Name or address that the made certificate is valid for too, as a public name; may be repeated.
-    /// Without, it is valid for the address of --listen, or for localhost, the host name and the
-    /// addresses of all interfaces
+    /// Without, it is valid for the address of --listen, or for localhost where that is all addresses
     #[arg(long, value_name = "NAME", value_parser = value::certificate_name, requires = "tls", conflicts_with = "cert")]
     pub(crate) tls_name: Vec<String>,
     /// Offer only this TLS version
@@ -79,7 +78,7 @@ pub(crate) struct Args {
     pub(crate) max_request: ByteSize,
     /// Memory for all that peers make it hold, every copy of a message counted. Half of it at most is for
     /// connections (256 KiB each); of the rest one peer, or a /56, gets a quarter, or its largest message
-    #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "512MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = memory_size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Messages a second from one peer: an IPv4 address, or a /64 of IPv6
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 120_000)]
@@ -190,6 +189,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         tell(&mut Vec::new(), counted, args.format)?;
     }
     Ok(Outcome::Done)
+}
+
+/// The least memory with which messages of the usual size are answered.
+const LEAST_MEMORY: ByteSize = ByteSize(4 << 20);
+
+fn memory_size(text: &str) -> Result<ByteSize, String> {
+    let size = value::size(text)?;
+    if size < LEAST_MEMORY {
+        return Err(format!("the least is {}", LEAST_MEMORY.exact()));
+    }
+    Ok(size)
 }
 
 /// Prints the caps that the memory, or the limit on open files, does not allow.

@@ -12,6 +12,9 @@ use neph_text::{Outside, Visible};
 use crate::exit::Failure;
 use crate::output;
 
+/// What stands for standard output where a file is asked for.
+const STANDARD_OUTPUT: &str = "-";
+
 /// `--force`.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Force {
@@ -36,16 +39,18 @@ impl Force {
 /// # Errors
 /// Where the file cannot be made, or standard output is closed.
 pub(crate) fn open(path: Option<&Path>, force: Force) -> Result<Box<dyn Write>, Failure> {
-    Ok(match path {
-        None => {
-            output::is_open()?;
-            Box::new(output::data())
-        }
-        Some(path) => {
-            let file = OutputFile::create(path, force.existing())?;
-            Box::new(BufWriter::new(Visible::new(file)))
-        }
-    })
+    Ok(
+        match path.filter(|path| *path != Path::new(STANDARD_OUTPUT)) {
+            None => {
+                output::is_open()?;
+                Box::new(output::data())
+            }
+            Some(path) => {
+                let file = OutputFile::create(path, force.existing())?;
+                Box::new(BufWriter::new(Visible::new(file)))
+            }
+        },
+    )
 }
 
 /// Whether the file at `path` could be made: asked before anything is measured.
@@ -53,6 +58,9 @@ pub(crate) fn open(path: Option<&Path>, force: Force) -> Result<Box<dyn Write>, 
 /// # Errors
 /// It could not, with what to do.
 pub(crate) fn check(path: &Path, force: Force) -> Result<(), Failure> {
+    if path == Path::new(STANDARD_OUTPUT) {
+        return Ok(());
+    }
     check_output(path, force.existing()).map_err(|error| failure(path, &error))
 }
 

@@ -166,6 +166,10 @@ impl Answerer {
         let request = decode_request(asked.bytes, auth).map_err(|error| match error {
             StampError::Tag | StampError::TlvTag => Counted::RefusedKey,
             StampError::Answer => Counted::RefusedAnswers,
+            // Well formed, without the tag that the key asks for.
+            _ if self.key.is_some() && decode_request(asked.bytes, Auth::Open).is_ok() => {
+                Counted::RefusedKey
+            }
             _ => Counted::RefusedMalformed,
         })?;
         // Only now: anybody can send anything under any address, and each costs a budget.

@@ -263,6 +263,8 @@ fn a_stamp_packet_that_is_none_or_has_the_wrong_tag_gets_no_answer() {
     eventually("wrong tag", || {
         counted(&reflector, Counted::RefusedKey) == 1
     });
+    socket.send(&stamp_request(Auth::Open, 44)).expect("send");
+    eventually("no tag", || counted(&reflector, Counted::RefusedKey) == 2);
     assert_eq!(counted(&reflector, Counted::Replies), 0);
     let right = Key::new(b"right").expect("a key");
     socket

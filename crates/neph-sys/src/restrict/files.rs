@@ -48,7 +48,8 @@ impl Files {
         let refused = |how: &'static str, path: &PathBuf| RestrictError::NoAccess {
             user: user.name().to_owned(),
             how,
-            path: path.clone(),
+            // Of `.` nobody knows which folder it was.
+            path: path.canonicalize().unwrap_or_else(|_| path.clone()),
         };
         match (self.unreadable(), self.unwritable()) {
             (Some(path), _) => Err(refused("read", path)),

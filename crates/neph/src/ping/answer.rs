@@ -54,7 +54,7 @@ enum Rank {
 /// Asks at the reflector's port, for https and for http; at a port that was typed, with and
 /// without TLS. Nobody is waited for longer than `asking` allows.
 pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, Failure> {
-    let typed = Typed::parse(&args.target)?;
+    let typed = Typed::parse(&args.target, args.needs_certificate())?;
     let mut places = Vec::new();
     for address in addresses(&typed.plain, args.ip.version())? {
         for target in typed.targets()? {
@@ -90,14 +90,17 @@ struct Typed {
     /// As http and as https: a port that is the same in both was typed.
     plain: Target,
     secure: Target,
+    /// A certificate was asked for: plain text would not be what was meant.
+    only_secure: bool,
 }
 
 impl Typed {
-    fn parse(text: &str) -> Result<Self, Failure> {
+    fn parse(text: &str, only_secure: bool) -> Result<Self, Failure> {
         let with = |scheme: &str| Target::parse(&format!("{scheme}://{text}"));
         Ok(Self {
             plain: with("http").map_err(Failure::usage)?,
             secure: with("https").map_err(Failure::usage)?,
+            only_secure,
         })
     }
 
@@ -108,6 +111,13 @@ impl Typed {
 
     fn targets(&self) -> Result<Vec<Target>, Failure> {
         let (plain, secure) = (self.plain.port(), self.secure.port());
+        if self.only_secure {
+            return Ok(if plain == secure {
+                vec![self.secure.clone()]
+            } else {
+                vec![self.at("https", PORT)?, self.secure.clone()]
+            });
+        }
         if plain == secure {
             return Ok(vec![self.plain.clone(), self.secure.clone()]);
         }
@@ -123,6 +133,7 @@ impl Typed {
         let port = place.target.port();
         let schemes: &[&str] = match rank {
             Rank::Reflector if !place.target.is_secure() => &["ws", "tcp", "udp"],
+            Rank::Reflector if self.only_secure => &["wss"],
             // Behind a proxy: HTTP is what is known to pass it.
             Rank::Reflector | Rank::Https => &["https"],
             Rank::Http => &["http"],
@@ -295,7 +306,7 @@ mod tests {
     }
 
     fn chosen(said: [Discovery; 3]) -> (Option<Vec<String>>, String) {
-        let typed = Typed::parse("h").expect("a host");
+        let typed = Typed::parse("h", false).expect("a host");
         let targets = typed.targets().expect("targets");
         let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let places: Vec<Place> = names
@@ -361,7 +372,7 @@ mod tests {
             ("h:9", ["http://h:9", "https://h:9"]),
             ("[::1]:9/x", ["http://[::1]:9/x", "https://[::1]:9/x"]),
         ] {
-            let targets = Typed::parse(typed).and_then(|typed| typed.targets());
+            let targets = Typed::parse(typed, false).and_then(|typed| typed.targets());
             let targets = targets.expect("a host and a port");
             let told: Vec<String> = targets.iter().map(ToString::to_string).collect();
             assert_eq!(told, places);

@@ -28,6 +28,19 @@ pub(super) struct Planned {
 }
 
 impl Planned {
+    /// What may keep the replies of STAMP back, where none came from a reflector that takes connections.
+    pub(super) fn silent_over_udp(&self) -> Option<String> {
+        let target = &self.spec.target;
+        let is_there = target.kind() == ProbeKind::Udp && self.discovery.reflector;
+        let secret = match self.spec.key {
+            Some(_) => "--stamp-key is not the reflector's secret",
+            None => "the reflector wants its secret (--stamp-key)",
+        };
+        is_there.then(|| {
+            format!("{target}: neph reflect is there, but nothing comes back over UDP: a firewall drops it, or {secret}")
+        })
+    }
+
     /// Whether the target stands for this flow, and it is no mere companion.
     pub(super) fn is_asked_for(&self) -> bool {
         self.spec.role == FlowRole::Main || self.spec.target.kind() != ProbeKind::Icmp
@@ -260,6 +273,10 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
     let answers = whoever_answers(args, &args.asking())?;
     let Some(best) = answers.best else {
+        if args.needs_certificate() {
+            // An echo shows no certificate: whoever answers it is not who was meant.
+            return Err(Failure::Refused(answers.sentence));
+        }
         let schemes: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
         found.remarks.push(format!(
             "{}; ICMP only (name a scheme and port to measure more: {})",

@@ -216,6 +216,10 @@ impl Args {
             .reads(self.ca_file.as_deref())
             .writes(self.output.as_deref())
     }
+    /// Whether the certificate of the server decides who it is.
+    pub(crate) const fn needs_certificate(&self) -> bool {
+        !self.pin.is_empty() || self.ca_file.is_some()
+    }
     /// Whether it goes on until it is interrupted.
     const fn is_endless(&self) -> bool {
         self.count.is_none() && self.duration.is_none()
@@ -242,6 +246,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let watched = watch::run(&found, &stop, &mut show)?;
     show.end(&found, &watched)?;
     if let Some(why) = &watched.given_up {
+        output::say(&format!("neph: {why}"));
+    }
+    let silent = found.flows.iter().zip(&watched.flows);
+    let silent = silent.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
+    for why in silent.filter_map(|(planned, _)| planned.silent_over_udp()) {
         output::say(&format!("neph: {why}"));
     }
     let main = |at: usize| {

@@ -209,3 +209,30 @@ fn a_reflector_tells_programs_its_certificate_and_counters() {
     assert!(end["counts"]["connections"].as_u64() >= Some(1), "{end}");
     assert_eq!(end["counts"]["bulk_stalled"], 0, "{end}");
 }
+
+#[test]
+fn a_bare_host_with_a_pin_is_not_measured_in_plain_text() {
+    let (tls, other) = (Tls::start(&[]), Tls::start(&[]));
+    let bare = format!("127.0.0.1:{}", tls.port);
+    let ping = |pin: &str| {
+        let args = ["ping", &bare, "--no-icmp", "-c", "2", "-i", "20ms", "--pin"];
+        neph(args.into_iter().chain([pin]))
+    };
+    let ran = ping(tls.fingerprint());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let wanted = format!("wss://{bare} answers");
+    assert!(ran.err.contains(&wanted), "{}", ran.err);
+    assert!(
+        !ran.out.contains("ws://127") || ran.out.contains("wss://"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        !ran.out.contains("udp://") && !ran.out.contains("tcp://"),
+        "{}",
+        ran.out
+    );
+    let ran = ping(other.fingerprint());
+    assert_ne!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains(tls.fingerprint()), "{}", ran.err);
+}
