@@ -44,7 +44,8 @@ pub struct User {
 }
 
 impl User {
-    /// The user of this name in the user database (getpwnam(3)).
+    /// The user of this name in the user database (getpwnam(3)); a number that is no name there is the
+    /// user's and its group's.
     ///
     /// # Errors
     /// There is none, or the database cannot be read.
@@ -73,7 +74,15 @@ impl User {
                 continue;
             }
             if found.is_null() {
-                // Some databases report "none" as an error of these kinds (getpwnam(3)).
+                // Some databases report "none" as an error of these kinds (getpwnam(3)). A container may have
+                // users that no database names.
+                if let Ok(number) = name.parse() {
+                    return Ok(Self {
+                        name: name.to_owned(),
+                        uid: number,
+                        gid: number,
+                    });
+                }
                 return Err(match outcome {
                     0 | libc::ENOENT | libc::ESRCH | libc::EBADF | libc::EPERM => unknown(),
                     code => UserError::Unread {

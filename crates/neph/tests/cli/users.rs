@@ -45,17 +45,16 @@ fn a_reflector_becomes_the_user_that_was_named_in_all_threads() {
         return;
     }
     with_loopback("user", || {
-        let reflector = Reflector::begin(command(), &["--user", "nobody"]);
-        assert!(
-            reflector.report.contains("user nobody, no capabilities"),
-            "{}",
-            reflector.report
-        );
-        with_connections(&reflector, |pid| {
-            have(pid, 0, "reflect --user");
-            are_nobodys(pid);
-        });
-        assert_eq!(reflector.end(), 0);
+        for user in ["nobody", NOBODY] {
+            let reflector = Reflector::begin(command(), &["--user", user]);
+            let wanted = format!("user {user}, no capabilities");
+            assert!(reflector.report.contains(&wanted), "{}", reflector.report);
+            with_connections(&reflector, |pid| {
+                have(pid, 0, "reflect --user");
+                are_nobodys(pid);
+            });
+            assert_eq!(reflector.end(), 0);
+        }
     });
 }
 
