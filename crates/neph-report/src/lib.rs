@@ -32,13 +32,15 @@ pub use figure::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, FIGURES, Figure, FigureKind, HopsDelay,
     HopsDrawing, HopsPacket, HopsProtocol, HopsWay, clock_course, draw, hops,
 };
-pub use findings::{Finding, FindingKind, blocks_to_compare, findings};
+pub use findings::{Finding, FindingKind, blocks_to_compare, comparisons, findings, spread};
 pub use load::{Include, LoadError, fleet_view, load};
 pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,
     Weight, pdf, png, svg,
 };
 pub use settings::{Basis, Equalization, Margin, PlotSettings, Tail};
-pub use table::{Cell, Column, Layer, LossCell, QuantileCell, SummaryRow, Table, summary, tables};
+pub use table::{
+    Cell, Column, Layer, LossCell, QuantileCell, SummaryRow, Table, Unit, summary, tables,
+};
 pub use text::{conclusion, text};
 pub use write::{check_folder, write_figures, write_report};

@@ -97,6 +97,8 @@ pub struct PlotSettings {
     pub utc_offset: UtcOffset,
     /// What the plan wants to be shown equivalent.
     pub margins: Vec<Margin>,
+    /// The endpoint, or value of a parameter, that the others are compared with; `None`: the plan's first.
+    pub baseline: Option<String>,
 }
 
 impl PlotSettings {

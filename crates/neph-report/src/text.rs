@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
 use crate::figure::Latencies;
-use crate::findings::{ALARM, Finding, FindingKind, compared, findings_beside};
+use crate::findings::{ALARM, Finding, FindingKind, Statements, findings_beside};
 use crate::shortened::shortened_among;
 use crate::{CampaignData, Diagnoses, PlotSettings};
 
@@ -52,8 +52,8 @@ pub fn text(
 /// What was measured, what stands out most beside the causes that were found (each alarm of the plan,
 /// where any was raised), and every kind of flag.
 pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses) -> Vec<Finding> {
-    let fleets = compared(data, settings);
-    let found = findings_beside(data, settings, (&told.causes, &fleets));
+    let statements = Statements::of(data, settings);
+    let found = findings_beside(data, settings, (&told.causes, &statements));
     [
         FindingKind::Measured,
         FindingKind::StandsOut,

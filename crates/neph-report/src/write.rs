@@ -10,7 +10,7 @@ use neph_text::visible_file;
 
 use crate::error::ReportError;
 use crate::figure::draw;
-use crate::findings::{compared, findings_beside};
+use crate::findings::{Statements, findings_beside};
 use crate::page::{Contents, TITLE_END, page};
 use crate::scene::{pdf, png, svg};
 use crate::table::{summary, tables_with};
@@ -35,11 +35,11 @@ pub fn write_report(
     folder: &Path,
 ) -> Result<Vec<PathBuf>, ReportError> {
     check_folder(folder, Existing::Replace)?;
-    let fleets = compared(data, settings);
-    let found = findings_beside(data, settings, (&told.causes, &fleets));
+    let statements = Statements::of(data, settings);
+    let found = findings_beside(data, settings, (&told.causes, &statements));
     let figures = draw(data, settings);
     let rows = summary(data, settings);
-    let tables = tables_with(data, settings, &fleets);
+    let tables = tables_with(data, settings, &statements.fleets);
     let places = (make(folder.join("figures"))?, make(folder.join("tables"))?);
     let html = page(&Contents {
         data,

@@ -71,7 +71,7 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
     Ok(GroupedShare {
         share,
         interval,
-        effective,
+        effective: effective.min(all),
     })
 }
 
@@ -110,6 +110,10 @@ pub fn grouped_quantile(
         .collect();
     let found = below.iter().map(|(below, _)| below).sum::<f64>() / real(n);
     let effective = effective(&below, found, p);
+    // Values beyond it in a few groups only: how often others would have some is not known.
+    let beyond = |of: fn(&(f64, f64)) -> f64| below.iter().filter(|group| of(group) > 0.0).count();
+    let sides = beyond(|(below, _)| *below).min(beyond(|(below, all)| all - below));
+    refuse_fewer("quantile over groups", GROUPS_NEEDED, sides)?;
     let cases = whole(fewer(effective, groups.len()));
     refuse_fewer("quantile", need, cases)?;
     // The ranks of so many independent messages, as ranks of those that there are.
@@ -121,7 +125,7 @@ pub fn grouped_quantile(
         value,
         low: at_rank(&pooled, lower),
         high: at_rank(&pooled, upper),
-        effective,
+        effective: effective.min(real(n)),
     })
 }
 
@@ -133,7 +137,8 @@ fn up_to(group: &Group<'_>, value: Level) -> f64 {
 }
 
 /// How many independent messages have a share that is known as well as that of these groups, whose hits
-/// are `found` of all; `share` is what one message's chance is taken to be.
+/// are `found` of all; `share` is what one message's chance is taken to be. It may be more than there
+/// are, where groups happen to be alike, as an estimate does; four times as many at most.
 fn effective(groups: &[(f64, f64)], found: f64, share: f64) -> f64 {
     let all: f64 = groups.iter().map(|(_, all)| all).sum();
     let count = real(groups.len());
@@ -142,10 +147,11 @@ fn effective(groups: &[(f64, f64)], found: f64, share: f64) -> f64 {
         .map(|(hits, of)| (hits - found * of).powi(2))
         .sum();
     let variance = count / (count - 1.0) * squares / (all * all);
+    let most = 4.0 * all;
     if variance <= 0.0 {
-        return all;
+        return most;
     }
-    (share * (1.0 - share) / variance).min(all)
+    (share * (1.0 - share) / variance).min(most)
 }
 
 /// The effective number with what few groups leave uncertain taken off, so that the normal quantile is as

@@ -39,7 +39,9 @@ impl Count {
 fn ends(cell: QuantileCell) -> Option<(f64, f64)> {
     let number = |level: Level| level.number().unwrap_or(f64::INFINITY);
     match cell {
-        QuantileCell::Known { low, high, .. } => Some((number(low), number(high))),
+        QuantileCell::Known { interval, .. } => {
+            interval.map(|ends| (number(ends[0]), number(ends[1])))
+        }
         QuantileCell::Refused { .. } => None,
     }
 }
@@ -75,7 +77,7 @@ fn rows(title: &str, world: &World, reports: u64) -> Vec<Row> {
             count.add(ends(row.quantiles[place]), truth(world, QUANTILES[place]));
         }
         if let Some((bursts, loss)) = world.loss.zip(row.loss) {
-            losses.add(Some((loss.low, loss.high)), bursts.share);
+            losses.add(loss.interval.map(|one| (one.low, one.high)), bursts.share);
         }
     }
     let names = ["p50", "p90", "p99"];

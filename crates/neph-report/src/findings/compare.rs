@@ -1,4 +1,7 @@
-//! Comparing two scenarios block by block: medians of experiments, paired by block, and the verdict.
+//! Comparing two scenarios block by block: medians of experiments, paired by block.
+//!
+//! Owns the medians, the family in which all comparisons of a report are judged together, and the words
+//! for what was found. The test and the verdict are `neph_stats`' ([`judge`]).
 //!
 //! A message without an answer lies above every reply, so that a block of which half went
 //! unanswered has a median above every number; a difference to it is infinite.
@@ -6,16 +9,13 @@
 use std::collections::BTreeMap;
 
 use neph_stats::{
-    Interval, Level, Shift, Sorted, Verdict, Wanted, Yardstick, friedman_of_levels, holm,
-    median_of_levels, shift_of_blocks, tells_apart, verdict,
+    Claim, Interval, Judgement, Level, PairedShift, Sorted, Verdict, Wanted, blocks_needed, judge,
+    median_of_levels, tells_apart,
 };
 
 use crate::axis::millis;
 use crate::figure::Latencies;
 use crate::{CampaignData, Layer, PlotSettings};
-
-/// The level of significance of every sentence.
-pub(super) const ALPHA: f64 = 0.05;
 
 /// The smallest difference that is worth a verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,74 +36,149 @@ impl LeastEffect {
     }
 }
 
+/// All comparisons of a report, which are judged together: whoever reads one sentence reads them all.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    claims: Vec<Claim>,
+    /// Of each claim, what it compares; nothing for what is compared once only.
+    subjects: Vec<Option<Subject>>,
+}
+
+/// What is compared: two scenarios by their indices, in a layer, and by how much they must differ.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Subject {
+    pub(super) candidate: usize,
+    pub(super) baseline: usize,
+    pub(super) layer: Layer,
+}
+
+/// Where a comparison stands in its family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+impl Family {
+    /// Adds a claim that no other sentence makes.
+    pub(super) fn add(&mut self, claim: Claim) -> Place {
+        self.claims.push(claim);
+        self.subjects.push(None);
+        Place(self.claims.len() - 1)
+    }
+
+    /// Adds a claim, or finds the same one: two sentences about the same are one test.
+    fn add_once(&mut self, subject: Subject, claim: Claim) -> Place {
+        let known = self
+            .subjects
+            .iter()
+            .zip(&self.claims)
+            .position(|(one, other)| one.as_ref() == Some(&subject) && *other == claim);
+        if let Some(place) = known {
+            return Place(place);
+        }
+        let place = self.add(claim);
+        self.subjects[place.0] = Some(subject);
+        place
+    }
+
+    /// What may be said of each.
+    pub(super) fn judged(self) -> Judged {
+        Judged(judge(&self.claims))
+    }
+}
+
+/// A family after its judgement.
+#[derive(Debug)]
+pub(crate) struct Judged(Vec<Judgement>);
+
+impl Judged {
+    pub(super) fn at(&self, place: Place) -> Judgement {
+        self.0[place.0]
+    }
+
+    /// A comparison with what may be said of it.
+    pub(super) fn of(&self, comparison: Comparison) -> Decided {
+        Decided {
+            comparison,
+            judgement: self.at(comparison.place),
+        }
+    }
+
+    /// Several of them.
+    pub(super) fn all(&self, comparisons: impl IntoIterator<Item = Comparison>) -> Vec<Decided> {
+        comparisons.into_iter().map(|one| self.of(one)).collect()
+    }
+}
+
 /// One scenario against another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Comparison {
     /// Candidate minus baseline in milliseconds: Hodges-Lehmann over blocks, or the one block's
     /// difference.
     pub(super) shift: f64,
-    /// Its 95 % interval; exists from 6 blocks on.
-    pub(super) interval: Option<Interval>,
-    /// Two-sided p of Wilcoxon's signed-rank test; not below that of the test over several scenarios
-    /// that it follows up.
-    pub(super) p: f64,
     /// How many blocks both have.
     pub(super) blocks: usize,
     /// The baseline's median over blocks in milliseconds.
     pub(super) baseline: f64,
     /// The smallest difference in milliseconds that matters here.
     pub(super) least: f64,
+    place: Place,
 }
 
-impl Comparison {
-    /// As the follow-up of a test over several scenarios: two of them differ only if any do.
-    pub(super) fn following(mut self, any_differs: Option<f64>) -> Self {
-        self.p = any_differs.map_or(self.p, |p| p.max(self.p));
-        self
+/// A comparison, judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Decided {
+    pub(super) comparison: Comparison,
+    judgement: Judgement,
+}
+
+impl Decided {
+    pub(super) const fn verdict(&self) -> Verdict {
+        self.judgement.verdict
+    }
+
+    /// The p value after correction.
+    pub(super) const fn p(&self) -> f64 {
+        self.judgement.p
+    }
+
+    pub(super) const fn interval(&self) -> Option<Interval> {
+        self.judgement.interval
     }
 
     /// The other one against this one.
     pub(super) fn turned(mut self) -> Self {
-        self.baseline += self.shift;
-        self.shift = -self.shift;
-        self.interval = self.interval.map(Interval::turned);
+        self.comparison.baseline += self.comparison.shift;
+        self.comparison.shift = -self.comparison.shift;
+        self.judgement.interval = self.judgement.interval.map(Interval::turned);
+        self.judgement.verdict = match self.judgement.verdict {
+            Verdict::Better => Verdict::Worse,
+            Verdict::Worse => Verdict::Better,
+            other => other,
+        };
         self
     }
 
-    /// Candidate minus baseline.
-    const fn apart(&self) -> Shift {
-        Shift {
-            estimate: self.shift,
-            interval: self.interval,
-        }
-    }
-
-    /// What may be said, given p after Holm's correction.
-    fn verdict(&self, p: f64) -> Verdict {
-        verdict_of(self.apart(), p, self.least)
-    }
-
-    /// How far apart the two are: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the
+    /// How far the two lie from each other: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the
     /// interval where there is none.
     fn size_in_words(&self) -> String {
-        if self.shift.is_infinite() {
+        let shift = self.comparison.shift;
+        if shift.is_infinite() {
             return IMMEASURABLY.to_owned();
         }
-        let interval = interval_in_words(self.apart(), told);
-        format!("{}{interval}", told(self.shift.abs()))
+        let interval = interval_in_words((shift, self.interval()), told);
+        format!("{}{interval}", told(shift.abs()))
     }
 
     /// What may be said of the two by their names; `slower` and `faster` only with a verdict.
-    pub(super) fn in_words(&self, verdict: Verdict, name: &str, other: &str) -> String {
+    pub(super) fn in_words(&self, name: &str, other: &str) -> String {
         let size = self.size_in_words();
-        match verdict {
+        match self.verdict() {
             Verdict::Worse => format!("{name} is {size} slower than {other}"),
             Verdict::Better => format!("{name} is {size} faster than {other}"),
             Verdict::Equivalent => {
-                let least = millis(self.least);
+                let least = millis(self.comparison.least);
                 format!("{name} and {other} differ by {size}, less than the {least} that matter,")
             }
-            Verdict::Inconclusive if self.shift > 0.0 => {
+            Verdict::Inconclusive if self.comparison.shift > 0.0 => {
                 format!("{name} lies {size} above {other}")
             }
             Verdict::Inconclusive => format!("{name} lies {size} below {other}"),
@@ -114,24 +189,16 @@ impl Comparison {
 /// How far what has no number lies from what has one.
 pub(super) const IMMEASURABLY: &str = "immeasurably";
 
-/// What may be said of a shift with this p after Holm's correction, where a difference of `least`
-/// matters and less is better.
-pub(super) fn verdict_of(shift: Shift, p: f64, least: f64) -> Verdict {
-    let yardstick = Yardstick {
-        minimum_effect: least,
-        alpha: ALPHA,
-        wanted: Wanted::Lower,
-    };
-    verdict(shift, p, yardstick).unwrap_or(Verdict::Inconclusive)
-}
-
-/// ` (95 % interval 11.8 ms to 12.3 ms)` of how far two lie apart, told without its sign; nothing
-/// where there is none.
-pub(super) fn interval_in_words(shift: Shift, told: impl Fn(f64) -> String) -> String {
-    let Some(interval) = shift.interval else {
+/// ` (95 % interval 11.8 ms to 12.3 ms)` of how far two lie from each other, without its sign;
+/// nothing where there is none.
+pub(super) fn interval_in_words(
+    (shift, interval): (f64, Option<Interval>),
+    told: impl Fn(f64) -> String,
+) -> String {
+    let Some(interval) = interval else {
         return String::new();
     };
-    let interval = if shift.estimate < 0.0 {
+    let interval = if shift < 0.0 {
         interval.turned()
     } else {
         interval
@@ -155,8 +222,8 @@ pub(super) fn told(value: f64) -> String {
 }
 
 /// A sentence about what has no number; nothing if everything has one.
-pub(super) fn why_infinite(comparisons: &[Comparison]) -> &'static str {
-    if comparisons.iter().any(|c| c.shift.is_infinite()) {
+pub(super) fn why_infinite(decided: &[Decided]) -> &'static str {
+    if decided.iter().any(|one| one.comparison.shift.is_infinite()) {
         " Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
     } else {
         ""
@@ -169,192 +236,146 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
     neph_stats::median(sample, 0).ok()?.number()
 }
 
-/// Each block's median.
-pub(super) type Medians = BTreeMap<u32, Level>;
-
-/// A scenario's; an experiment without messages has none.
-pub(super) fn medians(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Medians {
-    data.experiments_of(scenario, settings)
-        .filter_map(|experiment| {
-            let latencies = Latencies::of(experiment.main(), settings.basis);
-            Some((experiment.block(), latencies.median()?))
-        })
-        .collect()
+/// A scenario with each block's median.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Medians {
+    /// Index of the scenario.
+    pub(super) scenario: usize,
+    layer: Option<Layer>,
+    by_block: BTreeMap<u32, Level>,
 }
 
-/// A scenario's in one layer. Below the response time an experiment has none in which no message
-/// has that layer: kernel stamps may be missing, which says nothing of the network.
-pub(super) fn medians_of_layer(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    scenario: usize,
-    layer: &Layer,
-) -> Medians {
-    if *layer == Layer::Response {
-        return medians(data, settings, scenario);
+impl Medians {
+    /// A scenario's; an experiment without messages has none.
+    pub(super) fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
+        let by_block = data
+            .experiments_of(scenario, settings)
+            .filter_map(|experiment| {
+                let latencies = Latencies::of(experiment.main(), settings.basis);
+                Some((experiment.block(), latencies.median()?))
+            });
+        Self {
+            scenario,
+            layer: None,
+            by_block: by_block.collect(),
+        }
     }
-    data.experiments_of(scenario, settings)
-        .filter_map(|experiment| {
-            let latencies = Latencies::of_layer(layer.flow(experiment)?, layer);
-            let is_seen = !latencies.sorted().values().is_empty();
-            Some((experiment.block(), latencies.median().filter(|_| is_seen)?))
-        })
-        .collect()
+
+    /// A scenario's in one layer. Below the response time an experiment has none in which no message
+    /// has that layer: kernel stamps may be missing, which says nothing of the network.
+    pub(super) fn of_layer(
+        data: &CampaignData,
+        settings: &PlotSettings,
+        scenario: usize,
+        layer: &Layer,
+    ) -> Self {
+        if *layer == Layer::Response {
+            return Self::of(data, settings, scenario);
+        }
+        let by_block = data
+            .experiments_of(scenario, settings)
+            .filter_map(|experiment| {
+                let latencies = Latencies::of_layer(layer.flow(experiment)?, layer);
+                let is_seen = !latencies.sorted().values().is_empty();
+                Some((experiment.block(), latencies.median().filter(|_| is_seen)?))
+            });
+        Self {
+            scenario,
+            layer: Some(layer.clone()),
+            by_block: by_block.collect(),
+        }
+    }
 }
 
-/// Compares the blocks that both scenarios have; `None` without one in which either has a median.
+impl Medians {
+    /// The logarithm of each block's median, where it has a number above zero.
+    pub(super) fn logarithms(&self) -> BTreeMap<u32, f64> {
+        let numbers = self.by_block.iter();
+        let numbers = numbers.filter_map(|(block, level)| Some((*block, level.number()?)));
+        let numbers = numbers.filter(|(_, number)| *number > 0.0);
+        numbers
+            .map(|(block, number)| (block, number.ln()))
+            .collect()
+    }
+
+    /// The blocks that both have and in which either has a median: this one's, and the other one's.
+    fn with(&self, other: &Self) -> Vec<(Level, Level)> {
+        let both = self.by_block.iter();
+        let both = both.filter_map(|(block, one)| Some((*one, *other.by_block.get(block)?)));
+        both.filter(|block| tells_apart(*block)).collect()
+    }
+
+    /// How far it lies above another one; `None` without a block in which either has a median.
+    pub(super) fn shift_from(&self, other: &Self) -> Option<PairedShift> {
+        PairedShift::of_blocks(&self.with(other)).ok()
+    }
+}
+
+/// Compares the blocks that both scenarios have, as part of the report's family; `None` without one in
+/// which either has a median.
 pub(super) fn compare(
+    family: &mut Family,
     candidate: &Medians,
     baseline: &Medians,
     least: LeastEffect,
 ) -> Option<Comparison> {
-    let both = candidate.iter();
-    let both = both.filter_map(|(block, one)| Some((*one, *baseline.get(block)?)));
-    let blocks: Vec<(Level, Level)> = both.filter(|block| tells_apart(*block)).collect();
-    let test = shift_of_blocks(&blocks).ok()?;
+    let blocks = candidate.with(baseline);
+    let shift = candidate.shift_from(baseline)?;
+    let subject = Subject {
+        candidate: candidate.scenario,
+        baseline: baseline.scenario,
+        layer: candidate.layer.clone().unwrap_or(Layer::Response),
+    };
     let baseline = median_of_levels(blocks.iter().map(|block| block.1)).ok()?;
     // Infinite where those without a number decide it.
     let baseline = baseline.number().unwrap_or(f64::INFINITY);
+    let least = least.beside(baseline);
     Some(Comparison {
-        shift: test.shift.estimate,
-        interval: test.shift.interval,
-        p: test.p,
-        blocks: blocks.len(),
+        shift: shift.estimate(),
+        blocks: shift.n(),
         baseline,
-        least: least.beside(baseline),
+        least,
+        place: family.add_once(
+            subject,
+            Claim::Shift {
+                shift,
+                least,
+                wanted: Wanted::Lower,
+            },
+        ),
     })
 }
 
-/// Friedman's p over several scenarios, in the blocks that all of them have: whether any differs
-/// from the others. `None` for fewer than three, for which [`compare`] is the test.
-pub(super) fn any_differs<'m>(scenarios: impl Iterator<Item = &'m Medians>) -> Option<f64> {
-    let columns: Vec<&Medians> = scenarios.filter(|medians| !medians.is_empty()).collect();
-    let row = |block: &u32| -> Option<Vec<Level>> {
-        let levels = columns.iter().map(|medians| medians.get(block).copied());
-        levels.collect()
-    };
-    let rows: Vec<Vec<Level>> = columns.first()?.keys().filter_map(row).collect();
-    friedman_of_levels(&rows).ok().map(|test| test.p)
-}
-
-/// The p values after Holm's correction.
-fn corrected(comparisons: &[Comparison]) -> Vec<f64> {
-    let p_values: Vec<f64> = comparisons.iter().map(|c| c.p).collect();
-    holm(&p_values).expect("a test's p values lie between 0 and 1")
-}
-
-/// What may be said of each, after Holm's correction.
-pub(super) fn verdicts(comparisons: &[Comparison]) -> Vec<Verdict> {
-    let judged = comparisons.iter().zip(corrected(comparisons));
-    judged.map(|(c, p)| c.verdict(p)).collect()
-}
-
-/// How sure a set of comparisons is, after Holm's correction: a clause to end a sentence with.
-pub(super) fn sureness(comparisons: &[Comparison]) -> String {
-    let corrected = corrected(comparisons);
-    let sure = corrected.iter().filter(|p| **p < ALPHA).count();
-    let blocks = comparisons.iter().map(|c| c.blocks).min().unwrap_or(0);
-    let needed = blocks_needed(comparisons.len());
+/// How sure a set of comparisons is: a clause to end a sentence with.
+pub(super) fn sureness(decided: &[Decided]) -> String {
+    let blocks = decided.iter().map(|one| one.comparison.blocks).min();
+    let blocks = blocks.unwrap_or(0);
+    let family = decided.first().map_or(1, |one| one.judgement.family);
+    let needed = blocks_needed(family);
     let counted = super::plural(blocks, "block");
+    let among = match family {
+        0 | 1 => String::new(),
+        all => format!(" for {all} comparisons in one report"),
+    };
     if blocks < needed {
         let verb = if blocks == 1 { "is" } else { "are" };
-        return format!("{counted} {verb} too few to tell this from chance; it takes {needed}");
+        return format!("{counted} {verb} too few for a verdict{among}; it takes {needed}");
     }
-    match (sure, comparisons) {
-        (0, _) => "not significant over the blocks".to_owned(),
-        (1, [one]) => {
-            let undecided = one.verdict(corrected[0]) == Verdict::Inconclusive;
-            let small = if undecided {
-                format!(", but less than the {} that matter", millis(one.least))
-            } else {
-                String::new()
-            };
-            format!("significant over {counted} (p {:.3}){small}", corrected[0])
-        }
+    let is_sure = |one: &&Decided| one.verdict() != Verdict::Inconclusive;
+    let corrected = match family {
+        0 | 1 => String::new(),
+        all => format!(", corrected for {all} comparisons"),
+    };
+    match (decided.iter().filter(is_sure).count(), decided) {
+        (0, [one]) => format!(
+            "undecided over {counted}: not shown to be above or below the {} that matter{corrected}",
+            millis(one.comparison.least)
+        ),
+        (0, _) => format!("undecided over {counted}{corrected}"),
+        (1, [one]) => format!("significant over {counted} (p {:.3}{corrected})", one.p()),
         (sure, all) if sure == all.len() => {
-            format!("significant over {counted} in each, after Holm's correction")
+            format!("significant over {counted} in each{corrected}")
         }
-        (sure, all) => {
-            let all = all.len();
-            format!("significant in {sure} of {all}, after Holm's correction")
-        }
-    }
-}
-
-/// The least number of blocks for which the signed-rank test can be significant at all, with so
-/// many comparisons: the smallest p over n pairs is 2 / 2^n.
-pub(super) fn blocks_needed(comparisons: usize) -> usize {
-    let mut blocks = 1;
-    let mut p = 1.0;
-    while p * super::real(comparisons.max(1)) >= ALPHA {
-        blocks += 1;
-        p /= 2.0;
-    }
-    blocks
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn one(p: f64, blocks: usize) -> Comparison {
-        Comparison {
-            shift: 1.0,
-            interval: None,
-            p,
-            blocks,
-            baseline: 4.0,
-            least: 0.2,
-        }
-    }
-
-    #[test]
-    fn a_verdict_needs_enough_blocks() {
-        assert_eq!((blocks_needed(1), blocks_needed(8)), (6, 9));
-        assert_eq!(
-            sureness(&[one(0.5, 2)]),
-            "2 blocks are too few to tell this from chance; it takes 6"
-        );
-        assert_eq!(
-            sureness(&[one(0.031, 6)]),
-            "significant over 6 blocks (p 0.031)"
-        );
-        assert_eq!(sureness(&[one(0.4, 6)]), "not significant over the blocks");
-        assert_eq!(
-            sureness(&[one(0.002, 10), one(0.6, 10)]),
-            "significant in 1 of 2, after Holm's correction"
-        );
-    }
-
-    #[test]
-    fn slower_is_a_verdict_and_needs_significance_and_effect() {
-        let said = |comparison: Comparison| {
-            let verdict = verdicts(&[comparison])[0];
-            comparison.in_words(verdict, "a", "b")
-        };
-        assert_eq!(said(one(0.031, 6)), "a is 1.00 ms slower than b");
-        assert_eq!(said(one(0.4, 6)), "a lies 1.00 ms above b");
-        let narrow = Interval {
-            low: 0.01,
-            high: 0.1,
-        };
-        let small = Comparison {
-            shift: -0.05,
-            interval: Some(narrow),
-            ..one(0.031, 6)
-        };
-        assert_eq!(
-            said(small),
-            "a and b differ by 50.0 µs (95 % interval −100 µs to −10.0 µs), less than the 200 µs that matter,"
-        );
-        let unsure = Comparison {
-            interval: None,
-            ..small
-        };
-        assert_eq!(said(unsure), "a lies 50.0 µs below b");
-        assert_eq!(
-            sureness(&[unsure]),
-            "significant over 6 blocks (p 0.031), but less than the 200 µs that matter"
-        );
+        (sure, all) => format!("significant in {sure} of {}{corrected}", all.len()),
     }
 }

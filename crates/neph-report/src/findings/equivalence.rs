@@ -1,9 +1,9 @@
 //! That endpoints do not differ: shown by intervals that lie within a margin, which the plan states
 //! beforehand. That no difference was found is no sentence of this kind.
 
-use neph_stats::Verdict;
+use neph_stats::{Claim, Interval, PairedShift, Verdict, blocks_needed, simultaneous};
 
-use super::compare::{Comparison, LeastEffect, Medians, compare, medians_of_layer, told, verdicts};
+use super::compare::{Family, Judged, Medians, Place, told};
 use super::levels::{Compared, compared_by};
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::millis;
@@ -15,49 +15,71 @@ use crate::{CampaignData, Layer, PlotSettings};
 const NAMED: usize = 4;
 
 /// Two endpoints of a group, held against the margin.
-struct Pair<'g> {
-    group: &'g str,
-    names: [&'g str; 2],
-    compared: Comparison,
+struct Pair {
+    group: String,
+    names: [String; 2],
+    shift: PairedShift,
 }
 
-impl Pair<'_> {
-    /// How far apart the two may be, in milliseconds.
-    fn reach(&self) -> f64 {
-        let interval = self.compared.interval;
+impl Pair {
+    /// The interval that a statement among so many rests on.
+    fn interval(&self, family: usize) -> Option<Interval> {
+        self.shift.interval(simultaneous(family))
+    }
+
+    /// How far from each other the two may be, in milliseconds.
+    fn reach(&self, family: usize) -> f64 {
+        let interval = self.interval(family);
         interval.map_or(f64::INFINITY, |one| one.low.abs().max(one.high.abs()))
     }
-
-    fn is_equivalent(&self) -> bool {
-        verdicts(&[self.compared]) == [Verdict::Equivalent]
-    }
 }
 
-/// A sentence for each margin that the plan states.
-pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    let margins = settings.margins.iter();
-    margins
-        .filter_map(|margin| {
-            let groups = compared_by(data, settings, &Factor::Endpoint, |scenario| {
-                // A plan may have a margin for each few of its endpoints.
-                if margin.is_about(&data.scenarios[scenario].endpoint) {
-                    medians_of_layer(data, settings, scenario, &margin.layer)
-                } else {
-                    Medians::new()
-                }
-            });
-            sentence(&groups, margin)
-        })
+/// A margin of the plan, and every two endpoints that it is about.
+pub(super) struct Held {
+    margin: Margin,
+    pairs: Vec<Pair>,
+    /// Where the statement that all pairs lie within it stands; none without a pair.
+    place: Option<Place>,
+}
+
+/// Each margin that the plan states.
+pub(super) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Held> {
+    let held = |margin: &Margin| {
+        let groups = compared_by(data, settings, &Factor::Endpoint, |scenario| {
+            // A plan may have a margin for each few of its endpoints.
+            if margin.is_about(&data.scenarios[scenario].endpoint) {
+                Medians::of_layer(data, settings, scenario, &margin.layer)
+            } else {
+                Medians::default()
+            }
+        });
+        let pairs = pairs(groups, margin);
+        let claim = Claim::AllWithin {
+            shifts: pairs.iter().map(|pair| pair.shift.clone()).collect(),
+            least: margin.width.millis_f64(),
+        };
+        Held {
+            margin: margin.clone(),
+            place: (!pairs.is_empty()).then(|| family.add(claim)),
+            pairs,
+        }
+    };
+    settings.margins.iter().map(held).collect()
+}
+
+/// A sentence for each margin.
+pub(super) fn findings(held: &[Held], judged: &Judged) -> Vec<Finding> {
+    held.iter()
+        .filter_map(|held| held.sentence(judged))
         .collect()
 }
 
-/// Every two endpoints that the margin is about. All of them have to lie within it, so that no
-/// correction for their number is due (an intersection-union test).
-fn pairs<'g>(groups: &'g [Compared], margin: &Margin) -> Vec<Pair<'g>> {
-    let least = LeastEffect {
-        share: 0.0,
-        millis: margin.width.millis_f64(),
-    };
+/// Every two endpoints that the margin is about.
+fn pairs(groups: Vec<Compared>, margin: &Margin) -> Vec<Pair> {
     let mut found = Vec::new();
     for group in groups {
         let levels: Vec<_> = group
@@ -67,11 +89,11 @@ fn pairs<'g>(groups: &'g [Compared], margin: &Margin) -> Vec<Pair<'g>> {
             .collect();
         for (place, (name, medians)) in levels.iter().enumerate() {
             for (other, others) in &levels[place + 1..] {
-                let compared = compare(medians, others, least);
-                found.extend(compared.map(|compared| Pair {
-                    group: &group.title,
-                    names: [name, other],
-                    compared,
+                let shift = medians.shift_from(others);
+                found.extend(shift.map(|shift| Pair {
+                    group: group.title.clone(),
+                    names: [name.clone(), other.clone()],
+                    shift,
                 }));
             }
         }
@@ -79,54 +101,77 @@ fn pairs<'g>(groups: &'g [Compared], margin: &Margin) -> Vec<Pair<'g>> {
     found
 }
 
-fn sentence(groups: &[Compared], margin: &Margin) -> Option<Finding> {
-    let pairs = pairs(groups, margin);
-    let Some(widest) = pairs.iter().max_by(|a, b| a.reach().total_cmp(&b.reach())) else {
-        return (margin.layer != Layer::Response).then(|| unseen(&margin.layer));
-    };
+impl Held {
+    fn sentence(&self, judged: &Judged) -> Option<Finding> {
+        let Self {
+            margin,
+            pairs,
+            place,
+        } = self;
+        let Some(place) = place else {
+            return (margin.layer != Layer::Response).then(|| unseen(&margin.layer));
+        };
+        let judgement = judged.at(*place);
+        let family = judgement.family;
+        let reach = |pair: &&Pair| pair.reach(family);
+        let widest = pairs.iter().max_by(|a, b| reach(a).total_cmp(&reach(b)))?;
+        let is_shown = judgement.verdict == Verdict::Equivalent;
+        let who = who(pairs);
+        let width = millis(margin.width.millis_f64());
+        let text = if is_shown {
+            format!(
+                "{who} are equivalent: no median{} differs from another one's by {width} or more. {}.",
+                of_what(&margin.layer),
+                farthest(widest, family)
+            )
+        } else {
+            format!(
+                "{who} are not shown to be equivalent within {width}{}. {}.",
+                of_what(&margin.layer),
+                farthest(widest, family)
+            )
+        };
+        let topic = if is_shown {
+            "equivalence"
+        } else {
+            "no_equivalence"
+        };
+        let within = |pair: &&Pair| reach(pair) < margin.width.millis_f64();
+        let mut finding = Finding::new(FindingKind::StandsOut, topic, text);
+        for name in names(pairs) {
+            finding = finding.about(name);
+        }
+        let finding = finding
+            .with("margin_ms", margin.width.millis_f64())
+            .with("pairs", real(pairs.len()))
+            .with(
+                "equivalent_pairs",
+                real(pairs.iter().filter(within).count()),
+            )
+            .with("shift_ms", widest.shift.estimate())
+            .with("reach_ms", widest.reach(family))
+            .with("p", judgement.p)
+            .with("blocks", real(widest.shift.n()));
+        Some(finding)
+    }
+}
+
+/// Each endpoint once.
+fn names(pairs: &[Pair]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for name in pairs.iter().flat_map(|pair| pair.names) {
-        if !names.contains(&name) {
+    for name in pairs.iter().flat_map(|pair| &pair.names) {
+        if !names.contains(&name.as_str()) {
             names.push(name);
         }
     }
-    let who = match names.as_slice() {
+    names
+}
+
+fn who(pairs: &[Pair]) -> String {
+    match names(pairs).as_slice() {
         few if few.len() <= NAMED => few.join(", "),
         many => format!("The {}", plural(many.len(), "endpoint")),
-    };
-    let width = millis(margin.width.millis_f64());
-    let equivalent = pairs.iter().filter(|pair| pair.is_equivalent()).count();
-    let is_shown = equivalent == pairs.len();
-    let text = if is_shown {
-        format!(
-            "{who} are equivalent: no median{} differs from another one's by {width} or more. {}.",
-            of_what(&margin.layer),
-            farthest(widest)
-        )
-    } else {
-        format!(
-            "{who} are not shown to be equivalent within {width}{}. {}.",
-            of_what(&margin.layer),
-            farthest(widest)
-        )
-    };
-    let topic = if is_shown {
-        "equivalence"
-    } else {
-        "no_equivalence"
-    };
-    let mut finding = Finding::new(FindingKind::StandsOut, topic, text);
-    for name in names {
-        finding = finding.about(name);
     }
-    let finding = finding
-        .with("margin_ms", margin.width.millis_f64())
-        .with("pairs", real(pairs.len()))
-        .with("equivalent_pairs", real(equivalent))
-        .with("shift_ms", widest.compared.shift)
-        .with("reach_ms", widest.reach())
-        .with("blocks", real(widest.compared.blocks));
-    Some(finding)
 }
 
 /// What a plan wanted to be compared, and nobody saw.
@@ -147,20 +192,21 @@ fn of_what(layer: &Layer) -> String {
 }
 
 /// The two that may be farthest apart.
-fn farthest(pair: &Pair<'_>) -> String {
-    let [name, other] = pair.names;
-    let blocks = plural(pair.compared.blocks, "block");
-    let how_far = match pair.compared.interval {
+fn farthest(pair: &Pair, family: usize) -> String {
+    let [name, other] = &pair.names;
+    let blocks = plural(pair.shift.n(), "block");
+    let how_far = match pair.interval(family) {
         Some(interval) => format!(
             "differ by {}, with 95 % confidence by {} to {} ({}; {blocks})",
-            told(pair.compared.shift),
+            told(pair.shift.estimate()),
             told(interval.low),
             told(interval.high),
             pair.group,
         ),
         None => format!(
-            "differ by {}, of which {blocks} allow no interval: it takes 6 ({})",
-            told(pair.compared.shift),
+            "differ by {}, of which {blocks} allow no interval: it takes {} ({})",
+            told(pair.shift.estimate()),
+            blocks_needed(family),
             pair.group,
         ),
     };

@@ -4,7 +4,8 @@
 use neph_stats::Verdict;
 
 use super::compare::{
-    Comparison, LeastEffect, compare, median, medians, sureness, told, verdicts, why_infinite,
+    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, median, sureness, told,
+    why_infinite,
 };
 use super::{Finding, FindingKind, plural};
 use crate::data::Factor;
@@ -21,52 +22,57 @@ const MATTERS: LeastEffect = LeastEffect {
     millis: 0.5,
 };
 
-/// A longer interval against the shortest one of its group.
-struct Effect {
+/// The longest interval of a group against its shortest one.
+pub(super) struct Effect {
     group: String,
     scenario: usize,
     baseline: usize,
     compared: Comparison,
 }
 
+/// Every endpoint and size that was measured at several intervals.
+pub(super) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Effect> {
+    let mut effects: Vec<Effect> = Vec::new();
+    for group in groups(&data.scenarios, &data.measured(settings), &Factor::Interval) {
+        let [(baseline, _), .., (scenario, _)] = group.members.as_slice() else {
+            continue;
+        };
+        let [of, against] = [scenario, baseline].map(|index| Medians::of(data, settings, *index));
+        let compared = compare(family, &of, &against, MATTERS);
+        effects.extend(compared.map(|compared| Effect {
+            group: group.title,
+            scenario: *scenario,
+            baseline: *baseline,
+            compared,
+        }));
+    }
+    effects
+}
+
 pub(super) fn findings(
     data: &CampaignData,
     settings: &PlotSettings,
     causes: &[Diagnosis],
+    (effects, judged): (&[Effect], &Judged),
 ) -> Vec<Finding> {
-    let shown = data.measured(settings);
-    let mut small: Vec<Comparison> = Vec::new();
-    let mut effects: Vec<Effect> = Vec::new();
-    for group in groups(&data.scenarios, &shown, &Factor::Interval) {
-        let [(baseline, _), .., (scenario, _)] = group.members.as_slice() else {
-            continue;
-        };
-        let [of, against] = [scenario, baseline].map(|index| medians(data, settings, *index));
-        let Some(compared) = compare(&of, &against, MATTERS) else {
-            continue;
-        };
-        if compared.shift.abs() < compared.least {
-            small.push(compared);
-        } else {
-            let (scenario, baseline) = (*scenario, *baseline);
-            effects.push(Effect {
-                group: group.title,
-                scenario,
-                baseline,
-                compared,
-            });
-        }
+    let (mut large, small): (Vec<&Effect>, Vec<&Effect>) = effects
+        .iter()
+        .partition(|effect| effect.compared.shift.abs() >= effect.compared.least);
+    if large.is_empty() {
+        let small = small.iter().map(|effect| effect.compared);
+        return no_effect(&judged.all(small)).into_iter().collect();
     }
-    if effects.is_empty() {
-        return no_effect(&small).into_iter().collect();
-    }
-    effects.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
-    let mut found: Vec<Finding> = effects
+    large.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
+    let mut found: Vec<Finding> = large
         .iter()
         .take(TOLD)
-        .map(|effect| sentence(data, settings, causes, effect))
+        .map(|effect| sentence(data, settings, causes, (effect, judged.of(effect.compared))))
         .collect();
-    let more = effects.len().saturating_sub(TOLD);
+    let more = large.len().saturating_sub(TOLD);
     if more > 0 {
         let text = format!(
             "The median also differs by 20 % or more between intervals in {}.",
@@ -78,9 +84,9 @@ pub(super) fn findings(
 }
 
 /// That no difference was seen, and of how many comparisons it is sure that there is none.
-fn no_effect(small: &[Comparison]) -> Option<Finding> {
-    let equal = |verdict: &&Verdict| **verdict == Verdict::Equivalent;
-    let sure = verdicts(small).iter().filter(equal).count();
+fn no_effect(small: &[Decided]) -> Option<Finding> {
+    let equal = |one: &&Decided| one.verdict() == Verdict::Equivalent;
+    let sure = small.iter().filter(equal).count();
     let compared = plural(small.len(), "comparison");
     let text = match (sure, small.len()) {
         (_, 0) => return None,
@@ -98,13 +104,12 @@ fn sentence(
     data: &CampaignData,
     settings: &PlotSettings,
     causes: &[Diagnosis],
-    effect: &Effect,
+    (effect, decided): (&Effect, Decided),
 ) -> Finding {
     let name = |scenario: usize| data.scenarios[scenario].interval.exact();
     let (long, short) = (name(effect.scenario), name(effect.baseline));
     let compared = effect.compared;
-    let how = compared.in_words(
-        verdicts(&[compared])[0],
+    let how = decided.in_words(
         &format!("a message every {long}"),
         &format!("one every {short}"),
     );
@@ -117,15 +122,15 @@ fn sentence(
         "{}: {how} (median {} there); {}.{why}{}",
         effect.group,
         told(compared.baseline),
-        sureness(&[compared]),
-        why_infinite(&[compared]),
+        sureness(&[decided]),
+        why_infinite(&[decided]),
     );
     let mut finding = Finding::new(FindingKind::StandsOut, INTERVAL, text)
         .about(&long)
         .about(&short)
-        .with("shift_ms", effect.compared.shift)
-        .with("baseline_ms", effect.compared.baseline)
-        .with("p", effect.compared.p);
+        .with("shift_ms", compared.shift)
+        .with("baseline_ms", compared.baseline)
+        .with("p", decided.p());
     if let Some((idle, busy)) = windows {
         finding = finding
             .with("cwnd_segments", idle)

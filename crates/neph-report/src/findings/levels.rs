@@ -1,18 +1,16 @@
 //! Differences between the levels of a factor, with everything else the same: between endpoints,
 //! and between the values of a parameter that the plan varies.
 
-use std::collections::BTreeMap;
-
 use neph_model::Scenario;
-use neph_stats::{Level, Verdict};
+use neph_stats::Verdict;
 
 use super::compare::{
-    Comparison, LeastEffect, Medians, any_differs, compare, medians, sureness, told, verdicts,
+    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, sureness, told,
     why_infinite,
 };
 use super::{Finding, FindingKind, plural, real};
 use crate::data::{Factor, factors};
-use crate::figure::{Latencies, groups};
+use crate::figure::groups;
 use crate::{CampaignData, PlotSettings};
 
 /// Levels differ if by 5 % of the faster one, and by more than the waking of a thread.
@@ -20,6 +18,9 @@ pub(super) const MATTERS: LeastEffect = LeastEffect {
     share: 0.05,
     millis: 0.02,
 };
+
+/// The topic of sentences about endpoints.
+const ENDPOINT: &str = "endpoint";
 
 /// Scenarios that differ in their level of one factor only.
 pub(super) struct Compared {
@@ -44,7 +45,7 @@ pub(super) fn compared(
     factor: &Factor,
 ) -> Vec<Compared> {
     compared_by(data, settings, factor, |index| {
-        medians(data, settings, index)
+        Medians::of(data, settings, index)
     })
 }
 
@@ -68,21 +69,45 @@ pub(super) fn compared_by(
         .collect()
 }
 
-/// One sentence for each endpoint, and for each value of a parameter, against the fastest one.
-pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+/// A level against the baseline of its factor, in everything that both were measured in.
+pub(super) struct Level {
+    topic: &'static str,
+    pub(super) name: String,
+    pub(super) baseline: String,
+    /// What was the same, and how they compare there.
+    pub(super) pairs: Vec<(String, Comparison)>,
+}
+
+/// Every endpoint, and every value of a parameter, against the baseline.
+pub(super) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Level> {
     let shown = data.measured(settings);
     let scenarios: Vec<&Scenario> = shown.iter().map(|index| &data.scenarios[*index]).collect();
     factors(&scenarios)
         .iter()
         .filter_map(|factor| Some((factor, topic(factor)?)))
-        .flat_map(|(factor, topic)| of_factor(data, settings, factor, topic))
+        .flat_map(|(factor, topic)| of_factor(data, settings, (factor, topic), family))
         .collect()
+}
+
+/// One sentence for each.
+pub(super) fn findings(levels: &[Level], judged: &Judged) -> Vec<Finding> {
+    let told = levels.iter().filter_map(|level| level.sentence(judged));
+    told.collect()
+}
+
+/// Whether sentences compare the levels of this factor with a baseline.
+pub(super) const fn is_compared(factor: &Factor) -> bool {
+    topic(factor).is_some()
 }
 
 /// Intervals have findings of their own; that a larger message takes longer is none.
 const fn topic(factor: &Factor) -> Option<&'static str> {
     match factor {
-        Factor::Endpoint => Some("endpoint"),
+        Factor::Endpoint => Some(ENDPOINT),
         Factor::Parameter(_) => Some("parameter"),
         Factor::Interval | Factor::Size => None,
     }
@@ -91,120 +116,110 @@ const fn topic(factor: &Factor) -> Option<&'static str> {
 fn of_factor(
     data: &CampaignData,
     settings: &PlotSettings,
-    factor: &Factor,
-    topic: &'static str,
-) -> Vec<Finding> {
+    (factor, topic): (&Factor, &'static str),
+    family: &mut Family,
+) -> Vec<Level> {
     let groups = compared(data, settings, factor);
-    let differ: Vec<Option<f64>> = groups
-        .iter()
-        .map(|group| any_differs(group.levels.iter().map(|(_, medians)| medians)))
-        .collect();
-    let levels = fastest_first(data, settings, factor);
-    let Some((fastest, others)) = levels.split_first() else {
+    let levels = baseline_first(data, settings, factor);
+    let Some((baseline, others)) = levels.split_first() else {
         return Vec::new();
     };
-    others
-        .iter()
-        .filter_map(|name| {
-            let pairs: Vec<(String, Comparison)> = groups
-                .iter()
-                .zip(&differ)
-                .filter_map(|(group, differ)| {
-                    let compared = compare(group.of(name)?, group.of(fastest)?, MATTERS)?;
-                    Some((group.title.clone(), compared.following(*differ)))
-                })
-                .collect();
-            sentence(topic, (name, fastest), pairs)
-        })
-        .collect()
+    let mut found = Vec::new();
+    for name in others {
+        let mut pairs = Vec::new();
+        for group in &groups {
+            let both = group.of(name).zip(group.of(baseline));
+            let compared = both.and_then(|(one, other)| compare(family, one, other, MATTERS));
+            pairs.extend(compared.map(|compared| (group.title.clone(), compared)));
+        }
+        pairs.sort_by(|(_, a), (_, b)| a.shift.total_cmp(&b.shift));
+        found.push(Level {
+            topic,
+            name: name.clone(),
+            baseline: baseline.clone(),
+            pairs,
+        });
+    }
+    found
 }
 
-/// The levels of a factor: first the one whose least scenario median is the smallest, then the
-/// others as the plan lists them. Nothing if no scenario has a median.
-fn fastest_first(data: &CampaignData, settings: &PlotSettings, factor: &Factor) -> Vec<String> {
-    let mut least: BTreeMap<String, f64> = BTreeMap::new();
+/// The levels of a factor as the plan lists them, the baseline first: the one that the settings name,
+/// or the plan's first. Which one that is must not depend on what was measured: the fastest one of
+/// equals looks faster than it is.
+fn baseline_first(data: &CampaignData, settings: &PlotSettings, factor: &Factor) -> Vec<String> {
     let mut levels: Vec<String> = Vec::new();
     for index in data.measured(settings) {
         let level = factor.level(&data.scenarios[index]);
         if !levels.contains(&level) {
-            levels.push(level.clone());
-        }
-        let latencies = Latencies::of(data.main_flows(index, settings), settings.basis);
-        if let Some(Level::At(median)) = latencies.median() {
-            let known = least.entry(level).or_insert(median);
-            *known = known.min(median);
+            levels.push(level);
         }
     }
-    let by_median = |a: &&String, b: &&String| least[*a].total_cmp(&least[*b]);
-    let answered = levels.iter().filter(|level| least.contains_key(*level));
-    let Some(fastest) = answered.min_by(by_median).cloned() else {
-        return Vec::new();
-    };
-    levels.retain(|level| *level != fastest);
-    levels.insert(0, fastest);
+    let named = settings.baseline.as_ref();
+    if let Some(at) = named.and_then(|name| levels.iter().position(|level| level == name)) {
+        levels[..=at].rotate_right(1);
+    }
     levels
 }
 
-fn sentence(
-    topic: &'static str,
-    (name, fastest): (&str, &str),
-    mut pairs: Vec<(String, Comparison)>,
-) -> Option<Finding> {
-    pairs.sort_by(|(_, a), (_, b)| a.shift.total_cmp(&b.shift));
-    let comparisons: Vec<Comparison> = pairs.iter().map(|(_, c)| *c).collect();
-    let verdicts = verdicts(&comparisons);
-    let (least, most) = (pairs.first()?, pairs.last()?);
-    let how = if let [only] = comparisons.as_slice() {
-        format!(
-            "{} at the median",
-            only.in_words(verdicts[0], name, fastest)
-        )
-    } else {
-        format!(
-            "{} goes from {} ({}) to {} ({}) over {}",
-            counted(name, fastest, &verdicts),
-            told(least.1.shift),
-            least.0,
-            told(most.1.shift),
-            most.0,
-            plural(pairs.len(), "combination"),
-        )
-    };
-    let text = format!(
-        "{how}; {}.{}",
-        sureness(&comparisons),
-        why_infinite(&comparisons)
-    );
-    let slower = count(&verdicts, Verdict::Worse);
-    let share = |compared: &Comparison| compared.shift / compared.baseline;
-    let finding = Finding::new(FindingKind::StandsOut, topic, text)
-        .about(name)
-        .about(fastest)
-        .with("shift_least_ms", least.1.shift)
-        .with("share_most", share(&most.1))
-        .with("shift_most_ms", most.1.shift)
-        .with("combinations", real(pairs.len()))
-        .with("slower", real(slower))
-        .with("blocks", real(least.1.blocks));
-    Some(finding)
+impl Level {
+    pub(super) fn is_endpoint(&self) -> bool {
+        self.topic == ENDPOINT
+    }
+
+    fn sentence(&self, judged: &Judged) -> Option<Finding> {
+        let Self {
+            topic,
+            name,
+            baseline,
+            pairs,
+        } = self;
+        let (least, most) = (pairs.first()?, pairs.last()?);
+        let decided = judged.all(pairs.iter().map(|(_, compared)| *compared));
+        let how = if let [only] = decided.as_slice() {
+            format!("{} at the median", only.in_words(name, baseline))
+        } else {
+            format!(
+                "{} goes from {} ({}) to {} ({}) over {}",
+                counted(name, baseline, &decided),
+                told(least.1.shift),
+                least.0,
+                told(most.1.shift),
+                most.0,
+                plural(pairs.len(), "combination"),
+            )
+        };
+        let text = format!("{how}; {}.{}", sureness(&decided), why_infinite(&decided));
+        let share = |compared: &Comparison| compared.shift / compared.baseline;
+        let finding = Finding::new(FindingKind::StandsOut, topic, text)
+            .about(name)
+            .about(baseline)
+            .with("shift_least_ms", least.1.shift)
+            .with("share_most", share(&most.1))
+            .with("shift_most_ms", most.1.shift)
+            .with("combinations", real(pairs.len()))
+            .with("slower", real(count(&decided, Verdict::Worse)))
+            .with("faster", real(count(&decided, Verdict::Better)))
+            .with("blocks", real(least.1.blocks));
+        Some(finding)
+    }
 }
 
 /// `a is slower than b in 3 of 4 combinations, undecided in 1: the median shift`; without a verdict
 /// `The median shift from b to a`.
-fn counted(name: &str, fastest: &str, verdicts: &[Verdict]) -> String {
-    let of = |verdict: Verdict| count(verdicts, verdict);
-    let all = plural(verdicts.len(), "combination");
+fn counted(name: &str, baseline: &str, decided: &[Decided]) -> String {
+    let of = |verdict: Verdict| count(decided, verdict);
+    let all = plural(decided.len(), "combination");
     let mut parts: Vec<String> = [
-        (of(Verdict::Worse), format!("slower than {fastest}")),
-        (of(Verdict::Better), format!("faster than {fastest}")),
-        (of(Verdict::Equivalent), format!("as fast as {fastest}")),
+        (of(Verdict::Worse), format!("slower than {baseline}")),
+        (of(Verdict::Better), format!("faster than {baseline}")),
+        (of(Verdict::Equivalent), format!("as fast as {baseline}")),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
     .map(|(count, how)| format!("{how} in {count} of {all}"))
     .collect();
     if parts.is_empty() {
-        return format!("The median shift from {fastest} to {name}");
+        return format!("The median shift from {baseline} to {name}");
     }
     match of(Verdict::Inconclusive) {
         0 => {}
@@ -213,9 +228,7 @@ fn counted(name: &str, fastest: &str, verdicts: &[Verdict]) -> String {
     format!("{name} is {}: the median shift", parts.join(", "))
 }
 
-fn count(verdicts: &[Verdict], wanted: Verdict) -> usize {
-    verdicts
-        .iter()
-        .filter(|verdict| **verdict == wanted)
-        .count()
+fn count(decided: &[Decided], wanted: Verdict) -> usize {
+    let of_kind = |one: &&Decided| one.verdict() == wanted;
+    decided.iter().filter(of_kind).count()
 }

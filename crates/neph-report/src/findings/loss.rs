@@ -1,7 +1,7 @@
 //! Messages without a valid reply: how many were lost, and where most; how many were errors, or
 //! could not be sent.
 
-use neph_stats::{Proportion, proportion};
+use neph_stats::{Interval, grouped_share, proportion};
 
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::{count, percent};
@@ -10,8 +10,10 @@ use crate::{CampaignData, PlotSettings};
 /// How a scenario's messages ended.
 struct Ends {
     scenario: usize,
-    /// Lost ones of those that were sent; nothing if none was.
-    lost: Option<Proportion>,
+    lost: usize,
+    sent: usize,
+    /// The 95 % interval of the share of losses, from how much experiments differ: losses come together.
+    interval: Option<Interval>,
     errors: usize,
     failed: usize,
     messages: usize,
@@ -20,15 +22,19 @@ struct Ends {
 impl Ends {
     fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
         let (mut lost, mut errors, mut failed, mut messages) = (0, 0, 0, 0);
+        let mut groups = Vec::new();
         for flow in data.main_flows(scenario, settings) {
             lost += flow.lost();
+            groups.push((flow.lost(), flow.exchanges.len() - flow.failed()));
             errors += flow.errors();
             failed += flow.failed();
             messages += flow.exchanges.len();
         }
         Self {
             scenario,
-            lost: proportion(lost, messages - failed).ok(),
+            lost,
+            sent: messages - failed,
+            interval: grouped_share(&groups).ok().map(|found| found.interval),
             errors,
             failed,
             messages,
@@ -36,7 +42,7 @@ impl Ends {
     }
 
     fn share(&self) -> f64 {
-        self.lost.map_or(0.0, |lost| lost.share())
+        real(self.lost) / real(self.sent.max(1))
     }
 }
 
@@ -75,16 +81,15 @@ pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 
 /// The sentence about messages that were sent; none if no message was.
 fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
-    let sent: Vec<(usize, Proportion)> = all
-        .iter()
-        .filter_map(|ends| Some((ends.scenario, ends.lost?)))
-        .collect();
-    let affected = sent.iter().filter(|(_, lost)| lost.hits() > 0).count();
-    let (scenario, worst) = sent
-        .iter()
-        .max_by(|(a, x), (b, y)| x.share().total_cmp(&y.share()).then(b.cmp(a)))?;
+    let sent: Vec<&Ends> = all.iter().filter(|ends| ends.sent > 0).collect();
+    let affected = sent.iter().filter(|ends| ends.lost > 0).count();
+    let by_share = |a: &&&Ends, b: &&&Ends| {
+        let order = a.share().total_cmp(&b.share());
+        order.then(b.scenario.cmp(&a.scenario))
+    };
+    let worst = sent.iter().max_by(by_share)?;
     if affected == 0 {
-        let total = sent.iter().map(|(_, lost)| lost.n()).sum();
+        let total = sent.iter().map(|ends| ends.sent).sum();
         let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
         // Whoever could not send everything has not seen what would have been lost.
         let which = if all.iter().any(|ends| ends.failed > 0) {
@@ -93,21 +98,23 @@ fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
             "No message was lost"
         };
         return Some(format!(
-            "{which}; with {} that bounds the loss to {}.",
+            "{which}, of {}: losses that come one at a time are below {}; of bursts nothing is known.",
             plural(total, "message"),
             percent(limit)
         ));
     }
+    let interval = worst.interval.map_or_else(String::new, |interval| {
+        let (low, high) = (percent(interval.low), percent(interval.high));
+        format!(", 95 % interval over experiments {low} to {high}")
+    });
     Some(format!(
-        "Messages were lost in {} of {}, most in {}: {} of {} ({}, 95 % interval {} to {}).",
+        "Messages were lost in {} of {}, most in {}: {} of {} ({}{interval}).",
         affected,
         plural(sent.len(), "scenario"),
-        data.scenarios[*scenario].label(),
-        worst.hits(),
-        worst.n(),
+        data.scenarios[worst.scenario].label(),
+        worst.lost,
+        worst.sent,
         percent(worst.share()),
-        percent(worst.interval().low),
-        percent(worst.interval().high),
     ))
 }
 

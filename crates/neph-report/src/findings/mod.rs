@@ -9,6 +9,7 @@ mod compare;
 mod crossover;
 mod dominant;
 mod equivalence;
+mod expected;
 mod failed;
 mod flagged;
 mod fleet_levels;
@@ -18,6 +19,7 @@ mod levels;
 mod loss;
 mod measured;
 mod position;
+mod spread;
 mod throughput;
 
 use std::collections::BTreeMap;
@@ -26,8 +28,9 @@ use serde::Serialize;
 
 pub(crate) use alarms::ALARM;
 pub(crate) use compare::median;
-pub use fleet_levels::blocks_to_compare;
-pub(crate) use fleet_levels::{Against, Compared, compared};
+pub use expected::{blocks_to_compare, comparisons};
+pub(crate) use fleet_levels::{Against, Compared};
+pub use spread::spread;
 
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
@@ -84,26 +87,61 @@ impl Finding {
 
 /// Everything worth saying about a campaign, in the order of the report.
 pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    findings_beside(data, settings, (&[], &compared(data, settings)))
+    findings_beside(data, settings, (&[], &Statements::of(data, settings)))
 }
 
-/// What is worth saying beside diagnoses, which say the rest; fleets are compared already.
+/// Everything of a report that carries a verdict, judged together: one family, so that the chance of a
+/// false verdict is that of the report and not of a sentence.
+pub(crate) struct Statements {
+    levels: Vec<levels::Level>,
+    positions: Vec<position::Pair>,
+    margins: Vec<equivalence::Held>,
+    intervals: Vec<intervals::Effect>,
+    pub(crate) fleets: Vec<Against>,
+    judged: compare::Judged,
+}
+
+impl Statements {
+    pub(crate) fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
+        let mut family = compare::Family::default();
+        let levels = levels::prepare(data, settings, &mut family);
+        let positions = position::prepare(data, settings, &mut family);
+        let margins = equivalence::prepare(data, settings, &mut family);
+        let intervals = intervals::prepare(data, settings, &mut family);
+        let mut fleets = fleet_levels::prepare(data, settings, &mut family);
+        let judged = family.judged();
+        fleet_levels::decide(&mut fleets, &judged);
+        Self {
+            levels,
+            positions,
+            margins,
+            intervals,
+            fleets,
+            judged,
+        }
+    }
+}
+
+/// What is worth saying beside diagnoses, which say the rest.
 pub(crate) fn findings_beside(
     data: &CampaignData,
     settings: &PlotSettings,
-    (causes, fleets): (&[Diagnosis], &[Against]),
+    (causes, statements): (&[Diagnosis], &Statements),
 ) -> Vec<Finding> {
+    let judged = &statements.judged;
     let mut found = measured::findings(data, settings);
     found.extend(alarms::findings(data, settings));
     found.extend(dominant::findings(data, settings));
     found.extend(beyond_ping::findings(data, settings, causes));
-    found.extend(levels::findings(data, settings));
-    found.extend(crossover::findings(data, settings));
-    found.extend(position::findings(data, settings));
-    found.extend(equivalence::findings(data, settings));
-    found.extend(intervals::findings(data, settings, causes));
+    found.extend(levels::findings(&statements.levels, judged));
+    found.extend(crossover::findings(&statements.levels, judged));
+    let positions = (statements.positions.as_slice(), judged);
+    found.extend(position::findings(data, settings, positions));
+    found.extend(equivalence::findings(&statements.margins, judged));
+    let intervals = (statements.intervals.as_slice(), judged);
+    found.extend(intervals::findings(data, settings, causes, intervals));
     // What a plan was made to compare comes before what each of the compared is alone.
-    found.extend(fleet_levels::findings(fleets));
+    found.extend(fleet_levels::findings(&statements.fleets));
     found.extend(fleets::findings(data, settings));
     found.extend(loss::findings(data, settings));
     found.extend(throughput::findings(data, settings));

@@ -1,10 +1,10 @@
 //! Endpoints that are nearer on the map and slower all the same: how far a packet travels is not how
 //! far a place is.
 
-use neph_model::Span;
+use neph_model::{Scenario, Span};
 use neph_stats::Verdict;
 
-use super::compare::{Comparison, any_differs, compare, sureness, verdicts};
+use super::compare::{Comparison, Decided, Family, Judged, compare, sureness};
 use super::levels::{MATTERS, compared};
 use super::{Finding, FindingKind};
 use crate::axis::millis;
@@ -17,54 +17,42 @@ const DISTANCE: &str = "distance_km";
 /// one way.
 const KM_PER_MS: f64 = 100.0;
 
-/// An endpoint whose distance the plan tells.
-struct Placed<'d> {
-    name: &'d str,
+/// An endpoint whose distance the plan names.
+#[derive(Clone, Debug)]
+struct Placed {
+    name: String,
     km: f64,
 }
 
-/// One endpoint that is nearer than another one and slower.
-struct Detour<'d> {
-    near: &'d Placed<'d>,
-    far: &'d Placed<'d>,
+/// One endpoint that is nearer than another one, and how they compare with everything else the same.
+pub(super) struct Pair {
+    near: Placed,
+    far: Placed,
     compared: Comparison,
 }
 
-/// A sentence about the greatest detour.
-pub(super) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<Finding> {
-    let mut places: Vec<Placed<'_>> = Vec::new();
-    for scenario in &data.scenarios {
-        let told = scenario.parameters.get(DISTANCE);
-        let km = told.and_then(|km| km.parse().ok());
-        if let Some(km) = km.filter(|_| places.iter().all(|one| one.name != scenario.endpoint)) {
-            let name = scenario.endpoint.as_str();
-            places.push(Placed { name, km });
-        }
-    }
-    let greatest = detours(data, settings, &places)
-        .into_iter()
-        .max_by(|a, b| a.compared.shift.total_cmp(&b.compared.shift))?;
-    let quickest = quickest(data, settings, greatest.near.name)?;
-    Some(sentence(&greatest, quickest))
+/// How many pairs there are among endpoints of these names of which one is nearer.
+pub(super) fn pairs_among(scenarios: &[Scenario], names: &[&str]) -> usize {
+    let mut places = places(scenarios);
+    places.retain(|place| names.contains(&place.name.as_str()));
+    pairs(&places).count()
 }
 
-/// Every pair of which the nearer one is the slower one, with everything else the same.
-fn detours<'d>(
+/// Every two endpoints of which one is nearer.
+pub(super) fn prepare(
     data: &CampaignData,
     settings: &PlotSettings,
-    places: &'d [Placed<'d>],
-) -> Vec<Detour<'d>> {
+    family: &mut Family,
+) -> Vec<Pair> {
+    let places = places(&data.scenarios);
     let mut found = Vec::new();
     for group in compared(data, settings, &Factor::Endpoint) {
-        let differ = any_differs(group.levels.iter().map(|(_, medians)| medians));
-        for (near, far) in pairs(places) {
-            let medians = group.of(near.name).zip(group.of(far.name));
-            let compared = medians.and_then(|(one, other)| compare(one, other, MATTERS));
-            let compared = compared.map(|compared| compared.following(differ));
-            let slower = compared.filter(|one| verdicts(&[*one]) == [Verdict::Worse]);
-            found.extend(slower.map(|compared| Detour {
-                near,
-                far,
+        for (near, far) in pairs(&places) {
+            let medians = group.of(&near.name).zip(group.of(&far.name));
+            let compared = medians.and_then(|(one, other)| compare(family, one, other, MATTERS));
+            found.extend(compared.map(|compared| Pair {
+                near: near.clone(),
+                far: far.clone(),
                 compared,
             }));
         }
@@ -72,8 +60,36 @@ fn detours<'d>(
     found
 }
 
+/// The endpoints of which the plan names the distance.
+fn places(scenarios: &[Scenario]) -> Vec<Placed> {
+    let mut places: Vec<Placed> = Vec::new();
+    for scenario in scenarios {
+        let told = scenario.parameters.get(DISTANCE);
+        let km = told.and_then(|km| km.parse().ok());
+        if let Some(km) = km.filter(|_| places.iter().all(|one| one.name != scenario.endpoint)) {
+            let name = scenario.endpoint.clone();
+            places.push(Placed { name, km });
+        }
+    }
+    places
+}
+
+/// A sentence about the greatest detour: a nearer endpoint that is slower.
+pub(super) fn findings(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (pairs, judged): (&[Pair], &Judged),
+) -> Option<Finding> {
+    let decided = pairs.iter().map(|pair| (pair, judged.of(pair.compared)));
+    let (pair, decided) = decided
+        .filter(|(_, decided)| decided.verdict() == Verdict::Worse)
+        .max_by(|(a, _), (b, _)| a.compared.shift.total_cmp(&b.compared.shift))?;
+    let quickest = quickest(data, settings, &pair.near.name)?;
+    Some(sentence(pair, &decided, quickest))
+}
+
 /// Every two of which the first is nearer.
-fn pairs<'d>(places: &'d [Placed<'d>]) -> impl Iterator<Item = (&'d Placed<'d>, &'d Placed<'d>)> {
+fn pairs(places: &[Placed]) -> impl Iterator<Item = (&Placed, &Placed)> {
     places.iter().flat_map(|near| {
         let farther = places.iter().filter(|far| far.km > near.km);
         farther.map(move |far| (near, far))
@@ -91,12 +107,12 @@ fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Opt
     times.min().map(Span::millis_f64)
 }
 
-fn sentence(detour: &Detour<'_>, quickest: f64) -> Finding {
-    let Detour {
+fn sentence(pair: &Pair, decided: &Decided, quickest: f64) -> Finding {
+    let Pair {
         near,
         far,
         compared,
-    } = detour;
+    } = pair;
     let path = quickest * KM_PER_MS;
     let text = format!(
         "{} is nearer than {} ({} km against {} km), and yet {} at the median; {}. Its quickest round trip takes {}, in which light in glass travels {path:.0} km and back.",
@@ -104,13 +120,13 @@ fn sentence(detour: &Detour<'_>, quickest: f64) -> Finding {
         far.name,
         near.km,
         far.km,
-        compared.in_words(Verdict::Worse, "it", far.name),
-        sureness(&[*compared]),
+        decided.in_words("it", &far.name),
+        sureness(&[*decided]),
         millis(quickest),
     );
     Finding::new(FindingKind::StandsOut, "position", text)
-        .about(near.name)
-        .about(far.name)
+        .about(&near.name)
+        .about(&far.name)
         .with("shift_ms", compared.shift)
         .with("nearer_km", near.km)
         .with("farther_km", far.km)

@@ -67,7 +67,9 @@ fn line(row: &SummaryRow) -> Markup {
                 @match row.loss {
                     Some(loss) => {
                         (percent(loss.share))
-                        span.range { (percent(loss.low)) "–" (percent(loss.high)) }
+                        @if let Some(interval) = loss.interval {
+                            span.range { (percent(interval.low)) "–" (percent(interval.high)) }
+                        }
                     }
                     None => { "" }
                 }
@@ -79,9 +81,11 @@ fn line(row: &SummaryRow) -> Markup {
             @for quantile in &row.quantiles {
                 td {
                     @match quantile {
-                        QuantileCell::Known { value, low, high } => {
+                        QuantileCell::Known { value, interval } => {
                             (level(*value, row))
-                            span.range { (level(*low, row)) "–" (level(*high, row)) }
+                            @if let Some([low, high]) = interval {
+                                span.range { (level(*low, row)) "–" (level(*high, row)) }
+                            }
                         }
                         QuantileCell::Refused { .. } => { "–" }
                     }

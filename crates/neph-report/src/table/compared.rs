@@ -26,7 +26,7 @@ const COLUMNS: [&str; 17] = [
     "verdict",
 ];
 
-const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of what it is held against. shift: level minus against (Hodges and Lehmann) with its 95 % interval, which takes 6 blocks. p: Wilcoxon's signed ranks where both were measured in the same blocks, else Mann and Whitney's test; p_holm: corrected for all rows of this table. A verdict takes p_holm of 0.05 at most and a shift of at least what matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
+const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of what it is held against. shift: level minus against (Hodges and Lehmann) with a 95 % interval that holds together with those of all comparisons of the report. p: Wilcoxon's signed ranks against what matters, not against zero; p_holm: corrected for all comparisons of the report. A verdict takes p_holm of 0.05 at most, and the same blocks. What matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
 
 /// A row for each measure of each level beside the first; none where nothing is compared.
 pub(super) fn table(all: &[Against]) -> Table {
@@ -50,13 +50,12 @@ pub(super) fn table(all: &[Against]) -> Table {
 
 fn row(against: &Against, one: &Compared) -> Vec<Cell> {
     let text = |words: &str| Cell::Text(words.to_owned());
-    let (n_against, n) = one.test.n;
+    let (n, n_against) = one.n;
     let [median, median_against] = one.medians.map(|level| of(one.measure, level));
-    let shift = one.test.shift;
+    let judgement = one.judgement;
     let end = |of: fn(Interval) -> f64| {
-        shift
-            .interval
-            .map_or(Cell::Absent, |all| difference(of(all)))
+        let interval = judgement.and_then(|one| one.interval);
+        interval.map_or(Cell::Absent, |all| difference(of(all)))
     };
     vec![
         text(&against.title),
@@ -66,20 +65,21 @@ fn row(against: &Against, one: &Compared) -> Vec<Cell> {
         text(one.measure.name()),
         Cell::Integer(n as u64),
         Cell::Integer(n_against as u64),
-        text(if one.paired { "yes" } else { "no" }),
+        text(if one.is_paired() { "yes" } else { "no" }),
         median,
         median_against,
-        difference(shift.estimate),
+        difference(one.shift),
         end(|interval| interval.low),
         end(|interval| interval.high),
-        Cell::Real(one.test.p),
-        Cell::Real(one.p_holm),
+        Cell::real(judgement.map(|one| one.p_alone)),
+        Cell::real(judgement.map(|one| one.p)),
         Cell::Real(one.least),
-        text(match one.verdict {
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::Equivalent => "equivalent",
-            Verdict::Inconclusive => "inconclusive",
+        text(match judgement.map(|one| one.verdict) {
+            Some(Verdict::Better) => "better",
+            Some(Verdict::Worse) => "worse",
+            Some(Verdict::Equivalent) => "equivalent",
+            Some(Verdict::Inconclusive) => "inconclusive",
+            None => "none",
         }),
     ]
 }

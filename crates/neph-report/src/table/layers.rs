@@ -3,7 +3,7 @@
 use neph_model::{Span, StageSet};
 
 use crate::CampaignData;
-use crate::data::{ExperimentData, FlowData};
+use crate::data::{Exchange, ExperimentData, FlowData};
 use crate::figure::order;
 
 /// A layer of a message's time.
@@ -77,7 +77,12 @@ impl Layer {
 
     /// A flow's values in milliseconds.
     pub(crate) fn values(&self, flow: &FlowData) -> Vec<f64> {
-        let times = flow.exchanges.iter().filter_map(|exchange| match self {
+        self.values_of(flow, &flow.exchanges)
+    }
+
+    /// Those of some of its messages.
+    pub(crate) fn values_of(&self, flow: &FlowData, exchanges: &[Exchange]) -> Vec<f64> {
+        let times = exchanges.iter().filter_map(|exchange| match self {
             Self::Response => exchange.response,
             Self::Service => exchange.service,
             Self::Acknowledgement => exchange.ack,

@@ -5,6 +5,7 @@ mod advice;
 mod cells;
 mod compared;
 mod fleets;
+mod grouped;
 mod kept;
 mod layers;
 mod routes;
@@ -13,16 +14,17 @@ mod throughput;
 
 pub use cells::{Cell, Column, Table};
 pub(crate) use fleets::FLEETS;
+pub use grouped::Unit;
 pub use layers::Layer;
 pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
 pub(crate) use summary::{QUANTILES, notes};
 
-use crate::findings::{self, Against};
+use crate::findings::{Against, Statements};
 use crate::{CampaignData, PlotSettings};
 
 /// Every table of a report, in its order. Tables that have nothing to tell are left out.
 pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
-    tables_with(data, settings, &findings::compared(data, settings))
+    tables_with(data, settings, &Statements::of(data, settings).fleets)
 }
 
 /// The same, where fleets are compared already.

@@ -1,37 +1,35 @@
 //! The summary: every layer of every scenario in numbers, each with the interval it deserves.
 
 use neph_model::Unanswered;
-use neph_stats::{Level, Sorted, StatsError, describe, proportion, quantile};
+use neph_stats::{Interval, Level, Sorted, describe, quantile_needs, rough_level};
 
 use super::cells::{Cell, Column, Table};
+use super::grouped::{Grouped, Unit};
 use super::layers::{Layer, destinations, entries};
+use crate::findings::real;
 use crate::{CampaignData, PlotSettings};
 
 /// The quantiles that the summary tells.
 pub(crate) const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// A share of lost messages with its 95 % interval (Wilson).
+/// A share of lost messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossCell {
     /// The share, 0 to 1.
     pub share: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+    /// Its 95 % interval; absent where it is not known how losses come together.
+    pub interval: Option<Interval>,
 }
 
 /// A quantile in milliseconds, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuantileCell {
-    /// The value and its 95 % interval; [`Level::Censored`] where messages without an answer decide.
+    /// The value; [`Level::Censored`] where messages without an answer decide.
     Known {
         /// The estimate.
         value: Level,
-        /// Lower end.
-        low: Level,
-        /// Upper end.
-        high: Level,
+        /// The ends of its 95 % interval; absent where too little is independent for one.
+        interval: Option<[Level; 2]>,
     },
     /// Too few messages.
     Refused {
@@ -67,6 +65,10 @@ pub struct SummaryRow {
     pub sd: Option<f64>,
     /// p50, p90 and p99.
     pub quantiles: [QuantileCell; 3],
+    /// What the intervals come from.
+    pub unit: Unit,
+    /// How many independent messages know the median as well; absent without an interval.
+    pub effective: Option<f64>,
     /// Whether any of its experiments is flagged.
     pub flagged: bool,
 }
@@ -108,6 +110,7 @@ fn measured(
         .experiments_of(scenario, settings)
         .filter_map(|experiment| layer.flow(experiment))
         .collect();
+    let grouped = Grouped::of(&flows, &layer, data);
     let mut values: Vec<f64> = flows.iter().flat_map(|flow| layer.values(flow)).collect();
     let lost: Option<usize> = layer
         .counts_loss(data)
@@ -127,7 +130,6 @@ fn measured(
     }
     let sample = Sorted::sort(&mut values).expect("times are finite");
     let numbers = describe(sample).ok();
-    let share = lost.and_then(|lost| proportion(lost, sent).ok());
     Some(SummaryRow {
         scenario,
         label: data.label(scenario),
@@ -137,27 +139,30 @@ fn measured(
         lost,
         errors,
         not_sent,
-        loss: share.map(|share| LossCell {
-            share: share.share(),
-            low: share.interval().low,
-            high: share.interval().high,
+        loss: lost.filter(|_| sent > 0).map(|lost| LossCell {
+            share: real(lost) / real(sent),
+            interval: grouped.loss().map(|found| found.interval),
         }),
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
-        quantiles: QUANTILES.map(|p| cell(sample, unanswered, p)),
+        quantiles: QUANTILES.map(|p| cell((sample, unanswered), &grouped, p)),
+        unit: grouped.unit,
+        effective: grouped.quantile(sample, 0.5).map(|found| found.effective),
         flagged: !data.flags(scenario, settings).is_empty(),
     })
 }
 
-fn cell(sample: Sorted<'_>, unanswered: usize, p: f64) -> QuantileCell {
-    match quantile(sample, unanswered, p) {
-        Ok(found) => QuantileCell::Known {
-            value: found.value(),
-            low: found.low(),
-            high: found.high(),
-        },
-        Err(StatsError::TooFew { need, .. }) => QuantileCell::Refused { need },
-        Err(_) => QuantileCell::Refused { need: usize::MAX },
+fn cell((sample, unanswered): (Sorted<'_>, usize), grouped: &Grouped, p: f64) -> QuantileCell {
+    let need = quantile_needs(p).unwrap_or(usize::MAX);
+    match rough_level(sample, unanswered, p) {
+        Ok(value) if sample.len() + unanswered >= need => {
+            let found = grouped.quantile(sample, p);
+            QuantileCell::Known {
+                value,
+                interval: found.map(|found| [found.low, found.high]),
+            }
+        }
+        _ => QuantileCell::Refused { need },
     }
 }
 
@@ -187,6 +192,8 @@ pub(super) fn table(rows: &[SummaryRow]) -> Table {
         "flagged",
         // Behind what older versions had: columns keep their places.
         "errors",
+        "intervals_from",
+        "effective_n",
     ];
     Table {
         name: "summary",
@@ -199,6 +206,7 @@ pub(super) fn table(rows: &[SummaryRow]) -> Table {
 
 fn cells(row: &SummaryRow) -> Vec<Cell> {
     let count = |value: usize| Cell::Integer(value as u64);
+    let loss = row.loss.and_then(|loss| loss.interval);
     let mut cells = vec![
         Cell::Text(row.label.clone()),
         Cell::Text(row.layer.name()),
@@ -206,16 +214,18 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         count(row.n),
         row.lost.map_or(Cell::Absent, count),
         Cell::real(row.loss.map(|loss| loss.share)),
-        Cell::real(row.loss.map(|loss| loss.low)),
-        Cell::real(row.loss.map(|loss| loss.high)),
+        Cell::real(loss.map(|interval| interval.low)),
+        Cell::real(loss.map(|interval| interval.high)),
         row.not_sent.map_or(Cell::Absent, count),
         Cell::real(row.mean),
         Cell::real(row.sd),
     ];
     for quantile in &row.quantiles {
         cells.extend(match quantile {
-            QuantileCell::Known { value, low, high } => {
-                [*value, *low, *high].map(|one| level(one, row.unanswered()))
+            QuantileCell::Known { value, interval } => {
+                let of = |one: Level| level(one, row.unanswered());
+                let end = |at: usize| interval.map_or(Cell::Absent, |ends| of(ends[at]));
+                [of(*value), end(0), end(1)]
             }
             QuantileCell::Refused { .. } => [Cell::Absent, Cell::Absent, Cell::Absent],
         });
@@ -224,6 +234,8 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         if row.flagged { "yes" } else { "no" }.to_owned(),
     ));
     cells.push(row.errors.map_or(Cell::Absent, count));
+    cells.push(Cell::Text(row.unit.name().to_owned()));
+    cells.push(Cell::real(row.effective.map(f64::round)));
     cells
 }
 
@@ -237,7 +249,7 @@ const fn level(level: Level, without: Unanswered) -> Cell {
 /// What a reader of the summary has to know; says of refused quantiles how many messages they need.
 pub(crate) fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
-        "All times in milliseconds; intervals are for a confidence of 95 %, of quantiles from order statistics, of loss by Wilson. They take messages as independent; between experiments expect more.".to_owned(),
+        "All times in milliseconds. Intervals are for a confidence of 95 %. They come from how much experiments differ (6 at least), or in a single experiment from how much ten stretches of it do: effective_n is the number of independent messages that would know the median as well. Where there is no interval, too little is independent to give one.".to_owned(),
         "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {

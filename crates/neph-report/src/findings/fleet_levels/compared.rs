@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use neph_flows::{FleetView, Measure, NoValue, PairView};
 use neph_model::{Scenario, Span};
-use neph_stats::{Level, LevelShift, Verdict, holm, median_of_levels};
+use neph_stats::{Claim, Judgement, Level, Wanted, median_of_levels};
 
 use super::samples::{ByBlock, Samples};
 use crate::axis::percent;
 use crate::data::{Factor, factors};
 use crate::figure::{Group, groups};
-use crate::findings::compare::{blocks_needed, verdict_of};
+use crate::findings::compare::{Family, Judged, Place};
 use crate::{CampaignData, PlotSettings};
 
 /// Path changes differ if by so much of the first level's.
@@ -23,15 +23,17 @@ pub(crate) struct Compared {
     pub(crate) measure: Measure,
     /// The medians over experiments: of this level and of the first one.
     pub(crate) medians: [Level; 2],
-    /// This level minus the first one.
-    pub(crate) test: LevelShift,
+    /// This level minus the first one; infinite where lost flows decide it.
+    pub(crate) shift: f64,
+    /// Experiments of this level and of the first one.
+    pub(crate) n: (usize, usize),
     /// The smallest difference that matters.
     pub(crate) least: f64,
-    /// Whether both levels were measured in the same blocks.
-    pub(crate) paired: bool,
-    /// After Holm's correction, over all comparisons of the report.
-    pub(crate) p_holm: f64,
-    pub(crate) verdict: Verdict,
+    /// Where the claim stands in the report's family; none where the two were measured in different
+    /// blocks, and nothing is claimed.
+    place: Option<Place>,
+    /// What may be said.
+    pub(crate) judgement: Option<Judgement>,
 }
 
 /// One level against the first, to one endpoint.
@@ -46,22 +48,29 @@ pub(crate) struct Against {
     pub(crate) limits: Vec<String>,
 }
 
-/// All that a report compares. It is told together, so it is one family to Holm.
-pub(crate) fn compared(data: &CampaignData, settings: &PlotSettings) -> Vec<Against> {
-    let mut found = of_each_group(data, settings);
-    let mut family: Vec<&mut Compared> =
-        found.iter_mut().flat_map(|one| &mut one.compared).collect();
-    let p_values: Vec<f64> = family.iter().map(|one| one.test.p).collect();
-    let corrected = holm(&p_values).expect("a test's p values lie between 0 and 1");
-    for (one, p) in family.iter_mut().zip(corrected) {
-        one.judge(p);
-    }
-    found
+/// Everything that the fleets of a report are compared in, as part of its family.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Against> {
+    let mut shown = data.measured(settings);
+    shown.retain(|index| {
+        let mut all = data.experiments_of(*index, settings);
+        all.any(|one| one.fleet.is_some())
+    });
+    of_each_group(data, settings, &shown, family)
 }
 
-/// How many blocks it takes at least until fleets of these scenarios can be told apart: `None` where
-/// none differ in anything but whom they ask.
-pub fn blocks_to_compare(scenarios: &[Scenario]) -> Option<usize> {
+/// Adds what may be said of each.
+pub(crate) fn decide(all: &mut [Against], judged: &Judged) {
+    for one in all.iter_mut().flat_map(|one| &mut one.compared) {
+        one.judgement = one.place.map(|place| judged.at(place));
+    }
+}
+
+/// How many comparisons there are of fleets of these scenarios.
+pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
     let fleets = scenarios.iter().enumerate();
     let fleets = fleets.filter(|(_, one)| one.flows().is_some());
     let fleets: Vec<usize> = fleets.map(|(index, _)| index).collect();
@@ -71,7 +80,7 @@ pub fn blocks_to_compare(scenarios: &[Scenario]) -> Option<usize> {
         let measures = others.map(|(index, _)| measures_of(&scenarios[*index]));
         comparisons += measures.sum::<usize>();
     }
-    (comparisons > 0).then(|| blocks_needed(comparisons))
+    comparisons
 }
 
 /// Unfairness takes many flows.
@@ -91,14 +100,14 @@ fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
     found.iter().flat_map(of).collect()
 }
 
-fn of_each_group(data: &CampaignData, settings: &PlotSettings) -> Vec<Against> {
-    let mut shown = data.measured(settings);
-    shown.retain(|index| {
-        let mut all = data.experiments_of(*index, settings);
-        all.any(|one| one.fleet.is_some())
-    });
+fn of_each_group(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown: &[usize],
+    family: &mut Family,
+) -> Vec<Against> {
     let mut found = Vec::new();
-    for group in compared_groups(&data.scenarios, &shown) {
+    for group in compared_groups(&data.scenarios, shown) {
         let Some((first, others)) = group.members.split_first() else {
             continue;
         };
@@ -114,7 +123,8 @@ fn of_each_group(data: &CampaignData, settings: &PlotSettings) -> Vec<Against> {
                     [_] => group.title.clone(),
                     _ => format!("{}, {name}", group.title),
                 };
-                found.push(Against::of(title, name, [first, &side(other, endpoint)]));
+                let sides = [first, &side(other, endpoint)];
+                found.push(Against::of(title, name, sides, family));
             }
         }
     }
@@ -178,7 +188,12 @@ impl<'a> Side<'a> {
 }
 
 impl Against {
-    fn of(title: String, endpoint: &str, [first, other]: [&Side<'_>; 2]) -> Self {
+    fn of(
+        title: String,
+        endpoint: &str,
+        [first, other]: [&Side<'_>; 2],
+        family: &mut Family,
+    ) -> Self {
         let mut limits = limits(first, other);
         let mut compared = Vec::new();
         for measure in Measure::ALL {
@@ -187,8 +202,11 @@ impl Against {
                 let measure = measure.name();
                 limits.push(format!("Both lost too much for {measure} to be compared"));
             } else {
-                compared.extend(compare(measure, &samples));
+                compared.extend(compare(measure, &samples, family));
             }
+        }
+        if compared.iter().any(|one| one.place.is_none()) {
+            limits.push(DIFFERENT_BLOCKS.to_owned());
         }
         Self {
             title,
@@ -247,8 +265,12 @@ fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> V
         .collect()
 }
 
+/// Why there is no verdict on what was measured at different times.
+const DIFFERENT_BLOCKS: &str =
+    "No block has both, so that no verdict is given: what lies between may be the time";
+
 /// `None` where there is nothing to compare.
-fn compare(measure: Measure, samples: &Samples) -> Option<Compared> {
+fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<Compared> {
     let (others, firsts) = samples.sides();
     let medians = [others, firsts].map(|side| median_of_levels(side).ok());
     let [Some(other), Some(first)] = medians else {
@@ -258,21 +280,25 @@ fn compare(measure: Measure, samples: &Samples) -> Option<Compared> {
         Measure::Changes => SHARE_OF_CHANGES * first.number()?,
         Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
     };
+    let claim = samples.shift().map(|shift| Claim::Shift {
+        shift,
+        least,
+        wanted: Wanted::Lower,
+    });
     Some(Compared {
         measure,
-        test: samples.test().ok()?,
+        shift: samples.estimate().ok()?,
+        n: samples.n(),
         medians: [other, first],
         least,
-        paired: samples.are_paired(),
-        p_holm: 1.0,
-        verdict: Verdict::Inconclusive,
+        place: claim.map(|claim| family.add(claim)),
+        judgement: None,
     })
 }
 
 impl Compared {
-    /// What may be said of it with this p after Holm's correction.
-    fn judge(&mut self, p: f64) {
-        self.p_holm = p;
-        self.verdict = verdict_of(self.test.shift, p, self.least);
+    /// Whether both levels were measured in the same blocks.
+    pub(crate) const fn is_paired(&self) -> bool {
+        self.place.is_some()
     }
 }

@@ -8,25 +8,21 @@ mod compared;
 mod samples;
 
 use neph_flows::Measure;
-use neph_stats::Verdict;
+use neph_stats::{Verdict, blocks_needed};
 
-pub use compared::blocks_to_compare;
-pub(crate) use compared::{Against, Compared, compared};
+pub(crate) use compared::{Against, Compared, comparisons, decide, prepare};
 
-use super::compare::{IMMEASURABLY, blocks_needed, interval_in_words, told_by};
+use super::compare::{IMMEASURABLY, interval_in_words, told_by};
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::{count, signed};
 
 /// For each group of scenarios, a sentence for each level beside the first.
 pub(super) fn findings(all: &[Against]) -> Vec<Finding> {
-    let together = all.iter().map(|one| one.compared.len()).sum();
-    let told = all.iter().filter_map(|one| one.sentence(together));
-    told.collect()
+    all.iter().filter_map(Against::sentence).collect()
 }
 
 impl Against {
-    /// `together`: how many comparisons are judged at once.
-    fn sentence(&self, together: usize) -> Option<Finding> {
+    fn sentence(&self) -> Option<Finding> {
         let first = self.compared.first()?;
         let part = |one: &Compared| format!("{}{}", one.in_words(), one.other_base(first));
         let parts: Vec<String> = self.compared.iter().map(part).collect();
@@ -36,7 +32,7 @@ impl Against {
             self.level,
             self.first,
             parts.join("; "),
-            first.evidence(together)
+            first.evidence()
         );
         for limit in &self.limits {
             text.push_str(&format!(" {limit}."));
@@ -45,17 +41,20 @@ impl Against {
             .about(&self.endpoint)
             .about(&self.level)
             .about(&self.first)
-            .with("experiments_first", real(first.test.n.0))
-            .with("experiments_other", real(first.test.n.1))
-            .with("comparisons_together", real(together));
+            .with("experiments_first", real(first.n.1))
+            .with("experiments_other", real(first.n.0))
+            .with("comparisons_together", real(first.together()));
         for one in &self.compared {
             let key = one.key();
             finding = finding
-                .with(&format!("{key}_n_first"), real(one.test.n.0))
-                .with(&format!("{key}_n_other"), real(one.test.n.1))
-                .with(&format!("{key}_shift"), one.test.shift.estimate)
-                .with(&format!("{key}_p"), one.test.p)
-                .with(&format!("{key}_p_holm"), one.p_holm);
+                .with(&format!("{key}_n_first"), real(one.n.1))
+                .with(&format!("{key}_n_other"), real(one.n.0))
+                .with(&format!("{key}_shift"), one.shift);
+            if let Some(judgement) = one.judgement {
+                finding = finding
+                    .with(&format!("{key}_p"), judgement.p_alone)
+                    .with(&format!("{key}_p_holm"), judgement.p);
+            }
         }
         Some(finding)
     }
@@ -94,20 +93,22 @@ impl Compared {
 
     /// `latency inflation 12.0 percentage points higher (95 % interval 11.0 to 13.0): worse`.
     fn in_words(&self) -> String {
-        let shift = self.test.shift.estimate;
+        let shift = self.shift;
         let way = match shift {
             shift if self.number(shift) == self.number(0.0) => "no different".to_owned(),
             shift if shift > 0.0 => format!("{} higher", self.size(shift)),
             shift => format!("{} lower", self.size(-shift)),
         };
-        let interval = interval_in_words(self.test.shift, |end| self.number(end));
-        let judged = match self.verdict {
-            Verdict::Better => "better".to_owned(),
-            Verdict::Worse => "worse".to_owned(),
-            Verdict::Equivalent => {
+        let interval = self.judgement.and_then(|one| one.interval);
+        let interval = interval_in_words((shift, interval), |end| self.number(end));
+        let judged = match self.judgement.map(|one| one.verdict) {
+            Some(Verdict::Better) => "better".to_owned(),
+            Some(Verdict::Worse) => "worse".to_owned(),
+            Some(Verdict::Equivalent) => {
                 format!("equivalent, as {} would matter", self.size(self.least))
             }
-            Verdict::Inconclusive => "inconclusive".to_owned(),
+            Some(Verdict::Inconclusive) => "inconclusive".to_owned(),
+            None => "no verdict".to_owned(),
         };
         format!("{} {way}{interval}: {judged}", self.measure.name())
     }
@@ -115,21 +116,26 @@ impl Compared {
     /// Where it rests on other experiments than the measure that the sentence counts: bins with too
     /// few flows, for one, have no unfairness.
     fn other_base(&self, counted: &Self) -> String {
-        let (first, other) = self.test.n;
-        if (self.paired, self.test.n) == (counted.paired, counted.test.n) {
+        let (other, first) = self.n;
+        if (self.is_paired(), self.n) == (counted.is_paired(), counted.n) {
             return String::new();
         }
-        if self.paired {
+        if self.is_paired() {
             return format!(" (of {} alone)", plural(first, "block"));
         }
         let of = plural(other, "experiment");
         format!(" ({of} against {}, of different blocks)", count(first))
     }
 
-    /// What all of it rests on; `together` are judged.
-    fn evidence(&self, together: usize) -> String {
-        let (first, other) = self.test.n;
-        if !self.paired {
+    /// How many statements of the report are judged together.
+    fn together(&self) -> usize {
+        self.judgement.map_or(0, |one| one.family)
+    }
+
+    /// What all of it rests on.
+    fn evidence(&self) -> String {
+        let (other, first) = self.n;
+        if !self.is_paired() {
             let of = |n: usize| plural(n, "experiment");
             return format!(
                 "{} against {}, of different blocks",
@@ -138,7 +144,7 @@ impl Compared {
             );
         }
         let counted = format!("An experiment of each in {}", plural(first, "block"));
-        match blocks_needed(together) {
+        match blocks_needed(self.together()) {
             needed if first < needed => {
                 format!("{counted}, too few to tell this from chance; it takes {needed}")
             }

@@ -1,8 +1,8 @@
-//! Which values of two levels are held against each other, and by which test.
+//! Which values of two levels are held against each other.
 
 use std::collections::BTreeMap;
 
-use neph_stats::{Level, LevelShift, StatsError, shift_of_blocks, shift_of_levels, tells_apart};
+use neph_stats::{Level, PairedShift, StatsError, shift_of_levels, tells_apart};
 
 /// An experiment's value in each block.
 pub(super) type ByBlock = BTreeMap<u32, Level>;
@@ -11,7 +11,8 @@ pub(super) type ByBlock = BTreeMap<u32, Level>;
 pub(super) enum Samples {
     /// Block by block, where any block has both.
     Blocks(Vec<(Level, Level)>),
-    /// Else all of one and all of the other.
+    /// Else all of one and all of the other. What lies between is the levels and the time: no test
+    /// can keep the two from each other.
     Apart(Vec<Level>, Vec<Level>),
 }
 
@@ -26,10 +27,6 @@ impl Samples {
         } else {
             Self::Blocks(both)
         }
-    }
-
-    pub(super) const fn are_paired(&self) -> bool {
-        matches!(self, Self::Blocks(_))
     }
 
     /// Whether there is something to compare, and no number in it.
@@ -54,10 +51,27 @@ impl Samples {
         }
     }
 
-    pub(super) fn test(&self) -> Result<LevelShift, StatsError> {
+    /// What a test rests on, where both were measured in the same blocks.
+    pub(super) fn shift(&self) -> Option<PairedShift> {
         match self {
-            Self::Blocks(both) => shift_of_blocks(both),
-            Self::Apart(others, firsts) => shift_of_levels(others, firsts),
+            Self::Blocks(both) => PairedShift::of_blocks(both).ok(),
+            Self::Apart(..) => None,
         }
+    }
+
+    /// How far the level lies above the first one.
+    pub(super) fn estimate(&self) -> Result<f64, StatsError> {
+        match self {
+            Self::Blocks(both) => PairedShift::of_blocks(both).map(|shift| shift.estimate()),
+            Self::Apart(others, firsts) => {
+                shift_of_levels(others, firsts).map(|test| test.shift.estimate)
+            }
+        }
+    }
+
+    /// How many experiments of each.
+    pub(super) fn n(&self) -> (usize, usize) {
+        let (others, firsts) = self.sides();
+        (others.len(), firsts.len())
     }
 }
