@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Checks a plan: every mistake with its line, column and remedy.
     Check(campaign::PlanArgs),
     /// Shows what a plan would do: scenarios, order, messages, bytes, minutes.
-    Plan(campaign::PlanArgs),
+    Plan(campaign::PreviewArgs),
     /// Carries a plan out.
     Run(campaign::RunArgs),
     /// Goes on with a campaign after ctrl-C, a failure or a crash.

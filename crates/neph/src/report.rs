@@ -130,7 +130,7 @@ pub(crate) fn after_run(
     plan: &Plan,
     workspace: &Workspace,
 ) -> Result<(), Failure> {
-    let settings = settings_of(&plan.plot, &plan.compares);
+    let settings = settings_of(&plan.plot, &plan.compares, plan.baseline.clone());
     let data = load(store, campaign, Include::Complete).map_err(Failure::refused)?;
     if let Some(nothing) = without_blocks(&data, &settings) {
         // The campaign may not have come that far; what it has measured is kept.
@@ -202,12 +202,16 @@ fn refused(error: &ReportError) -> Failure {
 pub(crate) fn kept_settings(campaign: &Campaign) -> PlotSettings {
     let source = Source::new(campaign.plan_path.clone(), campaign.plan_text.clone());
     neph_campaign::plan::read(&source).map_or_else(
-        |_| settings_of(&PlotPlan::default(), &[]),
-        |plan| settings_of(&plan.plot, &plan.compares),
+        |_| settings_of(&PlotPlan::default(), &[], None),
+        |plan| settings_of(&plan.plot, &plan.compares, plan.baseline),
     )
 }
 
-fn settings_of(plot: &PlotPlan, compares: &[ComparePlan]) -> PlotSettings {
+fn settings_of(
+    plot: &PlotPlan,
+    compares: &[ComparePlan],
+    baseline: Option<String>,
+) -> PlotSettings {
     // Plans keep blocks from 0, figures name them from 1.
     let blocks = plot.blocks.iter().map(|block| block + 1).collect();
     PlotSettings {
@@ -231,6 +235,7 @@ fn settings_of(plot: &PlotPlan, compares: &[ComparePlan]) -> PlotSettings {
         figures: figures_of(plot),
         utc_offset: UtcOffset::UTC,
         margins: compares.iter().map(margin).collect(),
+        baseline,
     }
 }
 

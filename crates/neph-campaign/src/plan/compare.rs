@@ -7,7 +7,7 @@ use neph_model::Span;
 use neph_text::{Fault, Fields, Placed, Problems, choice};
 
 use super::parameter::word;
-use super::sections::positive;
+use super::sections::{Sections, positive};
 
 /// Endpoints and the difference between their medians that begins to matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +64,13 @@ fn compare(mut fields: Fields<'_>) -> Option<ComparePlan> {
     })
 }
 
-/// Notes every endpoint that the plan does not have.
-pub(crate) fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
+/// Notes every endpoint that the plan does not have, in comparisons and as the baseline.
+pub(crate) fn check_sections(sections: &Sections, known: &[String], problems: &Problems<'_>) {
+    check(&sections.compares, known, problems);
+    check_baseline(sections.baseline.as_ref(), known, problems);
+}
+
+fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     for compare in compares {
         let mut named: Vec<&str> = compare.endpoints.iter().map(|one| &*one.value).collect();
@@ -90,6 +95,15 @@ pub(crate) fn check(compares: &[ComparePlan], known: &[String], problems: &Probl
             let named = (name.value.as_str(), name.span.clone());
             problems.unknown(named, what, || known.clone());
         }
+    }
+}
+
+/// Notes a baseline that the plan does not have.
+fn check_baseline(baseline: Option<&Placed<String>>, known: &[String], problems: &Problems<'_>) {
+    if let Some(name) = baseline.filter(|name| !known.contains(&name.value)) {
+        let what = format!("there is no endpoint '{}' to compare with", name.value);
+        let named = (name.value.as_str(), name.span.clone());
+        problems.unknown(named, what, || known.iter().map(String::as_str).collect());
     }
 }
 
@@ -123,6 +137,26 @@ url = "ws://10.0.0.2"
         let text = format!("{text}layer = \"network\"\n");
         let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
         assert_eq!(plan.compares[0].layer, ComparedLayer::Network);
+    }
+
+    #[test]
+    fn a_plan_names_its_baseline() {
+        let with = |name: &str| {
+            let text = PLAN.replace(
+                "[[endpoint]]\nname = \"one\"",
+                &format!("baseline = \"{name}\"\n[[endpoint]]\nname = \"one\""),
+            );
+            parse(&Source::new("p.toml", text))
+        };
+        assert_eq!(
+            with("other").expect("a good plan").baseline.as_deref(),
+            Some("other")
+        );
+        let found = with("othr").expect_err("a mistake")[0].to_string();
+        assert!(
+            found.contains("there is no endpoint 'othr' to compare with"),
+            "{found}"
+        );
     }
 
     #[test]

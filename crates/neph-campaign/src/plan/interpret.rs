@@ -42,7 +42,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
-    compare::check(&sections.compares, &names, problems);
+    compare::check_sections(&sections, &names, problems);
     fleet::check_trace(&sections, &endpoints, problems);
     let throughput = sections
         .throughput
@@ -68,9 +68,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         block_interval: course.block_interval.map_or(Span::ZERO, |v| span(v.value)),
         pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
         order: course.order.unwrap_or_default(),
-        pairs: course
-            .pairs
-            .map_or_else(Default::default, |pairs| pairs.value),
+        pairs: course.pairs.map(|pairs| pairs.value).unwrap_or_default(),
         seed: course.seed,
         timeout: positive(course.timeout).unwrap_or(DEFAULT_TIMEOUT),
         tries: course.tries.map_or(DEFAULT_TRIES, |tries| {
@@ -83,6 +81,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         flow_trace: sections.flow_trace.map(|trace| trace.value),
         plot: sections.plot,
         compares: sections.compares,
+        baseline: sections.baseline.map(|name| name.value),
         seasons: sections.seasons,
         lab: sections.lab,
         sites,

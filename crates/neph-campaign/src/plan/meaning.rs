@@ -55,6 +55,8 @@ pub struct Plan {
     pub plot: PlotPlan,
     /// What is to be shown equivalent.
     pub compares: Vec<ComparePlan>,
+    /// The endpoint that the others are compared with; `None`: the first one.
+    pub baseline: Option<String>,
     /// Times of the week within which experiments run; none: at any time.
     pub seasons: Vec<Season>,
     /// The lab that is brought up for it.

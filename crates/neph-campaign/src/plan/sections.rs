@@ -55,6 +55,7 @@ pub(crate) struct Sections {
     pub(crate) plot: PlotPlan,
     pub(crate) plot_span: Range<usize>,
     pub(crate) compares: Vec<ComparePlan>,
+    pub(crate) baseline: Option<Placed<String>>,
     pub(crate) seasons: Vec<Season>,
     pub(crate) lab: Option<LabPlan>,
     /// There is a `[lab]`, also where mistakes in it leave no lab.
@@ -69,6 +70,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         throughput: fields.table("throughput").and_then(throughput),
         traceroute: fields.table("traceroute").and_then(traceroute),
         compares: compare::read(fields),
+        baseline: fields.optional_with("baseline", super::parameter::word),
         seasons: season::read(fields),
         has_lab: lab_table.is_some(),
         lab: lab_table.and_then(lab),

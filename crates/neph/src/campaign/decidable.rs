@@ -2,18 +2,27 @@
 //! takes.
 
 use neph_campaign::{Plan, expand};
-use neph_report::blocks_to_compare;
+use neph_report::{blocks_to_compare, comparisons};
 
 use crate::counted::counted;
 
-/// A sentence about a plan whose fleets are compared in too few blocks to be told apart.
+/// A sentence about a plan of several blocks that are too few for any verdict. A single block is no
+/// comparison that was planned.
 pub(super) fn note(plan: &Plan) -> Option<String> {
-    let needed = blocks_to_compare(&expand::scenarios(plan))?;
+    if plan.blocks < 2
+        && expand::scenarios(plan)
+            .iter()
+            .all(|one| one.flows().is_none())
+    {
+        return None;
+    }
+    let needed = blocks_to_compare(&expand::scenarios(plan), plan.compares.len())?;
     let has = plan.blocks as usize;
     (has < needed).then(|| {
         format!(
-            "{} cannot decide what the report compares: with Holm's correction the signed-rank test takes {needed}; set blocks = {needed} or more",
-            counted(plan.blocks.into(), "block")
+            "{} cannot decide what the report compares ({} judged together): it takes {needed}; set blocks = {needed} or more",
+            counted(plan.blocks.into(), "block"),
+            counted(comparisons(&expand::scenarios(plan), plan.compares.len()) as u64, "comparison")
         )
     })
 }

@@ -8,6 +8,7 @@ mod heard;
 mod locked;
 mod notes;
 mod outside;
+mod power;
 mod preview;
 mod run;
 mod scenes;
@@ -18,6 +19,7 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
+use clap::Args as ClapArgs;
 use neph_campaign::{Plan, plan};
 use neph_model::Campaign;
 use neph_text::{Problems, Source};
@@ -28,6 +30,7 @@ pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 pub(crate) use scenes::Scene;
 
 use crate::exit::Failure;
+use crate::workspace::Workspace;
 use crate::{output, report, text_file};
 
 /// Options of `neph check` and `neph plan`.
@@ -35,6 +38,17 @@ use crate::{output, report, text_file};
 pub(crate) struct PlanArgs {
     /// The plan: a TOML file, or a settings file of the Latency Tester (YAML)
     pub(crate) plan: PathBuf,
+}
+
+/// What `neph plan` is asked besides.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PreviewArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    pub(crate) power: power::Wanted,
+    #[command(flatten)]
+    pub(crate) workspace: Workspace,
 }
 
 /// A plan and the text it was read from.

@@ -8,14 +8,14 @@ use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::{Plan, expand, order, together};
 use neph_model::{ByteSize, Order, Scenario, Span};
 
-use super::{PlanArgs, notes, read};
+use super::{PreviewArgs, notes, power, read};
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{approval, output};
 
 /// Shows what a plan would do.
-pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
-    let read = read(&args.plan)?;
+pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
+    let read = read(&args.plan.plan)?;
     let plan = &read.plan;
     let scenarios = expand::scenarios(plan);
     let mut out = output::data();
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     tell_fleets(&mut out, &cost)?;
     tell_seasons(&mut out, plan)?;
     tell_alarms(&mut out, plan)?;
+    power::tell(&mut out, (plan, &scenarios), args)?;
     for note in notes::notes(plan) {
         output::say(&format!("neph: {note}"));
     }

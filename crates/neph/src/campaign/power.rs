@@ -1,0 +1,112 @@
+//! `neph plan`: how many blocks a verdict takes.
+//!
+//! Owns the options and the words. The number is `neph_stats`' ([`blocks_for`]).
+
+use std::io::Write;
+
+use clap::Args;
+use neph_campaign::Plan;
+use neph_model::Scenario;
+use neph_report::{Include, blocks_to_compare, comparisons, load, spread};
+use neph_stats::{Wish, blocks_for};
+
+use super::PreviewArgs;
+use crate::counted::counted;
+use crate::exit::Failure;
+use crate::workspace::{Workspace, campaign};
+use crate::{report, value};
+
+/// Differences of medians below this share of the baseline do not matter to a report.
+const LEAST: f64 = 0.05;
+/// With which chance the difference is to be found.
+const POWER: f64 = 0.8;
+
+/// What is to be found.
+#[derive(Debug, Args)]
+pub(crate) struct Wanted {
+    /// Print how many blocks it takes to call a difference of this share of the median one, as 10%
+    #[arg(long, value_name = "SHARE", value_parser = value::share)]
+    effect: Option<f64>,
+    /// How much medians of one scenario spread from experiment to experiment, as a share: a guess
+    #[arg(long, value_name = "SHARE", value_parser = value::share, requires = "effect", conflicts_with = "like")]
+    spread: Option<f64>,
+    /// Take the spread from this campaign, by name or id
+    #[arg(long, value_name = "CAMPAIGN", requires = "effect")]
+    like: Option<String>,
+}
+
+/// What a verdict takes, where the report compares anything.
+pub(super) fn tell(
+    out: &mut impl Write,
+    (plan, scenarios): (&Plan, &[Scenario]),
+    args: &PreviewArgs,
+) -> Result<(), Failure> {
+    let wanted = &args.power;
+    let margins = plan.compares.len();
+    let family = comparisons(scenarios, margins);
+    let Some(least) = blocks_to_compare(scenarios, margins) else {
+        if wanted.effect.is_some() {
+            return Err(Failure::usage(
+                "--effect: this plan compares nothing; it takes two endpoints, or two values of a parameter",
+            ));
+        }
+        return Ok(());
+    };
+    let together = counted(family as u64, "comparison");
+    writeln!(
+        out,
+        "verdicts: {together} judged together, {} at least",
+        counted(least as u64, "block")
+    )?;
+    let Some(effect) = wanted.effect else {
+        return Ok(());
+    };
+    let (spread, whence) = wanted.spread(&args.workspace)?;
+    let wish = Wish {
+        effect,
+        least: LEAST,
+        spread,
+        family,
+        power: POWER,
+    };
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let blocks = blocks_for(&wish).ok_or_else(|| {
+        Failure::usage(format!(
+            "--effect {}: differences up to {} do not matter to a report; ask for a larger one",
+            percent(effect),
+            percent(LEAST)
+        ))
+    })?;
+    writeln!(
+        out,
+        "  a difference of {} is found with 80 % chance in {}, where medians spread by {} ({whence})",
+        percent(effect),
+        counted(blocks as u64, "block"),
+        percent(spread)
+    )?;
+    Ok(())
+}
+
+impl Wanted {
+    /// The spread, and where it is from.
+    fn spread(&self, workspace: &Workspace) -> Result<(f64, String), Failure> {
+        if let Some(name) = &self.like {
+            let store = workspace.read()?;
+            let found = campaign(store.as_ref(), name)?;
+            let data = load(store.as_ref(), &found, Include::Complete).map_err(Failure::refused)?;
+            let settings = report::kept_settings(&found);
+            let spread = spread(&data, &settings).ok_or_else(|| {
+                Failure::usage(format!(
+                    "--like {name}: it takes a campaign with two scenarios and two blocks at least"
+                ))
+            })?;
+            return Ok((spread, format!("as in campaign '{}'", found.name)));
+        }
+        match self.spread {
+            Some(spread) => Ok((spread, "a guess".to_owned())),
+            None => Err(Failure::usage(
+                "--effect needs to know how much medians spread: add --like CAMPAIGN, or a guess with --spread",
+            )),
+        }
+    }
+}
