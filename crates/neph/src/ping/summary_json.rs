@@ -86,14 +86,10 @@ fn numbers(values: &RunningSummary, none: Unanswered) -> Value {
     }
     let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
     let [p50, p90, p99, p999] = values.quantiles(above, [0.5, 0.9, 0.99, 0.999]);
+    // Without an interval: neighbouring messages are not independent, and nothing here knows by how much.
     let at = |quantile: Result<Quantile, StatsError>| {
-        quantile.ok().map(|quantile| {
-            json!({
-                "value": quantile.value().number(),
-                "low": quantile.low().number(),
-                "high": quantile.high().number(),
-            })
-        })
+        let value = quantile.ok().map(|quantile| quantile.value().number());
+        value.map(|value| json!({ "value": value }))
     };
     json!({
         "n": values.n(), "without_value": above,
