@@ -32,7 +32,9 @@ pub use figure::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, FIGURES, Figure, FigureKind, HopsDelay,
     HopsDrawing, HopsPacket, HopsProtocol, HopsWay, clock_course, draw, hops,
 };
-pub use findings::{Finding, FindingKind, blocks_to_compare, comparisons, findings, spread};
+pub use findings::{
+    Finding, FindingKind, LEAST_SHARE, blocks_to_compare, comparisons, findings, spread,
+};
 pub use load::{Include, LoadError, fleet_view, load};
 pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,

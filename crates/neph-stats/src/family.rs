@@ -187,6 +187,13 @@ mod tests {
         assert_eq!(judge(&[higher])[0].verdict, Verdict::Worse);
     }
 
+    /// However alike they are, five blocks show nothing.
+    #[test]
+    fn without_an_interval_nothing_is_equivalent() {
+        let five = judge(&[claim(&[0.0; 5], 2.0)])[0];
+        assert_eq!((five.verdict, five.interval), (Verdict::Inconclusive, None));
+    }
+
     #[test]
     fn several_are_equivalent_if_each_is_and_count_as_one() {
         let near = [-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4];

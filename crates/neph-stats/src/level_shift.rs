@@ -2,17 +2,14 @@
 //! its place in the order there too.
 //!
 //! Owns what stands for a lost level in tests, which want numbers, and what their answers mean then.
-//! The tests are [`wilcoxon()`], [`mann_whitney()`] and [`friedman()`].
+//! The tests are [`mann_whitney()`] and, of blocks, [`crate::PairedShift`].
 
 use crate::error::StatsError;
-use crate::friedman::friedman;
 use crate::interval::Interval;
-use crate::kruskal::GroupTest;
 use crate::mannwhitney::mann_whitney;
 use crate::quantile::{Level, median};
 use crate::shift::{Shift, ShiftTest};
 use crate::sorted::Sorted;
-use crate::wilcoxon::wilcoxon;
 
 /// What stands for a level above every number, and for the difference to one: more than anything
 /// that is measured, in whatever unit.
@@ -51,45 +48,14 @@ pub fn tells_apart((candidate, baseline): (Level, Level)) -> bool {
     difference((candidate, baseline)).is_some()
 }
 
-/// How far the candidate, the first of each block, lies above the baseline in the same block, by
-/// Wilcoxon's signed ranks. Blocks in which neither has a number say nothing and do not count
-/// ([`tells_apart`]).
-///
-/// # Errors
-/// [`StatsError::TooFew`] where no block counts; [`StatsError::NotFinite`].
-///
-/// ```
-/// use neph_stats::{Level, shift_of_blocks};
-/// let block = |candidate, baseline| (Level::At(candidate), Level::At(baseline));
-/// let told = shift_of_blocks(&[block(4.0, 1.0), block(5.0, 2.0), (Level::Censored, Level::Censored)])?;
-/// assert_eq!((told.shift.estimate, told.n), (3.0, (2, 2)));
-/// # Ok::<(), neph_stats::StatsError>(())
-/// ```
-pub fn shift_of_blocks(blocks: &[(Level, Level)]) -> Result<LevelShift, StatsError> {
-    let differences: Vec<f64> = blocks.iter().copied().filter_map(difference).collect();
-    let n = differences.len();
-    let test = wilcoxon(&differences, &vec![0.0; n])?;
-    Ok(LevelShift::of(test, (n, n)))
-}
-
-/// As [`shift_of_blocks`], of levels that are not paired and in any order, by Mann and Whitney's
-/// test.
+/// How far the candidate lies above the baseline, of levels that are not paired and in any order, by Mann
+/// and Whitney's test. Of paired ones [`crate::PairedShift`] is the test.
 ///
 /// # Errors
 /// [`StatsError::TooFew`] when a side is empty; [`StatsError::NotFinite`].
 pub fn shift_of_levels(candidate: &[Level], baseline: &[Level]) -> Result<LevelShift, StatsError> {
     let test = mann_whitney(&numbers(candidate), &numbers(baseline))?;
     Ok(LevelShift::of(test, (candidate.len(), baseline.len())))
-}
-
-/// Whether any of several scenarios differs from the others, by Friedman's test: a row for each
-/// block, in it a level for each scenario.
-///
-/// # Errors
-/// Those of [`friedman()`].
-pub fn friedman_of_levels(blocks: &[Vec<Level>]) -> Result<GroupTest, StatsError> {
-    let rows: Vec<Vec<f64>> = blocks.iter().map(|row| numbers(row)).collect();
-    friedman(&rows)
 }
 
 /// The median of levels (type 7): censored where those without a number decide it.
@@ -137,6 +103,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::interval::ALPHA;
+    use crate::paired::PairedShift;
+
+    /// The test of blocks in the form of that of levels, against zero and two-sided.
+    fn shift_of_blocks(blocks: &[(Level, Level)]) -> Result<LevelShift, StatsError> {
+        let test = PairedShift::of_blocks(blocks)?;
+        Ok(LevelShift {
+            shift: Shift {
+                estimate: test.estimate(),
+                interval: test.interval(ALPHA),
+            },
+            p: (2.0 * test.p_above(0.0).min(test.p_below(0.0))).min(1.0),
+            n: (test.n(), test.n()),
+        })
+    }
 
     const ONE_TO_SIX: [f64; 6] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
 
@@ -244,15 +225,6 @@ mod tests {
         assert_eq!(of(2), Ok(Level::At(3.0)));
         assert_eq!(of(3), Ok(Level::Censored));
         assert!(median_of_levels([]).is_err());
-    }
-
-    /// Ranks are all that Friedman's test looks at.
-    #[test]
-    fn of_several_scenarios_a_lost_level_is_the_highest_of_its_block() {
-        let rows = |highest: Level| vec![vec![Level::At(1.0), Level::At(2.0), highest]; 5];
-        let told = friedman_of_levels(&rows(Level::Censored)).unwrap();
-        assert_eq!(Ok(told), friedman_of_levels(&rows(Level::At(3.0))));
-        assert!(told.p < 0.01, "{told:?}");
     }
 
     proptest! {

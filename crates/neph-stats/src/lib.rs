@@ -104,9 +104,7 @@ pub use histogram::Histogram;
 pub use holm::holm;
 pub use interval::{CONFIDENCE, Interval};
 pub use kruskal::{GroupTest, kruskal};
-pub use level_shift::{
-    LevelShift, friedman_of_levels, median_of_levels, shift_of_blocks, shift_of_levels, tells_apart,
-};
+pub use level_shift::{LevelShift, median_of_levels, shift_of_levels, tells_apart};
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
 pub use paired::PairedShift;
@@ -125,5 +123,5 @@ pub use sorted::Sorted;
 pub use special::{incomplete_beta, incomplete_gamma_above};
 pub use survival::{Lifetime, Survival, SurvivalStep, survival};
 pub use variation::{Transit, interarrival_jitter, ipdv, pdv};
-pub use verdict::{Verdict, Wanted, Yardstick, verdict};
+pub use verdict::{Verdict, Wanted};
 pub use wilcoxon::wilcoxon;

@@ -45,6 +45,7 @@ mod shipped;
 mod show;
 mod sink;
 mod site;
+mod stamp_secret;
 mod stress;
 mod syn_answers;
 mod telling;

@@ -36,7 +36,7 @@ impl LeastEffect {
     }
 }
 
-/// All comparisons of a report, which are judged together: whoever reads one sentence reads them all.
+/// All comparisons of a report, which are judged together.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     claims: Vec<Claim>,
@@ -44,12 +44,11 @@ pub(crate) struct Family {
     subjects: Vec<Option<Subject>>,
 }
 
-/// What is compared: two scenarios by their indices, in a layer, and by how much they must differ.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Subject {
-    pub(super) candidate: usize,
-    pub(super) baseline: usize,
-    pub(super) layer: Layer,
+/// What is compared: two scenarios by their indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Subject {
+    candidate: usize,
+    baseline: usize,
 }
 
 /// Where a comparison stands in its family.
@@ -240,8 +239,7 @@ pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Medians {
     /// Index of the scenario.
-    pub(super) scenario: usize,
-    layer: Option<Layer>,
+    scenario: usize,
     by_block: BTreeMap<u32, Level>,
 }
 
@@ -256,7 +254,6 @@ impl Medians {
             });
         Self {
             scenario,
-            layer: None,
             by_block: by_block.collect(),
         }
     }
@@ -281,13 +278,10 @@ impl Medians {
             });
         Self {
             scenario,
-            layer: Some(layer.clone()),
             by_block: by_block.collect(),
         }
     }
-}
 
-impl Medians {
     /// The logarithm of each block's median, where it has a number above zero.
     pub(super) fn logarithms(&self) -> BTreeMap<u32, f64> {
         let numbers = self.by_block.iter();
@@ -320,11 +314,10 @@ pub(super) fn compare(
     least: LeastEffect,
 ) -> Option<Comparison> {
     let blocks = candidate.with(baseline);
-    let shift = candidate.shift_from(baseline)?;
+    let shift = PairedShift::of_blocks(&blocks).ok()?;
     let subject = Subject {
         candidate: candidate.scenario,
         baseline: baseline.scenario,
-        layer: candidate.layer.clone().unwrap_or(Layer::Response),
     };
     let baseline = median_of_levels(blocks.iter().map(|block| block.1)).ok()?;
     // Infinite where those without a number decide it.

@@ -13,9 +13,12 @@ use crate::data::{Factor, factors};
 use crate::figure::groups;
 use crate::{CampaignData, PlotSettings};
 
-/// Levels differ if by 5 % of the faster one, and by more than the waking of a thread.
+/// The smallest difference of medians that matters, as a share of the baseline's.
+pub const LEAST_SHARE: f64 = 0.05;
+
+/// Levels differ if by so much of the baseline, and by more than the waking of a thread.
 pub(super) const MATTERS: LeastEffect = LeastEffect {
-    share: 0.05,
+    share: LEAST_SHARE,
     millis: 0.02,
 };
 

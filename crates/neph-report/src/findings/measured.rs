@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use neph_flows::FlowTally;
+use neph_model::{ExperimentStatus, Scenario};
+
 use super::{Finding, FindingKind, plural, real};
 use crate::axis::{count, percent};
 use crate::data::{Factor, factors};
 use crate::{CampaignData, PlotSettings};
-use neph_flows::FlowTally;
-use neph_model::{ExperimentStatus, Scenario};
 
 /// Everything shown, counted.
 #[derive(Default)]

@@ -30,6 +30,7 @@ pub(crate) use alarms::ALARM;
 pub(crate) use compare::median;
 pub use expected::{blocks_to_compare, comparisons};
 pub(crate) use fleet_levels::{Against, Compared};
+pub use levels::LEAST_SHARE;
 pub use spread::spread;
 
 use crate::{CampaignData, Diagnosis, PlotSettings};

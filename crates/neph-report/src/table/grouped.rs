@@ -81,8 +81,18 @@ impl Grouped {
         }
     }
 
-    /// A quantile with its interval; `pooled` has the values of all groups.
-    pub(super) fn quantile(&self, pooled: Sorted<'_>, p: f64) -> Option<GroupedQuantile> {
+    /// The values of all groups, in no order.
+    pub(super) fn values(&self) -> Vec<f64> {
+        let groups = self.groups.iter();
+        groups.flat_map(|group| &group.values).copied().collect()
+    }
+
+    /// Quantiles with their intervals; `pooled` has the values of all groups.
+    pub(super) fn quantiles<const N: usize>(
+        &self,
+        pooled: Sorted<'_>,
+        all: [f64; N],
+    ) -> [Option<GroupedQuantile>; N] {
         let groups: Vec<Group<'_>> = self
             .groups
             .iter()
@@ -91,7 +101,7 @@ impl Grouped {
                 unanswered: group.unanswered,
             })
             .collect();
-        grouped_quantile(pooled, &groups, p).ok()
+        all.map(|p| grouped_quantile(pooled, &groups, p).ok())
     }
 
     /// The share of messages sent that were lost, with its interval.

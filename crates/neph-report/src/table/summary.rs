@@ -1,7 +1,7 @@
 //! The summary: every layer of every scenario in numbers, each with the interval it deserves.
 
 use neph_model::Unanswered;
-use neph_stats::{Interval, Level, Sorted, describe, quantile_needs, rough_level};
+use neph_stats::{GroupedQuantile, Interval, Level, Sorted, describe, quantile_needs, rough_level};
 
 use super::cells::{Cell, Column, Table};
 use super::grouped::{Grouped, Unit};
@@ -11,6 +11,8 @@ use crate::{CampaignData, PlotSettings};
 
 /// The quantiles that the summary tells.
 pub(crate) const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+/// Where the median stands among them.
+const MEDIAN: usize = 0;
 
 /// A share of lost messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,7 +113,7 @@ fn measured(
         .filter_map(|experiment| layer.flow(experiment))
         .collect();
     let grouped = Grouped::of(&flows, &layer, data);
-    let mut values: Vec<f64> = flows.iter().flat_map(|flow| layer.values(flow)).collect();
+    let mut values = grouped.values();
     let lost: Option<usize> = layer
         .counts_loss(data)
         .then(|| flows.iter().map(|flow| flow.lost()).sum());
@@ -130,6 +132,7 @@ fn measured(
     }
     let sample = Sorted::sort(&mut values).expect("times are finite");
     let numbers = describe(sample).ok();
+    let quantiles = grouped.quantiles(sample, QUANTILES);
     Some(SummaryRow {
         scenario,
         label: data.label(scenario),
@@ -145,23 +148,26 @@ fn measured(
         }),
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
-        quantiles: QUANTILES.map(|p| cell((sample, unanswered), &grouped, p)),
+        quantiles: std::array::from_fn(|place| {
+            cell((sample, unanswered), QUANTILES[place], quantiles[place])
+        }),
         unit: grouped.unit,
-        effective: grouped.quantile(sample, 0.5).map(|found| found.effective),
+        effective: quantiles[MEDIAN].map(|found| found.effective),
         flagged: !data.flags(scenario, settings).is_empty(),
     })
 }
 
-fn cell((sample, unanswered): (Sorted<'_>, usize), grouped: &Grouped, p: f64) -> QuantileCell {
+fn cell(
+    (sample, unanswered): (Sorted<'_>, usize),
+    p: f64,
+    grouped: Option<GroupedQuantile>,
+) -> QuantileCell {
     let need = quantile_needs(p).unwrap_or(usize::MAX);
     match rough_level(sample, unanswered, p) {
-        Ok(value) if sample.len() + unanswered >= need => {
-            let found = grouped.quantile(sample, p);
-            QuantileCell::Known {
-                value,
-                interval: found.map(|found| [found.low, found.high]),
-            }
-        }
+        Ok(value) if sample.len() + unanswered >= need => QuantileCell::Known {
+            value,
+            interval: grouped.map(|found| [found.low, found.high]),
+        },
         _ => QuantileCell::Refused { need },
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use clap::Args;
 use neph_campaign::Plan;
 use neph_model::Scenario;
-use neph_report::{Include, blocks_to_compare, comparisons, load, spread};
+use neph_report::{Include, LEAST_SHARE, blocks_to_compare, comparisons, load, spread};
 use neph_stats::{Wish, blocks_for};
 
 use super::PreviewArgs;
@@ -16,8 +16,6 @@ use crate::exit::Failure;
 use crate::workspace::{Workspace, campaign};
 use crate::{report, value};
 
-/// Differences of medians below this share of the baseline do not matter to a report.
-const LEAST: f64 = 0.05;
 /// With which chance the difference is to be found.
 const POWER: f64 = 0.8;
 
@@ -64,7 +62,7 @@ pub(super) fn tell(
     let (spread, whence) = wanted.spread(&args.workspace)?;
     let wish = Wish {
         effect,
-        least: LEAST,
+        least: LEAST_SHARE,
         spread,
         family,
         power: POWER,
@@ -74,7 +72,7 @@ pub(super) fn tell(
         Failure::usage(format!(
             "--effect {}: differences up to {} do not matter to a report; ask for a larger one",
             percent(effect),
-            percent(LEAST)
+            percent(LEAST_SHARE)
         ))
     })?;
     writeln!(

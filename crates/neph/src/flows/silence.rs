@@ -12,6 +12,7 @@ use neph_probe::{
 
 use super::words;
 use crate::reflect::PORT;
+use crate::stamp_secret;
 
 /// Silent endpoints that are asked, at the same time.
 const MOST: usize = 4;
@@ -149,11 +150,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
         return format!("{silent}; neph reflect answers at {PORT}: write {probe}://{host}:{PORT}");
     }
     if found.is_reflector {
-        let secret = if found.has_key {
-            "--stamp-key is not the reflector's secret"
-        } else {
-            "the reflector wants its secret (--stamp-key)"
-        };
+        let secret = stamp_secret::suspicion(found.has_key);
         return format!(
             "neph reflect is at port {port} of {ip} and takes connections, but nothing comes back over {layer}: a firewall drops it, or {secret}"
         );

@@ -13,7 +13,7 @@ use super::answer::whoever_answers;
 use super::{Args, fits};
 use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
-use crate::resolving;
+use crate::{resolving, stamp_secret};
 
 /// ICMP beside a fast flow goes no faster than this.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
@@ -32,10 +32,7 @@ impl Planned {
     pub(super) fn silent_over_udp(&self) -> Option<String> {
         let target = &self.spec.target;
         let is_there = target.kind() == ProbeKind::Udp && self.discovery.reflector;
-        let secret = match self.spec.key {
-            Some(_) => "--stamp-key is not the reflector's secret",
-            None => "the reflector wants its secret (--stamp-key)",
-        };
+        let secret = stamp_secret::suspicion(self.spec.key.is_some());
         is_there.then(|| {
             format!("{target}: neph reflect is there, but nothing comes back over UDP: a firewall drops it, or {secret}")
         })

@@ -56,9 +56,20 @@ pub(crate) fn have(pid: u32, capabilities: u64, what: &str) {
     }
 }
 
+/// A process that ends with the test, also after a failure: who reads the output of this test would wait for
+/// it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A reflector at a free port of loopback.
 pub(crate) struct Reflector {
-    child: Child,
+    child: Running,
     pub(crate) address: String,
     /// Its line about privileges.
     pub(crate) report: String,
@@ -77,23 +88,15 @@ impl Reflector {
         let report = lines.find(|line| line.contains("privileges:"));
         let report = report.expect("its privileges");
         Self {
-            child,
+            child: Running(child),
             address,
             report,
         }
     }
 
     pub(crate) fn end(mut self) -> i32 {
-        send("INT", self.child.id());
-        self.child.wait().expect("it ends").code().unwrap_or(-1)
-    }
-}
-
-impl Drop for Reflector {
-    /// Also after a failure: whoever reads the output of this test would wait for it.
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        send("INT", self.child.0.id());
+        self.child.0.wait().expect("it ends").code().unwrap_or(-1)
     }
 }
 
@@ -117,7 +120,7 @@ pub(crate) fn with_connections(reflector: &Reflector, check: impl FnOnce(u32)) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let mut ping = ping.spawn().expect("neph runs");
-    let pid = reflector.child.id();
+    let pid = reflector.child.0.id();
     // Main, one that accepts, one for UDP, one for the connection.
     eventually("it has a connection", SOON, || threads(pid).len() >= 4);
     check(pid);
@@ -157,10 +160,10 @@ pub(crate) fn checked(arguments: &[&str], place: &Place, check: impl Fn(u32)) {
     neph.stdout(Stdio::null()).stderr(Stdio::null());
     // One that the user may write to.
     neph.env_remove("TMPDIR");
-    let mut child = neph.spawn().expect("neph runs");
-    let pid = child.id();
+    let mut child = Running(neph.spawn().expect("neph runs"));
+    let pid = child.0.id();
     eventually(&format!("{arguments:?} is restricted"), SOON, || {
-        let ended = child.try_wait().expect("ours");
+        let ended = child.0.try_wait().expect("ours");
         assert!(ended.is_none(), "{arguments:?} ended: {ended:?}");
         threads(pid)
             .first()
@@ -170,8 +173,6 @@ pub(crate) fn checked(arguments: &[&str], place: &Place, check: impl Fn(u32)) {
     // Threads that begin later inherit it.
     std::thread::sleep(std::time::Duration::from_millis(300));
     check(pid);
-    child.kill().expect("ours");
-    child.wait().expect("it ends");
 }
 
 #[test]

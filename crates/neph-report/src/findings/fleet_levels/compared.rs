@@ -272,6 +272,7 @@ const DIFFERENT_BLOCKS: &str =
 /// `None` where there is nothing to compare.
 fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<Compared> {
     let (others, firsts) = samples.sides();
+    let n = (others.len(), firsts.len());
     let medians = [others, firsts].map(|side| median_of_levels(side).ok());
     let [Some(other), Some(first)] = medians else {
         return None;
@@ -280,15 +281,16 @@ fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<C
         Measure::Changes => SHARE_OF_CHANGES * first.number()?,
         Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
     };
-    let claim = samples.shift().map(|shift| Claim::Shift {
+    let (estimate, tested) = samples.shift().ok()?;
+    let claim = tested.map(|shift| Claim::Shift {
         shift,
         least,
         wanted: Wanted::Lower,
     });
     Some(Compared {
         measure,
-        shift: samples.estimate().ok()?,
-        n: samples.n(),
+        shift: estimate,
+        n,
         medians: [other, first],
         least,
         place: claim.map(|claim| family.add(claim)),

@@ -51,27 +51,18 @@ impl Samples {
         }
     }
 
-    /// What a test rests on, where both were measured in the same blocks.
-    pub(super) fn shift(&self) -> Option<PairedShift> {
+    /// How far the level lies above the first one, with what a test rests on where both were measured in
+    /// the same blocks.
+    pub(super) fn shift(&self) -> Result<(f64, Option<PairedShift>), StatsError> {
         match self {
-            Self::Blocks(both) => PairedShift::of_blocks(both).ok(),
-            Self::Apart(..) => None,
-        }
-    }
-
-    /// How far the level lies above the first one.
-    pub(super) fn estimate(&self) -> Result<f64, StatsError> {
-        match self {
-            Self::Blocks(both) => PairedShift::of_blocks(both).map(|shift| shift.estimate()),
+            Self::Blocks(both) => {
+                let shift = PairedShift::of_blocks(both)?;
+                Ok((shift.estimate(), Some(shift)))
+            }
             Self::Apart(others, firsts) => {
-                shift_of_levels(others, firsts).map(|test| test.shift.estimate)
+                let test = shift_of_levels(others, firsts)?;
+                Ok((test.shift.estimate, None))
             }
         }
-    }
-
-    /// How many experiments of each.
-    pub(super) fn n(&self) -> (usize, usize) {
-        let (others, firsts) = self.sides();
-        (others.len(), firsts.len())
     }
 }
