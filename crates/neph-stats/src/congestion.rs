@@ -42,6 +42,9 @@ pub const LEAST_CROWD: usize = 16;
 /// How long moments of which nothing can be said are left out, nanoseconds.
 const RAGGED: i64 = 10_000_000_000;
 
+/// Crowds from which it is learnt where residuals rest.
+const RESTS: i64 = 16;
+
 /// A sample of a flow whose base latency is known, both in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
@@ -58,6 +61,8 @@ pub struct Congestion {
     hold: i64,
     /// Where residuals lie when nothing happens: jitter lifts them above a base that is a minimum.
     rest: Option<i64>,
+    /// How many crowds that is known from, up to [`RESTS`].
+    rested: i64,
     /// The common part of the last crowd, without the rest.
     last: i64,
     /// The first common part of those that have lasted, and when it was.
@@ -133,6 +138,7 @@ impl Congestion {
             tolerance,
             hold,
             rest: None,
+            rested: 0,
             last: 0,
             standing: None,
             ragged: None,
@@ -169,6 +175,12 @@ impl Congestion {
         };
         self.ragged = None;
         self.settle(at, centre)
+    }
+
+    /// Whether a queue stands: the latest common part is above what the jitter of few flows may be. A
+    /// queue only adds.
+    pub(crate) const fn stands(&self) -> bool {
+        self.last > self.tolerance
     }
 
     /// Where the residuals of flows lie that stayed on their paths, if that can be said.
@@ -219,14 +231,23 @@ impl Congestion {
         found.or_else(|| many(stayed.len(), 1).then_some(still))
     }
 
+    /// Where residuals rest: the average of the first crowds, of which a few samples of noisy flows say
+    /// too little each. A crowd that lies further away is in a queue.
+    fn rest(&mut self, centre: i64) -> i64 {
+        let rest = self.rest.unwrap_or(0);
+        let off = centre.saturating_sub(rest);
+        if off.abs() > self.tolerance {
+            self.rested = RESTS;
+        } else if self.rested < RESTS {
+            self.rested += 1;
+            self.rest = Some(rest + off / self.rested);
+        }
+        *self.rest.get_or_insert(0)
+    }
+
     fn settle(&mut self, at: i64, centre: i64) -> Common {
         let before = self.last;
-        let first = if centre.abs() <= self.tolerance {
-            centre
-        } else {
-            0
-        };
-        let rest = *self.rest.get_or_insert(first);
+        let rest = self.rest(centre);
         let common = centre.saturating_sub(rest);
         self.last = common;
         if common.abs() <= self.tolerance / 2 {

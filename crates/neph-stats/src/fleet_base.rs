@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::base_latency::Detection;
 use crate::beginning::Beginning;
 use crate::congestion::{Common, Congestion, LEAST_CROWD, Reading};
+use crate::drift::Drift;
 use crate::flow_level::{Finding, FlowLevel, Ground, Told};
 use crate::jitter_shape::JitterShape;
 use crate::levels::Levels;
@@ -62,6 +63,17 @@ pub struct FleetTold {
     pub told: Told,
 }
 
+impl FleetTold {
+    /// What was found among levels without the drift, as it was measured at its time.
+    fn drifted(mut self, drift: &Drift) -> Self {
+        let by = drift.at(self.told.at);
+        let told = &mut self.told;
+        told.before = told.before.map(|base| base.saturating_add(by));
+        told.after = told.after.saturating_add(by);
+        self
+    }
+}
+
 /// The base latencies of a fleet of flows to one endpoint.
 #[derive(Debug)]
 pub struct FleetBase {
@@ -74,6 +86,7 @@ pub struct FleetBase {
     levels: Levels,
     shape: JitterShape,
     congestion: Congestion,
+    drift: Drift,
     beginning: Beginning,
     waiting: BinaryHeap<Reverse<(i64, u32, Option<i64>)>>,
     crowd: Vec<(i64, u32, i64)>,
@@ -96,6 +109,7 @@ impl FleetBase {
             levels: Levels::new(tolerance),
             shape: JitterShape::new(),
             congestion: Congestion::new(tolerance, guard.hold),
+            drift: Drift::new(tolerance),
             beginning: Beginning::new(tolerance, guard.hold),
             waiting: BinaryHeap::new(),
             crowd: Vec::new(),
@@ -143,6 +157,11 @@ impl FleetBase {
 
     /// A flow's base, as exactly as it is known, nanoseconds.
     pub fn base(&self, flow: u32) -> Option<i64> {
+        let base = self.undrifted(flow)?;
+        Some(base.saturating_add(self.drift.now()))
+    }
+
+    fn undrifted(&self, flow: u32) -> Option<i64> {
         self.flows.get(flow as usize)?.as_ref()?.base()
     }
 
@@ -175,6 +194,7 @@ impl FleetBase {
                 self.forget(flow, at);
                 continue;
             };
+            let sample = sample.saturating_sub(self.drift.now());
             if let Some(common) = self.common_at(at) {
                 self.judge((at, flow, sample), common);
                 continue;
@@ -215,7 +235,7 @@ impl FleetBase {
             return;
         };
         let reading = |&(_, flow, sample): &(i64, u32, i64)| {
-            let base = self.base(flow)?;
+            let base = self.undrifted(flow)?;
             Some(Reading { sample, base })
         };
         let readings: Vec<Reading> = crowd.iter().filter_map(reading).collect();
@@ -248,6 +268,9 @@ impl FleetBase {
         }
         if common != Common::Calm {
             self.queued.add(from, until);
+            if self.congestion.stands() {
+                self.drift.pause(until);
+            }
         }
         if self.alive < LEAST_MOVED {
             common = Common::Calm;
@@ -284,11 +307,15 @@ impl FleetBase {
             hold: self.guard.hold,
             levels: &mut self.levels,
             shape: &mut self.shape,
+            drift: &mut self.drift,
             flows: self.alive,
         };
-        if let Some(told) = level.push(at, own, &mut ground) {
-            let found = FleetTold { flow, nth, told };
-            self.told.push_back(self.beginning.hear(found));
+        let is_astray = level.is_astray(own, ground.detection.tolerance());
+        let told = level.push(at, own, &mut ground);
+        self.drift.saw(at, is_astray, self.alive);
+        if let Some(told) = told {
+            let found = self.beginning.hear(FleetTold { flow, nth, told });
+            self.told.push_back(found.drifted(&self.drift));
         }
     }
 
@@ -303,7 +330,8 @@ impl FleetBase {
             *level = FlowLevel::new();
         }
         let back = self.beginning.withdraw_changes(until);
-        self.told.extend(back);
+        self.told
+            .extend(back.map(|found| found.drifted(&self.drift)));
         let tolerance = self.guard.detection.tolerance();
         self.levels = Levels::new(tolerance);
         self.shape = JitterShape::new();
@@ -348,7 +376,8 @@ impl FleetBase {
             };
             let nth = self.nths.get(flow).copied().unwrap_or(0);
             let flow = number;
-            self.told.push_back(FleetTold { flow, nth, told });
+            let found = FleetTold { flow, nth, told };
+            self.told.push_back(found.drifted(&self.drift));
         }
     }
 }

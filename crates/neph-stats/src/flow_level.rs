@@ -1,5 +1,4 @@
-//! The second stage, for one flow: whether a level that the source's rule sees is told as the flow's
-//! new base latency.
+//! The second stage, for one flow: whether a level that the rule sees is its new base latency.
 //!
 //! The source's rule proposes a level as soon as a window is stable more than the tolerance away, and
 //! so does a window of which a quorum lies that far. That is a [`Candidate`] here, and begins a
@@ -22,6 +21,7 @@
 use crate::base_latency::{Detection, Stable};
 use crate::candidate::{Candidate, strayed};
 use crate::congestion::LEAST_CROWD;
+use crate::drift::Drift;
 use crate::held::{Held, SETTLED};
 use crate::jitter_shape::JitterShape;
 use crate::levels::{Levels, Seat};
@@ -95,6 +95,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) hold: i64,
     pub(crate) levels: &'a mut Levels,
     pub(crate) shape: &'a mut JitterShape,
+    pub(crate) drift: &'a mut Drift,
     /// How many flows there are.
     pub(crate) flows: usize,
 }
@@ -118,6 +119,11 @@ impl FlowLevel {
     /// The base as exactly as it is known.
     pub(crate) fn base(&self) -> Option<i64> {
         self.held.map(|held| held.base)
+    }
+
+    /// Whether a sample lies further from the level than paths do that are one.
+    pub(crate) fn is_astray(&self, sample: i64, tolerance: i64) -> bool {
+        self.held.is_some_and(|held| held.is_far(sample, tolerance))
     }
 
     /// What came before is not to be seen together with what comes.
@@ -179,11 +185,10 @@ impl FlowLevel {
             && let Some(oldest) = self.recent.oldest(ground.detection)
             && let Some(held) = self.held.as_mut()
         {
-            let off = held.learn(oldest, stable, ground.detection.tolerance());
-            if let Some(off) = off {
-                ground
-                    .shape
-                    .learn(off, held.width(ground.detection.tolerance()));
+            let tolerance = ground.detection.tolerance();
+            if let Some(learnt) = held.learn(oldest, stable, tolerance) {
+                ground.shape.learn(learnt.off, held.width(tolerance));
+                ground.drift.learn(learnt.aside);
             }
             held.take_seat(at, ground.levels);
         }
@@ -341,11 +346,8 @@ impl FlowLevel {
         let count = samples().map(|_| 1).sum::<i64>();
         let quiet = 2 * held.spread() * QUIET <= tolerance
             && 2 * samples().map(off).sum::<i64>() <= 3 * count * held.width(tolerance);
-        let enough = if ground.flows < HARDLY_ANY {
-            CALM_ALONE
-        } else {
-            CALM
-        };
+        let is_alone = ground.flows < HARDLY_ANY;
+        let enough = if is_alone { CALM_ALONE } else { CALM };
         ground.alone() && !candidate.slope && quiet && count >= enough
     }
 

@@ -37,6 +37,15 @@ pub(crate) struct Held {
     spread: i32,
 }
 
+/// Where a sample lay of which a flow learnt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Learnt {
+    /// How far from where samples lie on average, nanoseconds.
+    pub(crate) off: i64,
+    /// The same, of the sample as it counts in that average: it is 0 on average, whatever the tail.
+    pub(crate) aside: i64,
+}
+
 impl Held {
     /// A base that was met just now, of which nothing else is known.
     pub(crate) fn first(base: i64, since: i64, tolerance: i64) -> Self {
@@ -65,20 +74,21 @@ impl Held {
         }
     }
 
-    /// The level becomes more exact while nothing speaks against it. Returns how far the sample lay
-    /// from where samples lie on average, once that is known.
+    /// The level becomes more exact while nothing speaks against it. Returns where the sample lay,
+    /// once it is known where samples lie.
     pub(crate) fn learn(
         &mut self,
         sample: i64,
         stable: Option<Stable>,
         tolerance: i64,
-    ) -> Option<i64> {
+    ) -> Option<Learnt> {
         self.samples = self.samples.saturating_add(1);
         self.learnt = self.learnt.saturating_add(1);
         let memory = i64::from(self.learnt).min(JITTER_MEMORY);
         let off = sample - self.base - self.lift();
         let lift = (sample - self.base).clamp(-tolerance, tolerance);
-        self.lift = short(self.lift() + (lift - self.lift()) / memory);
+        let aside = lift - self.lift();
+        self.lift = short(self.lift() + aside / memory);
         let spread = (sample - self.base - self.lift()).abs().min(2 * tolerance);
         // The first samples are not believed too much: two that happen to be equal are no silence.
         let step = (spread - self.spread()) / (memory + 2).min(JITTER_MEMORY);
@@ -92,7 +102,7 @@ impl Held {
                 self.lift = short(self.lift() - step);
             }
         }
-        (self.learnt > 64).then_some(off)
+        (self.learnt > 16).then_some(Learnt { off, aside })
     }
 
     /// Counts for other flows, once it is known well enough.
@@ -114,6 +124,11 @@ impl Held {
     /// How far they lie from that on average, nanoseconds.
     pub(crate) fn spread(&self) -> i64 {
         self.spread.into()
+    }
+
+    /// Whether a sample lies further away than jitter explains and paths that are told as one differ.
+    pub(crate) fn is_far(&self, sample: i64, tolerance: i64) -> bool {
+        (sample - self.base - self.lift()).abs() > tolerance + 3 * self.spread()
     }
 
     /// The spread, as far as it is believed.

@@ -30,6 +30,7 @@ mod density;
 mod describe;
 mod dip;
 mod distribution;
+mod drift;
 mod ecdf;
 mod envelope;
 mod error;

@@ -5,6 +5,7 @@
 //! `make truth` runs it.
 
 mod coverage;
+mod detectors;
 mod equivalence;
 mod families;
 mod outcome;
@@ -20,11 +21,12 @@ const REPORTS: u64 = 1000;
 /// A section's title, and how it is made with so many reports of each world.
 type Made = (&'static str, fn(u64) -> Section);
 
-const SECTIONS: [Made; 4] = [
+const SECTIONS: [Made; 5] = [
     ("False verdicts", families::false_verdicts),
     ("Power", families::power),
     ("Equivalence", equivalence::at_the_margin),
     ("Coverage", coverage::of_intervals),
+    ("Path changes", detectors::of_path_changes),
 ];
 
 fn main() {

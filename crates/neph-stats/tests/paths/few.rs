@@ -2,9 +2,9 @@
 
 use neph_stats::{Finding, FleetBase, Guard};
 
-use crate::score::Score;
-use crate::world::{Jitter, MS, Plan, Queues, S};
-use crate::{GUARD, RULE, scores};
+use super::detectors::{GUARD, RULE, scores};
+use super::score::Score;
+use super::world::{Jitter, MS, Plan, Queues, S};
 
 /// What a detector told in these worlds: twenty minutes each, on four paths 2 ms apart.
 fn worlds(detector: &str, flows: u32, jitter: Jitter, queues: Queues, seeds: &[u64]) -> Score {
@@ -16,6 +16,7 @@ fn worlds(detector: &str, flows: u32, jitter: Jitter, queues: Queues, seeds: &[u
             jitter,
             queues,
             gaps: (2 * MS, 2 * MS),
+            drift: 0,
             seed,
         };
         for (_, score) in scores(plan, Some(detector)) {

@@ -1,6 +1,6 @@
 //! What a detector told, held against what was.
 
-use crate::world::{INTERVAL, Jitter, MS, S, World};
+use super::world::{INTERVAL, Jitter, MS, S, World};
 
 /// A change that a detector told of one flow.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +16,8 @@ pub(crate) struct Change {
 pub(crate) struct Wanted {
     pub(crate) from: i64,
     pub(crate) until: i64,
+    /// The path's own round trip, and that with what all flows had drifted by.
+    path: i64,
     pub(crate) after: i64,
 }
 
@@ -129,7 +131,7 @@ fn share(part: usize, of: usize) -> f64 {
 /// apart with one error in a million. Before that many, jitter of standard deviation s moves the
 /// likeliest date by n samples with a probability of Q(sqrt(n) d / 2 s).
 fn date_margin(jitter: Jitter, apart: i64) -> i64 {
-    if jitter == Jitter::Quiet {
+    if matches!(jitter, Jitter::Quiet | Jitter::Spikes) {
         return S;
     }
     let (deviation, millionth) = (3 * MS / 10, 95);
@@ -149,7 +151,8 @@ fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
             limit = limit.max(burst.until());
         }
     }
-    let near = |path: usize, level: i64| (world.paths[path] - level).abs() <= TOLERANCE;
+    let drifted = world.drifted(told.at);
+    let near = |path: usize, level: i64| (world.paths[path] + drifted - level).abs() <= TOLERANCE;
     let came = stays
         .iter()
         .skip(1)
@@ -169,16 +172,17 @@ fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
         let until = visits.get(i + 1).map_or(i64::MAX, |next| next.from);
         let received =
             samples.partition_point(|s| s.0 < until) - samples.partition_point(|s| s.0 < stay.from);
-        let after = world.paths[stay.path];
+        let path = world.paths[stay.path];
         if received < LEAST {
             continue;
         }
         match due.last_mut() {
-            Some(last) if (last.after - after).abs() <= TOLERANCE => last.until = until,
+            Some(last) if (last.path - path).abs() <= TOLERANCE => last.until = until,
             _ => due.push(Wanted {
                 from: stay.from,
                 until,
-                after,
+                path,
+                after: path + world.drifted(stay.from),
             }),
         }
     }

@@ -20,6 +20,8 @@ pub(crate) enum Jitter {
     Normal,
     /// One-sided, mean 0.3 ms.
     Exponential,
+    /// Quiet, but for one sample in twenty that is up to 20 ms late.
+    Spikes,
     /// One-sided with a heavy tail (Lomax, exponent 2.5), mean 0.3 ms.
     Pareto,
 }
@@ -42,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) queues: Queues,
     /// The smallest and largest difference of neighbouring paths.
     pub(crate) gaps: (i64, i64),
+    /// All flows drift by so much up and down, in [`DRIFT_TURN`].
+    pub(crate) drift: i64,
     pub(crate) seed: u64,
 }
 
@@ -94,6 +98,9 @@ pub(crate) struct World {
     pub(crate) stays: Vec<Vec<Stay>>,
 }
 
+/// How long a drift takes from the middle up, down and back.
+const DRIFT_TURN: i64 = 600 * S;
+
 pub(crate) const INTERVAL: i64 = 200 * MS;
 const LOSS: f64 = 0.002;
 
@@ -130,6 +137,13 @@ impl World {
         }
     }
 
+    /// By how much all flows have drifted at a moment.
+    #[expect(clippy::cast_precision_loss, reason = "times of hours")]
+    pub(crate) fn drifted(&self, at: i64) -> i64 {
+        let turns = at as f64 / DRIFT_TURN as f64;
+        nanos(self.plan.drift as f64 / 1e6 * (TAU * turns).sin())
+    }
+
     /// Everything that a flow measures: when sent, and the round trip. Lost messages are missing.
     pub(crate) fn samples(&self, flow: u32) -> Vec<(i64, i64)> {
         let seed = self.plan.seed ^ (u64::from(flow) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -154,7 +168,8 @@ impl World {
             let noise = noise(self.plan.jitter, queue, &mut random);
             let lost = random.unit() < if queue > 0 { 5.0 * LOSS } else { LOSS };
             if !lost {
-                samples.push((at, self.paths[path] + queue + noise));
+                let drifted = self.drifted(at);
+                samples.push((at, self.paths[path] + drifted + queue + noise));
             }
             at += INTERVAL;
         }
@@ -165,7 +180,8 @@ impl World {
 fn noise(jitter: Jitter, queue: i64, random: &mut Random) -> i64 {
     let u = 1.0 - random.unit();
     let own = match jitter {
-        Jitter::Quiet => 0.0,
+        Jitter::Spikes if u < 0.05 => 20.0 * random.unit(),
+        Jitter::Quiet | Jitter::Spikes => 0.0,
         Jitter::Uniform => 0.6 * u - 0.3,
         Jitter::Normal => 0.3 * (-2.0 * u.ln()).sqrt() * (TAU * random.unit()).cos(),
         Jitter::Exponential => -0.3 * u.ln(),
