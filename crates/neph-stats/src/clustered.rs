@@ -6,12 +6,16 @@
 //! effective size), corrected for the few groups it is estimated from by Student's t (Korn and
 //! Graubard 1998). Intervals of shares are Wilson's with that number; those of quantiles are made of the
 //! shares below the value (Woodruff 1952).
+//!
+//! Whether an interval is given must not depend on how alike the groups happen to be: it would be given
+//! where they are alike by chance, and be too narrow there. So a quantile that too few independent
+//! messages reach beyond has an interval without an upper end.
 
-use crate::distribution::{normal_quantile, student_quantile};
+use crate::distribution::{chi_square_quantile, normal_quantile, student_quantile};
 use crate::error::StatsError;
 use crate::interval::{ALPHA, Interval};
 use crate::proportion::share_interval;
-use crate::quantile::{Level, at_rank, interval_ranks, quantile_needs, type_seven};
+use crate::quantile::{Level, at_rank, interval_ranks, lower_rank, quantile_needs, type_seven};
 use crate::real::{real, whole};
 use crate::sorted::{Sorted, refuse_fewer};
 
@@ -66,8 +70,11 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
             have: 0,
         });
     }
-    let effective = effective(&known, share, share);
-    let interval = share_interval(share, fewer(effective, known.len()))?;
+    let effective = Spread::of(&known, share).effective(share);
+    // Where few groups have any, they are all that the differences are known from.
+    let with_hits = known.iter().filter(|(hits, _)| *hits > 0.0).count();
+    let with_others = known.iter().filter(|(hits, all)| hits < all).count();
+    let interval = share_interval(share, fewer(effective, with_hits.min(with_others)))?;
     Ok(GroupedShare {
         share,
         interval,
@@ -80,20 +87,30 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
 pub struct GroupedQuantile {
     /// The type 7 estimate over all messages.
     pub value: Level,
-    /// Lower end.
-    pub low: Level,
-    /// Upper end.
-    pub high: Level,
+    /// Its 95 % interval.
+    pub interval: QuantileInterval,
     /// How many independent messages would know as much, at most as many as there are.
     pub effective: f64,
 }
+
+/// Where a quantile lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuantileInterval {
+    /// Lower end.
+    pub low: Level,
+    /// Upper end; `None` where it may lie beyond all that was measured.
+    pub high: Option<Level>,
+}
+
+/// The chance that groups are as alike as they must be for an upper end, although they are not.
+const ALIKE_BY_CHANCE: f64 = 0.02;
 
 /// The quantile `p` of all messages, with an interval that holds that of all groups that could have been.
 /// `pooled` has the replies of all groups.
 ///
 /// # Errors
 /// [`StatsError::OutOfRange`] unless 0 < p < 1; [`StatsError::TooFew`] below [`GROUPS_NEEDED`] groups with
-/// messages, or where the effective number of messages is below [`quantile_needs`].
+/// messages.
 pub fn grouped_quantile(
     pooled: Sorted<'_>,
     groups: &[Group<'_>],
@@ -109,24 +126,70 @@ pub fn grouped_quantile(
         .map(|group| (up_to(group, value), real(group.len())))
         .collect();
     let found = below.iter().map(|(below, _)| below).sum::<f64>() / real(n);
-    let effective = effective(&below, found, p);
-    // Values beyond it in a few groups only: how often others would have some is not known.
-    let beyond = |of: fn(&(f64, f64)) -> f64| below.iter().filter(|group| of(group) > 0.0).count();
-    let sides = beyond(|(below, _)| *below).min(beyond(|(below, all)| all - below));
-    refuse_fewer("quantile over groups", GROUPS_NEEDED, sides)?;
-    let cases = whole(fewer(effective, groups.len()));
-    refuse_fewer("quantile", need, cases)?;
-    // The ranks of so many independent messages, as ranks of those that there are.
-    let (lower, upper) = interval_ranks(cases, p);
-    let scale = real(n) / real(cases);
-    let lower = whole(real(lower) * scale).clamp(1, n);
-    let upper = whole((real(upper) * scale).ceil()).clamp(1, n);
+    let spread = Spread::of(&below, found);
+    let effective = spread.effective(p);
+    let on_side = |of: fn(&(f64, f64)) -> f64| below.iter().filter(|group| of(group) > 0.0).count();
+    let sides = on_side(|(below, _)| *below).min(on_side(|(below, all)| all - below));
+    let cases = if sides < GROUPS_NEEDED {
+        Cases::only(groups.len())
+    } else {
+        // Messages without a value decide where high quantiles lie.
+        let unanswered = groups.iter().filter(|one| one.unanswered > 0).count();
+        let known_from = match unanswered {
+            some @ 1.. if p > 0.5 => some,
+            _ => groups.len(),
+        };
+        Cases::of(&spread, fewer(effective, known_from))
+    };
+    let rank = |rank: f64| at_rank(&pooled, whole(rank.ceil()).clamp(1, n));
+    let scale = real(n) / real(cases.number);
+    let interval = if cases.surely >= real(need) {
+        let (lower, upper) = interval_ranks(cases.number, p);
+        QuantileInterval {
+            low: rank((real(lower) * scale).floor()),
+            high: Some(rank(real(upper) * scale)),
+        }
+    } else {
+        let lower = lower_rank(cases.number, p, 0.5 * ALPHA).max(1);
+        QuantileInterval {
+            // A case stands for `scale` ranks: its middle.
+            low: rank(((real(lower) - 0.5) * scale).floor()),
+            high: None,
+        }
+    };
     Ok(GroupedQuantile {
         value,
-        low: at_rank(&pooled, lower),
-        high: at_rank(&pooled, upper),
+        interval,
         effective: effective.min(real(n)),
     })
+}
+
+/// How many independent messages the ranks of an interval are those of.
+struct Cases {
+    number: usize,
+    /// And how many there are, but for a chance of [`ALIKE_BY_CHANCE`].
+    surely: f64,
+}
+
+impl Cases {
+    /// Each group is one: so few have values on one side that how many others would is not known.
+    fn only(groups: usize) -> Self {
+        Self {
+            number: groups,
+            surely: real(groups),
+        }
+    }
+
+    fn of(spread: &Spread, effective: f64) -> Self {
+        // A group is at least one.
+        let number = effective.max(real(spread.groups));
+        let freedom = spread.freedom();
+        let chance = chi_square_quantile(ALIKE_BY_CHANCE, freedom) / freedom;
+        Self {
+            number: whole(number),
+            surely: (number * chance).max(real(spread.groups)),
+        }
+    }
 }
 
 fn up_to(group: &Group<'_>, value: Level) -> f64 {
@@ -136,136 +199,62 @@ fn up_to(group: &Group<'_>, value: Level) -> f64 {
     }
 }
 
-/// How many independent messages have a share that is known as well as that of these groups, whose hits
-/// are `found` of all; `share` is what one message's chance is taken to be. It may be more than there
-/// are, where groups happen to be alike, as an estimate does; four times as many at most.
-fn effective(groups: &[(f64, f64)], found: f64, share: f64) -> f64 {
-    let all: f64 = groups.iter().map(|(_, all)| all).sum();
-    let count = real(groups.len());
-    let squares: f64 = groups
-        .iter()
-        .map(|(hits, of)| (hits - found * of).powi(2))
-        .sum();
-    let variance = count / (count - 1.0) * squares / (all * all);
-    let most = 4.0 * all;
-    if variance <= 0.0 {
-        return most;
-    }
-    (share * (1.0 - share) / variance).min(most)
+/// How groups differ in a share: sums of powers of how many more hits each has than its part.
+struct Spread {
+    groups: usize,
+    /// Messages of all groups.
+    all: f64,
+    squares: f64,
+    fourths: f64,
 }
 
-/// The effective number with what few groups leave uncertain taken off, so that the normal quantile is as
-/// wide as Student's.
-fn fewer(effective: f64, groups: usize) -> f64 {
+impl Spread {
+    /// Of groups with their hits and their messages, whose hits are `found` of all.
+    fn of(groups: &[(f64, f64)], found: f64) -> Self {
+        let power = |power: i32| {
+            let more = groups.iter().map(|(hits, of)| hits - found * of);
+            more.map(|one| one.powi(power)).sum()
+        };
+        Self {
+            groups: groups.len(),
+            all: groups.iter().map(|(_, all)| all).sum(),
+            squares: power(2),
+            fourths: power(4),
+        }
+    }
+
+    /// How many independent messages, each with this chance to be a hit, have a share that is known as
+    /// well. It may be more than there are, where groups happen to be alike, as an estimate does; four
+    /// times as many at most.
+    fn effective(&self, chance: f64) -> f64 {
+        let count = real(self.groups);
+        let variance = count / (count - 1.0) * self.squares / (self.all * self.all);
+        let most = 4.0 * self.all;
+        if variance <= 0.0 {
+            return most;
+        }
+        (chance * (1.0 - chance) / variance).min(most)
+    }
+
+    /// Degrees of freedom of the variance: one less than the groups if they are normal, fewer if few of
+    /// them make most of it.
+    fn freedom(&self) -> f64 {
+        let most = real(self.groups - 1);
+        if self.fourths <= 0.0 {
+            return most;
+        }
+        (3.0 * self.squares * self.squares / self.fourths - 1.0).clamp(1.0, most)
+    }
+}
+
+/// The effective number with what is uncertain about it taken off, as it is known from so few groups: the
+/// normal quantile is then as wide as Student's.
+fn fewer(effective: f64, known_from: usize) -> f64 {
+    let freedom = real(known_from.max(2) - 1);
     let normal = normal_quantile(1.0 - 0.5 * ALPHA);
-    let student = student_quantile(1.0 - 0.5 * ALPHA, real(groups - 1));
+    let student = student_quantile(1.0 - 0.5 * ALPHA, freedom);
     effective * (normal / student).powi(2)
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::random::Random;
-
-    /// Ten groups of 100 that differ as chance has it: as many independent messages as there are, less
-    /// what ten groups leave uncertain.
-    #[test]
-    fn messages_that_are_independent_count_almost_all() {
-        let mut random = Random::new(3);
-        let hits = |random: &mut Random| (0..100).filter(|_| random.unit() < 0.3).count();
-        let groups: Vec<(usize, usize)> = (0..10).map(|_| (hits(&mut random), 100)).collect();
-        let found = grouped_share(&groups).unwrap();
-        assert!(
-            found.effective > 300.0 && found.effective <= 1000.0,
-            "{found:?}"
-        );
-        assert!(found.interval.holds(0.3));
-    }
-
-    /// Each group is all hits or none: it knows as much as one message.
-    #[test]
-    fn a_group_of_messages_that_end_alike_is_one_message() {
-        let groups: Vec<(usize, usize)> = (0..20).map(|one| ((one % 2) * 50, 50)).collect();
-        let found = grouped_share(&groups).unwrap();
-        // Of 20 groups with mean 1/2 and divisor 19: 19 messages.
-        assert!((found.effective - 19.0).abs() < 1e-9, "{found:?}");
-        assert_eq!(found.share, 0.5);
-        assert!(found.interval.high - found.interval.low > 0.4);
-    }
-
-    #[test]
-    fn few_groups_and_what_never_happened_have_no_interval() {
-        assert!(grouped_share(&[(1, 10); 5]).is_err());
-        assert!(grouped_share(&[(0, 10); 12]).is_err());
-        assert!(grouped_share(&[(10, 10); 12]).is_err());
-        assert!(
-            grouped_share(&[(1, 10), (2, 10), (0, 10), (1, 10), (1, 10), (0, 10), (0, 0)]).is_ok()
-        );
-    }
-
-    fn quantile_of(
-        groups: &[Vec<f64>],
-        unanswered: usize,
-        p: f64,
-    ) -> Result<GroupedQuantile, StatsError> {
-        let mut pooled: Vec<f64> = groups.iter().flatten().copied().collect();
-        let groups: Vec<Group<'_>> = groups
-            .iter()
-            .map(|group| Group {
-                replies: Sorted::check(group).unwrap(),
-                unanswered,
-            })
-            .collect();
-        grouped_quantile(Sorted::sort(&mut pooled)?, &groups, p)
-    }
-
-    /// Groups at different levels: the interval is one of groups, not of their messages.
-    #[test]
-    fn a_median_over_groups_at_different_levels_is_not_known_to_a_message() {
-        let at = |level: f64| {
-            (0..100)
-                .map(|one| level + f64::from(one) / 1000.0)
-                .collect()
-        };
-        let levels: Vec<Vec<f64>> = (0..12).map(|level| at(f64::from(level))).collect();
-        let found = quantile_of(&levels, 0, 0.5).unwrap();
-        assert!(found.effective < 20.0, "{found:?}");
-        let (low, high) = (found.low.number().unwrap(), found.high.number().unwrap());
-        assert!(low < 4.0 && high > 8.0, "{found:?}");
-        assert!(
-            quantile_of(&levels, 0, 0.99).is_err(),
-            "twelve levels know no p99"
-        );
-        assert!(quantile_of(&levels[..5], 0, 0.5).is_err());
-    }
-
-    #[test]
-    fn messages_without_a_value_are_above_all() {
-        let groups = vec![(0..100).map(f64::from).collect::<Vec<_>>(); 8];
-        let found = quantile_of(&groups, 150, 0.5).unwrap();
-        assert_eq!(
-            (found.value, found.high),
-            (Level::Censored, Level::Censored)
-        );
-        assert_eq!(quantile_of(&groups, 0, 0.5).unwrap().value, Level::At(49.5));
-    }
-
-    proptest! {
-        #[test]
-        fn an_interval_holds_its_estimate(seed in 0..1000_u64, groups in 6..20_usize, p in 0.2..0.8_f64) {
-            let mut random = Random::new(seed);
-            let mut group = || {
-                let mut values: Vec<f64> = (0..40).map(|_| random.unit()).collect();
-                values.sort_unstable_by(f64::total_cmp);
-                values
-            };
-            let all: Vec<Vec<f64>> = (0..groups).map(|_| group()).collect();
-            if let Ok(found) = quantile_of(&all, 0, p) {
-                let [low, value, high] = [found.low, found.value, found.high].map(|one| one.number().unwrap());
-                prop_assert!(low <= value && value <= high, "{found:?}");
-            }
-        }
-    }
-}
+mod tests;

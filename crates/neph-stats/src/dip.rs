@@ -11,8 +11,12 @@ use crate::random::Random;
 use crate::real::real;
 use crate::sorted::{Sorted, refuse_fewer};
 
-/// Beyond this size the null distribution of root n times the dip does not change any more.
+/// The largest size that is drawn.
 const LARGEST_NULL: usize = 1000;
+/// Root n times the dip of n uniform values grows towards its limit as 1 - 0.53 / root n: by 200 values,
+/// 1,000 and 4,096 it is 3.8, 1.7 and 0.8 % below it (medians, 95 % and 99 % quantiles alike, of 4,000
+/// to 40,000 samples of Python's diptest).
+const APPROACH: f64 = 0.53;
 
 /// The dip of a sample: from 1 / (2 n) for the most unimodal to below 1 / 4.
 ///
@@ -158,8 +162,8 @@ pub struct DipNull {
 }
 
 impl DipNull {
-    /// Draws `draws` uniform samples of `size` values; of 1000 if it is larger, for root n times the
-    /// dip has reached its limit there. The same seed gives the same p.
+    /// Draws `draws` uniform samples of `size` values; of 1000 if it is larger. The same seed gives the
+    /// same p.
     ///
     /// # Errors
     /// [`StatsError::TooFew`] for fewer than 4 values, which cannot dip, or without draws.
@@ -178,10 +182,10 @@ impl DipNull {
     }
 
     /// The chance of a dip at least this large in a sample of `n` values with one mode: never 0, at
-    /// least 1 / (draws + 1). Sizes that differ from the drawn one are brought to it by the root
-    /// of their ratio.
+    /// least 1 / (draws + 1). Sizes that differ from the drawn one are brought to it.
     pub fn p(&self, dip: f64, n: usize) -> f64 {
-        let same = dip * (real(n) / real(self.size)).sqrt();
+        let usual = |n: usize| (1.0 - APPROACH / real(n).sqrt()) / real(n).sqrt();
+        let same = dip * usual(self.size) / usual(n);
         let below = self.dips.partition_point(|&d| d < same);
         real(self.dips.len() - below + 1) / real(self.dips.len() + 1)
     }
@@ -263,6 +267,21 @@ mod tests {
         let large = DipNull::new(100_000, 200, 1).unwrap();
         assert_eq!(large.size, LARGEST_NULL);
         assert!(DipNull::new(3, 10, 0).is_err());
+    }
+
+    /// As `neph flows` asks: 1,000 draws of up to 200 values.
+    #[test]
+    fn one_in_twenty_uniform_samples_of_any_size_dips_beyond_five_percent() {
+        let mut random = Random::new(7);
+        for (n, samples) in [(40, 4000), (200, 4000), (512, 2000), (4096, 1000)] {
+            let null = DipNull::new(n.min(200), 1000, 1985).unwrap();
+            let rejected = (0..samples).filter(|_| {
+                let values: Vec<f64> = (0..n).map(|_| random.unit()).collect();
+                null.p(dip_of(&values), n) <= 0.05
+            });
+            let share = real(rejected.count()) / f64::from(samples);
+            assert!((share - 0.05).abs() < 0.012, "{n}: {share}");
+        }
     }
 
     proptest! {

@@ -86,6 +86,28 @@ pub fn chi_square_above(x: f64, freedom: f64) -> f64 {
     incomplete_gamma_above(0.5 * freedom, 0.5 * x)
 }
 
+/// The x that a share `p` of the chi-square distribution lies below, 0 < p < 1.
+pub(crate) fn chi_square_quantile(p: f64, freedom: f64) -> f64 {
+    let tail = 1.0 - p;
+    let (mut low, mut high) = (0.0, 1.0);
+    while chi_square_above(high, freedom) > tail {
+        low = high;
+        high *= 2.0;
+    }
+    // As in Student's quantile.
+    loop {
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            return high;
+        }
+        if chi_square_above(middle, freedom) > tail {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+}
+
 /// P(K <= k) for K successes in `n` trials of probability `p`.
 pub fn binomial_up_to(k: usize, n: usize, p: f64) -> f64 {
     if k >= n {
@@ -120,6 +142,18 @@ mod tests {
         }
     }
 
+    /// Tables of the chi-square distribution.
+    #[test]
+    fn chi_square_quantiles_are_those_of_tables() {
+        for (p, freedom, wanted) in [
+            (0.05, 5.0, 1.1455),
+            (0.05, 11.0, 4.5748),
+            (0.95, 1.0, 3.8415),
+        ] {
+            assert!((chi_square_quantile(p, freedom) - wanted).abs() < 5e-5);
+        }
+    }
+
     proptest! {
         #[test]
         fn normal_quantile_undoes_the_tail(p in 1e-12..1.0_f64) {
@@ -131,6 +165,12 @@ mod tests {
         fn student_quantile_undoes_the_tail(p in 1e-6..0.5_f64, freedom in 1.0..500.0_f64) {
             let back = student_above(-student_quantile(p, freedom), freedom);
             prop_assert!((back / p - 1.0).abs() < 1e-11);
+        }
+
+        #[test]
+        fn chi_square_quantile_undoes_the_tail(p in 1e-6..0.999_f64, freedom in 1.0..500.0_f64) {
+            let back = 1.0 - chi_square_above(chi_square_quantile(p, freedom), freedom);
+            prop_assert!((back - p).abs() < 1e-9);
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! Pure maths on slices: quantiles, intervals, rank tests, resampling, and the shapes that figures
+//! Pure maths on slices: quantiles, intervals, rank tests, and the shapes that figures
 //! are drawn from.
 //!
 //! This crate owns the arithmetic of a comparison. It knows no Nephoscope type, reads no clock and
@@ -18,7 +18,6 @@
 
 mod base_latency;
 mod beginning;
-mod bootstrap;
 mod boxplot;
 mod candidate;
 mod changepoints;
@@ -37,13 +36,11 @@ mod error;
 mod family;
 mod fleet_base;
 mod flow_level;
-mod friedman;
 mod held;
 mod histogram;
 mod holm;
 mod interval;
 mod jitter_shape;
-mod kruskal;
 mod level_shift;
 mod levels;
 mod mannwhitney;
@@ -69,13 +66,8 @@ mod survival;
 mod variation;
 mod verdict;
 mod weight;
-mod wilcoxon;
 
 pub use base_latency::{BaseLatency, BaseShift, Detection};
-pub use bootstrap::{
-    Estimate, Experiment, Resampling, Statistic, bootstrap, bootstrap_difference,
-    experiments_needed,
-};
 pub use boxplot::{BoxPlot, Outliers, Whiskers, boxplot};
 pub use changepoints::{Price, Stretch, change_points, change_sample, window_minima};
 pub use classes::{LevelClass, Weighted, class_of, classes};
@@ -84,7 +76,8 @@ pub use clock::{
     OffsetLimit, OffsetLimits, clock_course, clock_course_between, clock_fit,
 };
 pub use clustered::{
-    GROUPS_NEEDED, Group, GroupedQuantile, GroupedShare, grouped_quantile, grouped_share,
+    GROUPS_NEEDED, Group, GroupedQuantile, GroupedShare, QuantileInterval, grouped_quantile,
+    grouped_share,
 };
 pub use congestion::{Common, Congestion, LEAST_CROWD, Reading as CrowdReading};
 pub use describe::{Description, FiveNumbers, describe};
@@ -99,12 +92,10 @@ pub use error::StatsError;
 pub use family::{Claim, Judgement, blocks_needed, judge, simultaneous};
 pub use fleet_base::{FleetBase, FleetTold, Guard};
 pub use flow_level::{Finding, Told};
-pub use friedman::friedman;
 pub use held::SETTLED;
 pub use histogram::Histogram;
 pub use holm::holm;
 pub use interval::{CONFIDENCE, Interval};
-pub use kruskal::{GroupTest, kruskal};
 pub use level_shift::{LevelShift, median_of_levels, shift_of_levels, tells_apart};
 pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
@@ -125,4 +116,3 @@ pub use special::{incomplete_beta, incomplete_gamma_above};
 pub use survival::{Lifetime, Survival, SurvivalStep, survival};
 pub use variation::{Transit, interarrival_jitter, ipdv, pdv};
 pub use verdict::{Verdict, Wanted};
-pub use wilcoxon::wilcoxon;

@@ -1,5 +1,5 @@
 //! Sample quantiles with their distribution-free 95 % intervals. Owns the rule of how many messages
-//! a quantile needs; does not sort (see `Sorted`), and does not compare (see `bootstrap.rs`).
+//! a quantile needs; does not sort (see `Sorted`).
 //!
 //! The estimate is Hyndman and Fan's type 7, the default of `numpy`. The interval is made of two
 //! order statistics: with K, the number of values below the true quantile, binomial in (n, p), the
@@ -7,8 +7,7 @@
 //! exactly for every n: even at a million values the search takes some 40 evaluations of the
 //! incomplete beta function, so no approximation is needed.
 //!
-//! The interval assumes independent values. Messages of one experiment are not quite so; between
-//! experiments use the bootstrap over whole experiments.
+//! The interval assumes independent values. Messages are not: theirs are `clustered.rs`'s.
 
 use crate::distribution::{binomial_above, binomial_up_to};
 use crate::error::StatsError;
@@ -249,7 +248,7 @@ pub(crate) fn interval_ranks(n: usize, p: f64) -> (usize, usize) {
 }
 
 /// The largest rank l with P(K < l) <= tail, 0 if there is none.
-fn lower_rank(n: usize, p: f64, tail: f64) -> usize {
+pub(crate) fn lower_rank(n: usize, p: f64, tail: f64) -> usize {
     last_true(n, |rank| binomial_up_to(rank - 1, n, p) <= tail)
 }
 

@@ -9,6 +9,7 @@ mod detectors;
 mod equivalence;
 mod families;
 mod outcome;
+mod seasons;
 mod world;
 
 use std::io::Write;
@@ -21,10 +22,11 @@ const REPORTS: u64 = 1000;
 /// A section's title, and how it is made with so many reports of each world.
 type Made = (&'static str, fn(u64) -> Section);
 
-const SECTIONS: [Made; 5] = [
+const SECTIONS: [Made; 6] = [
     ("False verdicts", families::false_verdicts),
     ("Power", families::power),
     ("Equivalence", equivalence::at_the_margin),
+    ("Seasons", seasons::in_turn_or_not),
     ("Coverage", coverage::of_intervals),
     ("Path changes", detectors::of_path_changes),
 ];

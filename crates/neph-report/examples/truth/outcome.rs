@@ -9,8 +9,8 @@ use neph_stats::proportion;
 pub(crate) enum Target {
     /// At most this, in percent.
     AtMost(f64),
-    /// From the first to the second, in percent.
-    Within(f64, f64),
+    /// At least this, in percent.
+    AtLeast(f64),
     /// Nothing is promised: it is shown.
     Shown,
 }
@@ -36,7 +36,7 @@ impl Row {
         let percent = 100.0 * self.share()?;
         match self.target {
             Target::AtMost(most) => Some(percent <= most),
-            Target::Within(least, most) => Some((least..=most).contains(&percent)),
+            Target::AtLeast(least) => Some(percent >= least),
             Target::Shown => None,
         }
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AtMost(most) => write!(f, "at most {most} %"),
-            Self::Within(least, most) => write!(f, "{least} to {most} %"),
+            Self::AtLeast(least) => write!(f, "at least {least} %"),
             Self::Shown => f.write_str("-"),
         }
     }

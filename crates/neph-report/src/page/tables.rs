@@ -83,8 +83,13 @@ fn line(row: &SummaryRow) -> Markup {
                     @match quantile {
                         QuantileCell::Known { value, interval } => {
                             (level(*value, row))
-                            @if let Some([low, high]) = interval {
-                                span.range { (level(*low, row)) "–" (level(*high, row)) }
+                            @if let Some(interval) = interval {
+                                span.range {
+                                    @match interval.high {
+                                        Some(high) => { (level(interval.low, row)) "–" (level(high, row)) }
+                                        None => { "at least " (level(interval.low, row)) }
+                                    }
+                                }
                             }
                         }
                         QuantileCell::Refused { .. } => { "–" }

@@ -1,7 +1,10 @@
 //! The summary: every layer of every scenario in numbers, each with the interval it deserves.
 
 use neph_model::Unanswered;
-use neph_stats::{GroupedQuantile, Interval, Level, Sorted, describe, quantile_needs, rough_level};
+use neph_stats::{
+    GroupedQuantile, Interval, Level, QuantileInterval, Sorted, describe, quantile_needs,
+    rough_level,
+};
 
 use super::cells::{Cell, Column, Table};
 use super::grouped::{Grouped, Unit};
@@ -30,8 +33,8 @@ pub enum QuantileCell {
     Known {
         /// The estimate.
         value: Level,
-        /// The ends of its 95 % interval; absent where too little is independent for one.
-        interval: Option<[Level; 2]>,
+        /// Its 95 % interval; absent where too little is independent for one.
+        interval: Option<QuantileInterval>,
     },
     /// Too few messages.
     Refused {
@@ -166,7 +169,7 @@ fn cell(
     match rough_level(sample, unanswered, p) {
         Ok(value) if sample.len() + unanswered >= need => QuantileCell::Known {
             value,
-            interval: grouped.map(|found| [found.low, found.high]),
+            interval: grouped.map(|found| found.interval),
         },
         _ => QuantileCell::Refused { need },
     }
@@ -230,8 +233,10 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
         cells.extend(match quantile {
             QuantileCell::Known { value, interval } => {
                 let of = |one: Level| level(one, row.unanswered());
-                let end = |at: usize| interval.map_or(Cell::Absent, |ends| of(ends[at]));
-                [of(*value), end(0), end(1)]
+                let end = |one: Option<Level>| one.map_or(Cell::Absent, of);
+                let low = interval.map(|interval| interval.low);
+                let high = interval.and_then(|interval| interval.high);
+                [of(*value), end(low), end(high)]
             }
             QuantileCell::Refused { .. } => [Cell::Absent, Cell::Absent, Cell::Absent],
         });
@@ -255,7 +260,7 @@ const fn level(level: Level, without: Unanswered) -> Cell {
 /// What a reader of the summary has to know; says of refused quantiles how many messages they need.
 pub(crate) fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
-        "All times in milliseconds. Intervals are for a confidence of 95 %. They come from how much experiments differ (6 at least), or in a single experiment from how much ten stretches of it do: effective_n is the number of independent messages that would know the median as well. Where there is no interval, too little is independent to give one.".to_owned(),
+        "All times in milliseconds. Intervals are for a confidence of 95 %. They come from how much experiments differ (6 at least), or in a single experiment from how much ten stretches of it do: effective_n is the number of independent messages that would know the median as well. Where one has no upper end, the quantile may lie beyond all that was measured. Where there is none, there are too few experiments, or losses of which none was seen.".to_owned(),
         "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {

@@ -1,0 +1,141 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::random::Random;
+
+/// Ten groups of 100 that differ as chance has it: as many independent messages as there are, less
+/// what ten groups leave uncertain.
+#[test]
+fn messages_that_are_independent_count_almost_all() {
+    let mut random = Random::new(3);
+    let hits = |random: &mut Random| (0..100).filter(|_| random.unit() < 0.3).count();
+    let groups: Vec<(usize, usize)> = (0..10).map(|_| (hits(&mut random), 100)).collect();
+    let found = grouped_share(&groups).unwrap();
+    assert!(
+        found.effective > 300.0 && found.effective <= 1000.0,
+        "{found:?}"
+    );
+    assert!(found.interval.holds(0.3));
+}
+
+/// Each group is all hits or none: it knows as much as one message.
+#[test]
+fn a_group_of_messages_that_end_alike_is_one_message() {
+    let groups: Vec<(usize, usize)> = (0..20).map(|one| ((one % 2) * 50, 50)).collect();
+    let found = grouped_share(&groups).unwrap();
+    // Of 20 groups with mean 1/2 and divisor 19: 19 messages.
+    assert!((found.effective - 19.0).abs() < 1e-9, "{found:?}");
+    assert_eq!(found.share, 0.5);
+    assert!(found.interval.high - found.interval.low > 0.4);
+}
+
+#[test]
+fn few_groups_and_what_never_happened_have_no_interval() {
+    assert!(grouped_share(&[(1, 10); 5]).is_err());
+    assert!(grouped_share(&[(0, 10); 12]).is_err());
+    assert!(grouped_share(&[(10, 10); 12]).is_err());
+    assert!(grouped_share(&[(1, 10), (2, 10), (0, 10), (1, 10), (1, 10), (0, 10), (0, 0)]).is_ok());
+}
+
+/// 12 hits of 1,200 each time: in all twelve groups, and in two of them.
+#[test]
+fn what_happened_in_few_groups_alone_is_known_badly() {
+    let in_all = grouped_share(&[(1, 100); 12]).unwrap().interval;
+    let mut few = [(0, 100); 12];
+    few[..2].fill((6, 100));
+    let in_two = grouped_share(&few).unwrap().interval;
+    assert!(in_two.high > 4.0 * in_all.high, "{in_two:?}, {in_all:?}");
+}
+
+fn quantile_of(
+    groups: &[Vec<f64>],
+    unanswered: usize,
+    p: f64,
+) -> Result<GroupedQuantile, StatsError> {
+    let mut pooled: Vec<f64> = groups.iter().flatten().copied().collect();
+    let groups: Vec<Group<'_>> = groups
+        .iter()
+        .map(|group| Group {
+            replies: Sorted::check(group).unwrap(),
+            unanswered,
+        })
+        .collect();
+    grouped_quantile(Sorted::sort(&mut pooled)?, &groups, p)
+}
+
+fn ends(found: &GroupedQuantile) -> (f64, Option<f64>) {
+    let high = found.interval.high.map(|high| high.number().unwrap());
+    (found.interval.low.number().unwrap(), high)
+}
+
+/// Groups at different levels: the interval is one of groups, not of their messages.
+#[test]
+fn a_median_over_groups_at_different_levels_is_not_known_to_a_message() {
+    let at = |level: f64| {
+        (0..100)
+            .map(|one| level + f64::from(one) / 1000.0)
+            .collect()
+    };
+    let levels: Vec<Vec<f64>> = (0..12).map(|level| at(f64::from(level))).collect();
+    let found = quantile_of(&levels, 0, 0.5).unwrap();
+    assert!(found.effective < 20.0, "{found:?}");
+    let (low, high) = ends(&found);
+    assert!(low < 4.0 && high.unwrap() > 8.0, "{found:?}");
+    let highest = quantile_of(&levels, 0, 0.99).unwrap();
+    let (low, high) = ends(&highest);
+    assert!(low < 11.0, "{highest:?}");
+    assert_eq!(high, None, "twelve levels know no highest p99");
+    assert!(quantile_of(&levels[..5], 0, 0.5).is_err());
+}
+
+/// Losses in few groups: how many others would have is not known, and p90 has no upper end. The median
+/// is safe.
+#[test]
+fn high_quantiles_beside_losses_in_few_groups_are_known_badly() {
+    let mut groups = vec![(0..100).map(f64::from).collect::<Vec<_>>(); 12];
+    let none = quantile_of(&groups, 0, 0.9).unwrap();
+    assert!(none.interval.high.is_some());
+    let mut pooled: Vec<f64> = groups.iter().flatten().copied().collect();
+    let lost = |at: usize| if at < 2 { 20 } else { 0 };
+    let groups: Vec<Group<'_>> = (groups.iter_mut().enumerate())
+        .map(|(at, replies)| Group {
+            replies: Sorted::sort(replies).unwrap(),
+            unanswered: lost(at),
+        })
+        .collect();
+    let pooled = Sorted::sort(&mut pooled).unwrap();
+    let some = grouped_quantile(pooled, &groups, 0.9).unwrap();
+    assert_eq!(some.interval.high, None);
+    let median = grouped_quantile(pooled, &groups, 0.5).unwrap();
+    assert!(median.interval.high.is_some());
+}
+
+#[test]
+fn messages_without_a_value_are_above_all() {
+    let groups = vec![(0..100).map(f64::from).collect::<Vec<_>>(); 8];
+    let found = quantile_of(&groups, 150, 0.5).unwrap();
+    let high = found.interval.high;
+    assert_eq!(
+        (found.value, high),
+        (Level::Censored, Some(Level::Censored))
+    );
+    assert_eq!(quantile_of(&groups, 0, 0.5).unwrap().value, Level::At(49.5));
+}
+
+proptest! {
+    #[test]
+    fn an_interval_holds_its_estimate(seed in 0..1000_u64, groups in 6..20_usize, p in 0.2..0.8_f64) {
+        let mut random = Random::new(seed);
+        let mut group = || {
+            let mut values: Vec<f64> = (0..40).map(|_| random.unit()).collect();
+            values.sort_unstable_by(f64::total_cmp);
+            values
+        };
+        let all: Vec<Vec<f64>> = (0..groups).map(|_| group()).collect();
+        if let Ok(found) = quantile_of(&all, 0, p) {
+            let value = found.value.number().unwrap();
+            let (low, high) = ends(&found);
+            prop_assert!(low <= value && high.is_none_or(|high| value <= high), "{found:?}");
+        }
+    }
+}
