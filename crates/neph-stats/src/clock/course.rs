@@ -46,7 +46,7 @@ struct Part<'a> {
 
 /// Finds where a clock was set. A step that is larger than the delays leave room for contradicts what
 /// was before it; a smaller one shows where both directions stand before it and behind it for as long
-/// as [`moved`] asks. What shows in neither way lies outside the bounds by its size at most.
+/// as [`moved`] asks. One that shows in neither way is in the bound of [`ClockCourse::at`].
 ///
 /// # Errors
 /// Those of [`clock_fit`]; [`StatsError::NotAscending`] with the place.
@@ -84,11 +84,16 @@ pub fn clock_course_between<'a>(
 }
 
 impl ClockCourse<'_> {
-    /// The offset at a moment. `None` where no message of the same part spoke in both directions
-    /// within the horizon: in the middle of a step, or in a gap.
+    /// The offset at a moment, with a bound in nanoseconds that holds even if a clock was set once within
+    /// the horizon and no limit contradicts it. Three cases are not in the bound: a step within the first or
+    /// the last messages of all (5 s of two a second); a second unseen step within the horizon; a queue that
+    /// begins or ends with the step and is as large, so that one direction stays level.
+    ///
+    /// `None` where no message of the same part spoke in both directions within the horizon: in the
+    /// middle of a step, or in a gap.
     pub fn at(&self, moment: i64) -> Option<ClockFit> {
-        let part = self.part(moment)?;
-        clock_fit(part.limits, moment, self.nature).ok().flatten()
+        let limits = self.part(moment)?.limits;
+        limits.fit_despite_step(moment, self.nature)
     }
 
     /// The same with the likeliest offset and rate in place of the middles of what is possible, and
@@ -96,11 +101,10 @@ impl ClockCourse<'_> {
     pub fn likeliest_at(&self, moment: i64) -> Option<ClockFit> {
         let fit = self.at(moment)?;
         let horizon = self.nature.horizon;
-        let (from, until) = (
+        let near = self.part(moment)?.limits.between(
             moment.saturating_sub(horizon),
             moment.saturating_add(horizon),
         );
-        let near = self.part(moment)?.limits.between(from, until);
         Some(near.likeliest(fit, self.nature))
     }
 
