@@ -143,16 +143,33 @@ impl ClockCourse<'_> {
                 right: fit(right, right.from).or_else(|| fit(right, right.until))?,
             })
         });
-        let found: Vec<Found> = found.collect();
         let mut steps = Vec::new();
-        for alike in found.chunk_by(|one, next| next.after < one.before) {
-            match Found::as_one(alike).map(|one| one.step()) {
+        for alike in overlapping(found) {
+            match Found::as_one(&alike).map(|one| one.step()) {
                 Some(one) if one.by.saturating_abs() > one.bound => steps.push(one),
                 _ => steps.extend(alike.iter().map(Found::step)),
             }
         }
         steps
     }
+}
+
+/// In groups of which each member begins before one of those before it has ended: a reply that overtook others,
+/// or was overtaken, may show a step before it and one behind it within the time of the only one.
+fn overlapping(found: impl Iterator<Item = Found>) -> Vec<Vec<Found>> {
+    let mut groups: Vec<Vec<Found>> = Vec::new();
+    let mut before = i64::MIN;
+    for one in found {
+        match groups.last_mut() {
+            Some(group) if one.after < before => group.push(one),
+            _ => {
+                before = i64::MIN;
+                groups.push(vec![one]);
+            }
+        }
+        before = before.max(one.before);
+    }
+    groups
 }
 
 /// A step, and what is known of the clock before it and behind it.

@@ -144,3 +144,24 @@ fn a_queue_that_stands_at_the_end_moves_no_offset() {
     assert!(fit.offset.abs() < 5 * MILLI, "{fit:?}");
     assert!(fit.bound < 26 * MILLI, "{fit:?}");
 }
+
+#[test]
+fn a_reply_that_others_overtake_makes_no_more_steps_of_one() {
+    // The peer reads the clock as it was set long after an exchange began that others overtook.
+    let by = 30 * MILLI;
+    let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
+    for late in [2, 12, 25] {
+        let mut random = Random::new(6);
+        let made = exchanges((100, 10), set, |at| {
+            let is_late = at == 50 * SECOND - late * SECOND / 10;
+            let more = i64::from(is_late) * (late + 2) * SECOND / 10;
+            [3 * MILLI + more, 3 * MILLI].map(|least| least + jitter(&mut random, 50 * MICRO))
+        });
+        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let steps = course.steps();
+        let [step] = steps[..] else {
+            panic!("{late}: {steps:?}")
+        };
+        assert!((step.by - by).abs() <= step.bound, "{late}: {step:?}");
+    }
+}
