@@ -4,6 +4,7 @@
 //! `neph-report`, as a reader gets them; no statistic is calculated here a second time.
 //! `make truth` runs it.
 
+mod clocks;
 mod coverage;
 mod equivalence;
 mod families;
@@ -20,11 +21,12 @@ const REPORTS: u64 = 1000;
 /// A section's title, and how it is made with so many reports of each world.
 type Made = (&'static str, fn(u64) -> Section);
 
-const SECTIONS: [Made; 4] = [
+const SECTIONS: [Made; 5] = [
     ("False verdicts", families::false_verdicts),
     ("Power", families::power),
     ("Equivalence", equivalence::at_the_margin),
     ("Coverage", coverage::of_intervals),
+    ("Clocks", clocks::within_the_bound),
 ];
 
 fn main() {
