@@ -92,8 +92,12 @@ impl ClockCourse<'_> {
     /// `None` where no message of the same part spoke in both directions within the horizon: in the
     /// middle of a step, or in a gap.
     pub fn at(&self, moment: i64) -> Option<ClockFit> {
-        let limits = self.part(moment)?.limits;
-        limits.fit_despite_step(moment, self.nature)
+        let part = self.part(moment)?;
+        // The peer may have read what came back later behind the step that ends this part.
+        let is_set = self.parts.last().is_some_and(|last| last.from > part.until);
+        let back = if is_set { part.until } else { i64::MAX };
+        let fit = |back| part.limits.fit_despite_step((moment, back), self.nature);
+        fit(back).or_else(|| fit(i64::MAX))
     }
 
     /// The same with the likeliest offset and rate in place of the middles of what is possible, and

@@ -20,20 +20,26 @@ const HARDLY: f64 = 1.0 + 1.0 / 8.0;
 
 impl OffsetLimits<'_> {
     /// What these prove of the moment `at` if a clock was set once within the horizon of it, at whatever
-    /// time. The rate is the mean over all limits within the horizon. `None` without a limit of each kind.
+    /// time. Only what had come back until `back` is used. The rate is the mean over all of these within the
+    /// horizon. `None` without a limit of each kind.
     ///
     /// No step is reckoned with within the first and the last eight limits of all, and none that a queue of
     /// the same size hides in one direction at the same time.
-    pub(super) fn fit_despite_step(self, at: i64, nature: ClockNature) -> Option<ClockFit> {
+    pub(super) fn fit_despite_step(
+        self,
+        (at, back): (i64, i64),
+        nature: ClockNature,
+    ) -> Option<ClockFit> {
         let from = at.saturating_sub(nature.horizon);
         let near = self.between(from, at.saturating_add(nature.horizon));
         let bent = Lines::around(at, near.at_most.first()?, nature);
         let steady = bent.wandering(nature.wander.min(STEADY));
-        let mean = near.lines(steady, |_| true);
-        let mean = mean.or_else(|| near.lines(bent, |_| true));
+        let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
+        let mean = near.lines(steady, is_back);
+        let mean = mean.or_else(|| near.lines(bent, is_back));
         let narrow = mean.as_ref().map(|mean| near.rates(mean, nature));
         let narrow = narrow.map_or(bent, |rates| bent.within(rates));
-        let sides = |flat| near.either_side(flat, [narrow, bent]);
+        let sides = |flat| near.either_side(flat, [narrow, bent], is_back);
         let mut either = sides(Flat {
             from: at,
             until: at,
@@ -80,17 +86,23 @@ impl OffsetLimits<'_> {
     }
 
     /// What is left by the limits from the beginning of a time on, or by those until its end.
-    fn either_side(self, flat: Flat, lines: [Lines; 2]) -> Option<Possible> {
+    fn either_side(
+        self,
+        flat: Flat,
+        lines: [Lines; 2],
+        is_back: impl Fn(&OffsetLimit) -> bool,
+    ) -> Option<Possible> {
         // Of a step that only just contradicts limits the lines have a wrong rate.
         let proved = |is_of: &dyn Fn(&OffsetLimit) -> bool| {
             let narrow = self.lines(lines[0], is_of);
             narrow.or_else(|| self.lines(lines[1], is_of))
         };
-        let before = proved(&|limit| limit.at.saturating_add(limit.within) <= flat.until);
-        let behind = proved(&|limit| limit.at >= flat.from);
+        let before =
+            proved(&|limit| is_back(limit) && limit.at.saturating_add(limit.within) <= flat.until);
+        let behind = proved(&|limit| is_back(limit) && limit.at >= flat.from);
         match (before, behind) {
             (Some(one), Some(other)) => Some(one.or(&other)),
-            (one, other) => one.or(other).or_else(|| self.lines(lines[1], |_| true)),
+            (one, other) => one.or(other).or_else(|| self.lines(lines[1], &is_back)),
         }
     }
 

@@ -146,16 +146,18 @@ fn a_queue_that_stands_at_the_end_moves_no_offset() {
 }
 
 #[test]
-fn a_reply_that_others_overtake_makes_no_more_steps_of_one() {
+fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_small() {
     // The peer reads the clock as it was set long after an exchange began that others overtook.
     let by = 30 * MILLI;
     let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
-    for late in [2, 12, 25] {
+    // Its reply shows that, or shows a little less than would contradict what was before.
+    for (late, back) in [(2, 3), (12, 3), (25, 3), (2, 28), (12, 28)] {
         let mut random = Random::new(6);
         let made = exchanges((100, 10), set, |at| {
             let is_late = at == 50 * SECOND - late * SECOND / 10;
             let more = i64::from(is_late) * (late + 2) * SECOND / 10;
-            [3 * MILLI + more, 3 * MILLI].map(|least| least + jitter(&mut random, 50 * MICRO))
+            let back = if is_late { back } else { 3 };
+            [3 * MILLI + more, back * MILLI].map(|least| least + jitter(&mut random, 50 * MICRO))
         });
         let course = clock_course(made.limits(), ClockNature::default()).unwrap();
         let steps = course.steps();
@@ -163,5 +165,8 @@ fn a_reply_that_others_overtake_makes_no_more_steps_of_one() {
             panic!("{late}: {steps:?}")
         };
         assert!((step.by - by).abs() <= step.bound, "{late}: {step:?}");
+        let (widest, count) = widest(&course, 100, set);
+        assert!(count > 120, "{late}: {count}");
+        assert!(widest < 5 * MILLI, "{late}: {widest}");
     }
 }
