@@ -1,6 +1,7 @@
 //! What messages prove of one clock against another: offset and rate, with a bound that holds.
 //!
-//! Owns the fit around one moment ([`clock_fit`]). Steps, and a course over hours, are made of it
+//! Owns the fit around one moment ([`clock_fit`]) by clocks that are not set; [`sides`] is the one where a clock
+//! may have been set unseen. Steps, and a course over hours, are made of it
 //! in [`course`], with those that [`moved`] shows; which limits are kept over days is [`kept`]'s, which line is the likeliest
 //! [`likely`]'s. Reads no clock.
 //!
@@ -12,11 +13,13 @@
 //! the extremes over all of these lines, no average among them: delays may be skewed as they like.
 
 mod course;
+mod flat;
 mod four_stamps;
 mod hull;
 mod kept;
 mod likely;
 mod moved;
+mod sides;
 #[cfg(test)]
 mod tests;
 
@@ -52,10 +55,12 @@ pub struct OffsetLimits<'a> {
 /// What is known of the two clocks before any message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockNature {
-    /// How far their difference in rate may differ from itself within `horizon`, as a fraction.
-    /// 5e-8 by default: oscillators of PCs stay within 0.1 ppm over hours and within 0.02 ppm over
-    /// 1000 s (Veitch, Ridoux and Korada, Transactions on
-    /// Networking 17(2), 2009).
+    /// How far their difference in rate may differ from itself within `horizon`, as a fraction. 2e-6
+    /// by default: oscillators of PCs stay within 0.1 ppm over hours and within 0.02 ppm over 1000 s
+    /// (Veitch, Ridoux and Korada, Transactions on Networking 17(2), 2009), but a change of load or
+    /// temperature, a guest that moves, or a daemon that steers moves them by more. A limit that is 1 s
+    /// away from the moment is in doubt by 2 us then, and limits that near are nearly as tight as those
+    /// of minutes.
     pub wander: f64,
     /// The most that their rates differ, as a fraction. 1e-3 by default: Linux slews a clock by 500
     /// ppm at most, and a crystal worse than 500 ppm is broken.
@@ -67,7 +72,7 @@ pub struct ClockNature {
 impl Default for ClockNature {
     fn default() -> Self {
         Self {
-            wander: 5e-8,
+            wander: 2e-6,
             steepest: 1e-3,
             horizon: 100_000_000_000,
         }
@@ -83,7 +88,8 @@ pub struct ClockFit {
     pub offset: i64,
     /// How far `offset` may be wrong either way, in nanoseconds.
     pub bound: i64,
-    /// How much faster the peer's clock runs, as a fraction: the middle of what is possible.
+    /// How much faster the peer's clock runs, as a fraction: the middle of what is possible. From
+    /// [`clock_fit`] at the moment, from a [`ClockCourse`] the mean over the limits within the horizon.
     pub rate: f64,
     /// How far `rate` may be wrong either way.
     pub rate_bound: f64,
@@ -133,35 +139,68 @@ impl<'a> OffsetLimits<'a> {
                 have: self.at_most.len().min(1) + self.at_least.len().min(1),
             });
         };
-        // Around the moment and one of the offsets: clocks may be years apart, and a float holds
-        // nanoseconds for 104 days only.
-        let origin = OffsetLimit {
-            at,
-            within: 0,
-            offset: first.offset,
-        };
-        let above = Hull::below(self.at_most.iter().map(|limit| {
+        let lines = Lines::around(at, first, nature);
+        let n = self.at_most.len() + self.at_least.len();
+        Ok(self
+            .lines(lines, |_| true)
+            .map(|possible| possible.fit(lines.origin, n)))
+    }
+
+    /// The extremes over the lines that some of these leave; `None` where they leave none, or are not of
+    /// both kinds.
+    fn lines(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
+        let Lines { origin, nature, .. } = lines;
+        let above = self.at_most.iter().filter(|limit| is_of(limit));
+        let above = Hull::below(above.map(|limit| {
             let (x, y) = limit.seen_from(origin);
             (x, y + limit.doubt(x, nature))
         }));
-        let below = Hull::below(self.at_least.iter().map(|limit| {
+        let below = self.at_least.iter().filter(|limit| is_of(limit));
+        let below = Hull::below(below.map(|limit| {
             let (x, y) = limit.seen_from(origin);
             (x, limit.doubt(x, nature) - y)
         }));
-        let Some(possible) = Possible::between(&above, &below, nature.steepest) else {
-            return Ok(None);
-        };
-        let (low, high) = (possible.low, possible.high);
-        let offset = nanos(f64::midpoint(low, high));
-        Ok(Some(ClockFit {
+        if above.is_empty() || below.is_empty() {
+            return None;
+        }
+        Possible::between(&above, &below, lines.rates)
+    }
+}
+
+/// Which lines are looked for: those through one moment, of these rates, by clocks of this nature.
+#[derive(Debug, Clone, Copy)]
+struct Lines {
+    origin: OffsetLimit,
+    nature: ClockNature,
+    /// The slowest and the fastest, as fractions.
+    rates: (f64, f64),
+}
+
+impl Lines {
+    /// All of them. They are seen from one of the offsets: clocks may differ by years, and a float holds
+    /// nanoseconds for 104 days only.
+    const fn around(at: i64, one: &OffsetLimit, nature: ClockNature) -> Self {
+        let origin = OffsetLimit {
             at,
-            offset: origin.offset.saturating_add(offset),
-            // Outwards, with the nanosecond that rounding may have taken.
-            bound: nanos(((high - low) / 2.0).ceil()) + 1,
-            rate: f64::midpoint(possible.slowest, possible.fastest),
-            rate_bound: (possible.fastest - possible.slowest) / 2.0,
-            n: self.at_most.len() + self.at_least.len(),
-        }))
+            within: 0,
+            offset: one.offset,
+        };
+        Self {
+            origin,
+            nature,
+            rates: (-nature.steepest, nature.steepest),
+        }
+    }
+
+    const fn wandering(mut self, wander: f64) -> Self {
+        self.nature.wander = wander;
+        self
+    }
+
+    /// Of these only those with such rates.
+    const fn within(self, (slowest, fastest): (f64, f64)) -> Self {
+        let rates = (slowest.max(self.rates.0), fastest.min(self.rates.1));
+        Self { rates, ..self }
     }
 }
 
@@ -217,11 +256,11 @@ impl Possible {
     /// r, a line at x = 0 is at most `above.intercept(r)` and at least `-below.intercept(-r)`. Both
     /// are straight between the rates of the hulls' edges, and their difference is concave: so it
     /// is enough to look at these rates, and at the two where the difference is zero.
-    fn between(above: &Hull, below: &Hull, steepest: f64) -> Option<Self> {
+    fn between(above: &Hull, below: &Hull, (slow, fast): (f64, f64)) -> Option<Self> {
         let room = |rate: f64| above.intercept(rate) + below.intercept(-rate);
         let mut rates: Vec<f64> = above.slopes().chain(below.slopes().map(|s| -s)).collect();
-        rates.retain(|rate| rate.abs() < steepest);
-        rates.extend([-steepest, steepest]);
+        rates.retain(|rate| slow < *rate && *rate < fast);
+        rates.extend([slow, fast]);
         rates.sort_by(f64::total_cmp);
         let inside = |rate: &&f64| room(**rate) >= 0.0;
         let (first, last) = (
@@ -250,6 +289,46 @@ impl Possible {
             slowest,
             fastest,
         })
+    }
+
+    /// From the least offset to the largest, in nanoseconds.
+    const fn room(&self) -> f64 {
+        self.high - self.low
+    }
+
+    const fn rate(&self) -> f64 {
+        f64::midpoint(self.slowest, self.fastest)
+    }
+
+    /// The same with offsets that are off by so many nanoseconds more.
+    const fn wider(mut self, by: f64) -> Self {
+        self.low -= by;
+        self.high += by;
+        self
+    }
+
+    /// What either of the two leaves.
+    const fn or(&self, other: &Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            slowest: self.slowest.min(other.slowest),
+            fastest: self.fastest.max(other.fastest),
+        }
+    }
+
+    /// The middles, and how far they may be off, of lines that are seen from `origin`.
+    fn fit(&self, origin: OffsetLimit, n: usize) -> ClockFit {
+        let offset = nanos(f64::midpoint(self.low, self.high));
+        ClockFit {
+            at: origin.at,
+            offset: origin.offset.saturating_add(offset),
+            // Outwards, with the nanosecond that rounding may have taken.
+            bound: nanos(((self.high - self.low) / 2.0).ceil()) + 1,
+            rate: self.rate(),
+            rate_bound: (self.fastest - self.slowest) / 2.0,
+            n,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! `neph-report`, as a reader gets them; no statistic is calculated here a second time.
 //! `make truth` runs it.
 
+mod clocks;
 mod coverage;
 mod detectors;
 mod equivalence;
@@ -22,13 +23,14 @@ const REPORTS: u64 = 1000;
 /// A section's title, and how it is made with so many reports of each world.
 type Made = (&'static str, fn(u64) -> Section);
 
-const SECTIONS: [Made; 6] = [
+const SECTIONS: [Made; 7] = [
     ("False verdicts", families::false_verdicts),
     ("Power", families::power),
     ("Equivalence", equivalence::at_the_margin),
     ("Seasons", seasons::in_turn_or_not),
     ("Coverage", coverage::of_intervals),
     ("Path changes", detectors::of_path_changes),
+    ("Clocks", clocks::within_the_bound),
 ];
 
 fn main() {

@@ -46,7 +46,7 @@ struct Part<'a> {
 
 /// Finds where a clock was set. A step that is larger than the delays leave room for contradicts what
 /// was before it; a smaller one shows where both directions stand before it and behind it for as long
-/// as [`moved`] asks. What shows in neither way lies outside the bounds by its size at most.
+/// as [`moved`] asks. One that shows in neither way is in the bound of [`ClockCourse::at`].
 ///
 /// # Errors
 /// Those of [`clock_fit`]; [`StatsError::NotAscending`] with the place.
@@ -84,11 +84,20 @@ pub fn clock_course_between<'a>(
 }
 
 impl ClockCourse<'_> {
-    /// The offset at a moment. `None` where no message of the same part spoke in both directions
-    /// within the horizon: in the middle of a step, or in a gap.
+    /// The offset at a moment, with a bound in nanoseconds that holds even if a clock was set once within
+    /// the horizon and no limit contradicts it. Three cases are not in the bound: a step within the first or
+    /// the last messages of all (5 s of two a second); a second unseen step within the horizon; a queue that
+    /// begins or ends with the step and is as large, so that one direction stays level.
+    ///
+    /// `None` where no message of the same part spoke in both directions within the horizon: in the
+    /// middle of a step, or in a gap.
     pub fn at(&self, moment: i64) -> Option<ClockFit> {
         let part = self.part(moment)?;
-        clock_fit(part.limits, moment, self.nature).ok().flatten()
+        // The peer may have read what came back later behind the step that ends this part.
+        let is_set = self.parts.last().is_some_and(|last| last.from > part.until);
+        let back = if is_set { part.until } else { i64::MAX };
+        let fit = |back| part.limits.fit_despite_step((moment, back), self.nature);
+        fit(back).or_else(|| fit(i64::MAX))
     }
 
     /// The same with the likeliest offset and rate in place of the middles of what is possible, and
@@ -96,11 +105,10 @@ impl ClockCourse<'_> {
     pub fn likeliest_at(&self, moment: i64) -> Option<ClockFit> {
         let fit = self.at(moment)?;
         let horizon = self.nature.horizon;
-        let (from, until) = (
+        let near = self.part(moment)?.limits.between(
             moment.saturating_sub(horizon),
             moment.saturating_add(horizon),
         );
-        let near = self.part(moment)?.limits.between(from, until);
         Some(near.likeliest(fit, self.nature))
     }
 
@@ -139,16 +147,33 @@ impl ClockCourse<'_> {
                 right: fit(right, right.from).or_else(|| fit(right, right.until))?,
             })
         });
-        let found: Vec<Found> = found.collect();
         let mut steps = Vec::new();
-        for alike in found.chunk_by(|one, next| next.after < one.before) {
-            match Found::as_one(alike).map(|one| one.step()) {
+        for alike in overlapping(found) {
+            match Found::as_one(&alike).map(|one| one.step()) {
                 Some(one) if one.by.saturating_abs() > one.bound => steps.push(one),
                 _ => steps.extend(alike.iter().map(Found::step)),
             }
         }
         steps
     }
+}
+
+/// In groups of which each member begins before one of those before it has ended: a reply that overtook others,
+/// or was overtaken, may show a step before it and one behind it within the time of the only one.
+fn overlapping(found: impl Iterator<Item = Found>) -> Vec<Vec<Found>> {
+    let mut groups: Vec<Vec<Found>> = Vec::new();
+    let mut before = i64::MIN;
+    for one in found {
+        match groups.last_mut() {
+            Some(group) if one.after < before => group.push(one),
+            _ => {
+                before = i64::MIN;
+                groups.push(vec![one]);
+            }
+        }
+        before = before.max(one.before);
+    }
+    groups
 }
 
 /// A step, and what is known of the clock before it and behind it.

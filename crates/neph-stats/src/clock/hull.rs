@@ -26,6 +26,10 @@ impl Hull {
         Self { corners }
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.corners.is_empty()
+    }
+
     /// Of its edges, ascending.
     pub(super) fn slopes(&self) -> impl Iterator<Item = f64> {
         self.corners

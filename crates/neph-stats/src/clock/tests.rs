@@ -1,4 +1,5 @@
 mod silences;
+mod unseen;
 
 use proptest::prelude::*;
 
@@ -368,7 +369,8 @@ proptest! {
         prop_assert!(fit.bound >= half, "no more than the delays allow");
         // Each exchange alone tells as much, and the rate is known well enough to carry it here.
         let by_one = made.at_most.iter().map(|one| {
-            let carried = fit.rate_bound * real_nanos((one.at - at * SECOND).abs());
+            let turned = fit.rate_bound + ClockNature::default().wander;
+            let carried = turned * real_nanos((one.at - at * SECOND).abs());
             one.within / 2 + nanos(carried)
         });
         let by_best = by_one.min().unwrap();

@@ -23,9 +23,6 @@ use crate::exit::{Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output};
 
-/// Clocks of captures are those on the wall, which daemons steer: by less than this within 100 s once
-/// they have settled.
-pub(crate) const WANDER: f64 = 1e-6;
 /// One limit of each kind is kept in so long; of more than [`MOST`], in so small a part of the time in
 /// which packets passed.
 const STRETCH: i64 = 10_000_000;
@@ -73,7 +70,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
     };
     let mut exchanges = met.exchanges();
     let formula = Formula::of(&exchanges);
-    let nature = args.nature(WANDER);
+    let nature = args.nature();
     let of = format!("{} minus {}", there.display(), here.display());
     let mut telling = Telling::new(args);
     telling.begin(&format!("clock of {of}"))?;
@@ -118,7 +115,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
 }
 
 fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
-    let nature = args.nature(WANDER);
+    let nature = args.nature();
     let kept = kept(met, nature);
     let every = args.every.map_or_else(
         || Heard::of(kept.limits(), nature.horizon).long / ROWS,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use neph_model::{EventKind, Span, Tally};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, anchor};
-use neph_stats::ClockNature;
 
 use super::added::Added;
 use super::book::Book;
@@ -41,7 +40,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     let name = spec.target.to_string();
     let mut live = Live {
         args,
-        book: Book::new(args.nature(ClockNature::default().wander)),
+        book: Book::new(args.nature()),
         telling: Telling::new(args),
         began: neph_probe::now().nanos(),
         told: 0,

@@ -79,7 +79,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
     every: Option<Span>,
     /// How far the difference in rate of the two clocks may move within 100 s, in parts per million
-    /// [default: 0.05; of captures, whose clocks are steered, 1]
+    /// [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
     /// Draw the offset over time into this file
@@ -123,12 +123,9 @@ impl Args {
             .writes(self.figure.as_deref())
     }
 
-    /// What is known of the clocks before any message; `usual` is their wander, as a fraction.
-    fn nature(&self, usual: f64) -> ClockNature {
-        ClockNature {
-            wander: self.wander.map_or(usual, |ppm| ppm * 1e-6),
-            ..ClockNature::default()
-        }
+    /// What is known of the clocks before any message.
+    fn nature(&self) -> ClockNature {
+        nature(self.wander)
     }
 }
 
@@ -142,6 +139,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "whose clock? Name a peer where neph reflect answers (neph clock HOST), or two captures of the \
              same packets (neph clock --captures HERE THERE)",
         )),
+    }
+}
+
+/// Clocks whose rates wander by so many parts per million, or by as much as is usual.
+pub(crate) fn nature(wander: Option<f64>) -> ClockNature {
+    let usual = ClockNature::default();
+    ClockNature {
+        wander: wander.map_or(usual.wander, |ppm| ppm * 1e-6),
+        ..usual
     }
 }
 

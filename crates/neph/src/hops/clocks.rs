@@ -6,12 +6,12 @@
 use std::path::Path;
 
 use neph_capture::{Followed, Met, Way};
-use neph_stats::ClockNature;
 
 use super::offsets::Offsets;
 use super::point::Point;
 use super::{Args, strangers};
-use crate::clock::captures::{WANDER, refuse_cut, refuse_one_capture};
+use crate::clock::captures::{refuse_cut, refuse_one_capture};
+use crate::clock::nature;
 use crate::clock::words;
 use crate::counted::counted;
 use crate::exit::Failure;
@@ -33,10 +33,7 @@ pub(super) fn clocks(
     points: &[Point],
     (followed, one_clock): (&Followed, &[bool]),
 ) -> Result<(Vec<Offsets>, Vec<String>), Failure> {
-    let nature = ClockNature {
-        wander: args.wander.map_or(WANDER, |ppm| ppm * 1e-6),
-        ..ClockNature::default()
-    };
+    let nature = nature(args.wander);
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let (mut clocks, mut doubts) = (Vec::new(), strangers::hints(&names, followed));

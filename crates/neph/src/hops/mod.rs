@@ -84,7 +84,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "fit")]
     clock: Clock,
     /// How far the difference in rate of two clocks may move within 100 s, in parts per million
-    /// [default: 1]
+    /// [default: 2]
     #[arg(long, value_name = "PPM", value_parser = parts_per_million)]
     wander: Option<f64>,
     /// What a point calls OUTER is INNER at the others: behind a translator; may be repeated

@@ -163,21 +163,27 @@ impl Fitted {
         self.set.get(next).is_some_and(|set| set.until < until)
     }
 
-    /// A line through both moments is off by what their bounds say, and by the wander to the nearer.
+    /// A line through both moments is off by what their bounds say, and by the wander to the nearer. Where a
+    /// clock may have been set unseen in between, one side's bound holds for all of the time, and the line
+    /// parts from that side by as much of the difference as has passed.
     fn between(&self, before: &ClockFit, after: &ClockFit, here: i64) -> Option<ClockOffset> {
         if self.is_set_between(before.at, after.at) {
             return None;
         }
         let (part, whole) = (here - before.at, after.at - before.at);
-        let along = |from: i64, to: i64| {
-            let moved = i128::from(to - from) * i128::from(part) / i128::from(whole);
-            from.saturating_add(i64::try_from(moved).unwrap_or(0))
+        let share = |of: i64, part: i64| {
+            let moved = i128::from(of) * i128::from(part) / i128::from(whole);
+            i64::try_from(moved).unwrap_or(0)
         };
-        let bound = along(before.bound, after.bound).max(0);
+        let moved = after.offset.saturating_sub(before.offset);
+        let drifted = scaled(f64::midpoint(before.rate, after.rate), whole);
+        let jumped = moved.saturating_sub(drifted).saturating_abs();
+        let early = before.bound.saturating_add(share(jumped, part));
+        let late = after.bound.saturating_add(share(jumped, whole - part));
         let doubt = scaled(self.nature.wander, part.min(whole - part)) + 1;
         Some(told(
-            along(before.offset, after.offset),
-            bound.saturating_add(doubt),
+            before.offset.saturating_add(share(moved, part)),
+            early.max(late).saturating_add(doubt),
         ))
     }
 

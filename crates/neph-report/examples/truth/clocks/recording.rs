@@ -1,0 +1,149 @@
+//! A simulated recording: exchanges between two clocks of which the true offset is known at any moment.
+
+use neph_stats::{FourStamps, OffsetLimit, OffsetLimits, Random};
+
+pub(crate) const MILLI: f64 = 1e6;
+pub(crate) const SECOND: f64 = 1e9;
+/// How long a recording lasts, in nanoseconds.
+pub(crate) const LENGTH: f64 = 600.0 * SECOND;
+/// The highest level of a queue, in nanoseconds.
+const HIGHEST: f64 = 20.0 * MILLI;
+
+/// The peer's clock minus ours. All times are in nanoseconds of our clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clocks {
+    pub(crate) offset: f64,
+    pub(crate) rate: f64,
+    /// When something happens: a step, a jump of the rate; or where a swing begins.
+    pub(crate) moment: f64,
+    pub(crate) step: f64,
+    pub(crate) rate_jump: f64,
+    /// A sinusoid of the rate, of this amplitude and with a period of 600 s.
+    pub(crate) swing: f64,
+}
+
+impl Clocks {
+    pub(crate) fn offset_at(&self, at: f64) -> f64 {
+        let since = at - self.moment;
+        let (step, bend) = if since >= 0.0 {
+            (self.step, self.rate_jump * since)
+        } else {
+            (0.0, 0.0)
+        };
+        let turn = std::f64::consts::TAU / (600.0 * SECOND);
+        let swung = self.swing / turn * (1.0 - (turn * since).cos());
+        self.offset + self.rate * at + step + bend + swung
+    }
+}
+
+/// What delays packets in one direction, beyond its least delay.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Direction {
+    pub(crate) least: f64,
+    /// Mean of the exponential part.
+    pub(crate) jitter: f64,
+    /// From when until when a queue stands, and how high.
+    pub(crate) queues: Vec<((f64, f64), f64)>,
+    /// How often a packet is late, and by how much in the mean.
+    pub(crate) spikes: (f64, f64),
+}
+
+impl Direction {
+    /// Queues that come and go: for half a second to a minute each, as long without.
+    pub(crate) fn queue(&mut self, random: &mut Random) {
+        let mut from = 0.0;
+        while from < LENGTH {
+            from += SECOND * between(random, 2.0, 60.0);
+            let until = from + SECOND * between(random, 0.5, 60.0);
+            self.stand((from, until), random);
+            from = until;
+        }
+    }
+
+    /// A queue from one moment until another.
+    pub(crate) fn stand(&mut self, time: (f64, f64), random: &mut Random) {
+        self.queues.push((time, HIGHEST * random.unit()));
+    }
+
+    fn delay(&self, at: f64, random: &mut Random) -> f64 {
+        let standing = self.queues.iter();
+        let standing = standing.filter(|((from, until), _)| (*from..*until).contains(&at));
+        let level = standing.map(|(_, level)| *level).fold(0.0, f64::max);
+        let (often, late) = self.spikes;
+        let spike = if random.unit() < often {
+            exponential(random, late)
+        } else {
+            0.0
+        };
+        let queued = level * (0.7 + 0.3 * random.unit());
+        self.least + exponential(random, self.jitter) + queued + spike
+    }
+}
+
+/// Limits of both kinds, ascending in time.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    at_most: Vec<OffsetLimit>,
+    at_least: Vec<OffsetLimit>,
+}
+
+impl Recording {
+    /// An exchange about each `interval`.
+    pub(crate) fn of(
+        clocks: &Clocks,
+        directions: &[Direction; 2],
+        interval: f64,
+        random: &mut Random,
+    ) -> Self {
+        let mut made = Self::default();
+        let mut due = 0.0;
+        while due < LENGTH {
+            let sent = whole(due + 0.5 * interval * random.unit());
+            let arrived = sent + whole(directions[0].delay(real(sent), random));
+            let read = arrived + whole(clocks.offset_at(real(arrived)));
+            let exchange = FourStamps {
+                sent,
+                arrived: read,
+                answered: read,
+                returned: arrived + whole(directions[1].delay(real(arrived), random)),
+            };
+            let (most, least) = exchange.limits(0);
+            made.at_most.push(most);
+            made.at_least.push(least);
+            due += interval;
+        }
+        made
+    }
+
+    pub(crate) fn limits(&self) -> OffsetLimits<'_> {
+        OffsetLimits {
+            at_most: &self.at_most,
+            at_least: &self.at_least,
+        }
+    }
+
+    /// The shortest of its round trips, in nanoseconds.
+    pub(crate) fn least_round_trip(&self) -> i64 {
+        let trips = self.at_most.iter().map(|limit| limit.within);
+        trips.min().unwrap_or(i64::MAX)
+    }
+}
+
+fn exponential(random: &mut Random, mean: f64) -> f64 {
+    -mean * (1.0 - random.unit()).ln()
+}
+
+/// Between two numbers, as often in each octave.
+pub(crate) fn between(random: &mut Random, least: f64, most: f64) -> f64 {
+    least * (most / least).powf(random.unit())
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "minutes in nanoseconds")]
+pub(crate) fn whole(nanos: f64) -> i64 {
+    nanos.round() as i64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "minutes in nanoseconds")]
+pub(crate) fn real(nanos: i64) -> f64 {
+    nanos as f64
+}

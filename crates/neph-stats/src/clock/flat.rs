@@ -1,0 +1,283 @@
+//! When no clock can have been set: one direction shows the same level before and behind.
+//!
+//! Owns that exclusion. A step moves the limits of both directions alike. Where one direction stays level,
+//! the step must have come together with a queue or a path that makes up for it in that direction: no such
+//! coincidence is reckoned with. Where both directions change their levels, or show none, a step may hide.
+
+use super::{OffsetLimit, OffsetLimits};
+use crate::real::{real, real_nanos};
+
+/// Levels are compared between windows of this many cells. A cell on each side of a moment is left out,
+/// since the clock may be set in its middle.
+const WINDOW: usize = 4;
+/// From the window that ends a cell before a moment to the one that begins a cell behind it.
+const DISTANCE: usize = WINDOW + 2;
+/// A window has a level if so many of its cells show it: of queues that come and go none does.
+const SETTLED: usize = 3;
+/// A horizon has so many cells. With the usual one, windows are of 32 s to half a second.
+const CELLS: [i64; 7] = [12, 25, 50, 100, 200, 400, 800];
+/// Where that leaves nothing to look at, nothing is looked for within so many limits of the ends.
+const FEW: usize = 8;
+
+/// In which time to look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// The moment in the middle, and an offset near to all others.
+    pub(super) origin: OffsetLimit,
+    /// How far to each side, in nanoseconds.
+    pub(super) horizon: i64,
+    /// About how much faster the peer's clock runs, as a fraction.
+    pub(super) rate: f64,
+    /// Whether these are the first limits of all, and the last.
+    pub(super) ends: [bool; 2],
+}
+
+/// A time in which no clock was set, in nanoseconds of our clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flat {
+    pub(super) from: i64,
+    pub(super) until: i64,
+}
+
+/// What both directions show over time, over the longest windows first.
+pub(super) struct Looks {
+    asked: Asked,
+    scales: Vec<Levels>,
+    /// What the offset changes by beyond the rate that was asked for, as a fraction.
+    rate: f64,
+    /// When the first few limits of each kind were, and when the last few.
+    few: (i64, i64),
+}
+
+impl Looks {
+    pub(super) fn at(limits: OffsetLimits<'_>, asked: Asked) -> Self {
+        let usable = CELLS
+            .into_iter()
+            .filter(|cells| limits.fill(&asked, *cells));
+        let scales: Vec<Levels> = usable
+            .map(|cells| Levels::of(limits, &asked, cells))
+            .collect();
+        Self {
+            asked,
+            rate: scales.first().map_or(0.0, Levels::rate),
+            scales,
+            few: limits.few(),
+        }
+    }
+
+    /// The longest time around the moment in which no clock can have been set by more than the least step
+    /// in nanoseconds: from the moment to itself where one may have been set right there.
+    pub(super) fn flat(&self, least_step: f64) -> Flat {
+        let mut flat = Slots::new(&self.asked);
+        // Nothing is looked for before the first place that can be looked at, and behind the last.
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        for side in 0..2 {
+            let mut changed = Slots::new(&self.asked);
+            for levels in &self.scales {
+                let mut found = Vec::new();
+                for (time, shows) in levels.edges(side, self.rate, least_step) {
+                    first = first.min(time.until);
+                    last = last.max(time.from);
+                    match shows {
+                        // A queue of the step's size hides it for as long as it stands only.
+                        Shows::Level if !changed.has_any(time) => flat.mark(time),
+                        Shows::Change => found.push(time),
+                        _ => {}
+                    }
+                }
+                for time in found {
+                    changed.mark(time);
+                }
+            }
+        }
+        if first > last {
+            (first, last) = self.few;
+        }
+        let [is_first, is_last] = self.asked.ends;
+        let open = Flat {
+            from: if is_last { last } else { i64::MAX },
+            until: if is_first { first } else { i64::MIN },
+        };
+        flat.around(self.asked.origin.at, open)
+    }
+}
+
+/// Which parts of the time are marked.
+struct Slots {
+    begin: i64,
+    slot: i64,
+    marked: Vec<bool>,
+}
+
+impl Slots {
+    fn new(asked: &Asked) -> Self {
+        let slot = (asked.horizon / (2 * CELLS[CELLS.len() - 1])).max(1);
+        let count = usize::try_from(2 * asked.horizon / slot + 1).unwrap_or(0);
+        Self {
+            begin: asked.origin.at.saturating_sub(asked.horizon),
+            slot,
+            marked: vec![false; count],
+        }
+    }
+
+    fn range(&self, time: Flat) -> std::ops::Range<usize> {
+        let place = |at: i64| usize::try_from((at - self.begin) / self.slot).unwrap_or(0);
+        let end = self.marked.len();
+        place(time.from).min(end)..place(time.until).min(end)
+    }
+
+    fn mark(&mut self, time: Flat) {
+        let range = self.range(time);
+        self.marked[range].fill(true);
+    }
+
+    fn has_any(&self, time: Flat) -> bool {
+        self.marked[self.range(time)].contains(&true)
+    }
+
+    /// The marked time around a moment. It goes on without end once it reaches the end of one that is open
+    /// before it, or the beginning of one that is open behind it.
+    fn around(&self, at: i64, open: Flat) -> Flat {
+        let time = |place: usize| {
+            let place = i64::try_from(place).unwrap_or(i64::MAX);
+            self.begin.saturating_add(place.saturating_mul(self.slot))
+        };
+        let middle = usize::try_from((at - self.begin) / self.slot).unwrap_or(0);
+        let marked = |place: usize| {
+            let (from, until) = (time(place), time(place + 1));
+            self.marked[place] || until <= open.until || from >= open.from
+        };
+        let before = (0..=middle).rev().find(|place| !marked(*place));
+        let behind = (middle..self.marked.len()).find(|place| !marked(*place));
+        Flat {
+            from: before.map_or(i64::MIN, |place| time(place + 1).min(at)),
+            until: behind.map_or(i64::MAX, |place| time(place).max(at)),
+        }
+    }
+}
+
+impl OffsetLimits<'_> {
+    /// Whether there are half as many limits of each kind as cells, or more.
+    fn fill(self, asked: &Asked, cells: i64) -> bool {
+        let cell = (asked.horizon / cells).max(1);
+        [self.at_most, self.at_least].into_iter().all(|of| {
+            let ends = of.first().zip(of.last());
+            let long = ends.map_or(0, |(first, last)| last.at - first.at);
+            i64::try_from(2 * of.len()).is_ok_and(|count| count >= long / cell)
+        })
+    }
+
+    /// When the first few limits of each kind were, and when the last few.
+    fn few(self) -> (i64, i64) {
+        let both = [self.at_most, self.at_least];
+        let first = both.map(|of| of.get(FEW - 1).or_else(|| of.last()));
+        let last = both.map(|of| of.iter().rev().nth(FEW - 1).or_else(|| of.first()));
+        let first = first.into_iter().flatten().map(|limit| limit.at).max();
+        let last = last.into_iter().flatten().map(|limit| limit.at).min();
+        (first.unwrap_or(i64::MAX), last.unwrap_or(i64::MIN))
+    }
+}
+
+/// What a direction shows around a moment.
+enum Shows {
+    Level,
+    Change,
+    Neither,
+}
+
+/// The tightest limits of each cell in both directions, freed of the rate.
+struct Levels {
+    from: i64,
+    cell: i64,
+    /// Of limits from above, and of those from below turned upside down: of each four cells the least, and
+    /// how far above it the level is that is settled. Nothing where too few cells have limits.
+    windows: [Vec<Option<(f64, f64)>>; 2],
+}
+
+impl Levels {
+    fn of(limits: OffsetLimits<'_>, asked: &Asked, cells: i64) -> Self {
+        let cell = (asked.horizon / cells).max(1);
+        let from = asked.origin.at.saturating_sub(asked.horizon);
+        let level = |limit: &OffsetLimit| {
+            let (x, y) = limit.seen_from(asked.origin);
+            y - asked.rate * x
+        };
+        let windows = |of: &[OffsetLimit], sign: f64| {
+            let mut each: Vec<f64> = Vec::new();
+            for limit in of {
+                let place = usize::try_from(limit.at.saturating_sub(from) / cell);
+                // When the peer read its clock must be known to half a cell.
+                let Some(place) = place.ok().filter(|_| limit.within <= cell / 2) else {
+                    continue;
+                };
+                if place >= each.len() {
+                    each.resize(place + 1, f64::INFINITY);
+                }
+                each[place] = each[place].min(sign * level(limit));
+            }
+            each.windows(WINDOW).map(settled).collect()
+        };
+        Self {
+            from,
+            cell,
+            windows: [windows(limits.at_most, 1.0), windows(limits.at_least, -1.0)],
+        }
+    }
+
+    /// The median rate at which the offset changes between windows, as a fraction.
+    fn rate(&self) -> f64 {
+        let mut changes = Vec::new();
+        for (of, sign) in self.windows.iter().zip([1.0, -1.0]) {
+            let pairs = of.iter().zip(of.iter().skip(WINDOW));
+            let both = pairs.filter_map(|(one, other)| Some(other.as_ref()?.0 - one.as_ref()?.0));
+            changes.extend(both.map(|change| sign * change));
+        }
+        if changes.is_empty() {
+            return 0.0;
+        }
+        let middle = changes.len() / 2;
+        let (_, median, _) = changes.select_nth_unstable_by(middle, f64::total_cmp);
+        *median / (real(WINDOW) * real_nanos(self.cell))
+    }
+
+    /// What one direction shows around each edge of cells that can be looked at.
+    fn edges(
+        &self,
+        side: usize,
+        rate: f64,
+        least_step: f64,
+    ) -> impl Iterator<Item = (Flat, Shows)> {
+        let sign = if side == 0 { 1.0 } else { -1.0 };
+        let moved = sign * rate * real(DISTANCE) * real_nanos(self.cell);
+        let of = &self.windows[side];
+        let pairs = of.iter().zip(of.iter().skip(DISTANCE)).enumerate();
+        pairs.filter_map(move |(place, (before, behind))| {
+            let (before, behind) = before.as_ref().zip(behind.as_ref())?;
+            let spread = before.1.max(behind.1);
+            let change = (behind.0 - before.0 - moved).abs();
+            let shows = if change.max(spread) <= least_step {
+                Shows::Level
+            } else if change > least_step.max(2.0 * spread) {
+                Shows::Change
+            } else {
+                Shows::Neither
+            };
+            let edge = i64::try_from(place + WINDOW + 1).ok()?;
+            let edge = self.from + edge * self.cell;
+            let time = Flat {
+                from: edge - self.cell / 2,
+                until: edge + self.cell / 2,
+            };
+            Some((time, shows))
+        })
+    }
+}
+
+/// The least of some cells, and how far above it enough of them lie.
+fn settled(cells: &[f64]) -> Option<(f64, f64)> {
+    let mut least = [0.0; WINDOW];
+    least.copy_from_slice(cells);
+    least.sort_by(f64::total_cmp);
+    let above = least[SETTLED - 1] - least[0];
+    above.is_finite().then_some((least[0], above))
+}

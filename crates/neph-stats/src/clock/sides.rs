@@ -1,0 +1,124 @@
+//! The offset at a moment where a clock may have been set once within the horizon, unnoticed.
+//!
+//! Owns the bound that holds in spite of such a step. A step of less than the round trip contradicts no
+//! limit, and a queue may hide it from one direction or from both. Whenever it was, the limits before it or
+//! those behind it are of one clock with the moment: the bound holds all offsets that either side leaves.
+//! When it cannot have been is [`flat`](super::flat)'s.
+
+use super::flat::{Asked, Flat, Looks};
+use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, Possible};
+use crate::real::real_nanos;
+
+/// Lines of a mean rate wander by no more than this, as a fraction. A clock that bends leaves such lines
+/// as long as it parts from its mean rate by less than the round trip.
+const STEADY: f64 = 5e-8;
+/// Steps of up to such a part of the room between the directions are not looked for, but are in the bound:
+/// whichever leaves the least.
+const PARTS: [f64; 2] = [1.0 / 64.0, 1.0 / 32.0];
+/// Both sides of a moment that leave hardly more than all limits together are enough.
+const HARDLY: f64 = 1.0 + 1.0 / 8.0;
+
+impl OffsetLimits<'_> {
+    /// What these prove of the moment `at` if a clock was set once within the horizon of it, at whatever
+    /// time. Only what had come back until `back` is used. The rate is the mean over all of these within the
+    /// horizon. `None` without a limit of each kind.
+    ///
+    /// No step is reckoned with within the first and the last eight limits of all, and none that a queue of
+    /// the same size hides in one direction at the same time.
+    pub(super) fn fit_despite_step(
+        self,
+        (at, back): (i64, i64),
+        nature: ClockNature,
+    ) -> Option<ClockFit> {
+        let from = at.saturating_sub(nature.horizon);
+        let near = self.between(from, at.saturating_add(nature.horizon));
+        let bent = Lines::around(at, near.at_most.first()?, nature);
+        let steady = bent.wandering(nature.wander.min(STEADY));
+        let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
+        let mean = near.lines(steady, is_back);
+        let mean = mean.or_else(|| near.lines(bent, is_back));
+        let narrow = mean.as_ref().map(|mean| near.rates(mean, nature));
+        let narrow = narrow.map_or(bent, |rates| bent.within(rates));
+        let sides = |flat| near.either_side(flat, [narrow, bent], is_back);
+        let mut either = sides(Flat {
+            from: at,
+            until: at,
+        });
+        let room = mean.as_ref().map_or(0.0, Possible::room);
+        if either
+            .as_ref()
+            .is_none_or(|either| either.room() > HARDLY * room)
+        {
+            let looks = Looks::at(
+                near,
+                Asked {
+                    origin: bent.origin,
+                    horizon: nature.horizon,
+                    rate: mean.as_ref().map_or(0.0, Possible::rate),
+                    ends: self.ends_of(near),
+                },
+            );
+            for part in PARTS {
+                let other = sides(looks.flat(part * room)).map(|one| one.wider(part * room));
+                either = match (either, other) {
+                    (Some(one), Some(other)) if other.room() < one.room() => Some(other),
+                    (one, other) => one.or(other),
+                };
+            }
+        }
+        let either = either?;
+        let rates = mean.map_or(bent.rates, |mean| (mean.slowest, mean.fastest));
+        let either = Possible {
+            slowest: rates.0,
+            fastest: rates.1,
+            ..either
+        };
+        Some(either.fit(bent.origin, near.at_most.len() + near.at_least.len()))
+    }
+
+    /// Whether a part of these has the first of all, and the last.
+    fn ends_of(self, near: Self) -> [bool; 2] {
+        let both = [(self.at_most, near.at_most), (self.at_least, near.at_least)];
+        [
+            both.iter().all(|(all, part)| all.first() == part.first()),
+            both.iter().all(|(all, part)| all.last() == part.last()),
+        ]
+    }
+
+    /// What is left by the limits from the beginning of a time on, or by those until its end.
+    fn either_side(
+        self,
+        flat: Flat,
+        lines: [Lines; 2],
+        is_back: impl Fn(&OffsetLimit) -> bool,
+    ) -> Option<Possible> {
+        // Of a step that only just contradicts limits the lines have a wrong rate.
+        let proved = |is_of: &dyn Fn(&OffsetLimit) -> bool| {
+            let narrow = self.lines(lines[0], is_of);
+            narrow.or_else(|| self.lines(lines[1], is_of))
+        };
+        let before =
+            proved(&|limit| is_back(limit) && limit.at.saturating_add(limit.within) <= flat.until);
+        let behind = proved(&|limit| is_back(limit) && limit.at >= flat.from);
+        match (before, behind) {
+            (Some(one), Some(other)) => Some(one.or(&other)),
+            (one, other) => one.or(other).or_else(|| self.lines(lines[1], &is_back)),
+        }
+    }
+
+    /// Those that the clocks may have at any moment of a time over which their mean rate is one of `mean`.
+    /// A step of less than the round trip leaves lines of the true rate; one that is a little larger may
+    /// leave only lines that are off by the round trip from end to end.
+    fn rates(self, mean: &Possible, nature: ClockNature) -> (f64, f64) {
+        let both = [self.at_most, self.at_least];
+        let ends = both.map(|of| of.first().zip(of.last()));
+        let first = ends.iter().flatten().map(|(first, _)| first.at).min();
+        let last = ends.iter().flatten().map(|(_, last)| last.at).max();
+        let long = first.zip(last).map_or(0, |(first, last)| last - first);
+        let trips = both.iter().flat_map(|of| of.iter());
+        let trip = trips.map(|limit| limit.within).min().unwrap_or(0);
+        let turned = real_nanos(trip) / real_nanos(long.max(1));
+        let more = nature.wander + turned;
+        (mean.slowest - more, mean.fastest + more)
+    }
+}

@@ -1,0 +1,172 @@
+//! Clocks that do what no limit contradicts: their rate changes, or they are set by less than the round
+//! trip.
+
+use super::super::{ClockCourse, ClockNature, clock_course};
+use super::{Exchanges, OffsetLimit, SECOND};
+use crate::random::Random;
+use crate::real::{nanos, real_nanos};
+
+const MICRO: i64 = 1_000;
+const MILLI: i64 = 1_000_000;
+
+/// So many exchanges a second: where the peer's clock is, and how long a message takes at a moment forward and
+/// back.
+fn exchanges(
+    (seconds, each): (i64, i64),
+    truth: impl Fn(i64) -> i64,
+    mut delays: impl FnMut(i64) -> [i64; 2],
+) -> Exchanges {
+    let mut made = Exchanges::default();
+    for sent in (0..seconds * each).map(|count| count * SECOND / each) {
+        let [there, back] = delays(sent);
+        let arrived = sent + there;
+        let shows = |offset| OffsetLimit {
+            at: sent,
+            within: there + back,
+            offset: truth(arrived) + offset,
+        };
+        made.at_most.push(shows(there));
+        made.at_least.push(shows(-back));
+    }
+    made
+}
+
+/// Something skewed in the mean.
+fn jitter(random: &mut Random, mean: i64) -> i64 {
+    nanos(-real_nanos(mean) * (1.0 - random.unit()).ln())
+}
+
+/// The largest bound over so many seconds, and how many of the moments asked have one: three in 2 s. The truth
+/// lies within each.
+fn widest(course: &ClockCourse<'_>, seconds: i64, truth: impl Fn(i64) -> i64) -> (i64, usize) {
+    let tenths = (0..seconds * 10).step_by(7);
+    let moments = tenths.map(|tenth| tenth * SECOND / 10);
+    let (mut widest, mut count) = (0, 0);
+    for fit in moments.filter_map(|moment| course.at(moment)) {
+        let off = fit.offset - truth(fit.at);
+        assert!(off.abs() <= fit.bound, "{fit:?} is {off} off");
+        widest = widest.max(fit.bound);
+        count += 1;
+    }
+    (widest, count)
+}
+
+#[test]
+fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly_wider() {
+    // A lab: 100 us of round trip, nearly all of it forward, or nearly all of it back.
+    let jumps = |at: i64| (at - 150 * SECOND).max(0) / 500_000;
+    let swings = |at: i64| {
+        let turn = std::f64::consts::TAU / 600.0;
+        nanos(1_000.0 / turn * (1.0 - (turn * real_nanos(at) / 1e9).cos()))
+    };
+    let none = |_: i64| 0;
+    for truth in [&jumps as &dyn Fn(i64) -> i64, &swings, &none] {
+        for least in [[5, 95], [95, 5]] {
+            let mut random = Random::new(4);
+            let made = exchanges((300, 10), truth, |_| {
+                least.map(|least| least * MICRO + jitter(&mut random, 5 * MICRO))
+            });
+            let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+            assert_eq!(course.steps(), []);
+            let (widest, count) = widest(&course, 300, truth);
+            assert_eq!(count, 429);
+            assert!(widest < 60 * MICRO, "{widest}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_is_reported_as_the_mean_and_as_narrowly_as_if_it_could_not_jump() {
+    let truth = |at: i64| at / 100_000;
+    let made = exchanges((300, 10), truth, |_| [50 * MICRO, 50 * MICRO]);
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let fit = course.at(150 * SECOND).unwrap();
+    assert!((fit.rate - 1e-5).abs() < 1e-8, "{fit:?}");
+    assert!(fit.rate_bound < 6e-7, "{fit:?}");
+}
+
+/// 20 ms of round trip; queues of 9 to 15 ms stand for 8 of 12 s in those directions, also while the clock is
+/// set after 100 s.
+fn behind_a_queue(by: i64, queued: [bool; 2], seed: u64) -> Exchanges {
+    let mut random = Random::new(seed);
+    let set = |at: i64| if at >= 100 * SECOND { by } else { 0 };
+    exchanges((250, 2), set, |at| {
+        queued.map(|is_queued| {
+            let stands = (at / SECOND + 1) % 12 < 8;
+            let queue = 9 * MILLI + nanos(6e6 * random.unit());
+            10 * MILLI + i64::from(is_queued && stands) * queue + jitter(&mut random, 50 * MICRO)
+        })
+    })
+}
+
+#[test]
+fn a_step_behind_a_queue_is_within_the_bound() {
+    for queued in [[true, false], [false, true], [true, true]] {
+        for by in [-14, -11, 12, 15] {
+            let by = by * MILLI;
+            let made = behind_a_queue(by, queued, 8);
+            let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+            let truth = |at: i64| if at >= 100 * SECOND { by } else { 0 };
+            let (widest, count) = widest(&course, 250, truth);
+            assert!(count > 350, "{by} {count}");
+            assert!(widest < 30 * MILLI, "{by} {queued:?} {widest}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_in_one_direction_without_a_step_does_not_widen_the_bound() {
+    for queued in [[false, false], [true, false], [false, true]] {
+        let made = behind_a_queue(0, queued, 9);
+        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        assert_eq!(course.steps(), []);
+        let (widest, count) = widest(&course, 250, |_| 0);
+        assert_eq!(count, 358);
+        assert!(widest < 12 * MILLI, "{queued:?} {widest}");
+    }
+}
+
+#[test]
+fn a_queue_that_stands_at_the_end_moves_no_offset() {
+    // As ping asks: at the latest message, with nothing behind it.
+    let mut random = Random::new(2);
+    let made = exchanges(
+        (70, 10),
+        |_| 0,
+        |at| {
+            let queue =
+                i64::from(at >= 60 * SECOND) * (45 * MILLI + jitter(&mut random, 2 * MILLI));
+            [20 * MILLI + queue, 20 * MILLI].map(|least| least + jitter(&mut random, 200 * MICRO))
+        },
+    );
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let fit = course.at(made.at_most.last().unwrap().at).unwrap();
+    assert!(fit.offset.abs() < 5 * MILLI, "{fit:?}");
+    assert!(fit.bound < 26 * MILLI, "{fit:?}");
+}
+
+#[test]
+fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_small() {
+    // The peer reads the clock as it was set long after an exchange began that others overtook.
+    let by = 30 * MILLI;
+    let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
+    // Its reply shows that, or shows a little less than would contradict what was before.
+    for (late, back) in [(2, 3), (12, 3), (25, 3), (2, 28), (12, 28)] {
+        let mut random = Random::new(6);
+        let made = exchanges((100, 10), set, |at| {
+            let is_late = at == 50 * SECOND - late * SECOND / 10;
+            let more = i64::from(is_late) * (late + 2) * SECOND / 10;
+            let back = if is_late { back } else { 3 };
+            [3 * MILLI + more, back * MILLI].map(|least| least + jitter(&mut random, 50 * MICRO))
+        });
+        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let steps = course.steps();
+        let [step] = steps[..] else {
+            panic!("{late}: {steps:?}")
+        };
+        assert!((step.by - by).abs() <= step.bound, "{late}: {step:?}");
+        let (widest, count) = widest(&course, 100, set);
+        assert!(count > 120, "{late}: {count}");
+        assert!(widest < 5 * MILLI, "{late}: {widest}");
+    }
+}
