@@ -4,6 +4,7 @@ use neph_model::{Instant, Own, Span};
 use neph_stats::{Finding, FleetBase, Guard, StatsError};
 
 use crate::flow::Shift;
+use crate::pair::SharedDrift;
 use crate::settings::Settings;
 
 /// What the detector says about a flow.
@@ -61,7 +62,21 @@ impl Bases {
         self.0.finish();
     }
 
-    /// A flow's base latency as exactly as it is known.
+    /// By how much all flows have drifted slowly since the beginning.
+    pub(crate) fn drifted(&self) -> Span {
+        Span::from_nanos(self.0.drifted())
+    }
+
+    /// The least and the most that was.
+    pub(crate) fn drift(&self) -> SharedDrift {
+        let (lowest, highest) = self.0.drift_range();
+        SharedDrift {
+            lowest: Span::from_nanos(lowest),
+            highest: Span::from_nanos(highest),
+        }
+    }
+
+    /// A flow's base latency as exactly as it is known, without that.
     pub(crate) fn base(&self, flow: u32) -> Option<Span> {
         self.0.base(flow).map(Span::from_nanos)
     }

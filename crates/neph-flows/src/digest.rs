@@ -17,6 +17,7 @@ use crate::fates::{self, Fates};
 use crate::flow::{Ground, Past};
 use crate::latency::Latency;
 use crate::outage::Lost;
+use crate::pair::SharedDrift;
 use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::succession::Succession;
@@ -101,6 +102,8 @@ pub(crate) struct KnownCrowd {
     pub(crate) fates: Fates,
     /// Time at levels that lasted and were not told as paths, nor in a queue of all flows.
     pub(crate) elsewhere: Span,
+    /// What all flows drifted by.
+    pub(crate) drift: SharedDrift,
 }
 
 impl Digest {
@@ -241,7 +244,8 @@ impl Digest {
         }
         let flow = self.flows.current(message);
         let ground = (self.fleet.probe, self.fleet.interval, &self.settings);
-        let found = flow.push(message, ground, &mut crowd.drift);
+        let drifted = crowd.bases.drifted();
+        let found = flow.push((message, drifted), ground, &mut crowd.drift);
         crowd.tally.add(&found);
         crowd.lost.push(message, &self.fleet, &self.settings);
         let silence = fates::silence(&self.fleet, &self.settings);
@@ -317,6 +321,7 @@ impl Digest {
             lost: crowd.lost,
             fates: crowd.fates,
             elsewhere: crowd.elsewhere.time(),
+            drift: crowd.bases.drift(),
         };
         let crowds = self.crowds.into_iter().map(known).collect();
         let zero = Instant::from_nanos(0);

@@ -162,10 +162,10 @@ impl Flow {
         self.nth
     }
 
-    /// The next message; returns what it adds to the tally.
+    /// The next message, sent when all flows had drifted by so much; returns what it adds to the tally.
     pub(crate) fn push(
         &mut self,
-        message: &FleetMessage,
+        (message, drifted): (&FleetMessage, Span),
         (probe, interval, settings): (ProbeKind, Span, &Settings),
         drift: &mut Drift,
     ) -> FlowTally {
@@ -174,6 +174,7 @@ impl Flow {
             self.last = self.last.max(message.sent);
             let looking = Looking {
                 base: self.level.map(|level| level.base),
+                drifted,
                 tolerance: settings.detection.tolerance,
                 window: settings.detection.window,
             };

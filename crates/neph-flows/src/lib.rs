@@ -57,7 +57,7 @@ pub use measure::{Measure, NoValue};
 pub use neph_stats::StatsError;
 pub use over_flows::{FlowQuantile, OverBins};
 pub use pair::{
-    Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, Share, ShareBin,
+    Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, Share, ShareBin, SharedDrift,
 };
 pub use routes::diamond;
 pub use settings::{Detection, Settings};

@@ -70,9 +70,8 @@ fn look_at_pair(
     endpoint: usize,
     (crowd, horizon): (KnownCrowd, Option<Instant<Own>>),
 ) -> Pair {
-    let soon = all.soon();
     let (fleet, settings) = (&all.fleet, &all.settings);
-    let (from, until) = (all.from, all.until);
+    let (from, until, soon) = (all.from, all.until, all.soon());
     let is_asked = |lane| fleet.endpoint_of(lane) == endpoint;
     let own_changes = all.changes.iter();
     let own_changes: Vec<_> = own_changes.filter(|one| is_asked(one.lane)).collect();
@@ -106,6 +105,7 @@ fn look_at_pair(
         watched,
         hidden,
         elsewhere: crowd.elsewhere,
+        drift: crowd.drift,
         forgotten: horizon,
         inflation: inflation(&classes, &own),
         bimodality: bimodality(&own, (from, until)).filter(|_| !mostly_lost),

@@ -37,6 +37,9 @@ pub struct PairView {
     /// For how long flows, all together, lay at latencies that lasted and were taken for queues, not
     /// for paths; without the time of queues that all flows shared.
     pub elsewhere: Span,
+    /// By how much the round trips of all flows drifted together, slowly: base latencies, classes and
+    /// changes are without it.
+    pub drift: SharedDrift,
     /// Highest over lowest latency class; `None` without a class.
     pub inflation: Option<Inflation>,
     /// Whether the flows fall into two groups or more.
@@ -63,6 +66,22 @@ pub struct PairView {
     /// Whether there were so many such queues that those close together are told as one: then the time
     /// between them is among what is `hidden`.
     pub queues_joined: bool,
+}
+
+/// How far all flows drifted together since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SharedDrift {
+    /// The least, at most 0.
+    pub lowest: Span,
+    /// The most, at least 0.
+    pub highest: Span,
+}
+
+impl SharedDrift {
+    /// From the lowest to the highest.
+    pub fn extent(&self) -> Span {
+        self.highest - self.lowest
+    }
 }
 
 impl PairView {

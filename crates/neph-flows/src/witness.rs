@@ -29,11 +29,12 @@ struct Traits {
 }
 
 impl Traits {
-    fn of(sent: Instant<Own>, reply: &FleetReply) -> Self {
+    /// Of a reply, whose round trip counts without what all flows have drifted by.
+    fn of(sent: Instant<Own>, reply: &FleetReply, drifted: Span) -> Self {
         let peer = reply.at_peer;
         let round_trip = reply.network();
         Self {
-            round_trip,
+            round_trip: round_trip - drifted,
             skew: peer.map(|peer| Skew::of(sent, round_trip, &peer)),
             ttl: reply.ttl,
             peer_ttl: peer.and_then(|peer| peer.ttl),
@@ -172,7 +173,7 @@ impl Witness {
         base: Looking,
         drift: &mut Drift,
     ) {
-        let new = Traits::of(message.sent, reply);
+        let new = Traits::of(message.sent, reply, base.drifted);
         let at_base = base
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
@@ -291,6 +292,8 @@ impl Witness {
 pub(crate) struct Looking {
     /// The flow's base latency, if it has one.
     pub(crate) base: Option<Span>,
+    /// By how much all flows have drifted.
+    pub(crate) drifted: Span,
     /// What is near to it.
     pub(crate) tolerance: Span,
     /// How many messages tell a level.

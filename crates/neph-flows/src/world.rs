@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) lossy: Option<(usize, u32)>,
     /// The second in which the reflector is started again, and counts anew.
     pub(crate) restart: Option<i64>,
+    /// All round trips grow by so many nanoseconds in a second.
+    pub(crate) drift: i64,
     pub(crate) seed: u64,
 }
 
@@ -53,6 +55,7 @@ impl Default for World {
             dead: None,
             lossy: None,
             restart: None,
+            drift: 0,
             seed: 1,
         }
     }
@@ -119,7 +122,7 @@ impl World {
                 let steps = &truth[lane as usize];
                 let next = steps.partition_point(|(at, _)| *at <= sent);
                 let path = steps[next - 1].1;
-                let base = self.paths[path] * 1000;
+                let base = self.paths[path] * 1000 + self.drift * (sent / (1000 * MS));
                 #[expect(clippy::cast_possible_truncation, reason = "a test's jitter")]
                 let jitter = (uniform(&mut random) * self.jitter * 1000.0) as i64;
                 let mut message = message(lane, u32::try_from(seq).unwrap(), sent, base + jitter);

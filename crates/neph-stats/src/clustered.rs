@@ -109,14 +109,21 @@ const ALIKE_BY_CHANCE: f64 = 0.02;
 /// `pooled` has the replies of all groups.
 ///
 /// # Errors
-/// [`StatsError::OutOfRange`] unless 0 < p < 1; [`StatsError::TooFew`] below [`GROUPS_NEEDED`] groups with
-/// messages.
+/// [`StatsError::OutOfRange`] unless 0.5 <= p < 1: below the median it would be the lower end that is not
+/// known. [`StatsError::TooFew`] below [`GROUPS_NEEDED`] groups with messages.
 pub fn grouped_quantile(
     pooled: Sorted<'_>,
     groups: &[Group<'_>],
     p: f64,
 ) -> Result<GroupedQuantile, StatsError> {
     let need = quantile_needs(p)?;
+    if p < 0.5 {
+        return Err(StatsError::OutOfRange {
+            what: "quantile over groups",
+            value: p,
+            wanted: "from 0.5 up to 1",
+        });
+    }
     let groups: Vec<&Group<'_>> = groups.iter().filter(|one| one.len() > 0).collect();
     refuse_fewer("quantile over groups", GROUPS_NEEDED, groups.len())?;
     let n: usize = groups.iter().map(|one| one.len()).sum();

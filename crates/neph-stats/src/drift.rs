@@ -1,4 +1,4 @@
-//! The slow part that all flows of a fleet share: a host that warms up, a long line in the sun.
+//! The slow part that all flows of a fleet share, as of a host or a long line that warms up.
 //!
 //! Owns how much it is by now, and how much it was shortly before. Queues, which come faster, are
 //! `congestion.rs`'s; which samples speak of a flow's level is `flow_level.rs`'s.
@@ -8,36 +8,32 @@
 //! no error behind, so that levels stay what they were. A path change of one flow hardly moves it, and
 //! where many lie far from their levels it waits.
 
-use std::collections::VecDeque;
-
 use crate::congestion::LEAST_CROWD;
 use crate::real::{nanos, real_nanos};
 
-/// How long samples are gathered for one look at least, nanoseconds, and of each flow how many: a
-/// flow's sample speaks when the next ones have come, and a loop must be slow beside its delay.
+/// A look lasts at least so long, in nanoseconds, and until each flow in it has so many samples on
+/// average: a sample is used once the next ones have come, and a loop must be slow compared to its delay.
 const LOOK: i64 = 1_000_000_000;
 const OF_EACH: usize = 4;
 /// Looks until a new slope is followed: so many if looks differ by the tolerance, fewer if they differ
 /// by less, and never fewer than these.
 const NOISIEST_LOOP: f64 = 60.0;
 const SHORTEST_LOOP: f64 = 3.0;
-/// If looks differ by more than this part of the tolerance, no slope is followed: a flow that jitters
-/// and has no company would take its jitter for one.
+/// If looks differ by more than this part of the tolerance, no slope is followed: the jitter of a flow
+/// without company would be taken for one.
 const NOISIEST: f64 = 1.0 / 8.0;
 /// Looks over which the noise is averaged.
 const NOISE_MEMORY: f64 = 30.0;
 /// The steepest slope is the tolerance in so many looks. Anything faster is a queue.
 const STEEPEST: f64 = 5.0;
-/// A look of which one sample in so many lay far from its flow's level says nothing: flows change their
-/// paths, or wait in a queue. Without a crowd that would show the queue, fewer are enough.
+/// A look in which one sample of so many lies far from its flow's level is not used: flows change their
+/// paths, or wait in a queue. Fleets too small for a crowd have nothing else that shows the queue.
 const ASTRAY: usize = 2;
 const ASTRAY_ALONE: usize = 3;
-/// Looks in which a slope fades that nothing confirms.
+/// Looks over which a slope fades while no look can be used.
 const FADES: f64 = 30.0;
-/// After so many looks in a row that a queue kept from speaking, it is taken for none.
+/// Looks in a row that a queue is waited for. What lasts longer is no queue.
 const PAUSES: u32 = 30;
-/// Looks that are remembered.
-const REMEMBERED: usize = 64;
 
 /// By how much all flows have drifted since the first sample.
 #[derive(Debug)]
@@ -51,11 +47,14 @@ pub(crate) struct Drift {
     noise: f64,
     looks: f64,
     look: Look,
-    /// Looks that begin before this say nothing, and how many did so in a row.
+    /// Looks that begin before this are not used, and how many did so in a row.
     queued: i64,
     paused: u32,
-    /// When looks ended, and the drift until then.
-    past: VecDeque<(i64, i64)>,
+    /// The lowest and the highest so far, nanoseconds.
+    range: (i64, i64),
+    /// In which look each flow was seen last.
+    flows: Vec<u32>,
+    number: u32,
 }
 
 /// The samples of one look.
@@ -63,30 +62,32 @@ pub(crate) struct Drift {
 struct Look {
     /// When its first sample was sent.
     since: Option<i64>,
-    seen: usize,
-    /// How many of them lay far from their flow's level.
+    samples: usize,
+    /// Flows that had one.
+    flows: usize,
+    /// How many samples lay far from their flow's level.
     astray: usize,
-    /// How far those lay that spoke of their flow's level, in all, nanoseconds.
+    /// How many were used, and how far they lay from their flow's level: sums of nanoseconds and squares.
+    used: f64,
     sum: f64,
     squares: f64,
-    spoke: f64,
 }
 
 impl Look {
     /// How far the flows lie from their levels on average, if that can be said.
-    fn off(&self, flows: usize) -> Option<f64> {
-        let part = if flows < LEAST_CROWD {
+    fn off(&self) -> Option<f64> {
+        let part = if self.flows < LEAST_CROWD {
             ASTRAY_ALONE
         } else {
             ASTRAY
         };
-        (self.spoke > 1.0 && part * self.astray < self.seen).then(|| self.sum / self.spoke)
+        (self.used > 1.0 && part * self.astray < self.samples).then(|| self.sum / self.used)
     }
 
     /// How far that may be off by chance: the standard error of the average, nanoseconds.
     fn noise(&self) -> f64 {
-        let squares = self.squares - self.sum * self.sum / self.spoke;
-        (squares.max(0.0) / (self.spoke - 1.0) / self.spoke).sqrt()
+        let squares = self.squares - self.sum * self.sum / self.used;
+        (squares.max(0.0) / (self.used - 1.0) / self.used).sqrt()
     }
 }
 
@@ -102,7 +103,9 @@ impl Drift {
             look: Look::default(),
             queued: i64::MIN,
             paused: 0,
-            past: VecDeque::new(),
+            range: (0, 0),
+            flows: Vec::new(),
+            number: 1,
         }
     }
 
@@ -111,11 +114,9 @@ impl Drift {
         nanos(self.by)
     }
 
-    /// By how much at a moment, as far back as is remembered, nanoseconds.
-    pub(crate) fn at(&self, moment: i64) -> i64 {
-        let next = self.past.partition_point(|&(until, _)| until < moment);
-        let past = self.past.get(next);
-        past.map_or_else(|| self.now(), |&(_, by)| by)
+    /// The lowest and the highest that it was, nanoseconds.
+    pub(crate) const fn range(&self) -> (i64, i64) {
+        self.range
     }
 
     /// A sample of a flow that is at its level lies so far from where its samples do, nanoseconds. 0 on
@@ -124,43 +125,67 @@ impl Drift {
         let aside = real_nanos(aside);
         self.look.sum += aside;
         self.look.squares += aside * aside;
-        self.look.spoke += 1.0;
+        self.look.used += 1.0;
     }
 
-    /// A queue stands that all flows share: what they show until then and shortly after is no drift.
+    /// A queue in front of all flows lasts until this moment: samples until then, and those that are used
+    /// shortly after, show no drift.
     pub(crate) fn pause(&mut self, until: i64) {
         self.queued = until.saturating_add(LOOK);
     }
 
-    /// One of so many flows had a sample that was sent at `at`. Ends the look if it was long enough.
-    pub(crate) fn saw(&mut self, at: i64, is_astray: bool, flows: usize) {
+    /// The levels of all flows are learnt anew: what was gathered is about others.
+    pub(crate) fn forget_levels(&mut self) {
+        self.look = Look::default();
+        self.slope = 0.0;
+    }
+
+    /// A flow had a sample that was sent at `at`. Ends the look if it was long enough.
+    pub(crate) fn saw(&mut self, at: i64, flow: u32, is_astray: bool) {
+        self.count(flow);
         let look = &mut self.look;
-        look.seen += 1;
+        look.samples += 1;
         look.astray += usize::from(is_astray);
         let since = *look.since.get_or_insert(at);
-        if at.saturating_sub(since) < LOOK || look.seen < OF_EACH * flows {
+        if at.saturating_sub(since) < LOOK || look.samples < OF_EACH * look.flows {
             return;
         }
-        if self.past.len() == REMEMBERED {
-            self.past.pop_front();
-        }
-        self.past.push_back((at, self.now()));
         let next = Look {
             since: Some(at),
             ..Look::default()
         };
         let look = std::mem::replace(&mut self.look, next);
-        let is_paused = since < self.queued && self.paused < PAUSES;
-        self.paused = if is_paused { self.paused + 1 } else { 0 };
-        if is_paused || !self.follow(&look, flows) {
+        self.number = self.number.wrapping_add(1);
+        let is_queued = since < self.queued;
+        self.paused = if is_queued {
+            self.paused.saturating_add(1)
+        } else {
+            0
+        };
+        let is_paused = is_queued && self.paused <= PAUSES;
+        if is_paused || !self.follow(&look) {
             self.slope *= 1.0 - 1.0 / FADES;
             self.by += self.slope;
         }
+        let now = self.now();
+        self.range = (self.range.0.min(now), self.range.1.max(now));
     }
 
-    /// Whether the look said by how much.
-    fn follow(&mut self, look: &Look, flows: usize) -> bool {
-        let Some(off) = look.off(flows) else {
+    /// Counts a flow once in a look.
+    fn count(&mut self, flow: u32) {
+        let index = flow as usize;
+        if self.flows.len() <= index {
+            self.flows.resize(index + 1, 0);
+        }
+        if self.flows[index] != self.number {
+            self.flows[index] = self.number;
+            self.look.flows += 1;
+        }
+    }
+
+    /// Moves the drift by what a look shows; whether it could be used.
+    fn follow(&mut self, look: &Look) -> bool {
+        let Some(off) = look.off() else {
             return false;
         };
         self.looks = (self.looks + 1.0).min(NOISE_MEMORY);
@@ -199,7 +224,7 @@ mod tests {
             if !is_astray {
                 drift.learn(aside);
             }
-            drift.saw(at, is_astray, usize::try_from(flows).unwrap());
+            drift.saw(at, u32::try_from(number % flows).unwrap(), is_astray);
         }
         drift
     }
@@ -212,8 +237,7 @@ mod tests {
     fn a_steady_slope_is_followed_without_an_error() {
         let drift = followed(16, 120, slope, 0);
         assert!((drift.now() - slope(120 * S)).abs() < 20 * US, "{drift:?}");
-        let earlier = drift.at(100 * S);
-        assert!((earlier - slope(100 * S)).abs() < 20 * US, "{earlier}");
+        assert_eq!(drift.range(), (0, drift.now()));
     }
 
     #[test]
@@ -235,11 +259,42 @@ mod tests {
         drift.pause(80 * S);
         for number in 0..20 * 80 {
             drift.learn(MS / 4);
-            drift.saw(60 * S + number * S / 80, false, 16);
+            drift.saw(
+                60 * S + number * S / 80,
+                u32::try_from(number % 16).unwrap(),
+                false,
+            );
         }
         let since = drift.now() - before;
         let all = slope(20 * S);
         assert!((all / 2..all).contains(&since), "{since} of {all}");
+    }
+
+    /// More than 30 looks: levels wait for no queue so long.
+    #[test]
+    fn what_lasts_longer_than_queues_do_is_followed() {
+        let mut drift = followed(16, 60, slope, 0);
+        drift.pause(400 * S);
+        for number in 0..300 * 80 {
+            let at = 60 * S + number * S / 80;
+            drift.learn(slope(at) - drift.now());
+            drift.saw(at, u32::try_from(number % 16).unwrap(), false);
+        }
+        let off = drift.now() - slope(360 * S);
+        assert!(off.abs() < 20 * US, "{off}");
+    }
+
+    /// 500 of 512 flows have gone: looks last as long as four samples of each of the others take.
+    #[test]
+    fn flows_that_are_silent_are_not_waited_for() {
+        let mut drift = followed(512, 10, slope, 0);
+        for number in 0..60 * 60 {
+            let at = 10 * S + number * S / 60;
+            drift.learn(slope(at) - drift.now());
+            drift.saw(at, u32::try_from(number % 12).unwrap(), false);
+        }
+        let off = drift.now() - slope(70 * S);
+        assert!(off.abs() < 20 * US, "{off}");
     }
 
     #[test]

@@ -63,17 +63,6 @@ pub struct FleetTold {
     pub told: Told,
 }
 
-impl FleetTold {
-    /// What was found among levels without the drift, as it was measured at its time.
-    fn drifted(mut self, drift: &Drift) -> Self {
-        let by = drift.at(self.told.at);
-        let told = &mut self.told;
-        told.before = told.before.map(|base| base.saturating_add(by));
-        told.after = told.after.saturating_add(by);
-        self
-    }
-}
-
 /// The base latencies of a fleet of flows to one endpoint.
 #[derive(Debug)]
 pub struct FleetBase {
@@ -155,14 +144,20 @@ impl FleetBase {
         self.told.pop_front()
     }
 
-    /// A flow's base, as exactly as it is known, nanoseconds.
+    /// A flow's base, as exactly as it is known, nanoseconds, without the drift of all flows.
     pub fn base(&self, flow: u32) -> Option<i64> {
-        let base = self.undrifted(flow)?;
-        Some(base.saturating_add(self.drift.now()))
+        self.flows.get(flow as usize)?.as_ref()?.base()
     }
 
-    fn undrifted(&self, flow: u32) -> Option<i64> {
-        self.flows.get(flow as usize)?.as_ref()?.base()
+    /// By how much all flows have drifted slowly since the beginning, nanoseconds: a sample less this lies
+    /// at its flow's base.
+    pub fn drifted(&self) -> i64 {
+        self.drift.now()
+    }
+
+    /// The lowest and the highest that this was, nanoseconds.
+    pub const fn drift_range(&self) -> (i64, i64) {
+        self.drift.range()
     }
 
     /// How many flows had this number before the one that is looked at: of all that had it earlier
@@ -235,7 +230,7 @@ impl FleetBase {
             return;
         };
         let reading = |&(_, flow, sample): &(i64, u32, i64)| {
-            let base = self.undrifted(flow)?;
+            let base = self.base(flow)?;
             Some(Reading { sample, base })
         };
         let readings: Vec<Reading> = crowd.iter().filter_map(reading).collect();
@@ -312,10 +307,10 @@ impl FleetBase {
         };
         let is_astray = level.is_astray(own, ground.detection.tolerance());
         let told = level.push(at, own, &mut ground);
-        self.drift.saw(at, is_astray, self.alive);
+        self.drift.saw(at, flow, is_astray);
         if let Some(told) = told {
             let found = self.beginning.hear(FleetTold { flow, nth, told });
-            self.told.push_back(found.drifted(&self.drift));
+            self.told.push_back(found);
         }
     }
 
@@ -330,12 +325,12 @@ impl FleetBase {
             *level = FlowLevel::new();
         }
         let back = self.beginning.withdraw_changes(until);
-        self.told
-            .extend(back.map(|found| found.drifted(&self.drift)));
+        self.told.extend(back);
         let tolerance = self.guard.detection.tolerance();
         self.levels = Levels::new(tolerance);
         self.shape = JitterShape::new();
         self.congestion = Congestion::new(tolerance, self.guard.hold);
+        self.drift.forget_levels();
         self.queued.cut(since);
         self.queued.add(since, until);
     }
@@ -377,7 +372,7 @@ impl FleetBase {
             let nth = self.nths.get(flow).copied().unwrap_or(0);
             let flow = number;
             let found = FleetTold { flow, nth, told };
-            self.told.push_back(found.drifted(&self.drift));
+            self.told.push_back(found);
         }
     }
 }

@@ -54,7 +54,7 @@ pub enum Finding {
     Correction,
 }
 
-/// A base latency, and how it was found.
+/// A base latency without the drift of all flows, and how it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
     /// What was found.

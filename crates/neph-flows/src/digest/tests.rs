@@ -1,5 +1,5 @@
 use super::*;
-use crate::view::Segment;
+use crate::view::{Direction, Segment};
 use crate::world::{World, message};
 use neph_model::{AtPeer, FleetOutcome, Instant, Span};
 
@@ -43,6 +43,38 @@ fn each_true_change_is_told_and_no_other() {
         assert_eq!(told, hits, "no false change");
         assert!(hits * 100 >= wanted * 99, "{hits} of {wanted}");
     }
+}
+
+/// All round trips grow by 3 ms in 200 s, six times what two paths differ by.
+#[test]
+fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() {
+    let world = World {
+        seconds: 200,
+        drift: 15_000,
+        ..World::default()
+    };
+    let (digest, truth) = world.digest();
+    let view = digest.view();
+    let made: usize = truth.iter().map(|steps| steps.len() - 1).sum();
+    let told = view.changes.len();
+    assert!(told * 100 >= made * 99 && told <= made, "{told} of {made}");
+    let paths: Vec<i64> = view.classes[0]
+        .iter()
+        .map(|class| class.base.nanos() / 100_000)
+        .collect();
+    let wanted: Vec<i64> = world.paths.iter().map(|path| path / 100).collect();
+    assert_eq!(paths.len(), wanted.len(), "{paths:?}");
+    for (path, wanted) in paths.iter().zip(&wanted) {
+        assert!((path - wanted).abs() <= 3, "{paths:?}");
+    }
+    let pair = &view.pairs[0];
+    assert!(pair.elsewhere.secs_f64() < 0.01 * pair.watched.secs_f64());
+    let drifted = pair.drift.highest.millis_f64();
+    assert!((2.5..3.2).contains(&drifted), "{:?}", pair.drift);
+    // Each path takes half of its round trip either way.
+    let of_both = |change: &&PathChange| change.evidence.direction == Some(Direction::Both);
+    let both = view.changes.iter().filter(of_both).count();
+    assert!(both * 10 >= told * 9, "{both} of {told}");
 }
 
 #[test]

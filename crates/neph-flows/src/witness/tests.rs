@@ -48,6 +48,7 @@ fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) 
     let base = Some(Span::from_micros(20_000));
     let looking = Looking {
         base,
+        drifted: Span::ZERO,
         tolerance: TOLERANCE,
         window: 4,
     };
@@ -94,6 +95,7 @@ fn a_level_that_a_flow_comes_back_from_is_counted_and_scattered_messages_are_not
         let (mut witness, mut drift) = (Witness::default(), Drift::default());
         let looking = Looking {
             base: Some(Span::from_micros(20_070)),
+            drifted: Span::ZERO,
             tolerance: TOLERANCE,
             window: 4,
         };
@@ -118,6 +120,7 @@ fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence 
     let sum = |(there, back): (i64, i64)| Span::from_micros(there + back);
     let looking = Looking {
         base: Some(sum(before)),
+        drifted: Span::ZERO,
         tolerance: TOLERANCE,
         window: 4,
     };

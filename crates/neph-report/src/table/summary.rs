@@ -260,7 +260,7 @@ const fn level(level: Level, without: Unanswered) -> Cell {
 /// What a reader of the summary has to know; says of refused quantiles how many messages they need.
 pub(crate) fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
-        "All times in milliseconds. Intervals are for a confidence of 95 %. They come from how much experiments differ (6 at least), or in a single experiment from how much ten stretches of it do: effective_n is the number of independent messages that would know the median as well. Where one has no upper end, the quantile may lie beyond all that was measured. Where there is none, there are too few experiments, or losses of which none was seen.".to_owned(),
+        "All times in milliseconds. Intervals are for a confidence of 95 %. They come from how much experiments differ (6 at least), or in a single experiment from how much ten stretches of it do: effective_n is the number of independent messages that would know the median as well. Where one has no upper end, the quantile may lie beyond all that was measured. There is none for two to five experiments, and none of loss where no message was lost.".to_owned(),
         "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. The other layers, and imported replies, describe messages that have the value.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {

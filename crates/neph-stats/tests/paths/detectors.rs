@@ -38,11 +38,13 @@ fn guarded(all: &[Vec<(i64, i64)>]) -> Vec<Vec<Change>> {
         while let Some(found) = fleet.next_told() {
             let (flow, change) = (found.flow, found.told);
             if change.finding == Finding::Change {
+                // As they were measured: with what all flows have drifted by.
+                let drifted = fleet.drifted();
                 told[flow as usize].push(Change {
                     at: change.at,
                     certain: change.certain,
-                    before: change.before.expect("a change has a before"),
-                    after: change.after,
+                    before: change.before.expect("a change has a before") + drifted,
+                    after: change.after + drifted,
                 });
             }
         }

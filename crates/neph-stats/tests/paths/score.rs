@@ -16,9 +16,8 @@ pub(crate) struct Change {
 pub(crate) struct Wanted {
     pub(crate) from: i64,
     pub(crate) until: i64,
-    /// The path's own round trip, and that with what all flows had drifted by.
-    path: i64,
-    pub(crate) after: i64,
+    /// The path's round trip, without what all flows drift by.
+    pub(crate) path: i64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -100,7 +99,8 @@ impl Score {
             self.wanted += 1;
             let hit = told.iter().enumerate().position(|(i, change)| {
                 !used[i]
-                    && (change.after - wanted.after).abs() <= TOLERANCE
+                    && (change.after - wanted.path - world.drifted(change.certain)).abs()
+                        <= TOLERANCE
                     && change.at >= wanted.from - 2 * INTERVAL
                     && change.at <= wanted.until
             });
@@ -151,7 +151,7 @@ fn is_true(world: &World, flow: u32, earlier: i64, told: &Change) -> bool {
             limit = limit.max(burst.until());
         }
     }
-    let drifted = world.drifted(told.at);
+    let drifted = world.drifted(told.certain);
     let near = |path: usize, level: i64| (world.paths[path] + drifted - level).abs() <= TOLERANCE;
     let came = stays
         .iter()
@@ -182,7 +182,6 @@ fn wanted(world: &World, flow: u32, samples: &[(i64, i64)]) -> Vec<Wanted> {
                 from: stay.from,
                 until,
                 path,
-                after: path + world.drifted(stay.from),
             }),
         }
     }

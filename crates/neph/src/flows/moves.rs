@@ -20,6 +20,7 @@ pub(super) fn text(
     let said = Compared::of(own.map(|one| one.evidence.trace));
     text.push_str(&compared(said, uncompared.copied().unwrap_or_default()));
     text.push_str(&elsewhere(pair));
+    text.push_str(&drift(pair, view.settings.detection.tolerance));
     if let Some(share) = &pair.leave_soon {
         text.push_str(&format!(
             "persistence:   {} of those who came to a class left it within {}\n",
@@ -145,6 +146,19 @@ fn elsewhere(pair: &PairView) -> String {
     )
 }
 
+/// That all flows drifted together, where that is more than what two paths differ by.
+fn drift(pair: &PairView, tolerance: Span) -> String {
+    if pair.drift.extent() <= tolerance {
+        return String::new();
+    }
+    let millis = |span: Span| format!("{:+.1}", span.millis_f64());
+    format!(
+        "               the round trips of all flows drifted together, from {} to {} ms: base latencies are without it\n",
+        millis(pair.drift.lowest),
+        millis(pair.drift.highest)
+    )
+}
+
 /// That a rate is of a part of the time: what is left out at the beginning of flows, where that is
 /// more than a hundredth, and what a queue hid.
 fn left_out(pair: &PairView, learning: Span) -> String {
@@ -232,6 +246,20 @@ mod tests {
         let told = |elsewhere| elsewhere_of(Span::from_secs(1000), Span::from_secs(elsewhere));
         assert_eq!(told(10), "");
         assert!(told(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
+    }
+
+    #[test]
+    fn a_drift_of_all_flows_is_reported_where_paths_may_differ_by_less() {
+        let pair = |lowest, highest| PairView {
+            drift: neph_flows::SharedDrift {
+                lowest: Span::from_micros(lowest),
+                highest: Span::from_micros(highest),
+            },
+            ..PairView::default()
+        };
+        let text = |lowest, highest| super::drift(&pair(lowest, highest), Span::from_micros(500));
+        assert_eq!(text(-200, 300), "");
+        assert!(text(-1_000, 1_520).contains("from -1.0 to +1.5 ms"));
     }
 
     fn elsewhere_of(watched: Span, elsewhere: Span) -> String {
