@@ -12,6 +12,7 @@
 //! (Moon, Skelly and Towsley, INFOCOM 1999, from both sides at once); all that is said here are
 //! the extremes over all of these lines, no average among them: delays may be skewed as they like.
 
+mod corners;
 mod course;
 mod flat;
 mod four_stamps;
@@ -20,12 +21,14 @@ mod kept;
 mod likely;
 mod moved;
 mod sides;
+mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use course::{ClockCourse, ClockCut, ClockStep, clock_course, clock_course_between};
+pub use course::{ClockCourse, ClockCut, clock_course, clock_course_between};
 pub use four_stamps::{FourStamps, MeanOffset};
 pub use kept::KeptLimits;
+pub use steps::ClockStep;
 
 use crate::error::StatsError;
 use crate::real::{nanos, real_nanos};
@@ -149,6 +152,11 @@ impl<'a> OffsetLimits<'a> {
     /// The extremes over the lines that some of these leave; `None` where they leave none, or are not of
     /// both kinds.
     fn lines(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
+        self.hulls(lines, is_of)?.possible(lines.rates)
+    }
+
+    /// The hulls of some of these, seen from the moment of the lines. `None` without both kinds.
+    fn hulls(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Hulls> {
         let Lines { origin, nature, .. } = lines;
         let above = self.at_most.iter().filter(|limit| is_of(limit));
         let above = Hull::below(above.map(|limit| {
@@ -160,10 +168,21 @@ impl<'a> OffsetLimits<'a> {
             let (x, y) = limit.seen_from(origin);
             (x, limit.doubt(x, nature) - y)
         }));
-        if above.is_empty() || below.is_empty() {
-            return None;
-        }
-        Possible::between(&above, &below, lines.rates)
+        let has_both = !above.is_empty() && !below.is_empty();
+        has_both.then_some(Hulls { above, below })
+    }
+}
+
+/// Of the limits from above, and of those from below turned upside down.
+struct Hulls {
+    above: Hull,
+    below: Hull,
+}
+
+impl Hulls {
+    /// The extremes over the lines of these rates between the two; `None` where there are none.
+    fn possible(&self, rates: (f64, f64)) -> Option<Possible> {
+        Possible::between(&self.above, &self.below, rates)
     }
 }
 

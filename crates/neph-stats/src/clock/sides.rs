@@ -21,23 +21,25 @@ const HARDLY: f64 = 1.0 + 1.0 / 8.0;
 impl OffsetLimits<'_> {
     /// What these prove of the moment `at` if a clock was set once within the horizon of it, at whatever
     /// time. Only what had come back until `back` is used. The rate is the mean over all of these within the
-    /// horizon. `None` without a limit of each kind.
+    /// horizon. `None` without a limit of each kind. `corners` are those of these that hulls can touch.
     ///
     /// No step is reckoned with within the first and the last eight limits of all, and none that a queue of
     /// the same size hides in one direction at the same time.
     pub(super) fn fit_despite_step(
         self,
+        corners: Self,
         (at, back): (i64, i64),
         nature: ClockNature,
     ) -> Option<ClockFit> {
         let from = at.saturating_sub(nature.horizon);
-        let near = self.between(from, at.saturating_add(nature.horizon));
-        let bent = Lines::around(at, near.at_most.first()?, nature);
+        let all = self.between(from, at.saturating_add(nature.horizon));
+        let bent = Lines::around(at, all.at_most.first()?, nature);
+        let near = corners.between(from, at.saturating_add(nature.horizon));
         let steady = bent.wandering(nature.wander.min(STEADY));
         let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
         let mean = near.lines(steady, is_back);
         let mean = mean.or_else(|| near.lines(bent, is_back));
-        let narrow = mean.as_ref().map(|mean| near.rates(mean, nature));
+        let narrow = mean.as_ref().map(|mean| all.rates(mean, nature));
         let narrow = narrow.map_or(bent, |rates| bent.within(rates));
         let sides = |flat| near.either_side(flat, [narrow, bent], is_back);
         let mut either = sides(Flat {
@@ -50,12 +52,12 @@ impl OffsetLimits<'_> {
             .is_none_or(|either| either.room() > HARDLY * room)
         {
             let looks = Looks::at(
-                near,
+                all,
                 Asked {
                     origin: bent.origin,
                     horizon: nature.horizon,
                     rate: mean.as_ref().map_or(0.0, Possible::rate),
-                    ends: self.ends_of(near),
+                    ends: self.ends_of(all),
                 },
             );
             for part in PARTS {
@@ -73,7 +75,7 @@ impl OffsetLimits<'_> {
             fastest: rates.1,
             ..either
         };
-        Some(either.fit(bent.origin, near.at_most.len() + near.at_least.len()))
+        Some(either.fit(bent.origin, all.at_most.len() + all.at_least.len()))
     }
 
     /// Whether a part of these has the first of all, and the last.
@@ -94,8 +96,9 @@ impl OffsetLimits<'_> {
     ) -> Option<Possible> {
         // Of a step that only just contradicts limits the lines have a wrong rate.
         let proved = |is_of: &dyn Fn(&OffsetLimit) -> bool| {
-            let narrow = self.lines(lines[0], is_of);
-            narrow.or_else(|| self.lines(lines[1], is_of))
+            let hulls = self.hulls(lines[0], is_of)?;
+            let narrow = hulls.possible(lines[0].rates);
+            narrow.or_else(|| hulls.possible(lines[1].rates))
         };
         let before =
             proved(&|limit| is_back(limit) && limit.at.saturating_add(limit.within) <= flat.until);
