@@ -91,7 +91,7 @@ impl ClockCourse<'_> {
 
     /// Until when replies of a part came back that show its clock for sure: the peer may have read what came
     /// back later behind the step that ends the part.
-    fn back(&self, part: &Part<'_>) -> i64 {
+    pub(super) fn back(&self, part: &Part<'_>) -> i64 {
         let is_set = self.parts.last().is_some_and(|last| last.from > part.until);
         if is_set { part.until } else { i64::MAX }
     }

@@ -78,6 +78,22 @@ impl OffsetLimits<'_> {
         Some(either.fit(bent.origin, all.at_most.len() + all.at_least.len()))
     }
 
+    /// What these prove of the moment `at` if no clock was set between them. What came back after `back` is
+    /// used only where nothing else is there. `None` without a limit of each kind within the horizon.
+    pub(super) fn fit_of_back(
+        self,
+        (at, back): (i64, i64),
+        nature: ClockNature,
+    ) -> Option<ClockFit> {
+        let from = at.saturating_sub(nature.horizon);
+        let near = self.between(from, at.saturating_add(nature.horizon));
+        let lines = Lines::around(at, near.at_most.first()?, nature);
+        let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
+        let possible = near.lines(lines, is_back);
+        let possible = possible.or_else(|| near.lines(lines, |_| true))?;
+        Some(possible.fit(lines.origin, near.at_most.len() + near.at_least.len()))
+    }
+
     /// Whether a part of these has the first of all, and the last.
     fn ends_of(self, near: Self) -> [bool; 2] {
         let both = [(self.at_most, near.at_most), (self.at_least, near.at_least)];

@@ -2,8 +2,8 @@
 //!
 //! Owns the size of a step and which steps are one. Where a clock was set is [`course`](super::course)'s.
 
+use super::ClockFit;
 use super::course::{ClockCourse, Part};
-use super::{ClockFit, clock_fit};
 
 /// A clock was set: the limits before and after are not of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +50,8 @@ impl ClockCourse<'_> {
 
     /// What a part proves of the first of two moments, else of the second.
     fn fit_near(&self, part: &Part<'_>, moments: [i64; 2]) -> Option<ClockFit> {
-        let fit = |at| clock_fit(part.limits, at, self.nature).ok().flatten();
+        let back = self.back(part);
+        let fit = |at| part.limits.fit_of_back((at, back), self.nature);
         moments.into_iter().find_map(fit)
     }
 }

@@ -170,3 +170,23 @@ fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_smal
         assert!(widest < 5 * MILLI, "{late}: {widest}");
     }
 }
+
+#[test]
+fn a_reply_that_comes_back_behind_a_step_does_not_move_its_size() {
+    // The forward path takes 20 ms before the step and 1 ms behind it. The peer reads its clock as it was set,
+    // for a message from before the step: that contradicts nothing, and alone leaves a wrong offset.
+    let by = 30 * MILLI;
+    let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
+    let late = 50 * SECOND - 2 * SECOND / 10;
+    let made = exchanges((100, 10), set, |at| match at {
+        at if at == late => [SECOND / 2, 20 * MILLI],
+        at if at < 50 * SECOND => [20 * MILLI, MILLI],
+        _ => [MILLI, MILLI],
+    });
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let steps = course.steps();
+    let [step] = steps[..] else {
+        panic!("{steps:?}")
+    };
+    assert!((step.by - by).abs() <= step.bound, "{step:?}");
+}
