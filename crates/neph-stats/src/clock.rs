@@ -34,6 +34,9 @@ use crate::error::StatsError;
 use crate::real::{nanos, real_nanos};
 use hull::Hull;
 
+/// The longest horizon, in nanoseconds: floats hold each nanosecond of 104 days.
+const LONGEST: i64 = 1 << f64::MANTISSA_DIGITS;
+
 /// What one message shows of the peer's clock minus ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetLimit {
@@ -68,7 +71,7 @@ pub struct ClockNature {
     /// The most that their rates differ, as a fraction. 1e-3 by default: Linux slews a clock by 500
     /// ppm at most, and a crystal worse than 500 ppm is broken.
     pub steepest: f64,
-    /// A limit speaks of moments this near, in nanoseconds. 100 s by default.
+    /// A limit speaks of moments this near, in nanoseconds: 104 days at most, 100 s by default.
     pub horizon: i64,
 }
 
@@ -94,7 +97,11 @@ pub struct ClockFit {
     /// How much faster the peer's clock runs, as a fraction: the middle of what is possible. From
     /// [`clock_fit`] at the moment, from a [`ClockCourse`] the mean over the limits within the horizon.
     pub rate: f64,
-    /// How far `rate` may be wrong either way.
+    /// How far `rate` may be wrong either way. From a [`ClockCourse`] it holds for that mean while the rate
+    /// moves by no more than 0.05 ppm within the horizon. If the rate moves by more, or if an unseen step is
+    /// larger than the shortest round trip, the mean may be off by a further round trip within the time of
+    /// the limits: by 0.25 ppm for 50 us in 200 s. The rate at the moment differs from the mean by up to the
+    /// wander.
     pub rate_bound: f64,
     /// How many messages spoke.
     pub n: usize,
@@ -252,11 +259,11 @@ fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
     };
     fraction("wander of a clock", nature.wander)?;
     fraction("difference of two clocks' rates", nature.steepest)?;
-    if nature.horizon <= 0 {
+    if !(1..=LONGEST).contains(&nature.horizon) {
         return Err(StatsError::OutOfRange {
             what: "horizon of a clock's fit",
             value: real_nanos(nature.horizon),
-            wanted: "more than 0 nanoseconds",
+            wanted: "1 nanosecond to 104 days",
         });
     }
     Ok(())
