@@ -74,9 +74,10 @@ pub fn clock_course_between<'a>(
 
 impl ClockCourse<'_> {
     /// The offset at a moment, with a bound in nanoseconds that holds even if a clock was set once within
-    /// the horizon and no limit contradicts it. Three cases are not in the bound: a step within the first or
-    /// the last messages of all (5 s of two a second); a second unseen step within the horizon; a queue that
-    /// begins or ends with the step and is as large, so that one direction stays level.
+    /// the horizon and no limit contradicts it. Three cases are not in the bound: a step within about 20
+    /// messages, or 1 s, of the first or the last message or of a step that was found; a second unseen step
+    /// within the horizon; a queue that begins or ends with the step and is as large, so that one direction
+    /// stays level.
     ///
     /// `None` where no message of the same part spoke in both directions within the horizon: in the
     /// middle of a step, or in a gap.

@@ -1,8 +1,8 @@
 //! When no clock can have been set: one direction shows the same level before and behind.
 //!
 //! Owns that exclusion. A step moves the limits of both directions alike. Where one direction stays level,
-//! the step must have come together with a queue or a path that makes up for it in that direction: no such
-//! coincidence is reckoned with. Where both directions change their levels, or show none, a step may hide.
+//! the step must have come together with a queue or a path that makes up for it in that direction. The bound
+//! does not allow for that coincidence. Where both directions change their levels, or show none, a step may hide.
 
 use super::{OffsetLimit, OffsetLimits};
 use crate::real::{real, real_nanos};
@@ -28,7 +28,7 @@ pub(super) struct Asked {
     pub(super) horizon: i64,
     /// About how much faster the peer's clock runs, as a fraction.
     pub(super) rate: f64,
-    /// Whether these are the first limits of all, and the last.
+    /// Whether these have the first limits between two steps that were found, and the last.
     pub(super) ends: [bool; 2],
 }
 

@@ -9,8 +9,9 @@ use super::flat::{Asked, Flat, Looks};
 use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, Possible};
 use crate::real::real_nanos;
 
-/// Lines of a mean rate wander by no more than this, as a fraction. A clock that bends leaves such lines
-/// as long as it parts from its mean rate by less than the round trip.
+/// The wander of the lines from which the mean rate is taken, as a fraction. If the clock's rate changes by
+/// more, there are still such lines while the offset stays within half a round trip of one of them. If there
+/// are none, lines with the full wander are used.
 const STEADY: f64 = 5e-8;
 /// Steps of up to such a part of the room between the directions are not looked for, but are in the bound:
 /// whichever leaves the least.
@@ -23,8 +24,8 @@ impl OffsetLimits<'_> {
     /// time. Only what had come back until `back` is used. The rate is the mean over all of these within the
     /// horizon. `None` without a limit of each kind. `corners` are those of these that hulls can touch.
     ///
-    /// No step is reckoned with within the first and the last eight limits of all, and none that a queue of
-    /// the same size hides in one direction at the same time.
+    /// The bound does not allow for a step within about 20 messages of the first or the last of these, nor for
+    /// one that a queue of the same size hides in one direction at the same time.
     pub(super) fn fit_despite_step(
         self,
         corners: Self,
@@ -94,7 +95,7 @@ impl OffsetLimits<'_> {
         Some(possible.fit(lines.origin, near.at_most.len() + near.at_least.len()))
     }
 
-    /// Whether a part of these has the first of all, and the last.
+    /// Whether some of these have the first of them, and the last.
     fn ends_of(self, near: Self) -> [bool; 2] {
         let both = [(self.at_most, near.at_most), (self.at_least, near.at_least)];
         [

@@ -85,6 +85,32 @@ fn a_rate_is_reported_as_the_mean_and_as_narrowly_as_if_it_could_not_jump() {
     assert!(fit.rate_bound < 6e-7, "{fit:?}");
 }
 
+#[test]
+fn a_mean_rate_is_off_by_its_bound_and_a_round_trip_at_most_where_the_rate_jumps() {
+    // By the wander; 50 us of round trip are less than the offset bends by within the horizon.
+    let horizon = ClockNature::default().horizon;
+    for (wander, per_nano) in [(2e-6, 500_000), (20e-6, 50_000)] {
+        let jumps = |at: i64| (at - 150 * SECOND).max(0) / per_nano;
+        let mut random = Random::new(3);
+        let made = exchanges((300, 5), jumps, |_| {
+            [5, 45].map(|least| least * MICRO + jitter(&mut random, 3 * MICRO))
+        });
+        let nature = ClockNature {
+            wander,
+            ..ClockNature::default()
+        };
+        let course = clock_course(made.limits(), nature).unwrap();
+        for at in (0..300).step_by(3).map(|second| second * SECOND) {
+            let fit = course.at(at).unwrap();
+            let (from, until) = ((at - horizon).max(0), (at + horizon).min(300 * SECOND));
+            let mean = real_nanos(jumps(until) - jumps(from)) / real_nanos(until - from);
+            let off = (fit.rate - mean).abs();
+            let trip = real_nanos(50 * MICRO) / real_nanos(until - from);
+            assert!(off <= fit.rate_bound + trip, "{fit:?} is {off} off");
+        }
+    }
+}
+
 /// 20 ms of round trip; queues of 9 to 15 ms stand for 8 of 12 s in those directions, also while the clock is
 /// set after 100 s.
 fn behind_a_queue(by: i64, queued: [bool; 2], seed: u64) -> Exchanges {
