@@ -90,6 +90,18 @@ impl ClockCourse<'_> {
         fit(self.back(part)).or_else(|| fit(i64::MAX))
     }
 
+    /// The largest step that may hide between two moments, in nanoseconds, by the same evidence as the bound of
+    /// [`ClockCourse::at`]: a small part of the round trip where one direction shows no change. `None` where a
+    /// step of any size may hide, and where one was found.
+    pub fn hidden_step(&self, from: i64, until: i64) -> Option<i64> {
+        let part = self.part(from)?;
+        if self.part(until).is_none_or(|end| end.from != part.from) {
+            return None;
+        }
+        let corners = part.corners.limits();
+        (part.limits).hidden_step(corners, (from, until), self.nature)
+    }
+
     /// Until when replies of a part came back that show its clock for sure: the peer may have read what came
     /// back later behind the step that ends the part.
     pub(super) fn back(&self, part: &Part<'_>) -> i64 {

@@ -7,7 +7,7 @@
 
 use super::flat::{Asked, Flat, Looks};
 use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, Possible};
-use crate::real::real_nanos;
+use crate::real::{nanos, real_nanos};
 
 /// The wander of the lines from which the mean rate is taken, as a fraction. If the clock's rate changes by
 /// more, there are still such lines while the offset stays within half a round trip of one of them. If there
@@ -36,10 +36,8 @@ impl OffsetLimits<'_> {
         let all = self.between(from, at.saturating_add(nature.horizon));
         let bent = Lines::around(at, all.at_most.first()?, nature);
         let near = corners.between(from, at.saturating_add(nature.horizon));
-        let steady = bent.wandering(nature.wander.min(STEADY));
         let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
-        let mean = near.lines(steady, is_back);
-        let mean = mean.or_else(|| near.lines(bent, is_back));
+        let mean = near.mean(bent, is_back);
         let narrow = mean.as_ref().map(|mean| all.rates(mean, nature));
         let narrow = narrow.map_or(bent, |rates| bent.within(rates));
         let sides = |flat| near.either_side(flat, [narrow, bent], is_back);
@@ -52,15 +50,7 @@ impl OffsetLimits<'_> {
             .as_ref()
             .is_none_or(|either| either.room() > HARDLY * room)
         {
-            let looks = Looks::at(
-                all,
-                Asked {
-                    origin: bent.origin,
-                    horizon: nature.horizon,
-                    rate: mean.as_ref().map_or(0.0, Possible::rate),
-                    ends: self.ends_of(all),
-                },
-            );
+            let looks = self.looks(all, mean.as_ref(), bent);
             for part in PARTS {
                 let other = sides(looks.flat(part * room)).map(|one| one.wider(part * room));
                 either = match (either, other) {
@@ -77,6 +67,54 @@ impl OffsetLimits<'_> {
             ..either
         };
         Some(either.fit(bent.origin, all.at_most.len() + all.at_least.len()))
+    }
+
+    /// The largest step that may hide between two moments where one direction stays level from one to the
+    /// other, in nanoseconds. `None` where it does not: a step of any size may hide.
+    pub(super) fn hidden_step(
+        self,
+        corners: Self,
+        (from, until): (i64, i64),
+        nature: ClockNature,
+    ) -> Option<i64> {
+        let at = from.midpoint(until);
+        let (first, last) = (
+            at.saturating_sub(nature.horizon),
+            at.saturating_add(nature.horizon),
+        );
+        let all = self.between(first, last);
+        let bent = Lines::around(at, all.at_most.first()?, nature);
+        let mean = corners.between(first, last).mean(bent, |_| true)?;
+        let looks = self.looks(all, Some(&mean), bent);
+        let is_level = |least_step: &f64| {
+            let flat = looks.flat(*least_step);
+            first < from && flat.from <= from && until <= flat.until
+        };
+        let steps = PARTS.map(|part| part * mean.room());
+        steps
+            .into_iter()
+            .find(is_level)
+            .map(|step| nanos(step.ceil()))
+    }
+
+    /// The lines of a mean rate; where none are left, those of rates that wander.
+    fn mean(self, bent: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
+        let steady = bent.wandering(bent.nature.wander.min(STEADY));
+        let mean = self.lines(steady, &is_of);
+        mean.or_else(|| self.lines(bent, &is_of))
+    }
+
+    /// What both directions of some of these show over time.
+    fn looks(self, near: Self, mean: Option<&Possible>, lines: Lines) -> Looks {
+        Looks::at(
+            near,
+            Asked {
+                origin: lines.origin,
+                horizon: lines.nature.horizon,
+                rate: mean.map_or(0.0, Possible::rate),
+                ends: self.ends_of(near),
+            },
+        )
     }
 
     /// What these prove of the moment `at` if no clock was set between them. What came back after `back` is

@@ -216,3 +216,24 @@ fn a_reply_that_comes_back_behind_a_step_does_not_move_its_size() {
     };
     assert!((step.by - by).abs() <= step.bound, "{step:?}");
 }
+
+#[test]
+fn no_step_hides_where_a_direction_stays_level_and_one_that_was_set_does() {
+    let hidden = |by, queued, from, until| {
+        let made = behind_a_queue(by, queued, 9);
+        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        course.hidden_step(from * SECOND, until * SECOND)
+    };
+    for queued in [[false, false], [true, false], [false, true]] {
+        for (from, until) in [(0, 40), (80, 123), (200, 249)] {
+            let step = hidden(0, queued, from, until);
+            assert!(step.is_some_and(|step| step < MILLI), "{queued:?} {step:?}");
+        }
+        assert_eq!(hidden(0, queued, 10, 240), None, "longer than two horizons");
+    }
+    for queued in [[false, false], [true, false], [false, true], [true, true]] {
+        for by in [-14, -4, 4, 12] {
+            assert_eq!(hidden(by * MILLI, queued, 80, 123), None, "{by} {queued:?}");
+        }
+    }
+}
