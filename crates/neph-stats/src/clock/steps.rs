@@ -22,7 +22,7 @@ pub struct ClockStep {
 impl ClockCourse<'_> {
     /// Where a clock was set, in order. Where packets from before a step and from behind it carry the same
     /// times, as behind a clock that was set back by little, each change between the two looks like a step:
-    /// steps whose times overlap are one, if the clock stands elsewhere behind them.
+    /// steps whose times overlap are one, if the offset behind them differs from the one before.
     pub fn steps(&self) -> Vec<ClockStep> {
         // A part that speaks one way only lies within a step: what was under way meanwhile.
         let known = self.parts.iter();
@@ -97,24 +97,24 @@ impl Found {
 
     fn step(&self) -> ClockStep {
         let by = self.right.offset.saturating_sub(self.left.offset);
-        // Nothing spoke within the horizon: the clocks drift apart meanwhile. Of a silence that the
-        // step itself makes of a moment the other clock says how long it was.
-        let apart = self.right.at.saturating_sub(self.left.at);
-        let by_theirs = apart.saturating_add(by);
-        let is_shorter = (0..apart).contains(&by_theirs);
-        let apart = if is_shorter { by_theirs } else { apart };
+        // Nothing spoke in between: the clocks drift meanwhile. Where our clock was set forward, the silence
+        // is shorter than it shows, and the peer's clock shows how long it was.
+        let silence = self.right.at.saturating_sub(self.left.at);
+        let by_theirs = silence.saturating_add(by);
+        let is_shorter = (0..silence).contains(&by_theirs);
+        let silence = if is_shorter { by_theirs } else { silence };
         ClockStep {
             after: self.after,
             before: self.before,
             by,
             bound: (self.right.bound)
                 .saturating_add(self.left.bound)
-                .saturating_add(drifted(&self.left, apart)),
+                .saturating_add(drifted(&self.left, silence)),
         }
     }
 }
 
-/// How far the clocks of a fit may drift apart in so many nanoseconds.
+/// How far the clocks of a fit may drift in so many nanoseconds.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

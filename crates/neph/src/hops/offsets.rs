@@ -187,10 +187,10 @@ impl Fitted {
         };
         let moved = after.offset.saturating_sub(before.offset);
         let from_one = |fit: &ClockFit, away: i64| {
-            let apart = moved.saturating_sub(scaled(fit.rate, whole));
+            let jumped = moved.saturating_sub(scaled(fit.rate, whole));
             let turned = scaled(fit.rate_bound + self.nature.wander, away);
-            let aside = share(apart.saturating_abs(), away).saturating_add(turned);
-            fit.bound.saturating_add(aside)
+            let more = share(jumped.saturating_abs(), away).saturating_add(turned);
+            fit.bound.saturating_add(more)
         };
         let bound = match self.hidden.get(place).copied().flatten() {
             Some(step) => {

@@ -81,7 +81,7 @@ fn recorded(by: i64, queued: [bool; 2]) -> [Vec<OffsetLimit>; 2] {
     recorded
 }
 
-/// The largest bound of a capture of a day, in which fits are 43 s apart. The truth lies within each.
+/// The largest bound of a capture of a day, which has a fit each 43 s. The truth lies within each.
 fn widest(by: i64, queued: [bool; 2]) -> i64 {
     let [at_most, at_least] = recorded(by, queued);
     let limits = OffsetLimits {
