@@ -12,6 +12,7 @@
 //! (Moon, Skelly and Towsley, INFOCOM 1999, from both sides at once); all that is said here are
 //! the extremes over all of these lines, no average among them: delays may be skewed as they like.
 
+mod corners;
 mod course;
 mod flat;
 mod four_stamps;
@@ -20,16 +21,21 @@ mod kept;
 mod likely;
 mod moved;
 mod sides;
+mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use course::{ClockCourse, ClockCut, ClockStep, clock_course, clock_course_between};
+pub use course::{ClockCourse, ClockCut, clock_course, clock_course_between};
 pub use four_stamps::{FourStamps, MeanOffset};
 pub use kept::KeptLimits;
+pub use steps::ClockStep;
 
 use crate::error::StatsError;
 use crate::real::{nanos, real_nanos};
 use hull::Hull;
+
+/// The longest horizon, in nanoseconds: floats hold each nanosecond of 104 days.
+const LONGEST: i64 = 1 << f64::MANTISSA_DIGITS;
 
 /// What one message shows of the peer's clock minus ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +71,7 @@ pub struct ClockNature {
     /// The most that their rates differ, as a fraction. 1e-3 by default: Linux slews a clock by 500
     /// ppm at most, and a crystal worse than 500 ppm is broken.
     pub steepest: f64,
-    /// A limit speaks of moments this near, in nanoseconds. 100 s by default.
+    /// A limit speaks of moments this near, in nanoseconds: 104 days at most, 100 s by default.
     pub horizon: i64,
 }
 
@@ -91,7 +97,11 @@ pub struct ClockFit {
     /// How much faster the peer's clock runs, as a fraction: the middle of what is possible. From
     /// [`clock_fit`] at the moment, from a [`ClockCourse`] the mean over the limits within the horizon.
     pub rate: f64,
-    /// How far `rate` may be wrong either way.
+    /// How far `rate` may be wrong either way. From a [`ClockCourse`] it holds for that mean while the rate
+    /// moves by no more than 0.05 ppm within the horizon. If the rate moves by more, or if an unseen step is
+    /// larger than the shortest round trip, the mean may be off by a further round trip within the time of
+    /// the limits: by 0.25 ppm for 50 us in 200 s. The rate at the moment differs from the mean by up to the
+    /// wander.
     pub rate_bound: f64,
     /// How many messages spoke.
     pub n: usize,
@@ -149,6 +159,11 @@ impl<'a> OffsetLimits<'a> {
     /// The extremes over the lines that some of these leave; `None` where they leave none, or are not of
     /// both kinds.
     fn lines(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
+        self.hulls(lines, is_of)?.possible(lines.rates)
+    }
+
+    /// The hulls of some of these, seen from the moment of the lines. `None` without both kinds.
+    fn hulls(self, lines: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Hulls> {
         let Lines { origin, nature, .. } = lines;
         let above = self.at_most.iter().filter(|limit| is_of(limit));
         let above = Hull::below(above.map(|limit| {
@@ -160,10 +175,21 @@ impl<'a> OffsetLimits<'a> {
             let (x, y) = limit.seen_from(origin);
             (x, limit.doubt(x, nature) - y)
         }));
-        if above.is_empty() || below.is_empty() {
-            return None;
-        }
-        Possible::between(&above, &below, lines.rates)
+        let has_both = !above.is_empty() && !below.is_empty();
+        has_both.then_some(Hulls { above, below })
+    }
+}
+
+/// Of the limits from above, and of those from below turned upside down.
+struct Hulls {
+    above: Hull,
+    below: Hull,
+}
+
+impl Hulls {
+    /// The extremes over the lines of these rates between the two; `None` where there are none.
+    fn possible(&self, rates: (f64, f64)) -> Option<Possible> {
+        Possible::between(&self.above, &self.below, rates)
     }
 }
 
@@ -233,11 +259,11 @@ fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
     };
     fraction("wander of a clock", nature.wander)?;
     fraction("difference of two clocks' rates", nature.steepest)?;
-    if nature.horizon <= 0 {
+    if !(1..=LONGEST).contains(&nature.horizon) {
         return Err(StatsError::OutOfRange {
             what: "horizon of a clock's fit",
             value: real_nanos(nature.horizon),
-            wanted: "more than 0 nanoseconds",
+            wanted: "1 nanosecond to 104 days",
         });
     }
     Ok(())

@@ -3,23 +3,10 @@
 //! Owns where a clock was set. The limits before and after a step must not meet in one fit: a step
 //! back of 3 s would make every earlier limit from below a lie.
 
+use super::corners::Corners;
 use super::moved::moved;
-use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits, clock_fit};
+use super::{ClockFit, ClockNature, OffsetLimit, OffsetLimits};
 use crate::error::StatsError;
-
-/// A clock was set: the limits before and after are not of one clock.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ClockStep {
-    /// Not before this moment: the last limit that agrees with all before it but not with those
-    /// that follow, in nanoseconds of our clock.
-    pub after: i64,
-    /// Not after this moment: the first message that shows the clock as it was set had come back.
-    pub before: i64,
-    /// By how much the peer's clock jumped forward against ours, in nanoseconds.
-    pub by: i64,
-    /// How far `by` may be wrong either way, in nanoseconds.
-    pub bound: i64,
-}
 
 /// Between two moments one of the clocks was set, whatever the limits say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +20,17 @@ pub struct ClockCut {
 /// Limits in parts between which a clock was set.
 #[derive(Debug, Clone)]
 pub struct ClockCourse<'a> {
-    nature: ClockNature,
-    parts: Vec<Part<'a>>,
+    pub(super) nature: ClockNature,
+    pub(super) parts: Vec<Part<'a>>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Part<'a> {
-    from: i64,
-    until: i64,
-    limits: OffsetLimits<'a>,
+/// Limits between which no step was found.
+#[derive(Debug, Clone)]
+pub(super) struct Part<'a> {
+    pub(super) from: i64,
+    pub(super) until: i64,
+    pub(super) limits: OffsetLimits<'a>,
+    corners: Corners<'a>,
 }
 
 /// Finds where a clock was set. A step that is larger than the delays leave room for contradicts what
@@ -85,19 +74,39 @@ pub fn clock_course_between<'a>(
 
 impl ClockCourse<'_> {
     /// The offset at a moment, with a bound in nanoseconds that holds even if a clock was set once within
-    /// the horizon and no limit contradicts it. Three cases are not in the bound: a step within the first or
-    /// the last messages of all (5 s of two a second); a second unseen step within the horizon; a queue that
-    /// begins or ends with the step and is as large, so that one direction stays level.
+    /// the horizon and no limit contradicts it. Three cases are not in the bound: a step within about 20
+    /// messages, or 1 s, of the first or the last message or of a step that was found; a second unseen step
+    /// within the horizon; a queue that begins or ends with the step and is as large, so that one direction
+    /// stays level.
     ///
     /// `None` where no message of the same part spoke in both directions within the horizon: in the
     /// middle of a step, or in a gap.
     pub fn at(&self, moment: i64) -> Option<ClockFit> {
         let part = self.part(moment)?;
-        // The peer may have read what came back later behind the step that ends this part.
+        let fit = |back| {
+            let corners = part.corners.limits();
+            (part.limits).fit_despite_step(corners, (moment, back), self.nature)
+        };
+        fit(self.back(part)).or_else(|| fit(i64::MAX))
+    }
+
+    /// The largest step that may hide between two moments, in nanoseconds, by the same evidence as the bound of
+    /// [`ClockCourse::at`]: a small part of the round trip where one direction shows no change. `None` where a
+    /// step of any size may hide, and where one was found.
+    pub fn hidden_step(&self, from: i64, until: i64) -> Option<i64> {
+        let part = self.part(from)?;
+        if self.part(until).is_none_or(|end| end.from != part.from) {
+            return None;
+        }
+        let corners = part.corners.limits();
+        (part.limits).hidden_step(corners, (from, until), self.nature)
+    }
+
+    /// Until when replies of a part came back that show its clock for sure: the peer may have read what came
+    /// back later behind the step that ends the part.
+    pub(super) fn back(&self, part: &Part<'_>) -> i64 {
         let is_set = self.parts.last().is_some_and(|last| last.from > part.until);
-        let back = if is_set { part.until } else { i64::MAX };
-        let fit = |back| part.limits.fit_despite_step((moment, back), self.nature);
-        fit(back).or_else(|| fit(i64::MAX))
+        if is_set { part.until } else { i64::MAX }
     }
 
     /// The same with the likeliest offset and rate in place of the middles of what is possible, and
@@ -123,130 +132,21 @@ impl ClockCourse<'_> {
         let part = self.parts.iter().rfind(|part| part.from <= moment);
         part.or_else(|| self.parts.first())
     }
-
-    /// Where a clock was set, in order. Where packets from before a step and from behind it carry the same
-    /// times, as behind a clock that was set back by little, each change between the two looks like a step:
-    /// steps whose times overlap are one, if the clock stands elsewhere behind them.
-    pub fn steps(&self) -> Vec<ClockStep> {
-        let fit = |part: &Part<'_>, at| clock_fit(part.limits, at, self.nature).ok().flatten();
-        // A part that speaks one way only lies within a step: what was under way meanwhile.
-        let known = self.parts.iter();
-        let known: Vec<&Part<'_>> = known
-            .filter(|part| {
-                fit(part, part.from)
-                    .or_else(|| fit(part, part.until))
-                    .is_some()
-            })
-            .collect();
-        let pairs = known.iter().zip(known.iter().skip(1));
-        let found = pairs.filter_map(|(left, right)| {
-            Some(Found {
-                after: left.until,
-                before: right.first_back(),
-                left: fit(left, right.from).or_else(|| fit(left, left.until))?,
-                right: fit(right, right.from).or_else(|| fit(right, right.until))?,
-            })
-        });
-        let mut steps = Vec::new();
-        for alike in overlapping(found) {
-            match Found::as_one(&alike).map(|one| one.step()) {
-                Some(one) if one.by.saturating_abs() > one.bound => steps.push(one),
-                _ => steps.extend(alike.iter().map(Found::step)),
-            }
-        }
-        steps
-    }
-}
-
-/// In groups of which each member begins before one of those before it has ended: a reply that overtook others,
-/// or was overtaken, may show a step before it and one behind it within the time of the only one.
-fn overlapping(found: impl Iterator<Item = Found>) -> Vec<Vec<Found>> {
-    let mut groups: Vec<Vec<Found>> = Vec::new();
-    let mut before = i64::MIN;
-    for one in found {
-        match groups.last_mut() {
-            Some(group) if one.after < before => group.push(one),
-            _ => {
-                before = i64::MIN;
-                groups.push(vec![one]);
-            }
-        }
-        before = before.max(one.before);
-    }
-    groups
-}
-
-/// A step, and what is known of the clock before it and behind it.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    after: i64,
-    before: i64,
-    left: ClockFit,
-    right: ClockFit,
-}
-
-impl Found {
-    /// From what is before the first of them to what is behind the last.
-    fn as_one(steps: &[Self]) -> Option<Self> {
-        let (first, last) = steps.first().zip(steps.last())?;
-        Some(Self {
-            after: first.after,
-            before: last.before,
-            left: first.left,
-            right: last.right,
-        })
-    }
-
-    fn step(&self) -> ClockStep {
-        let by = self.right.offset.saturating_sub(self.left.offset);
-        // Nothing spoke within the horizon: the clocks drift apart meanwhile. Of a silence that the
-        // step itself makes of a moment the other clock says how long it was.
-        let apart = self.right.at.saturating_sub(self.left.at);
-        let by_theirs = apart.saturating_add(by);
-        let is_shorter = (0..apart).contains(&by_theirs);
-        let apart = if is_shorter { by_theirs } else { apart };
-        ClockStep {
-            after: self.after,
-            before: self.before,
-            by,
-            bound: (self.right.bound)
-                .saturating_add(self.left.bound)
-                .saturating_add(drifted(&self.left, apart)),
-        }
-    }
-}
-
-/// How far the clocks of a fit may drift apart in so many nanoseconds.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "a bound, of less than 104 days"
-)]
-fn drifted(fit: &ClockFit, nanos: i64) -> i64 {
-    ((fit.rate.abs() + fit.rate_bound) * nanos as f64).ceil() as i64
 }
 
 impl<'a> Part<'a> {
-    fn new(limits: OffsetLimits<'a>, from: i64, until: i64) -> Self {
+    fn new((from, until): (i64, i64), limits: OffsetLimits<'a>, nature: ClockNature) -> Self {
+        let limits = limits.between(from, until);
         Self {
             from,
             until,
-            limits: limits.between(from, until),
+            limits,
+            corners: Corners::of(limits, nature),
         }
-    }
-
-    /// Where it shows that the clock was set by less than would contradict it.
-    fn split(self, parts: &mut Vec<Self>) {
-        let mut from = self.from;
-        for moved in moved(self.limits) {
-            parts.push(Self::new(self.limits, from, moved.until.max(from)));
-            from = moved.from;
-        }
-        parts.push(Self::new(self.limits, from, self.until));
     }
 
     /// When the first of its messages was back, which need not be the first that was sent.
-    fn first_back(&self) -> i64 {
+    pub(super) fn first_back(&self) -> i64 {
         let back = |limits: &[OffsetLimit]| {
             let mut first = i64::MAX;
             for limit in limits {
@@ -287,9 +187,21 @@ impl<'a> Agreement<'a> {
                 None => part.last().copied().unwrap_or(from),
                 Some(&next) => self.surely_before(part, next),
             };
-            Part::new(self.limits, from, until).split(parts);
+            self.split((from, until), parts);
             rest = after;
         }
+    }
+
+    /// Where it shows that the clock was set by less than would contradict it.
+    fn split(&self, (from, until): (i64, i64), parts: &mut Vec<Part<'a>>) {
+        let limits = self.limits.between(from, until);
+        let mut begin = from;
+        for moved in moved(limits) {
+            let time = (begin, moved.until.max(begin));
+            parts.push(Part::new(time, limits, self.nature));
+            begin = moved.from;
+        }
+        parts.push(Part::new((begin, until), limits, self.nature));
     }
 
     /// How many of these moments, at least one, can be of one clock.

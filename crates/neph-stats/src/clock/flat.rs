@@ -1,8 +1,8 @@
 //! When no clock can have been set: one direction shows the same level before and behind.
 //!
 //! Owns that exclusion. A step moves the limits of both directions alike. Where one direction stays level,
-//! the step must have come together with a queue or a path that makes up for it in that direction: no such
-//! coincidence is reckoned with. Where both directions change their levels, or show none, a step may hide.
+//! the step must have come together with a queue or a path that makes up for it in that direction. The bound
+//! does not allow for that coincidence. Where both directions change their levels, or show none, a step may hide.
 
 use super::{OffsetLimit, OffsetLimits};
 use crate::real::{real, real_nanos};
@@ -28,8 +28,16 @@ pub(super) struct Asked {
     pub(super) horizon: i64,
     /// About how much faster the peer's clock runs, as a fraction.
     pub(super) rate: f64,
-    /// Whether these are the first limits of all, and the last.
+    /// Whether these have the first limits between two steps that were found, and the last.
     pub(super) ends: [bool; 2],
+}
+
+impl Asked {
+    /// Offsets freed of the rate; those from below turned upside down by a sign of -1.
+    fn levels(&self, of: &[OffsetLimit], sign: f64) -> Vec<f64> {
+        let seen = of.iter().map(|limit| limit.seen_from(self.origin));
+        seen.map(|(x, y)| sign * (y - self.rate * x)).collect()
+    }
 }
 
 /// A time in which no clock was set, in nanoseconds of our clock.
@@ -54,8 +62,10 @@ impl Looks {
         let usable = CELLS
             .into_iter()
             .filter(|cells| limits.fill(&asked, *cells));
+        let seen = [(limits.at_most, 1.0), (limits.at_least, -1.0)];
+        let seen = seen.map(|(of, sign)| asked.levels(of, sign));
         let scales: Vec<Levels> = usable
-            .map(|cells| Levels::of(limits, &asked, cells))
+            .map(|cells| Levels::of(limits, &asked, cells, &seen))
             .collect();
         Self {
             asked,
@@ -195,32 +205,36 @@ struct Levels {
 }
 
 impl Levels {
-    fn of(limits: OffsetLimits<'_>, asked: &Asked, cells: i64) -> Self {
+    fn of(limits: OffsetLimits<'_>, asked: &Asked, cells: i64, seen: &[Vec<f64>; 2]) -> Self {
         let cell = (asked.horizon / cells).max(1);
         let from = asked.origin.at.saturating_sub(asked.horizon);
-        let level = |limit: &OffsetLimit| {
-            let (x, y) = limit.seen_from(asked.origin);
-            y - asked.rate * x
-        };
-        let windows = |of: &[OffsetLimit], sign: f64| {
+        let windows = |of: &[OffsetLimit], seen: &[f64]| {
             let mut each: Vec<f64> = Vec::new();
-            for limit in of {
-                let place = usize::try_from(limit.at.saturating_sub(from) / cell);
-                // When the peer read its clock must be known to half a cell.
-                let Some(place) = place.ok().filter(|_| limit.within <= cell / 2) else {
-                    continue;
-                };
-                if place >= each.len() {
-                    each.resize(place + 1, f64::INFINITY);
+            let mut end = from;
+            for (limit, level) in of.iter().zip(seen) {
+                // Most limits are in the cell of the one before: no division.
+                if limit.at >= end {
+                    let place = limit.at.saturating_sub(from) / cell;
+                    end = from.saturating_add(place.saturating_add(1).saturating_mul(cell));
+                    let count = usize::try_from(place).map_or(0, |place| place + 1);
+                    each.resize(count.max(each.len()), f64::INFINITY);
                 }
-                each[place] = each[place].min(sign * level(limit));
+                // When the peer read its clock must be known to half a cell.
+                if limit.within <= cell / 2
+                    && let Some(least) = each.last_mut()
+                {
+                    *least = least.min(*level);
+                }
             }
             each.windows(WINDOW).map(settled).collect()
         };
         Self {
             from,
             cell,
-            windows: [windows(limits.at_most, 1.0), windows(limits.at_least, -1.0)],
+            windows: [
+                windows(limits.at_most, &seen[0]),
+                windows(limits.at_least, &seen[1]),
+            ],
         }
     }
 

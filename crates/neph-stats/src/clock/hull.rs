@@ -30,6 +30,11 @@ impl Hull {
         self.corners.is_empty()
     }
 
+    /// From left to right.
+    pub(super) fn corners(&self) -> &[(f64, f64)] {
+        &self.corners
+    }
+
     /// Of its edges, ascending.
     pub(super) fn slopes(&self) -> impl Iterator<Item = f64> {
         self.corners
@@ -38,10 +43,21 @@ impl Hull {
             .map(|(left, right)| (right.1 - left.1) / (right.0 - left.0))
     }
 
-    /// Where the highest line of this slope that lies below all points meets x = 0.
+    /// Where the highest line of this slope that lies below all points meets x = 0: it touches the corner
+    /// behind which the edges are steeper.
     pub(super) fn intercept(&self, slope: f64) -> f64 {
-        let intercepts = self.corners.iter().map(|&(x, y)| y - slope * x);
-        intercepts.fold(f64::INFINITY, f64::min)
+        let (mut low, mut high) = (0, self.corners.len().saturating_sub(1));
+        while low < high {
+            let middle = low.midpoint(high);
+            let (left, right) = (self.corners[middle], self.corners[middle + 1]);
+            if right.1 - left.1 < slope * (right.0 - left.0) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let corner = self.corners.get(low);
+        corner.map_or(f64::INFINITY, |&(x, y)| y - slope * x)
     }
 }
 

@@ -7,10 +7,11 @@
 
 use super::flat::{Asked, Flat, Looks};
 use super::{ClockFit, ClockNature, Lines, OffsetLimit, OffsetLimits, Possible};
-use crate::real::real_nanos;
+use crate::real::{nanos, real_nanos};
 
-/// Lines of a mean rate wander by no more than this, as a fraction. A clock that bends leaves such lines
-/// as long as it parts from its mean rate by less than the round trip.
+/// The wander of the lines from which the mean rate is taken, as a fraction. If the clock's rate changes by
+/// more, there are still such lines while the offset stays within half a round trip of one of them. If there
+/// are none, lines with the full wander are used.
 const STEADY: f64 = 5e-8;
 /// Steps of up to such a part of the room between the directions are not looked for, but are in the bound:
 /// whichever leaves the least.
@@ -21,23 +22,23 @@ const HARDLY: f64 = 1.0 + 1.0 / 8.0;
 impl OffsetLimits<'_> {
     /// What these prove of the moment `at` if a clock was set once within the horizon of it, at whatever
     /// time. Only what had come back until `back` is used. The rate is the mean over all of these within the
-    /// horizon. `None` without a limit of each kind.
+    /// horizon. `None` without a limit of each kind. `corners` are those of these that hulls can touch.
     ///
-    /// No step is reckoned with within the first and the last eight limits of all, and none that a queue of
-    /// the same size hides in one direction at the same time.
+    /// The bound does not allow for a step within about 20 messages of the first or the last of these, nor for
+    /// one that a queue of the same size hides in one direction at the same time.
     pub(super) fn fit_despite_step(
         self,
+        corners: Self,
         (at, back): (i64, i64),
         nature: ClockNature,
     ) -> Option<ClockFit> {
         let from = at.saturating_sub(nature.horizon);
-        let near = self.between(from, at.saturating_add(nature.horizon));
-        let bent = Lines::around(at, near.at_most.first()?, nature);
-        let steady = bent.wandering(nature.wander.min(STEADY));
+        let all = self.between(from, at.saturating_add(nature.horizon));
+        let bent = Lines::around(at, all.at_most.first()?, nature);
+        let near = corners.between(from, at.saturating_add(nature.horizon));
         let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
-        let mean = near.lines(steady, is_back);
-        let mean = mean.or_else(|| near.lines(bent, is_back));
-        let narrow = mean.as_ref().map(|mean| near.rates(mean, nature));
+        let mean = near.mean(bent, is_back);
+        let narrow = mean.as_ref().map(|mean| all.rates(mean, nature));
         let narrow = narrow.map_or(bent, |rates| bent.within(rates));
         let sides = |flat| near.either_side(flat, [narrow, bent], is_back);
         let mut either = sides(Flat {
@@ -49,15 +50,7 @@ impl OffsetLimits<'_> {
             .as_ref()
             .is_none_or(|either| either.room() > HARDLY * room)
         {
-            let looks = Looks::at(
-                near,
-                Asked {
-                    origin: bent.origin,
-                    horizon: nature.horizon,
-                    rate: mean.as_ref().map_or(0.0, Possible::rate),
-                    ends: self.ends_of(near),
-                },
-            );
+            let looks = self.looks(all, mean.as_ref(), bent);
             for part in PARTS {
                 let other = sides(looks.flat(part * room)).map(|one| one.wider(part * room));
                 either = match (either, other) {
@@ -73,10 +66,74 @@ impl OffsetLimits<'_> {
             fastest: rates.1,
             ..either
         };
-        Some(either.fit(bent.origin, near.at_most.len() + near.at_least.len()))
+        Some(either.fit(bent.origin, all.at_most.len() + all.at_least.len()))
     }
 
-    /// Whether a part of these has the first of all, and the last.
+    /// The largest step that may hide between two moments where one direction stays level from one to the
+    /// other, in nanoseconds. `None` where it does not: a step of any size may hide.
+    pub(super) fn hidden_step(
+        self,
+        corners: Self,
+        (from, until): (i64, i64),
+        nature: ClockNature,
+    ) -> Option<i64> {
+        let at = from.midpoint(until);
+        let (first, last) = (
+            at.saturating_sub(nature.horizon),
+            at.saturating_add(nature.horizon),
+        );
+        let all = self.between(first, last);
+        let bent = Lines::around(at, all.at_most.first()?, nature);
+        let mean = corners.between(first, last).mean(bent, |_| true)?;
+        let looks = self.looks(all, Some(&mean), bent);
+        let is_level = |least_step: &f64| {
+            let flat = looks.flat(*least_step);
+            first < from && flat.from <= from && until <= flat.until
+        };
+        let steps = PARTS.map(|part| part * mean.room());
+        steps
+            .into_iter()
+            .find(is_level)
+            .map(|step| nanos(step.ceil()))
+    }
+
+    /// The lines of a mean rate; where none are left, those of rates that wander.
+    fn mean(self, bent: Lines, is_of: impl Fn(&OffsetLimit) -> bool) -> Option<Possible> {
+        let steady = bent.wandering(bent.nature.wander.min(STEADY));
+        let mean = self.lines(steady, &is_of);
+        mean.or_else(|| self.lines(bent, &is_of))
+    }
+
+    /// What both directions of some of these show over time.
+    fn looks(self, near: Self, mean: Option<&Possible>, lines: Lines) -> Looks {
+        Looks::at(
+            near,
+            Asked {
+                origin: lines.origin,
+                horizon: lines.nature.horizon,
+                rate: mean.map_or(0.0, Possible::rate),
+                ends: self.ends_of(near),
+            },
+        )
+    }
+
+    /// What these prove of the moment `at` if no clock was set between them. What came back after `back` is
+    /// used only where nothing else is there. `None` without a limit of each kind within the horizon.
+    pub(super) fn fit_of_back(
+        self,
+        (at, back): (i64, i64),
+        nature: ClockNature,
+    ) -> Option<ClockFit> {
+        let from = at.saturating_sub(nature.horizon);
+        let near = self.between(from, at.saturating_add(nature.horizon));
+        let lines = Lines::around(at, near.at_most.first()?, nature);
+        let is_back = |limit: &OffsetLimit| limit.at.saturating_add(limit.within) <= back;
+        let possible = near.lines(lines, is_back);
+        let possible = possible.or_else(|| near.lines(lines, |_| true))?;
+        Some(possible.fit(lines.origin, near.at_most.len() + near.at_least.len()))
+    }
+
+    /// Whether some of these have the first of them, and the last.
     fn ends_of(self, near: Self) -> [bool; 2] {
         let both = [(self.at_most, near.at_most), (self.at_least, near.at_least)];
         [
@@ -94,8 +151,9 @@ impl OffsetLimits<'_> {
     ) -> Option<Possible> {
         // Of a step that only just contradicts limits the lines have a wrong rate.
         let proved = |is_of: &dyn Fn(&OffsetLimit) -> bool| {
-            let narrow = self.lines(lines[0], is_of);
-            narrow.or_else(|| self.lines(lines[1], is_of))
+            let hulls = self.hulls(lines[0], is_of)?;
+            let narrow = hulls.possible(lines[0].rates);
+            narrow.or_else(|| hulls.possible(lines[1].rates))
         };
         let before =
             proved(&|limit| is_back(limit) && limit.at.saturating_add(limit.within) <= flat.until);

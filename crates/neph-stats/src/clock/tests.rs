@@ -281,6 +281,23 @@ fn the_bound_holds_for_a_rate_that_swings_as_far_as_it_may() {
 }
 
 #[test]
+fn a_horizon_is_refused_that_floats_do_not_hold_to_the_nanosecond() {
+    let made = Exchanges {
+        at_most: vec![limit(-10 * SECOND, 100), limit(10 * SECOND, 120)],
+        at_least: vec![limit(-10 * SECOND, 0), limit(10 * SECOND, 0)],
+    };
+    let course = |horizon| {
+        let nature = ClockNature { horizon, ..rigid() };
+        clock_course(made.limits(), nature).map(|course| course.at(SECOND).is_some())
+    };
+    for horizon in [i64::MIN, 0, LONGEST + 1, i64::MAX / 2 + 1, i64::MAX] {
+        let refused = matches!(course(horizon), Err(StatsError::OutOfRange { .. }));
+        assert!(refused, "{horizon}");
+    }
+    assert_eq!((course(LONGEST), course(20 * SECOND)), (Ok(true), Ok(true)));
+}
+
+#[test]
 fn a_clock_that_was_never_set_has_no_step() {
     let peer = Peer {
         offset: 9 * SECOND,

@@ -85,6 +85,32 @@ fn a_rate_is_reported_as_the_mean_and_as_narrowly_as_if_it_could_not_jump() {
     assert!(fit.rate_bound < 6e-7, "{fit:?}");
 }
 
+#[test]
+fn a_mean_rate_is_off_by_its_bound_and_a_round_trip_at_most_where_the_rate_jumps() {
+    // By the wander; 50 us of round trip are less than the offset bends by within the horizon.
+    let horizon = ClockNature::default().horizon;
+    for (wander, per_nano) in [(2e-6, 500_000), (20e-6, 50_000)] {
+        let jumps = |at: i64| (at - 150 * SECOND).max(0) / per_nano;
+        let mut random = Random::new(3);
+        let made = exchanges((300, 5), jumps, |_| {
+            [5, 45].map(|least| least * MICRO + jitter(&mut random, 3 * MICRO))
+        });
+        let nature = ClockNature {
+            wander,
+            ..ClockNature::default()
+        };
+        let course = clock_course(made.limits(), nature).unwrap();
+        for at in (0..300).step_by(3).map(|second| second * SECOND) {
+            let fit = course.at(at).unwrap();
+            let (from, until) = ((at - horizon).max(0), (at + horizon).min(300 * SECOND));
+            let mean = real_nanos(jumps(until) - jumps(from)) / real_nanos(until - from);
+            let off = (fit.rate - mean).abs();
+            let trip = real_nanos(50 * MICRO) / real_nanos(until - from);
+            assert!(off <= fit.rate_bound + trip, "{fit:?} is {off} off");
+        }
+    }
+}
+
 /// 20 ms of round trip; queues of 9 to 15 ms stand for 8 of 12 s in those directions, also while the clock is
 /// set after 100 s.
 fn behind_a_queue(by: i64, queued: [bool; 2], seed: u64) -> Exchanges {
@@ -168,5 +194,46 @@ fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_smal
         let (widest, count) = widest(&course, 100, set);
         assert!(count > 120, "{late}: {count}");
         assert!(widest < 5 * MILLI, "{late}: {widest}");
+    }
+}
+
+#[test]
+fn a_reply_that_comes_back_behind_a_step_does_not_move_its_size() {
+    // The forward path takes 20 ms before the step and 1 ms behind it. The peer reads its clock as it was set,
+    // for a message from before the step: that contradicts nothing, and alone leaves a wrong offset.
+    let by = 30 * MILLI;
+    let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
+    let late = 50 * SECOND - 2 * SECOND / 10;
+    let made = exchanges((100, 10), set, |at| match at {
+        at if at == late => [SECOND / 2, 20 * MILLI],
+        at if at < 50 * SECOND => [20 * MILLI, MILLI],
+        _ => [MILLI, MILLI],
+    });
+    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let steps = course.steps();
+    let [step] = steps[..] else {
+        panic!("{steps:?}")
+    };
+    assert!((step.by - by).abs() <= step.bound, "{step:?}");
+}
+
+#[test]
+fn no_step_hides_where_a_direction_stays_level_and_one_that_was_set_does() {
+    let hidden = |by, queued, from, until| {
+        let made = behind_a_queue(by, queued, 9);
+        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        course.hidden_step(from * SECOND, until * SECOND)
+    };
+    for queued in [[false, false], [true, false], [false, true]] {
+        for (from, until) in [(0, 40), (80, 123), (200, 249)] {
+            let step = hidden(0, queued, from, until);
+            assert!(step.is_some_and(|step| step < MILLI), "{queued:?} {step:?}");
+        }
+        assert_eq!(hidden(0, queued, 10, 240), None, "longer than two horizons");
+    }
+    for queued in [[false, false], [true, false], [false, true], [true, true]] {
+        for by in [-14, -4, 4, 12] {
+            assert_eq!(hidden(by * MILLI, queued, 80, 123), None, "{by} {queued:?}");
+        }
     }
 }

@@ -1,0 +1,108 @@
+//! Which of many limits a hull can touch at all: the hulls of a moment, and of the next one, take less time.
+//!
+//! Owns the choice. A limit that is left out makes no bound too small, and hardly larger: only where a time
+//! that is looked at ends within a block, limits of that block may be missing.
+
+use std::borrow::Cow;
+
+use super::hull::Hull;
+use super::{ClockNature, OffsetLimit, OffsetLimits};
+use crate::real::real_nanos;
+
+/// Limits in a block.
+const BLOCK: usize = 64;
+/// A block that is longer than this part of the horizon is used as it is.
+const PART: i64 = 256;
+
+/// Limits of both kinds, ascending in time.
+#[derive(Debug, Clone)]
+pub(super) struct Corners<'a> {
+    at_most: Cow<'a, [OffsetLimit]>,
+    at_least: Cow<'a, [OffsetLimit]>,
+}
+
+impl<'a> Corners<'a> {
+    /// The corners of the hull of each short block of these, and all of the others.
+    pub(super) fn of(limits: OffsetLimits<'a>, nature: ClockNature) -> Self {
+        Self {
+            at_most: corners(limits.at_most, 1.0, nature),
+            at_least: corners(limits.at_least, -1.0, nature),
+        }
+    }
+
+    pub(super) fn limits(&self) -> OffsetLimits<'_> {
+        OffsetLimits {
+            at_most: &self.at_most,
+            at_least: &self.at_least,
+        }
+    }
+}
+
+/// Limits from below are turned upside down by a sign of -1.
+fn corners(of: &[OffsetLimit], sign: f64, nature: ClockNature) -> Cow<'_, [OffsetLimit]> {
+    let is_short = |block: &&[OffsetLimit]| {
+        let ends = block.first().zip(block.last());
+        let long = ends.map(|(first, last)| last.at.saturating_sub(first.at));
+        block.len() == BLOCK && long.is_some_and(|long| long <= nature.horizon / PART)
+    };
+    if !of.chunks(BLOCK).any(|block| is_short(&block)) {
+        return Cow::Borrowed(of);
+    }
+    let mut all = Vec::new();
+    for block in of.chunks(BLOCK) {
+        if !is_short(&block) {
+            all.extend_from_slice(block);
+            continue;
+        }
+        // On one side of a moment a wander adds a line to all of a block: the corners stay the same.
+        let point = |limit: &OffsetLimit| {
+            let (x, y) = limit.seen_from(block[0]);
+            (x, sign * y + nature.steepest * real_nanos(limit.within))
+        };
+        let hull = Hull::below(block.iter().map(point));
+        let mut rest = block.iter();
+        for corner in hull.corners() {
+            all.extend(rest.find(|limit| point(limit) == *corner));
+        }
+    }
+    Cow::Owned(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::tests::{Peer, SECOND};
+    use crate::clock::{Lines, Possible};
+
+    #[test]
+    fn corners_of_blocks_leave_what_all_limits_leave() {
+        let peer = Peer {
+            offset: 3 * SECOND,
+            rate: 5e-5,
+            set: Vec::new(),
+        };
+        let made = peer.exchanges(20_000, SECOND / 200, [1_000_000, 2_000_000], 5);
+        let (all, nature) = (made.limits(), ClockNature::default());
+        let corners = Corners::of(all, nature);
+        assert!(corners.limits().at_most.len() < 20_000 / 5);
+        for at in [0, 33 * SECOND + 77, 100 * SECOND] {
+            let lines = Lines::around(at, &made.at_most[0], nature);
+            let of = |limits: OffsetLimits<'_>| limits.lines(lines, |_| true).unwrap();
+            let (few, all): (Possible, Possible) = (of(corners.limits()), of(all));
+            let wider = few.room() - all.room();
+            assert!((-1.0..100.0).contains(&wider), "{at}: {wider}");
+        }
+    }
+
+    #[test]
+    fn rare_limits_are_all_used() {
+        let peer = Peer {
+            offset: 0,
+            rate: 0.0,
+            set: Vec::new(),
+        };
+        let made = peer.exchanges(1_000, SECOND / 10, [1_000_000, 2_000_000], 5);
+        let corners = Corners::of(made.limits(), ClockNature::default());
+        assert_eq!(corners.limits().at_most, made.at_most);
+    }
+}
