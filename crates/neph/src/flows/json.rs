@@ -156,6 +156,13 @@ fn tally(tally: &FlowTally) -> Value {
     })
 }
 
+fn drift(pair: &PairView) -> Value {
+    json!({
+        "lowest_ns": pair.drift.lowest.nanos(),
+        "highest_ns": pair.drift.highest.nanos(),
+    })
+}
+
 fn pair(watched: &Watched, index: usize) -> Value {
     let view = &watched.view;
     let pair: &PairView = &view.pairs[index];
@@ -193,10 +200,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "learning_ns": pair.hidden.learning.nanos(),
         "taken_for_queues_ns": pair.elsewhere.nanos(),
         "hidden_changes": pair.hidden.changes,
-        "drift": json!({
-            "lowest_ns": pair.drift.lowest.nanos(),
-            "highest_ns": pair.drift.highest.nanos(),
-        }),
+        "drift": drift(pair),
         "forgotten_until_unix_ns": pair.forgotten.and_then(unix),
         "inflation": pair.inflation.map(|inflation| json!({
             "ratio": inflation.ratio,
