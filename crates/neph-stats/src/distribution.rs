@@ -62,8 +62,13 @@ pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     if tail <= 0.0 {
         return sign * f64::INFINITY;
     }
+    sign * falls_to(tail, |t| student_above(t, freedom))
+}
+
+/// Where a chance that falls from 0 on reaches `tail`, which is above 0.
+fn falls_to(tail: f64, above: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    while student_above(high, freedom) > tail {
+    while above(high) > tail {
         low = high;
         high *= 2.0;
     }
@@ -71,9 +76,9 @@ pub fn student_quantile(p: f64, freedom: f64) -> f64 {
     loop {
         let middle = 0.5 * (low + high);
         if middle <= low || middle >= high {
-            return sign * high;
+            return high;
         }
-        if student_above(middle, freedom) > tail {
+        if above(middle) > tail {
             low = middle;
         } else {
             high = middle;
@@ -88,24 +93,7 @@ pub fn chi_square_above(x: f64, freedom: f64) -> f64 {
 
 /// The x that a share `p` of the chi-square distribution lies below, 0 < p < 1.
 pub(crate) fn chi_square_quantile(p: f64, freedom: f64) -> f64 {
-    let tail = 1.0 - p;
-    let (mut low, mut high) = (0.0, 1.0);
-    while chi_square_above(high, freedom) > tail {
-        low = high;
-        high *= 2.0;
-    }
-    // As in Student's quantile.
-    loop {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
-            return high;
-        }
-        if chi_square_above(middle, freedom) > tail {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    falls_to(1.0 - p, |x| chi_square_above(x, freedom))
 }
 
 /// P(K <= k) for K successes in `n` trials of probability `p`.

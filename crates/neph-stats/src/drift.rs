@@ -1,6 +1,6 @@
 //! The slow part that all flows of a fleet share, as of a host or a long line that warms up.
 //!
-//! Owns how much it is by now, and how much it was shortly before. Queues, which come faster, are
+//! Owns how much it is by now, and how far it has gone. Queues, which come faster, are
 //! `congestion.rs`'s; which samples speak of a flow's level is `flow_level.rs`'s.
 //!
 //! Samples are gathered for a second or more. How far they lie from their flows' levels on average moves
@@ -136,7 +136,7 @@ impl Drift {
 
     /// The levels of all flows are learnt anew: what was gathered is about others.
     pub(crate) fn forget_levels(&mut self) {
-        self.look = Look::default();
+        self.begin_look(None);
         self.slope = 0.0;
     }
 
@@ -150,12 +150,7 @@ impl Drift {
         if at.saturating_sub(since) < LOOK || look.samples < OF_EACH * look.flows {
             return;
         }
-        let next = Look {
-            since: Some(at),
-            ..Look::default()
-        };
-        let look = std::mem::replace(&mut self.look, next);
-        self.number = self.number.wrapping_add(1);
+        let look = self.begin_look(Some(at));
         let is_queued = since < self.queued;
         self.paused = if is_queued {
             self.paused.saturating_add(1)
@@ -169,6 +164,16 @@ impl Drift {
         }
         let now = self.now();
         self.range = (self.range.0.min(now), self.range.1.max(now));
+    }
+
+    /// The next look, of which no flow was seen yet; returns the one before.
+    fn begin_look(&mut self, since: Option<i64>) -> Look {
+        self.number = self.number.wrapping_add(1);
+        let next = Look {
+            since,
+            ..Look::default()
+        };
+        std::mem::replace(&mut self.look, next)
     }
 
     /// Counts a flow once in a look.

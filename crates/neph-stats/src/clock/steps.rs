@@ -4,6 +4,7 @@
 
 use super::ClockFit;
 use super::course::{ClockCourse, Part};
+use crate::real::{nanos, real_nanos};
 
 /// A clock was set: the limits before and after are not of one clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,11 +116,6 @@ impl Found {
 }
 
 /// How far the clocks of a fit may drift in so many nanoseconds.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "a bound, of less than 104 days"
-)]
-fn drifted(fit: &ClockFit, nanos: i64) -> i64 {
-    ((fit.rate.abs() + fit.rate_bound) * nanos as f64).ceil() as i64
+fn drifted(fit: &ClockFit, silence: i64) -> i64 {
+    nanos(((fit.rate.abs() + fit.rate_bound) * real_nanos(silence)).ceil())
 }
