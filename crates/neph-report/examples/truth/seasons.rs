@@ -17,7 +17,7 @@ use crate::world::normal;
 #[path = "../../tests/report/synthetic/mod.rs"]
 mod synthetic;
 
-use synthetic::fleet::{Mood, World};
+use synthetic::fleet::{Mood, World, of_season};
 
 const FLEET: World = World {
     flows: 16,
@@ -107,11 +107,7 @@ impl Seasons {
         let mut data = template.clone();
         let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
         for (index, season) in [(0, "night"), (1, "evening")] {
-            let mut one = scenario.clone();
-            one.index = index;
-            one.id.0 += u64::from(index);
-            one.parameters.insert("season".into(), season.into());
-            one.varied.push("season".into());
+            let one = of_season(&scenario, index, season);
             data.scenarios.push(one);
         }
         let mut mood = normal(&mut random);

@@ -10,7 +10,7 @@ use neph_report::{
 };
 use neph_stats::Level;
 
-use crate::synthetic::fleet::{Mood, World};
+use crate::synthetic::fleet::{Mood, World, of_season};
 
 const WORLD: World = World {
     flows: 64,
@@ -34,11 +34,7 @@ fn seasons(blocks: u32) -> CampaignData {
     let mut data = WORLD.campaign();
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
     for (index, season) in [(0, "night"), (1, "evening")] {
-        let mut one = scenario.clone();
-        one.index = index;
-        one.id.0 += u64::from(index);
-        one.parameters.insert("season".into(), season.into());
-        one.varied.push("season".into());
+        let one = of_season(&scenario, index, season);
         for block in 0..blocks {
             let mut measured = experiment.clone();
             measured.scenario = index as usize;

@@ -7,7 +7,9 @@ mod sums;
 mod wire;
 
 use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, Instant, Own, ProbeKind, Span, Wall};
+use neph_model::{
+    Fleet, FleetEndpoint, FleetMessage, Instant, Own, ProbeKind, Scenario, Span, Wall,
+};
 use neph_report::{CampaignData, read_fleet};
 use neph_stats::Random;
 
@@ -162,11 +164,7 @@ pub(crate) fn seasons(blocks: u32, pairs: u32) -> CampaignData {
     data.campaign.name = format!("seasons-{blocks}-{pairs}");
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
     for (index, season, mood) in [(0, "low", Mood::Quiet), (1, "high", Mood::Wild)] {
-        let mut one = scenario.clone();
-        one.index = index;
-        one.id.0 += u64::from(index);
-        one.parameters.insert("season".into(), season.into());
-        one.varied.push("season".into());
+        let one = of_season(&scenario, index, season);
         data.scenarios.push(one);
         for block in 0..blocks {
             let mut measured = experiment.clone();
@@ -181,6 +179,16 @@ pub(crate) fn seasons(blocks: u32, pairs: u32) -> CampaignData {
         }
     }
     data
+}
+
+/// The scenario of this index that is like another but for its season.
+pub(crate) fn of_season(like: &Scenario, index: u32, season: &str) -> Scenario {
+    let mut one = like.clone();
+    one.index = index;
+    one.id.0 += u64::from(index);
+    one.parameters.insert("season".into(), season.into());
+    one.varied.push("season".into());
+    one
 }
 
 /// The ways of a pair, the shortest first.
