@@ -2,12 +2,19 @@
 //!
 //! Owns the words that both ends speak. Its other end is the guest's first process, whose script is
 //! in [`crate::links`]. It passes no network: what is measured is not disturbed by it.
+//!
+//! The serial line of an emulated machine may lose an interrupt, and then both ends wait for ever. So a
+//! guest that is silent gets an empty line now and then, which its script passes over: the interrupt of
+//! that line has the guest look at what it missed.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use neph_sys::fifo;
+use neph_sys::ppoll::{self, Awaited};
 
 use super::pipes;
 use crate::journal;
@@ -15,6 +22,12 @@ use crate::journal;
 /// The longest command: what a pipe takes in one piece.
 const LONGEST: usize = 4096;
 const CHUNK: usize = 64 * 1024;
+/// After so long without a word a guest gets an empty line; then after twice as long, and so on.
+const SILENCE: Duration = Duration::from_secs(1);
+/// The longest of these times.
+const LONGEST_SILENCE: Duration = Duration::from_mins(1);
+/// A guest that has not begun with a command after so long does not work any more.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What kept a command from running in a guest.
 #[derive(Debug, thiserror::Error)]
@@ -93,13 +106,14 @@ impl Console {
         let ended = begun.and_then(|()| {
             let mut heard = Vec::new();
             // What somebody who was killed left unread comes first.
-            self.until(&format!("{} begin\n", std::process::id()), &mut heard, None)?;
+            let sign = format!("{} begin\n", std::process::id());
+            self.until(&sign, (&mut heard, Some(PATIENCE)), None)?;
             let end = format!("\n{} end ", std::process::id());
-            self.until(&end, &mut heard, Some(told))?;
+            self.until(&end, (&mut heard, None), Some(told))?;
             let mut status = Vec::new();
             std::mem::swap(&mut status, &mut heard);
             while !status.contains(&b'\n') {
-                self.more(&mut status)?;
+                self.more(&mut status, Some(PATIENCE))?;
             }
             let text = String::from_utf8_lossy(&status);
             let number = text.lines().next().and_then(|line| line.parse().ok());
@@ -115,7 +129,7 @@ impl Console {
     fn until(
         &mut self,
         sign: &str,
-        heard: &mut Vec<u8>,
+        (heard, patience): (&mut Vec<u8>, Option<Duration>),
         mut told: Option<&mut dyn Write>,
     ) -> io::Result<()> {
         let sign = sign.as_bytes();
@@ -133,11 +147,28 @@ impl Console {
             if place.is_some() {
                 return Ok(());
             }
-            self.more(heard)?;
+            self.more(heard, patience)?;
         }
     }
 
-    fn more(&mut self, heard: &mut Vec<u8>) -> io::Result<()> {
+    /// Waits for more, at most for `patience`.
+    fn more(&mut self, heard: &mut Vec<u8>, patience: Option<Duration>) -> io::Result<()> {
+        let (mut silence, mut waited) = (SILENCE, Duration::ZERO);
+        loop {
+            let mut awaited = [Awaited::readable(self.out.as_fd())];
+            ppoll::wait_through(&mut awaited, Some(silence))?;
+            if awaited[0].has_something() {
+                break;
+            }
+            waited += silence;
+            if patience.is_some_and(|patience| waited >= patience) {
+                let why = format!("the guest has said nothing for {} s", waited.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+            // A pipe that is full holds lines enough.
+            let _ = self.into.write(b"\n");
+            silence = (silence * 2).min(LONGEST_SILENCE);
+        }
         let mut chunk = vec![0; CHUNK];
         let length = self.out.read(&mut chunk)?;
         if length == 0 {
@@ -148,5 +179,39 @@ impl Console {
         }
         heard.extend_from_slice(&chunk[..length]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufRead;
+    use std::process::Command;
+    use std::thread;
+
+    use super::*;
+
+    /// A guest that hears nothing until an empty line wakes it, as one that lost an interrupt does.
+    #[test]
+    fn a_guest_that_lost_an_interrupt_is_woken_by_an_empty_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [into, out] = pipes(folder.path(), "guest");
+        let made = Command::new("mkfifo").args([&into, &out]).status();
+        assert!(made.expect("mkfifo").success());
+        let open = |path| File::options().read(true).write(true).open(path);
+        let (hears, mut says) = (open(&into).expect("a pipe"), open(&out).expect("a pipe"));
+        let guest = thread::spawn(move || {
+            let mut lines = io::BufReader::new(hears).lines().map_while(Result::ok);
+            let order = lines.next().expect("an order");
+            let woken = lines.next().expect("an empty line");
+            let id = order.split(' ').next().expect("a number");
+            write!(says, "{id} begin\nhi\n{id} end 3\n").expect("somebody reads");
+            (says, woken)
+        });
+        let mut console = Console::open(folder.path(), "guest").expect("a console");
+        let mut told = Vec::new();
+        assert_eq!(console.run("echo hi", &mut told).expect("it ran"), 3);
+        assert_eq!(told, b"hi");
+        let (_says, woken) = guest.join().expect("it was fine");
+        assert_eq!(woken, "");
     }
 }

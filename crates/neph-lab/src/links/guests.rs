@@ -364,7 +364,7 @@ impl<M: Machine> Guests<M> {
              ip route add $host dev $dev src $own\nip route add default via $host dev $dev src $own\n\
              neph reflect --listen 0.0.0.0:{port} &\n{run}\
              stty raw -echo -F /dev/$console\nexec 3<>/dev/$console\n\
-             while true; do\n  read -r id command <&3 || continue\n  \
+             while true; do\n  read -r id command <&3 && [ -n \"$id\" ] || continue\n  \
              {{ echo $id begin; sh -c \"$command\" </dev/null; \
              printf '\\n%s end %s\\n' $id $?; }} >&3 2>&1\ndone\n"
         )
