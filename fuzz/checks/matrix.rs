@@ -47,6 +47,6 @@ fn scenario_holds(scenario: &Scenario) {
     assert!(!scenario.label().is_empty());
     // The identity is a hash over lines: none may be forged by a value that holds a line break.
     let text = neph_campaign::expand::canonical_text(scenario);
-    let named = usize::from(scenario.parameters.contains_key("response_size"));
-    assert_eq!(text.lines().count(), 8 + scenario.parameters.len() - named, "{text:?}");
+    let named = usize::from(scenario.parameters.response_size().is_some());
+    assert_eq!(text.lines().count(), 8 + scenario.parameters.iter().count() - named, "{text:?}");
 }

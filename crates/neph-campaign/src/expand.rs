@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{ByteSize, Scenario, ScenarioId, Span};
+use neph_model::{ByteSize, Parameter, ParameterName, Scenario, ScenarioId, Span};
 use neph_probe::reply_size_in_words;
 use sha2::{Digest, Sha256};
 
-use crate::plan::{Endpoint, Plan, Skip};
+use crate::plan::{Endpoint, ParameterLists, Plan, Skip};
 
 /// One combination of an endpoint's values.
 struct Combination<'p> {
@@ -17,7 +17,7 @@ struct Combination<'p> {
     interval: Span,
     request_size: ByteSize,
     response_size: ByteSize,
-    parameters: BTreeMap<&'p str, &'p str>,
+    parameters: Vec<&'p Parameter>,
 }
 
 /// How many combinations a plan has before skips. Saturates.
@@ -94,19 +94,12 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
 }
 
 /// All ways to choose one value of each parameter.
-fn parameter_sets(parameters: &BTreeMap<String, Vec<String>>) -> Vec<BTreeMap<&str, &str>> {
-    let mut sets = vec![BTreeMap::new()];
-    for (name, values) in parameters {
-        sets = sets
-            .iter()
-            .flat_map(|set| {
-                values.iter().map(move |value| {
-                    let mut longer = set.clone();
-                    longer.insert(name.as_str(), value.as_str());
-                    longer
-                })
-            })
-            .collect();
+fn parameter_sets(parameters: &ParameterLists) -> Vec<Vec<&Parameter>> {
+    let mut sets = vec![Vec::new()];
+    for values in parameters.values() {
+        let with = |set: &Vec<_>, value| set.iter().copied().chain([value]).collect();
+        let longer = |set| values.iter().map(move |value| with(set, value));
+        sets = sets.iter().flat_map(longer).collect();
     }
     sets
 }
@@ -121,10 +114,8 @@ impl Combination<'_> {
             && self.is_of_size(&skip.request_sizes)
             && among(&skip.response_sizes, &self.response_size)
             && skip.parameters.iter().all(|(name, values)| {
-                self.parameters.get(name.as_str()).is_some_and(|value| {
-                    let fixed = |value| Scenario::fixed(name, value);
-                    values.iter().any(|other| fixed(other) == fixed(value))
-                })
+                let own = self.parameters.iter().find(|own| own.name() == *name);
+                own.is_some_and(|own| values.iter().any(|other| other.fixed() == own.fixed()))
             })
     }
 
@@ -135,12 +126,8 @@ impl Combination<'_> {
     }
 
     fn scenario(&self, plan: &Plan) -> Scenario {
-        let mut parameters: BTreeMap<String, String> = self
-            .parameters
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        parameters.insert("timeout".to_owned(), plan.timeout.to_string());
+        let parameters = self.parameters.iter().copied().cloned();
+        let timeout = Parameter::Timeout(plan.timeout);
         Scenario {
             id: ScenarioId(0),
             index: 0,
@@ -151,7 +138,7 @@ impl Combination<'_> {
             request_size: self.request_size,
             response_size: self.response_size,
             messages: self.endpoint.axes.length.messages(self.interval),
-            parameters,
+            parameters: parameters.chain([timeout]).collect(),
             varied: Vec::new(),
         }
     }
@@ -177,24 +164,24 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
             .is_some_and(|sizes| sizes.len() > 1)
         {
             let size = reply_size_in_words(scenario.probe, scenario.response_size);
-            scenario.parameters.insert("response_size".to_owned(), size);
+            scenario.parameters.insert(Parameter::ResponseSize(size));
         }
     }
 }
 
 /// The parameters with more than one value towards the same endpoint. One that only tells
 /// endpoints apart says nothing that their names do not say.
-fn varied(scenarios: &[Scenario]) -> Vec<String> {
-    let mut values: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+fn varied(scenarios: &[Scenario]) -> Vec<ParameterName> {
+    let mut values: BTreeMap<(ParameterName, &str), BTreeSet<String>> = BTreeMap::new();
     for scenario in scenarios {
-        for (name, value) in &scenario.parameters {
-            let place = (name.as_str(), scenario.endpoint.as_str());
-            values.entry(place).or_default().insert(value);
+        for parameter in scenario.parameters.iter() {
+            let place = (parameter.name(), scenario.endpoint.as_str());
+            values.entry(place).or_default().insert(parameter.text());
         }
     }
     let several = values.iter().filter(|(_, values)| values.len() > 1);
-    let names: BTreeSet<&str> = several.map(|((name, _), _)| *name).collect();
-    names.into_iter().map(str::to_owned).collect()
+    let names: BTreeSet<ParameterName> = several.map(|((name, _), _)| *name).collect();
+    names.into_iter().collect()
 }
 
 /// What a scenario fixes, one `key=value` a line:
@@ -226,9 +213,9 @@ pub fn canonical_text(scenario: &Scenario) -> String {
         scenario.response_size.bytes(),
         scenario.messages
     );
-    for (name, value) in &scenario.parameters {
-        if name != "response_size" {
-            let value = Scenario::fixed(name, value);
+    for parameter in scenario.parameters.iter() {
+        if parameter.name() != ParameterName::ResponseSize {
+            let (name, value) = (parameter.name(), parameter.fixed());
             text.push_str(&format!("parameter {name}={value}\n"));
         }
     }

@@ -3,12 +3,12 @@
 
 mod kept;
 
-use std::collections::BTreeMap;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, Campaign, Experiment, HostFacts, Instant, Own, Provenance, Scenario, ScenarioId, Span,
-    TracedRoute, Warning,
+    Anchor, Campaign, Experiment, HostFacts, Instant, Lifetime, Own, Parameter, Provenance,
+    Scenario, ScenarioId, Span, TracedRoute, Warning,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 use neph_store::Store;
@@ -214,14 +214,12 @@ fn scenario(spec: &FleetSpec) -> Scenario {
         .iter()
         .map(|one| one.name.as_str())
         .collect();
-    let mut parameters = BTreeMap::from([
-        ("flows".to_owned(), fleet.lanes.to_string()),
-        ("timeout".to_owned(), spec.timeout.to_string()),
-    ]);
-    let renewal = fleet.renewal.map(|span| span.to_string());
-    parameters.extend(renewal.map(|life| ("renewal".to_owned(), life)));
-    let port = spec.first_port.map(|port| port.to_string());
-    parameters.extend(port.map(|port| ("source_port".to_owned(), port)));
+    let flows = NonZeroU32::new(fleet.lanes).map(Parameter::Flows);
+    let renewal = fleet.renewal.map(|life| Parameter::Renewal(Lifetime(life)));
+    let port = spec.first_port.and_then(NonZeroU16::new);
+    let optional = [flows, renewal, port.map(Parameter::SourcePort)];
+    let timeout = Parameter::Timeout(spec.timeout);
+    let parameters = optional.into_iter().flatten().chain([timeout]).collect();
     let scenario = Scenario {
         id: ScenarioId(0),
         index: 0,

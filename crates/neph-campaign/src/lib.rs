@@ -44,5 +44,5 @@ pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;
 pub use run::{Build, Crew, RunError, next_season, resume, start};
-pub use stress::{Load, Stressed, exact as exact_rate, parse as parse_stress};
+pub use stress::parse as parse_stress;
 pub use watched_hosts::WatchedHosts;

@@ -18,10 +18,11 @@ mod trace;
 use std::fmt::Display;
 use std::net::SocketAddr;
 
-use neph_model::{BitRate, ExperimentId, HostFacts, Throughput, Traceroute, Warning};
+use neph_model::{
+    BitRate, ExperimentId, HostFacts, SiteLoad, Stress, Throughput, Traceroute, Warning,
+};
 use neph_probe::{
-    IpVersion, Iperf3Spec, Place, ProbeError, Resolving, Stop, Target, Transfer, UploadSpec,
-    allot_files,
+    Iperf3Spec, Place, ProbeError, Resolving, Stop, Target, Transfer, UploadSpec, allot_files,
 };
 use neph_store::StoreError;
 
@@ -30,7 +31,6 @@ use crate::carrier::{
     ThroughputOrder, TracerouteOrder,
 };
 use crate::plan::ThroughputTool;
-use crate::stress::{self, Stressed};
 use crate::{cores, provenance};
 use course::{Around, Course};
 use flows::Ready;
@@ -58,7 +58,7 @@ pub trait Ground: std::fmt::Debug {
     ///
     /// # Errors
     /// A load could not be started or ended, in a sentence.
-    fn stress(&mut self, wanted: &[Stressed]) -> Result<Vec<Warning>, String>;
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String>;
 }
 
 /// Measures from this process.
@@ -102,14 +102,10 @@ impl LocalCarrier {
         let (Some(lab), Some(first)) = (&mut self.lab, orders.first()) else {
             return Ok(());
         };
-        let season = first.scenario.parameters.get("season");
-        lab.enter(season.map(String::as_str))
+        lab.enter(first.scenario.season())
             .map_err(|why| ("bring the season's lab up", why))?;
-        let asked = first.scenario.parameters.get("stress");
-        let loads = asked.map_or_else(|| Ok(Vec::new()), |asked| stress::parse(asked));
-        loads
-            .map_err(|fault| fault.what)
-            .and_then(|loads| lab.stress(&loads))
+        let asked = first.scenario.parameters.stress();
+        lab.stress(asked.map_or(&[], Stress::loads))
             // What ended here had nothing measured beside it.
             .map(|_| ())
             .map_err(|why| ("load the lab's sites", why))
@@ -276,7 +272,7 @@ impl LocalCarrier {
                     .map_err(|error| failed(format!("find {host}"), error))?;
                 let how = Resolving {
                     site: site.clone(),
-                    ..Resolving::here(IpVersion::Any)
+                    ..Resolving::here(None)
                 };
                 let found = target.find(&how);
                 let address = found.map_err(|error| failed(operation(), error))?.address;

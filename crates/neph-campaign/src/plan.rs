@@ -19,11 +19,12 @@ mod typed;
 
 pub use compare::{ComparePlan, ComparedLayer};
 pub use meaning::{
-    Axes, Endpoint, FlowTracePlan, LabPlan, LabReflector, Length, Limits, PairOrder, Ping, Plan,
-    Skip, ThroughputPlan, ThroughputServer, ThroughputTool, TraceroutePlan,
+    Axes, Endpoint, FlowTracePlan, LabPlan, LabReflector, Length, Limits, PairOrder,
+    ParameterLists, Ping, Plan, Skip, ThroughputPlan, ThroughputServer, ThroughputTool,
+    TraceroutePlan,
 };
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
-pub use parameter::{PARAMETERS, Parameter, parameter};
+pub use parameter::{PARAMETERS, PlanParameter};
 pub use plot::PlotPlan;
 pub use season::Season;
 pub use target::Target;
@@ -38,7 +39,7 @@ pub(crate) use sections::{
     IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
 };
 pub(crate) use target::{authority_of, port_number};
-pub(crate) use trust::{ANY_CERTIFICATE, pins};
+pub(crate) use trust::ANY_CERTIFICATE;
 pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
 
 /// Reads a TOML plan (`version = 1`). Never panics, whatever the text.

@@ -4,7 +4,9 @@
 //! `tls_enabled` of later versions. What is missing is inferred as the Latency Tester infers it:
 //! a run interval from the step duration (rounded up to a minute), or the other way round.
 
-use neph_model::Span;
+use std::num::NonZeroU16;
+
+use neph_model::{Parameter, Span};
 use neph_text::{
     Bytes, Fault, Fields, Nanos, Node, Percent, Placed, Port, Problem, Problems, Source, Take,
     Value, parse_yaml,
@@ -137,9 +139,8 @@ fn axes(fields: &mut Fields<'_>) -> TypedAxes {
         _ => Port::take(node).map(Some),
     });
     if let Some((Some(Port(port)), span)) = port.map(|port| (port.value, port.span)) {
-        let value = port.to_string();
-        axes.parameters
-            .insert("source_port", vec![Placed { value, span }]);
+        let value = Parameter::SourcePort(NonZeroU16::new(port).expect("not 0"));
+        axes.fix(Placed { value, span });
     }
     axes
 }
@@ -254,13 +255,12 @@ fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut V
     }
     for endpoint in secure {
         let span = endpoint.span.clone();
-        let (name, value) = match &ca_file {
-            Some(file) if !accepts_any => ("ca_file", file.value.clone()),
-            _ if accepts_any => ("insecure", "true".to_owned()),
+        let value = match &ca_file {
+            Some(file) if !accepts_any => Parameter::CaFile(file.value.clone()),
+            _ if accepts_any => Parameter::Insecure(true),
             _ => continue,
         };
-        let value = vec![Placed { value, span }];
-        endpoint.axes.parameters.insert(name, value);
+        endpoint.axes.fix(Placed { value, span });
     }
 }
 

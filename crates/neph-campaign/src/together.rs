@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::Scenario;
+use neph_model::{ParameterName, Scenario};
 
 use crate::plan::{PairOrder, Plan};
 
@@ -28,9 +28,11 @@ pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
 
 /// What a fleet measures, whatever its pair.
 fn flow_set(scenario: &Scenario) -> String {
-    let how = |name: &str| name != Scenario::SITE;
-    let parameters = scenario.parameters.iter().filter(|(name, _)| how(name));
-    let parameters: Vec<String> = parameters.map(|(k, v)| format!("{k}={v}")).collect();
+    let parameters = scenario.parameters.iter();
+    let how = parameters.filter(|one| one.name() != ParameterName::Site);
+    let how: Vec<String> = how
+        .map(|one| format!("{}={}", one.name(), one.text()))
+        .collect();
     format!(
         "{} {} {} {} {} {}",
         scenario.probe,
@@ -38,7 +40,7 @@ fn flow_set(scenario: &Scenario) -> String {
         scenario.request_size.bytes(),
         scenario.response_size.bytes(),
         scenario.messages,
-        parameters.join("\n")
+        how.join("\n")
     )
 }
 

@@ -54,7 +54,7 @@ fn the_idle_slow_start_compares_two_senders_at_four_intervals() {
     assert!(
         scenarios
             .iter()
-            .all(|s| s.parameters["congestion"] == "cubic")
+            .all(|s| s.parameters.congestion().is_some_and(|one| one == "cubic"))
     );
     let topology = plan.lab.expect("a lab").topology.value;
     assert!(folder().join(topology).exists());
@@ -65,7 +65,11 @@ fn rest_and_persistent_come_without_and_with_both_versions_of_tls() {
     let (_, plan, scenarios) = read("rest-vs-persistent.toml");
     let labels: Vec<String> = scenarios
         .iter()
-        .map(|s| s.target.clone() + " " + s.parameters.get("tls").map_or("-", String::as_str))
+        .map(|s| {
+            let tls = s.parameters.tls();
+            let tls = tls.map_or_else(|| "-".to_owned(), ToString::to_string);
+            format!("{} {tls}", s.target)
+        })
         .collect();
     let (ws, http) = ("ws://10.78.0.2:8080/ -", "http://10.78.0.2:8080/ -");
     assert_eq!(
@@ -136,7 +140,7 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
 
 fn holds(topology: &Topology, plan: &Plan, scenarios: &[Scenario], name: &str) {
     let lab = plan.lab.as_ref().expect("a lab");
-    let from = scenarios.iter().filter_map(|s| s.parameters.get("from"));
+    let from = scenarios.iter().filter_map(|s| s.parameters.site());
     let reflectors = lab.reflectors.iter();
     let reflectors = reflectors.map(|reflector| &reflector.site.value);
     for site in reflectors.chain([&lab.prober.value]).chain(from) {

@@ -1,12 +1,9 @@
 //! The SHA-256 fingerprint of a certificate, as `openssl x509 -fingerprint -sha256` prints it.
 //!
-//! Owns its text. Who trusts which fingerprint is in `direct.rs`.
+//! Owns its text. What is trusted by it is neph-probe's.
 
 use std::fmt;
 use std::str::FromStr;
-
-use rustls_pki_types::CertificateDer;
-use sha2::{Digest, Sha256};
 
 const BYTES: usize = 32;
 
@@ -15,8 +12,9 @@ const BYTES: usize = 32;
 pub struct Fingerprint([u8; BYTES]);
 
 impl Fingerprint {
-    pub(super) fn of(certificate: &CertificateDer<'_>) -> Self {
-        Self(Sha256::digest(certificate).into())
+    /// The fingerprint with these bytes.
+    pub const fn new(bytes: [u8; BYTES]) -> Self {
+        Self(bytes)
     }
 }
 
@@ -68,6 +66,39 @@ impl fmt::Display for Fingerprint {
     }
 }
 
+/// Fingerprints of which one must be the certificate's; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pins(Vec<Fingerprint>);
+
+impl Pins {
+    /// These, if there is one at all.
+    pub fn new(fingerprints: Vec<Fingerprint>) -> Option<Self> {
+        (!fingerprints.is_empty()).then_some(Self(fingerprints))
+    }
+
+    /// In the order in which they were written.
+    pub fn fingerprints(&self) -> &[Fingerprint] {
+        &self.0
+    }
+}
+
+/// With commas between.
+impl fmt::Display for Pins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.pad(&words.join(","))
+    }
+}
+
+impl FromStr for Pins {
+    type Err = NoFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, NoFingerprint> {
+        let all: Result<Vec<_>, _> = text.split(',').map(str::parse).collect();
+        all.map(Self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +108,7 @@ mod tests {
 
     #[test]
     fn all_spellings_of_a_fingerprint_are_the_same() {
-        let of_nothing = Fingerprint::of(&CertificateDer::from(Vec::new()));
+        let of_nothing: Fingerprint = OF_NOTHING.parse().expect("a fingerprint");
         let shown = of_nothing.to_string();
         assert!(shown.starts_with("E3:B0:C4:42:"), "{shown}");
         for spelling in [
@@ -107,5 +138,14 @@ mod tests {
             let refused: Result<Fingerprint, _> = wrong.parse();
             assert_eq!(refused, Err(NoFingerprint(wrong.to_owned())));
         }
+    }
+
+    #[test]
+    fn several_fingerprints_have_commas_between() {
+        let text = format!("{OF_NOTHING},{}", "ab".repeat(32));
+        let pins: Pins = text.parse().expect("two");
+        assert_eq!(pins.fingerprints().len(), 2);
+        assert_eq!(pins.to_string().parse(), Ok(pins));
+        assert!("".parse::<Pins>().is_err() && "ab,".parse::<Pins>().is_err());
     }
 }

@@ -1,10 +1,8 @@
 //! A scenario: one fixation of all parameters.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteSize, ProbeKind, ScenarioId, Span};
+use crate::{ByteSize, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress};
 
 /// One fixation of all parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,77 +25,32 @@ pub struct Scenario {
     pub response_size: ByteSize,
     /// Messages per experiment, of each flow.
     pub messages: u64,
-    /// Every other parameter that the plan fixes (`tls`, `new_connection`, `congestion` ...), by
-    /// name, as the plan writes its value.
-    pub parameters: BTreeMap<String, String>,
-    /// The names in `parameters` that differ between scenarios of this plan: they belong in labels.
-    pub varied: Vec<String>,
+    /// Every other parameter that the plan fixes.
+    pub parameters: Parameters,
+    /// Those of `parameters` that differ between scenarios of this plan: they belong in labels.
+    pub varied: Vec<ParameterName>,
 }
 
-/// The parameter that makes a fleet of a scenario.
-const FLOWS: &str = "flows";
-
 impl Scenario {
-    /// The parameter that names the site that a scenario is measured from.
-    pub const SITE: &'static str = "from";
-
-    /// The parameter that asks for a load at sites of the lab ...
-    const STRESS: &'static str = "stress";
-    /// ... and what it says where none is meant.
-    pub const UNSTRESSED: &'static str = "none";
-
-    /// Between a load's name and what it is: `busy neighbour = vm2 98%`.
-    const NAMES_LOAD: &'static str = " = ";
-
-    /// The load that the plan itself makes meanwhile: its name where the plan names it, else as the plan
-    /// writes it, `vm2 98%, vm3 98%`.
+    /// What people read of the load that the plan itself makes meanwhile, if it makes any.
     pub fn stress(&self) -> Option<&str> {
-        let asked = self.parameters.get(Self::STRESS).map(String::as_str);
-        asked
-            .filter(|load| *load != Self::UNSTRESSED)
-            .map(|load| Self::named_load(load).unwrap_or(load))
-    }
-
-    /// A load with its name, as the parameter `stress` keeps it.
-    pub fn name_load(name: &str, load: &str) -> String {
-        format!("{name}{}{load}", Self::NAMES_LOAD)
-    }
-
-    /// The name of a load that the parameter `stress` keeps, if it has one.
-    pub fn named_load(kept: &str) -> Option<&str> {
-        kept.split_once(Self::NAMES_LOAD).map(|(name, _)| name)
-    }
-
-    /// The load itself that the parameter `stress` keeps, without its name.
-    pub fn unnamed_load(kept: &str) -> &str {
-        kept.split_once(Self::NAMES_LOAD)
-            .map_or(kept, |(_, load)| load)
-    }
-
-    /// What a parameter fixes: its value, a load without its name.
-    pub fn fixed<'a>(name: &str, value: &'a str) -> &'a str {
-        if name == Self::STRESS {
-            Self::unnamed_load(value)
-        } else {
-            value
-        }
+        let asked = self.parameters.stress();
+        let made = asked.filter(|stress| !stress.loads().is_empty());
+        made.map(Stress::title)
     }
 
     /// A parameter's level as labels have it: `tls 1.3`; of a load that has a name the name alone.
-    pub fn level(&self, parameter: &str) -> Option<String> {
-        let value = self.parameters.get(parameter)?;
-        let name = (parameter == Self::STRESS).then(|| Self::named_load(value));
-        Some(
-            name.flatten()
-                .map_or_else(|| format!("{parameter} {value}"), str::to_owned),
-        )
+    pub fn level(&self, name: ParameterName) -> Option<String> {
+        let parameter = self.parameters.get(name)?;
+        let own = parameter.stress().and_then(Stress::name);
+        Some(own.map_or_else(|| format!("{name} {}", parameter.text()), str::to_owned))
     }
 
-    /// Whether both fix the same, the load that the plan makes meanwhile aside.
+    /// Whether both fix the same, except for the load that the plan makes meanwhile.
     pub fn is_alike_but_for_stress(&self, other: &Self) -> bool {
         let rest = |one: &Self| {
             let mut rest = one.clone();
-            rest.parameters.remove(Self::STRESS);
+            rest.parameters.remove(ParameterName::Stress);
             (rest.id, rest.index) = (ScenarioId(0), 0);
             rest
         };
@@ -106,12 +59,17 @@ impl Scenario {
 
     /// The site that it is measured from, where the plan names one.
     pub fn site(&self) -> Option<&str> {
-        self.parameters.get(Self::SITE).map(String::as_str)
+        self.parameters.site().map(String::as_str)
+    }
+
+    /// The season that it is measured in, where the plan names one.
+    pub fn season(&self) -> Option<&str> {
+        self.parameters.season().map(String::as_str)
     }
 
     /// How many flows it has at a time, if it is a fleet.
     pub fn flows(&self) -> Option<u32> {
-        self.parameters.get(FLOWS)?.parse().ok()
+        self.parameters.flows().map(|flows| flows.get())
     }
 
     /// Messages per experiment, of all flows. Saturates.
@@ -161,9 +119,12 @@ impl Scenario {
         parts.extend(self.flows().map(|flows| format!("{flows} flows")));
         parts.push(format!("every {}", self.interval.exact()));
         parts.push(self.request_size.exact());
-        for name in self.varied.iter().filter(|name| *name != FLOWS) {
-            parts.extend(self.level(name));
-        }
+        let varied = self.varied.iter().copied();
+        parts.extend(
+            varied
+                .filter(|name| *name != ParameterName::Flows)
+                .filter_map(|name| self.level(name)),
+        );
         parts
     }
 }
@@ -171,6 +132,11 @@ impl Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Parameter;
+
+    fn load(text: &str) -> Parameter {
+        Parameter::Stress(text.parse().expect("a load"))
+    }
 
     #[test]
     fn a_load_is_told_where_one_is_meant_and_makes_no_other_scenario() {
@@ -184,8 +150,8 @@ mod tests {
             request_size: ByteSize(64),
             response_size: ByteSize(64),
             messages: 10,
-            parameters: [("stress".to_owned(), stress.to_owned())].into(),
-            varied: vec!["stress".to_owned()],
+            parameters: [load(stress)].into(),
+            varied: vec![ParameterName::Stress],
         };
         let (without, with) = (scenario("none", 0), scenario("vm2 98%", 1));
         assert_eq!((without.stress(), with.stress()), (None, Some("vm2 98%")));
@@ -206,7 +172,7 @@ mod tests {
             request_size: ByteSize(64),
             response_size: ByteSize(64),
             messages: 10,
-            parameters: BTreeMap::new(),
+            parameters: Parameters::new(),
             varied: Vec::new(),
         }
     }
@@ -233,18 +199,13 @@ mod tests {
 
     #[test]
     fn a_load_that_has_a_name_is_called_by_it() {
-        let kept = Scenario::name_load("busy neighbour", "vm2 98%, vm3 98%");
         let mut scenario = plain("a");
-        scenario.varied = vec!["stress".to_owned()];
+        scenario.varied = vec![ParameterName::Stress];
         scenario
             .parameters
-            .insert("stress".to_owned(), kept.clone());
+            .insert(load("busy neighbour = vm2 98%, vm3 98%"));
         assert_eq!(scenario.label(), "a · every 10 ms · 64 B · busy neighbour");
         assert_eq!(scenario.stress(), Some("busy neighbour"));
-        assert_eq!(Scenario::unnamed_load(&kept), "vm2 98%, vm3 98%");
-        assert_eq!(Scenario::fixed("stress", &kept), "vm2 98%, vm3 98%");
-        assert_eq!(Scenario::fixed("tls", "1.3 = x"), "1.3 = x");
-        assert_eq!(Scenario::unnamed_load("none"), "none");
     }
 
     #[test]
@@ -259,7 +220,7 @@ mod tests {
             request_size: ByteSize(bytes),
             response_size: ByteSize(64),
             messages: 10,
-            parameters: BTreeMap::new(),
+            parameters: Parameters::new(),
             varied: Vec::new(),
         };
         let label = |bytes, nanos| scenario(bytes, nanos).label();

@@ -5,132 +5,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Add, AddAssign, Neg, Sub};
+use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A signed length of time in nanoseconds: 292 years either way.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct Span(i64);
-
-impl Span {
-    /// No time at all.
-    pub const ZERO: Self = Self(0);
-
-    /// From nanoseconds.
-    pub const fn from_nanos(nanos: i64) -> Self {
-        Self(nanos)
-    }
-    /// From microseconds; saturates.
-    pub const fn from_micros(micros: i64) -> Self {
-        Self(micros.saturating_mul(1_000))
-    }
-    /// From milliseconds; saturates.
-    pub const fn from_millis(millis: i64) -> Self {
-        Self(millis.saturating_mul(1_000_000))
-    }
-    /// From seconds; saturates.
-    pub const fn from_secs(secs: i64) -> Self {
-        Self(secs.saturating_mul(1_000_000_000))
-    }
-    /// In nanoseconds.
-    pub const fn nanos(self) -> i64 {
-        self.0
-    }
-    /// In milliseconds, for statistics and display only.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "display and statistics; exact to 104 days"
-    )]
-    pub fn millis_f64(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-    /// In seconds, for statistics and display only.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "display and statistics; exact to 104 days"
-    )]
-    pub fn secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
-    }
-    /// Without its sign.
-    #[must_use]
-    pub const fn abs(self) -> Self {
-        Self(self.0.saturating_abs())
-    }
-    /// `self` times `n`; saturates.
-    #[must_use]
-    pub const fn times(self, n: i64) -> Self {
-        Self(self.0.saturating_mul(n))
-    }
-    /// Every digit and no trailing zero: `25 ms`, `2.5 ms`, `33.333333 ms`. For labels, which have to
-    /// tell apart what differs.
-    pub fn exact(self) -> String {
-        let (unit, digits, name) = match self.0.unsigned_abs() {
-            1_000_000_000.. => (1_000_000_000, 9, "s"),
-            1_000_000.. => (1_000_000, 6, "ms"),
-            1_000.. => (1_000, 3, "us"),
-            _ => (1, 0, "ns"),
-        };
-        let (whole, rest) = (self.0 / unit, (self.0 % unit).unsigned_abs());
-        if rest == 0 {
-            return format!("{whole} {name}");
-        }
-        let fraction = format!("{rest:0digits$}");
-        format!("{whole}.{} {name}", fraction.trim_end_matches('0'))
-    }
-    /// As a standard duration; a negative span becomes zero.
-    pub fn to_duration(self) -> std::time::Duration {
-        std::time::Duration::from_nanos(u64::try_from(self.0).unwrap_or(0))
-    }
-}
-
-impl Add for Span {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-impl AddAssign for Span {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-impl Sub for Span {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
-impl Neg for Span {
-    type Output = Self;
-    fn neg(self) -> Self {
-        Self(self.0.saturating_neg())
-    }
-}
-impl std::iter::Sum for Span {
-    fn sum<I: Iterator<Item = Self>>(spans: I) -> Self {
-        spans.fold(Self::ZERO, Add::add)
-    }
-}
-
-/// Shows the unit that reads best: `812 ns`, `26.8 us`, `40.12 ms`, `1.500 s`.
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        #[expect(clippy::cast_precision_loss, reason = "display")]
-        let nanos = self.0 as f64;
-        let text = match self.0.unsigned_abs() {
-            0..1_000 => format!("{} ns", self.0),
-            1_000..1_000_000 => format!("{:.1} us", nanos / 1e3),
-            1_000_000..1_000_000_000 => format!("{:.2} ms", nanos / 1e6),
-            _ => format!("{:.3} s", nanos / 1e9),
-        };
-        f.pad(&text)
-    }
-}
+use crate::Span;
 
 /// Whose monotonic clock an [`Instant`] was read from.
 pub trait Clock: Copy {}
@@ -183,19 +62,19 @@ impl<C: Clock> fmt::Debug for Instant<C> {
 impl<C: Clock> Sub for Instant<C> {
     type Output = Span;
     fn sub(self, earlier: Self) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 impl<C: Clock> Add<Span> for Instant<C> {
     type Output = Self;
     fn add(self, span: Span) -> Self {
-        Self::from_nanos(self.0.saturating_add(span.0))
+        Self::from_nanos(self.0.saturating_add(span.nanos()))
     }
 }
 impl<C: Clock> Sub<Span> for Instant<C> {
     type Output = Self;
     fn sub(self, span: Span) -> Self {
-        Self::from_nanos(self.0.saturating_sub(span.0))
+        Self::from_nanos(self.0.saturating_sub(span.nanos()))
     }
 }
 
@@ -243,13 +122,13 @@ impl<C: Clock> Anchor<C> {
     }
     /// Wall minus monotonic: constant while the wall clock neither steps nor slews.
     pub const fn offset(self) -> Span {
-        Span(self.wall.0.saturating_sub(self.at.0))
+        Span::from_nanos(self.wall.0.saturating_sub(self.at.0))
     }
 
     /// Whether the wall clock was not stepped between two anchors: it moved against the monotonic one
     /// by 1 ms at most, and with time as clocks do that are slewed gently (100 ppm).
     pub const fn is_steady(self, other: Self) -> bool {
-        let moved = other.offset().0.saturating_sub(self.offset().0);
+        let moved = other.offset().nanos().saturating_sub(self.offset().nanos());
         let apart = other.at.0.saturating_sub(self.at.0);
         moved.unsigned_abs() <= STEADY + apart.unsigned_abs() / SLEWED
     }
@@ -276,7 +155,8 @@ impl<C: Clock> Anchor<C> {
     pub fn along(self, later: Self, at: Instant<C>) -> Wall {
         let (since, apart) = (at - self.at, later.at - self.at);
         let moved = later.offset() - self.offset();
-        let part = i128::from(moved.0) * i128::from(since.0) / i128::from(apart.0.max(1));
+        let part = i128::from(moved.nanos()) * i128::from(since.nanos())
+            / i128::from(apart.nanos().max(1));
         let along = i64::try_from(part).unwrap_or(0);
         Wall(self.to_wall(at).0.saturating_add(along))
     }
@@ -285,25 +165,6 @@ impl<C: Clock> Anchor<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_span_prints_in_the_unit_that_reads_best() {
-        assert_eq!(Span::from_nanos(812).to_string(), "812 ns");
-        assert_eq!(Span::from_nanos(-26_830).to_string(), "-26.8 us");
-        assert_eq!(Span::from_micros(40_123).to_string(), "40.12 ms");
-        assert_eq!(Span::from_millis(1_500).to_string(), "1.500 s");
-    }
-
-    #[test]
-    fn labels_tell_any_two_times_apart() {
-        assert_eq!(Span::from_millis(25).exact(), "25 ms");
-        assert_eq!(Span::from_micros(2_500).exact(), "2.5 ms");
-        assert_eq!(Span::from_secs(1).exact(), "1 s");
-        assert_eq!(Span::from_millis(1_500).exact(), "1.5 s");
-        assert_eq!(Span::from_nanos(1_000_100).exact(), "1.0001 ms");
-        assert_eq!(Span::from_nanos(33_333_333).exact(), "33.333333 ms");
-        assert_eq!(Span::ZERO.exact(), "0 ns");
-    }
 
     #[test]
     fn an_anchor_converts_there_and_back() {

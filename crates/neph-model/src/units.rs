@@ -1,6 +1,7 @@
 //! Sizes and rates: bytes and bits per second, never mixed up.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -63,21 +64,52 @@ impl fmt::Display for ByteSize {
 pub struct BitRate(pub u64);
 
 impl BitRate {
+    /// The units that a rate is written in, the largest first.
+    const UNITS: [(u64, &'static str); 4] = [
+        (1_000_000_000, "Gbit/s"),
+        (1_000_000, "Mbit/s"),
+        (1_000, "kbit/s"),
+        (1, "bit/s"),
+    ];
+
     /// The number of bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.0
+    }
+
+    /// Every digit, in the largest unit of which it is a whole number: `1450kbit/s`.
+    pub fn exact(self) -> String {
+        let mut units = Self::UNITS.into_iter();
+        let (unit, name) = units
+            .find(|(unit, _)| self.0.is_multiple_of(*unit))
+            .unwrap_or((1, "bit/s"));
+        format!("{}{name}", self.0 / unit)
+    }
+}
+
+/// A text that is no rate as [`BitRate::exact`] writes it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no rate: write a whole number and bit/s, kbit/s, Mbit/s or Gbit/s")]
+pub struct NoRate(String);
+
+impl FromStr for BitRate {
+    type Err = NoRate;
+
+    /// As [`BitRate::exact`] writes it.
+    fn from_str(text: &str) -> Result<Self, NoRate> {
+        let rate = Self::UNITS.into_iter().find_map(|(unit, name)| {
+            let count: u64 = text.strip_suffix(name)?.parse().ok()?;
+            count.checked_mul(unit)
+        });
+        rate.map(Self).ok_or_else(|| NoRate(text.to_owned()))
     }
 }
 
 /// `3 Mbit/s`, `19.8 Mbit/s`: powers of ten, as network rates are told.
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 3] = [
-            (1_000_000_000, "Gbit/s"),
-            (1_000_000, "Mbit/s"),
-            (1_000, "kbit/s"),
-        ];
-        let text = match UNITS.iter().find(|(unit, _)| self.0 >= *unit) {
+        let mut large = Self::UNITS.iter().filter(|(unit, _)| *unit > 1);
+        let text = match large.find(|(unit, _)| self.0 >= *unit) {
             None => format!("{} bit/s", self.0),
             Some((unit, name)) if self.0.is_multiple_of(*unit) => {
                 format!("{} {name}", self.0 / unit)
@@ -109,5 +141,16 @@ mod tests {
         assert_eq!(ByteSize(100_000).to_string(), "97.7 KiB");
         assert_eq!(BitRate(3_000_000).to_string(), "3 Mbit/s");
         assert_eq!(BitRate(19_840_000).to_string(), "19.84 Mbit/s");
+    }
+
+    #[test]
+    fn a_rate_is_read_as_it_is_written_exactly() {
+        for rate in [0, 1, 999, 1_450_000, 2_000_000, 3_000_000_001, u64::MAX] {
+            let text = BitRate(rate).exact();
+            assert_eq!(text.parse(), Ok(BitRate(rate)), "{text}");
+        }
+        for wrong in ["", "kbit/s", "1.5Mbit/s", "-1bit/s", "99999999999Gbit/s"] {
+            assert!(wrong.parse::<BitRate>().is_err(), "{wrong}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, ProbeKind, Span};
+use neph_model::{Instant, Own, ProbeKind, Span, TlsVersion};
 use neph_sys::place::Place;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
@@ -20,7 +20,7 @@ use crate::channel::{Channel, ChannelError};
 use crate::fault;
 use crate::follow::is_redirect;
 use crate::refusals::{REFUSED_HEADER, Refusals};
-use crate::spec::{TlsVersion, Trust};
+use crate::spec::Trust;
 use crate::stamp_clock::now;
 use crate::target::Target;
 use crate::tls;
@@ -66,7 +66,7 @@ pub struct Discovery {
 #[derive(Clone, Debug)]
 pub struct Asking {
     /// TLS versions, where the scheme asks for TLS.
-    pub tls_version: TlsVersion,
+    pub tls_version: Option<TlsVersion>,
     /// Whether the certificate must be believed.
     pub trust: Trust,
     /// How long it may take in all, from the connection's beginning to the answer.
@@ -275,7 +275,7 @@ mod tests {
             methods
         });
         let asking = Asking {
-            tls_version: TlsVersion::Any,
+            tls_version: None,
             trust: Trust::Public,
             patience: Span::from_secs(2),
             site: None,
@@ -294,7 +294,7 @@ mod tests {
         let listener = TcpListener::bind("127.86.2.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
         let asking = Asking {
-            tls_version: TlsVersion::Any,
+            tls_version: None,
             trust: Trust::Public,
             patience: Span::from_millis(100),
             site: None,

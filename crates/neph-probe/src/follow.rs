@@ -134,7 +134,7 @@ mod tests {
     use neph_model::Span;
 
     use super::*;
-    use crate::{IpVersion, TlsVersion, Trust};
+    use crate::Trust;
 
     #[test]
     fn a_location_is_read_beside_who_says_it() {
@@ -189,18 +189,14 @@ mod tests {
         let end = "HTTP/1.1 204 No Content\r\n\r\n";
         let address = redirecting(count, end);
         let asking = Asking {
-            tls_version: TlsVersion::Any,
+            tls_version: None,
             trust: Trust::Public,
             patience: Span::from_secs(2),
             site: None,
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
         let found = discover(&target, address, &asking).expect("no namespace to enter");
-        follow(
-            target,
-            (address, found),
-            (&Resolving::here(IpVersion::Any), &asking),
-        )
+        follow(target, (address, found), (&Resolving::here(None), &asking))
     }
 
     #[test]

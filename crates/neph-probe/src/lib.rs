@@ -85,14 +85,12 @@ pub use secret::{Secret, SecretError};
 pub use sizes::{
     Authenticated, reply_size, reply_size_in_words, sent_size, why_raised, why_replies_are_raised,
 };
-pub use spec::{
-    ConnectionUse, FlowSpec, Overdue, Priority, Schedule, TcpStatsWhen, TlsVersion, Trust,
-};
+pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target::{Target, of_many_hosts};
-pub use target_error::{IpVersion, TargetError};
-pub use tls::{Fingerprint, Identity, NoFingerprint, TlsError};
+pub use target_error::TargetError;
+pub use tls::{Identity, TlsError};
 pub use trace::{
     FlowSet, PortUse, Sockets, TraceSpec, Traced, TracedFlow, Tracing, trace, trace_flow,
 };

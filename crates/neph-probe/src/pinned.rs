@@ -18,7 +18,7 @@ use crate::channel::StreamEnd;
 use crate::codec::{self, Arrival, Codec, Opening, Step, Under};
 use crate::discover::{Asking, discover};
 use crate::pace::Pace;
-use crate::spec::{ConnectionUse, FlowSpec, TlsVersion, Trust};
+use crate::spec::{ConnectionUse, FlowSpec, Trust};
 use crate::stamp_clock::now;
 use crate::stop::Stop;
 use crate::stream::socket_for;
@@ -95,7 +95,7 @@ fn flow_of(spec: &TransferSpec) -> Result<FlowSpec, ProbeError> {
         return Err(cannot(reason, false));
     }
     let asking = Asking {
-        tls_version: TlsVersion::Any,
+        tls_version: None,
         trust: Trust::Public,
         patience: spec.timeout,
         site: spec.site.clone(),

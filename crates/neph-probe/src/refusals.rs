@@ -17,7 +17,7 @@ use neph_sys::place::Place;
 use crate::discover::{Asking, discover};
 use crate::fleet::FleetSpec;
 use crate::machine::at_site;
-use crate::spec::{TlsVersion, Trust};
+use crate::spec::Trust;
 use crate::stamp_clock::now;
 use crate::stop::Stop;
 use crate::target::Target;
@@ -272,7 +272,7 @@ impl Round {
         let address = endpoint.address;
         let target = Target::tcp(&address.ip().to_string(), address.port()).ok()?;
         let asking = Asking {
-            tls_version: TlsVersion::Any,
+            tls_version: None,
             trust: Trust::Public,
             patience: self.patience.min(self.latest - now()),
             site: None,

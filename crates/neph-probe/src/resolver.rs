@@ -9,14 +9,14 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
-use neph_model::{ProbeKind, Span};
+use neph_model::{IpVersion, ProbeKind, Span};
 use neph_sys::place::Place;
 
 use crate::datagram;
 use crate::host::bare;
 use crate::spec::FlowSpec;
 use crate::target::Target;
-use crate::target_error::{IpVersion, TargetError};
+use crate::target_error::TargetError;
 
 /// The next address is tried when the one before has not answered for this long (RFC 8305, section 5:
 /// "Connection Attempt Delay").
@@ -25,8 +25,8 @@ const ATTEMPT_DELAY: Span = Span::from_millis(250);
 /// How an address is to be found.
 #[derive(Clone, Debug)]
 pub struct Resolving {
-    /// Which version of the internet protocol.
-    pub version: IpVersion,
+    /// The only version of the internet protocol; `None`: either.
+    pub version: Option<IpVersion>,
     /// How long each address has to answer.
     pub patience: Span,
     /// The place (a lab's site) to look from; `None` is where we are.
@@ -37,7 +37,7 @@ pub struct Resolving {
 
 impl Resolving {
     /// Any version, from here, with 2 s for each address.
-    pub const fn here(version: IpVersion) -> Self {
+    pub const fn here(version: Option<IpVersion>) -> Self {
         Self {
             version,
             patience: Span::from_secs(2),
@@ -104,14 +104,14 @@ impl Target {
     /// # Errors
     /// [`TargetError::Unresolved`] with what the resolver said, [`TargetError::OtherVersion`] where
     /// the host is an address already.
-    pub fn addresses(&self, version: IpVersion) -> Result<Vec<SocketAddr>, TargetError> {
+    pub fn addresses(&self, version: Option<IpVersion>) -> Result<Vec<SocketAddr>, TargetError> {
         self.check_version(version)?;
         let unresolved = |reason: String| TargetError::Unresolved {
             host: self.host().to_owned(),
             version: match version {
-                IpVersion::Any => "",
-                IpVersion::V4 => " to IPv4",
-                IpVersion::V6 => " to IPv6",
+                None => "",
+                Some(IpVersion::V4) => " to IPv4",
+                Some(IpVersion::V6) => " to IPv6",
             },
             reason,
         };
@@ -121,9 +121,9 @@ impl Target {
         let mut wanted: Vec<SocketAddr> = Vec::new();
         for address in found {
             let fits = match version {
-                IpVersion::Any => true,
-                IpVersion::V4 => address.is_ipv4(),
-                IpVersion::V6 => address.is_ipv6(),
+                None => true,
+                Some(IpVersion::V4) => address.is_ipv4(),
+                Some(IpVersion::V6) => address.is_ipv6(),
             };
             if fits && !wanted.contains(&address) {
                 wanted.push(address);
@@ -170,7 +170,7 @@ impl Target {
         })
     }
 
-    fn check_version(&self, version: IpVersion) -> Result<(), TargetError> {
+    fn check_version(&self, version: Option<IpVersion>) -> Result<(), TargetError> {
         let other = |is, asked, option| TargetError::OtherVersion {
             host: self.host().to_owned(),
             is,
@@ -178,8 +178,8 @@ impl Target {
             option,
         };
         match (bare(self.host()).parse(), version) {
-            (Ok(IpAddr::V6(_)), IpVersion::V4) => Err(other("IPv6", "IPv4", "-4")),
-            (Ok(IpAddr::V4(_)), IpVersion::V6) => Err(other("IPv4", "IPv6", "-6")),
+            (Ok(IpAddr::V6(_)), Some(IpVersion::V4)) => Err(other("IPv6", "IPv4", "-4")),
+            (Ok(IpAddr::V4(_)), Some(IpVersion::V6)) => Err(other("IPv4", "IPv6", "-6")),
             _ => Ok(()),
         }
     }
@@ -338,7 +338,7 @@ mod tests {
         let addresses = all(&["[::1]:9", "127.0.0.1:9", "127.0.0.2:9"]);
         let asked = Arc::new(AtomicUsize::new(0));
         let counting = Arc::clone(&asked);
-        let found = race(&addresses, &Resolving::here(IpVersion::Any), move |at| {
+        let found = race(&addresses, &Resolving::here(None), move |at| {
             counting.fetch_add(1, Ordering::SeqCst);
             if at.is_ipv6() {
                 refusing(io::ErrorKind::ConnectionRefused)
@@ -357,7 +357,7 @@ mod tests {
         let begun = Instant::now();
         let (release, waiting) = mpsc::channel::<()>();
         let waiting = Arc::new(std::sync::Mutex::new(waiting));
-        let found = race(&addresses, &Resolving::here(IpVersion::Any), move |at| {
+        let found = race(&addresses, &Resolving::here(None), move |at| {
             if at.ip() == IpAddr::from([192, 0, 2, 1]) {
                 // Until the test ends.
                 let _ = waiting.lock().map(|waiting| waiting.recv());
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn where_none_answers_all_are_named() {
         let addresses = all(&["[::1]:9", "127.0.0.1:9"]);
-        let found = race(&addresses, &Resolving::here(IpVersion::Any), |_| {
+        let found = race(&addresses, &Resolving::here(None), |_| {
             refusing(io::ErrorKind::ConnectionRefused)
         });
         assert_eq!((found.address, found.answered), (addresses[0], Some(false)));

@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use neph_model::{ExpectedStatus, FlowIndex, FlowRole, Instant, Own, Span};
+use neph_model::{
+    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Own, Span, TcpStatsWhen, TlsVersion,
+};
 use neph_sys::place::Place;
 
 use crate::secret::Secret;
 use crate::target::Target;
-use crate::tls::Fingerprint;
 
 /// When messages go: number `n` at `start + n * interval`, whatever became of those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +50,6 @@ impl Schedule {
         });
         [self.count, in_time].into_iter().flatten().min()
     }
-}
-
-/// Which TLS versions may be negotiated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TlsVersion {
-    /// The best that both sides have.
-    #[default]
-    Any,
-    /// TLS 1.2 only.
-    V12,
-    /// TLS 1.3 only.
-    V13,
 }
 
 /// Whether a server's certificate must be believed.
@@ -115,15 +104,6 @@ impl Overdue {
     pub const PATIENCE: Span = Span::from_secs(1);
 }
 
-/// When all that the kernel reports of a TCP connection is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcpStatsWhen {
-    /// When a message was sent, and when its reply came.
-    Message,
-    /// Each time so long has passed; at least 1 ms.
-    Every(Span),
-}
-
 /// One flow's whole task.
 #[derive(Clone, Debug)]
 pub struct FlowSpec {
@@ -147,8 +127,8 @@ pub struct FlowSpec {
     pub source_port: Option<u16>,
     /// A message without a reply for this long is lost.
     pub timeout: Span,
-    /// TLS versions, where the scheme asks for TLS.
-    pub tls_version: TlsVersion,
+    /// The only version of TLS, where the scheme asks for TLS; `None`: the best that both sides have.
+    pub tls_version: Option<TlsVersion>,
     /// Whether the certificate must be believed.
     pub trust: Trust,
     /// What becomes of connections.
@@ -199,7 +179,7 @@ impl FlowSpec {
             response_size: 0,
             source_port: None,
             timeout: Self::TIMEOUT,
-            tls_version: TlsVersion::Any,
+            tls_version: None,
             trust: Trust::Public,
             connection_use: ConnectionUse::Lasting,
             congestion: None,

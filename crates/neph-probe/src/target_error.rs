@@ -2,18 +2,6 @@
 
 use crate::kinds;
 
-/// Which version of the internet protocol to use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IpVersion {
-    /// Whichever the resolver names first.
-    #[default]
-    Any,
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-}
-
 /// A target that cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {

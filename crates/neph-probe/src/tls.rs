@@ -4,7 +4,6 @@
 //! what a first one costs, so that connections can be compared.
 
 mod direct;
-mod fingerprint;
 mod given;
 mod names;
 mod refusal;
@@ -13,6 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use neph_model::{Fingerprint, TlsVersion};
 use neph_text::{FileKind, read_bytes};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::ring;
@@ -22,11 +22,11 @@ use rustls::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use sha2::{Digest, Sha256};
 
 use crate::private_file::{PrivateFileError, read_private};
-use crate::spec::{TlsVersion, Trust};
+use crate::spec::Trust;
 use direct::Direct;
-pub use fingerprint::{Fingerprint, NoFingerprint};
 use given::Given;
 pub(crate) use refusal::{certificate as untrusted, handshake as failed};
 
@@ -70,12 +70,17 @@ pub enum TlsError {
 static ONLY_12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
 static ONLY_13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
 
-fn versions(version: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
-    match version {
-        TlsVersion::Any => rustls::ALL_VERSIONS,
-        TlsVersion::V12 => &ONLY_12,
-        TlsVersion::V13 => &ONLY_13,
+fn versions(only: Option<TlsVersion>) -> &'static [&'static SupportedProtocolVersion] {
+    match only {
+        None => rustls::ALL_VERSIONS,
+        Some(TlsVersion::V12) => &ONLY_12,
+        Some(TlsVersion::V13) => &ONLY_13,
     }
+}
+
+/// The fingerprint of a certificate.
+fn fingerprint_of(certificate: &CertificateDer<'_>) -> Fingerprint {
+    Fingerprint::new(Sha256::digest(certificate).into())
 }
 
 /// What a prober speaks and believes.
@@ -83,7 +88,7 @@ fn versions(version: TlsVersion) -> &'static [&'static SupportedProtocolVersion]
 /// # Errors
 /// Only where rustls finds its own settings contradictory.
 pub(crate) fn client_config(
-    version: TlsVersion,
+    version: Option<TlsVersion>,
     trust: &Trust,
 ) -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
@@ -200,7 +205,7 @@ pub(crate) struct ServerSide {
 /// When a file cannot be read or does not hold what it should, or key and certificate differ.
 pub(crate) fn server_config(
     identity: &Identity,
-    version: TlsVersion,
+    version: Option<TlsVersion>,
 ) -> Result<ServerSide, TlsError> {
     let (chain, key) = match identity {
         Identity::SelfSigned(names) => {
@@ -219,7 +224,7 @@ pub(crate) fn server_config(
             private_key(key)?,
         ),
     };
-    let fingerprint = Fingerprint::of(&chain[0]);
+    let fingerprint = fingerprint_of(&chain[0]);
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(versions(version))?
         .with_no_client_auth()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_campaign::settings;
-use neph_model::ByteSize;
+use neph_model::{ByteSize, Parameter};
 use neph_store::{
     ImportReport, ImportedEndpoint, ImportedExperiment, ImportedSettings, LatencyTesterOutput,
     StoreError,
@@ -76,12 +76,12 @@ fn settings(path: &Path, text: &str) -> ImportedSettings {
         [size] => Some(*size),
         _ => None,
     };
-    let port = first.and_then(|axes| axes.parameters.get("source_port")?.first()?.parse().ok());
+    let port = first.and_then(|axes| axes.values(Parameter::source_port).next());
     ImportedSettings {
         endpoints: endpoints.collect(),
         request_size: first.and_then(|axes| only(&axes.request_sizes)),
         response_size: first.and_then(|axes| only(&axes.response_sizes)),
-        source_port: port,
+        source_port: port.copied(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `-4` and `-6`, as every command that asks somebody has them.
 
 use clap::Args as ClapArgs;
-use neph_probe::IpVersion;
+use neph_model::IpVersion;
 
 /// Which IP version is demanded.
 #[derive(Clone, Copy, Debug, ClapArgs)]
@@ -16,11 +16,11 @@ pub(crate) struct IpChoice {
 
 impl IpChoice {
     /// What was demanded; any where nothing was.
-    pub(crate) const fn version(self) -> IpVersion {
+    pub(crate) const fn version(self) -> Option<IpVersion> {
         match (self.ipv4, self.ipv6) {
-            (true, _) => IpVersion::V4,
-            (_, true) => IpVersion::V6,
-            _ => IpVersion::Any,
+            (true, _) => Some(IpVersion::V4),
+            (_, true) => Some(IpVersion::V6),
+            _ => None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Finds the address that a command measures, and reports the others: one way for every command.
 
-use neph_model::Span;
-use neph_probe::{IpVersion, Place, Resolved, Resolving, Target, TargetError};
+use neph_model::{IpVersion, Span};
+use neph_probe::{Place, Resolved, Resolving, Target, TargetError};
 
 use crate::exit::Failure;
 use crate::output;
@@ -15,7 +15,7 @@ const PATIENCE: Span = Span::from_secs(2);
 /// Exit 2 where the target cannot be meant, 1 where its name has no address.
 pub(crate) fn find(
     target: &Target,
-    version: IpVersion,
+    version: Option<IpVersion>,
     site: Option<Place>,
 ) -> Result<Resolved, Failure> {
     let how = Resolving {

@@ -49,6 +49,8 @@ mod live_hops;
 mod moved;
 #[path = "cli/neph.rs"]
 mod neph;
+#[path = "cli/older_stores.rs"]
+mod older_stores;
 #[path = "cli/outside.rs"]
 mod outside;
 #[path = "cli/pages.rs"]

@@ -4,28 +4,21 @@ use std::collections::BTreeMap;
 
 use neph_model::{Criteria, Fleet, FleetEndpoint, ProbeKind, Scenario, Span};
 use neph_probe::{FleetSpec, FlowSpec, ProbeError, SYNS_A_SECOND_EACH};
-use neph_text::parse_duration;
 
-use super::failed;
-use crate::carrier::{CarryError, ExperimentOrder};
+use crate::carrier::ExperimentOrder;
 use crate::expand;
 use crate::plan::{MOST_FLEET_MESSAGES_A_SECOND, Plan};
 use crate::together::groups;
 
 /// The fleet of an order whose scenario has one; `main` is the same scenario as a single flow.
-pub(super) fn fleet(
-    order: &ExperimentOrder,
-    main: &FlowSpec,
-) -> Result<Option<FleetSpec>, CarryError> {
+pub(super) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpec> {
     let scenario = &order.scenario;
     let endpoint = FleetEndpoint {
         name: main.name.clone(),
         address: main.address,
     };
-    let Some(fleet) = flows_of(scenario, order.timeout, vec![endpoint])? else {
-        return Ok(None);
-    };
-    Ok(Some(FleetSpec {
+    let fleet = flows_of(scenario, order.timeout, vec![endpoint])?;
+    Some(FleetSpec {
         fleet,
         count: Some(scenario.messages),
         request_size: main.request_size,
@@ -37,31 +30,19 @@ pub(super) fn fleet(
         priority: main.priority,
         site: main.site.clone(),
         sharing: None,
-    }))
+    })
 }
 
 /// What the fleet of a scenario that has one consists of.
-fn flows_of(
-    scenario: &Scenario,
-    timeout: Span,
-    endpoints: Vec<FleetEndpoint>,
-) -> Result<Option<Fleet>, CarryError> {
-    let Some(lanes) = scenario.flows() else {
-        return Ok(None);
-    };
-    let renewal = scenario.parameters.get("renewal");
-    let renewal = renewal
-        .map(|text| parse_duration(text).map(Span::from_nanos))
-        .transpose()
-        .map_err(|fault| failed("read how long a flow lives", format!("{fault:?}")))?;
-    Ok(Some(Fleet {
+fn flows_of(scenario: &Scenario, timeout: Span, endpoints: Vec<FleetEndpoint>) -> Option<Fleet> {
+    Some(Fleet {
         probe: scenario.probe,
-        lanes,
+        lanes: scenario.flows()?,
         endpoints,
         interval: scenario.interval,
-        renewal,
+        renewal: scenario.parameters.renewal().map(|life| life.0),
         criteria: Some(Criteria::after(timeout)),
-    }))
+    })
 }
 
 /// Whether this process may open the files of all fleets that a plan runs at the same time.
@@ -72,8 +53,7 @@ pub fn check_files(plan: &Plan) -> Result<(), ProbeError> {
     let scenarios = expand::scenarios(plan);
     let mut together: BTreeMap<u32, Vec<Fleet>> = BTreeMap::new();
     for (scenario, group) in scenarios.iter().zip(groups(plan, &scenarios)) {
-        // A lifetime that cannot be read is told when the plan is read.
-        if let Ok(Some(fleet)) = flows_of(scenario, plan.timeout, Vec::new()) {
+        if let Some(fleet) = flows_of(scenario, plan.timeout, Vec::new()) {
             together.entry(group).or_default().push(fleet);
         }
     }
@@ -89,9 +69,8 @@ fn rate_cap(scenario: &Scenario) -> u32 {
     if scenario.probe != ProbeKind::Syn {
         return MOST_FLEET_MESSAGES_A_SECOND;
     }
-    let allowed = scenario.parameters.get("rate_cap");
-    let allowed = allowed.and_then(|cap| cap.parse().ok());
-    allowed.unwrap_or(SYNS_A_SECOND_EACH)
+    let allowed = scenario.parameters.rate_cap();
+    allowed.map_or(SYNS_A_SECOND_EACH, |cap| cap.get())
 }
 
 #[cfg(test)]

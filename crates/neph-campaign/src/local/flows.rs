@@ -4,21 +4,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use neph_model::{
-    Anchor, ExpectedStatus, Flow, FlowIndex, FlowRole, Instant, Own, ProbeKind, Scenario, Span,
-    Traceroute,
+    Anchor, Flow, FlowIndex, FlowRole, Instant, Known, Own, Parameters, ProbeKind, Span, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, IpVersion, Overdue, Place, Priority,
-    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, Stop, SynSchedule, Target, TargetError,
-    TcpStatsWhen, TlsVersion, TracerouteSpec, Trust, discover,
+    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolving,
+    SYNS_A_SECOND_EACH, Schedule, Secret, Stop, SynSchedule, Target, TargetError, TracerouteSpec,
+    Trust, discover,
 };
-use neph_text::parse_duration;
 
 use super::fleet::fleet;
 use super::follow::followed;
 use super::{caps, failed};
 use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
-use crate::plan::pins;
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
@@ -67,7 +64,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
         .map_err(|error| failed("ask who answers", error))?;
     let (found, redirects) = followed(&mut main, found, (&order.scenario, &asking))?;
     main.reflector = found.reflector;
-    let fleet = fleet(order, &main)?;
+    let fleet = fleet(order, &main);
     let mut specs = vec![main];
     let missing = beside(order, &mut specs);
     Ok(Ready {
@@ -104,7 +101,7 @@ pub(super) fn main_flow(
     site: Option<Place>,
 ) -> Result<FlowSpec, CarryError> {
     let scenario = &order.scenario;
-    let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
+    let parameters = &scenario.parameters;
     let (target, address) = place(order, site.as_ref())?;
     // A fleet's rate is the plan's to allow.
     if target.kind() == ProbeKind::Syn && scenario.flows().is_none() {
@@ -124,26 +121,25 @@ pub(super) fn main_flow(
         },
         request_size: fit(scenario.request_size.bytes()),
         response_size: fit(scenario.response_size.bytes()),
-        source_port: parameter("source_port").and_then(|port| port.parse().ok()),
+        source_port: parameters.source_port().map(|port| port.get()),
         timeout: order.timeout,
-        tls_version: match parameter("tls") {
-            Some("1.2") => TlsVersion::V12,
-            Some("1.3") => TlsVersion::V13,
-            _ => TlsVersion::Any,
+        tls_version: parameters.tls().and_then(Known::value).copied(),
+        trust: trust(parameters),
+        connection_use: match parameters.new_connection() {
+            Some(true) => ConnectionUse::PerMessage,
+            Some(false) | None => ConnectionUse::Lasting,
         },
-        trust: trust(scenario)?,
-        connection_use: match parameter("new_connection") {
-            Some("true") => ConnectionUse::PerMessage,
-            _ => ConnectionUse::Lasting,
-        },
-        congestion: parameter("congestion").map(str::to_owned),
-        key: parameter("key_file").map(read_key).transpose()?,
-        spin: spin(scenario),
+        congestion: parameters.congestion().cloned(),
+        key: parameters
+            .key_file()
+            .map(|path| read_key(path))
+            .transpose()?,
+        spin: parameters.spin().copied().unwrap_or(FlowSpec::SPIN),
         priority: Priority::Auto,
-        expected_status: expected_status(scenario)?,
+        expected_status: parameters.expect_status().copied().unwrap_or_default(),
         rate_cap: None,
         overdue: Overdue::Skip,
-        tcp_stats: parameter("tcp_stats").and_then(tcp_stats_when),
+        tcp_stats: parameters.tcp_stats().copied(),
         site,
         reflector: false,
     })
@@ -161,7 +157,7 @@ fn place(
     let how = Resolving {
         site: site.cloned(),
         keep: order.last_address,
-        ..Resolving::here(version(scenario))
+        ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
     let found = target
@@ -174,57 +170,20 @@ fn place(
     Ok((target, found.address))
 }
 
-/// Which of a host's addresses the plan takes.
-pub(super) fn version(scenario: &Scenario) -> IpVersion {
-    match scenario.parameters.get("ip_version").map(String::as_str) {
-        Some("4") => IpVersion::V4,
-        Some("6") => IpVersion::V6,
-        _ => IpVersion::Any,
-    }
-}
-
-/// Which HTTP statuses the plan expects.
-fn expected_status(scenario: &Scenario) -> Result<ExpectedStatus, CarryError> {
-    let written = scenario.parameters.get("expect_status");
-    written.map_or(Ok(ExpectedStatus::default()), |text| {
-        text.parse()
-            .map_err(|error| failed("read expect_status", error))
-    })
-}
-
 fn fit(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// `message`, or an interval.
-fn tcp_stats_when(text: &str) -> Option<TcpStatsWhen> {
-    if text == "message" {
-        return Some(TcpStatsWhen::Message);
-    }
-    let nanos = parse_duration(text).ok()?;
-    Some(TcpStatsWhen::Every(Span::from_nanos(nanos)))
-}
-
-fn spin(scenario: &Scenario) -> Span {
-    let written = scenario
-        .parameters
-        .get("spin")
-        .and_then(|text| parse_duration(text).ok());
-    written.map_or(FlowSpec::SPIN, Span::from_nanos)
-}
-
 /// Which certificates of the endpoint are accepted. A pin replaces everything else.
-fn trust(scenario: &Scenario) -> Result<Trust, CarryError> {
-    let parameter = |name: &str| scenario.parameters.get(name).map(String::as_str);
-    if let Some(written) = parameter("pin") {
-        let pins = pins(written).map_err(|error| failed("read the parameter pin", error))?;
-        return Ok(Trust::Pinned(pins));
+fn trust(parameters: &Parameters) -> Trust {
+    if let Some(pins) = parameters.pin() {
+        return Trust::Pinned(pins.fingerprints().to_vec());
     }
-    Ok(match (parameter("insecure"), parameter("ca_file")) {
-        (Some("true"), _) => Trust::Anything,
+    match (parameters.insecure(), parameters.ca_file()) {
+        (Some(true), _) => Trust::Anything,
         (_, Some(file)) => Trust::File(file.into()),
         (_, None) => Trust::Public,
-    })
+    }
 }
 
 fn read_key(path: &str) -> Result<Secret, CarryError> {
@@ -300,7 +259,7 @@ pub(super) fn echo_to(
     }
     let how = Resolving {
         site: site.cloned(),
-        ..Resolving::here(IpVersion::Any)
+        ..Resolving::here(None)
     };
     let address = target.find(&how)?.address;
     Ok((target, address))

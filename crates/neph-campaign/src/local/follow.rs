@@ -4,7 +4,6 @@ use neph_model::Scenario;
 use neph_probe::{Asking, Discovery, FlowSpec, Resolving, follow};
 
 use super::failed;
-use super::flows::version;
 use crate::carrier::CarryError;
 
 /// With `follow`, leads the flow to the target that does not redirect.
@@ -13,12 +12,12 @@ pub(super) fn followed(
     found: Discovery,
     (scenario, asking): (&Scenario, &Asking),
 ) -> Result<(Discovery, Vec<String>), CarryError> {
-    if scenario.parameters.get("follow").map(String::as_str) != Some("true") {
+    if scenario.parameters.follow() != Some(&true) {
         return Ok((found, Vec::new()));
     }
     let how = Resolving {
         site: main.site.clone(),
-        ..Resolving::here(version(scenario))
+        ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let reached = follow(main.target.clone(), (main.address, found), (&how, asking))
         .map_err(|error| failed(format!("follow '{}'", scenario.endpoint), error))?;

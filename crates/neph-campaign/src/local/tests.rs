@@ -1,10 +1,11 @@
 use neph_model::{
-    CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome, Message,
-    Sample, Scenario, Span, Wall, Warning,
+    CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome, Lifetime,
+    Message, Parameter, Sample, Scenario, Span, Wall, Warning,
 };
 use neph_probe::{Caps, Reflector, ReflectorSpec};
 use neph_store::{Recorder, StoreError};
 use neph_text::Source;
+use std::num::NonZeroU32;
 
 use super::intake::Intake;
 use super::*;
@@ -125,14 +126,12 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
 /// An order for a fleet of 16 flows that ask our reflector 20 times each.
 pub(super) fn fleet_order(url: &str) -> ExperimentOrder {
     let mut order = order(url);
+    let flows = NonZeroU32::new(16).expect("some");
+    let renewal = Lifetime(Span::from_millis(100));
     order
         .scenario
         .parameters
-        .insert("flows".into(), "16".into());
-    order
-        .scenario
-        .parameters
-        .insert("renewal".into(), "100 ms".into());
+        .extend([Parameter::Flows(flows), Parameter::Renewal(renewal)]);
     order.scenario.interval = Span::from_millis(20);
     order.scenario.messages = 20;
     order.timeout = Span::from_millis(500);

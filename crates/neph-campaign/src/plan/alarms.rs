@@ -2,7 +2,7 @@
 //!
 //! Owns the key, whose rules hold where, and what no experiment can ever raise.
 
-use neph_model::Span;
+use neph_model::{Parameter, Span};
 use neph_text::{Fault, Fields, Node, Placed, Problems, Take, Value};
 
 use super::meaning::{Axes, Endpoint};
@@ -75,9 +75,8 @@ fn check_one(rule: &Placed<Rule<Judged>>, endpoints: &[&Endpoint], problems: &Pr
 
 /// Why no experiment of an endpoint can break a rule; `None` where one can.
 fn why_never(rule: &Rule<Judged>, axes: &Axes) -> Option<Fault> {
-    let flows = axes.parameters.get("flows").into_iter().flatten();
-    let flows = flows.filter_map(|flows| flows.parse::<u64>().ok()).max();
-    let flows = flows.unwrap_or(1);
+    let flows = axes.values(Parameter::flows).max();
+    let flows = flows.map_or(1, |flows| u64::from(flows.get()));
     let most = |of: &dyn Fn(Span, u64) -> i64| {
         let each = axes.intervals.iter();
         let each = each.map(|interval| of(*interval, axes.length.messages(*interval)));

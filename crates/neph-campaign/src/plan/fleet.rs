@@ -1,10 +1,11 @@
 //! A plan's fleets: the parameters that make one of a scenario, and what contradicts them.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
-use neph_model::{ProbeKind, Span};
+use neph_model::{Lifetime, Parameter, ParameterName, ProbeKind, Span};
 use neph_probe::{SYNS_A_SECOND_EACH, of_many_hosts};
-use neph_text::{Fault, Nanos, Node, Placed, Problems, Take, parse_duration};
+use neph_text::{Fault, Nanos, Node, Placed, Problems, Take};
 
 use super::Target;
 use super::meaning::{Axes, Endpoint, PairOrder, Plan};
@@ -16,15 +17,21 @@ const MOST_FLOWS: u32 = 50_000;
 /// The most messages a second of a fleet: half of what one core sends.
 pub(crate) const MOST_A_SECOND: u32 = 100_000;
 /// What a fleet's flows cannot have, and why.
-const NOT_FOR_FLEETS: [(&str, &str); 5] = [
-    ("congestion", "its probes are too small for one to matter"),
+const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
     (
-        "new_connection",
+        ParameterName::Congestion,
+        "its probes are too small for one to matter",
+    ),
+    (
+        ParameterName::NewConnection,
         "its flows keep their connections; renewal = \"30s\" begins new ones",
     ),
-    ("spin", "it spins for none of its sends"),
-    ("tcp_stats", "its flows are too many to be read one by one"),
-    ("tls", "its probes are plain"),
+    (ParameterName::Spin, "it spins for none of its sends"),
+    (
+        ParameterName::TcpStats,
+        "its flows are too many to be read one by one",
+    ),
+    (ParameterName::Tls, "its probes are plain"),
 ];
 
 /// Whether many flows can be carried by one thread to this target.
@@ -37,62 +44,64 @@ pub(crate) fn fits(target: &Target) -> bool {
 }
 
 /// How many flows.
-pub(crate) fn flows(node: &Node) -> Result<String, Fault> {
-    match u32::take(node) {
-        Ok(flows @ 1..=MOST_FLOWS) => Ok(flows.to_string()),
-        _ => Err(Fault::new(
-            "this is no number of flows",
-            format!("write a number from 1 to {MOST_FLOWS}"),
-        )),
-    }
+pub(crate) fn flows(node: &Node) -> Result<Parameter, Fault> {
+    let flows = count(node, MOST_FLOWS);
+    flows.map(Parameter::Flows).ok_or_else(|| {
+        let remedy = format!("write a number from 1 to {MOST_FLOWS}");
+        Fault::new("this is no number of flows", remedy)
+    })
+}
+
+/// A number from 1 to `most`.
+fn count(node: &Node, most: u32) -> Option<NonZeroU32> {
+    let count = u32::take(node).ok().filter(|count| *count <= most);
+    count.and_then(NonZeroU32::new)
 }
 
 /// How many SYNs a second.
-pub(crate) fn rate_cap(node: &Node) -> Result<String, Fault> {
-    match u32::take(node) {
-        Ok(rate @ 1..=MOST_A_SECOND) => Ok(rate.to_string()),
-        _ => Err(Fault::new(
-            "this is no number of SYNs a second",
-            format!("write a number from 1 to {MOST_A_SECOND}"),
-        )),
-    }
+pub(crate) fn rate_cap(node: &Node) -> Result<Parameter, Fault> {
+    let cap = count(node, MOST_A_SECOND);
+    cap.map(Parameter::RateCap).ok_or_else(|| {
+        let remedy = format!("write a number from 1 to {MOST_A_SECOND}");
+        Fault::new("this is no number of SYNs a second", remedy)
+    })
 }
 
-/// How long a flow lives, as [`Span::exact`] writes it.
-pub(crate) fn renewal(node: &Node) -> Result<String, Fault> {
+/// How long a flow lives.
+pub(crate) fn renewal(node: &Node) -> Result<Parameter, Fault> {
     match Nanos::take(node)? {
         Nanos(0) => Err(Fault::new(
             "a flow cannot live for no time",
             "write for example \"30s\"; without 'renewal' flows are never renewed",
         )),
-        Nanos(nanos) => Ok(Span::from_nanos(nanos).exact()),
+        Nanos(nanos) => Ok(Parameter::Renewal(Lifetime(Span::from_nanos(nanos)))),
     }
 }
 
 /// What contradicts itself among the values of one endpoint, and what to do; with the parameter at
 /// whose place it is told.
-pub(crate) fn contradiction(axes: &Axes) -> Option<(&'static str, Fault)> {
+pub(crate) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
+    let renewal = ParameterName::Renewal;
     let Some(flows) = most_flows(axes) else {
-        return axes.parameters.contains_key("renewal").then(|| {
+        return axes.parameters.contains_key(&renewal).then(|| {
             let what = "'renewal' is for fleets, and 'flows' is not given";
             let fault = Fault::new(what, "add flows = 512, or remove renewal");
-            ("renewal", fault)
+            (renewal, fault)
         });
     };
     for (name, why) in NOT_FOR_FLEETS {
-        if axes.parameters.contains_key(name) {
+        if axes.parameters.contains_key(&name) {
             let what = format!("a fleet has no '{name}': {why}");
             return Some((name, Fault::new(what, format!("remove {name} or flows"))));
         }
     }
-    let ports = ports_left(axes, flows).map(|fault| ("source_port", fault));
-    ports.or_else(|| short_life(axes).map(|fault| ("renewal", fault)))
+    let ports = ports_left(axes, flows).map(|fault| (ParameterName::SourcePort, fault));
+    ports.or_else(|| short_life(axes).map(|fault| (renewal, fault)))
 }
 
 /// Why a fleet's flows do not fit between their first port and the last there is.
 fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
-    let written = axes.parameters.get("source_port")?.iter();
-    let first: u16 = written.filter_map(|port| port.parse().ok()).max()?;
+    let first = axes.values(Parameter::source_port).max()?.get();
     let left = i64::from(u16::MAX - first) + 1;
     (flows > left).then(|| {
         let what = format!("only {left} ports are left from {first} on, for {flows} flows");
@@ -104,10 +113,8 @@ fn ports_left(axes: &Axes, flows: i64) -> Option<Fault> {
 /// Why flows that live so long send nothing at the longest interval.
 fn short_life(axes: &Axes) -> Option<Fault> {
     let longest = axes.intervals.iter().max()?;
-    let lives = axes.parameters.get("renewal").into_iter().flatten();
-    let lives = lives.filter_map(|text| parse_duration(text).ok());
-    let shortest_life = Span::from_nanos(lives.min()?);
-    (shortest_life < *longest).then(|| {
+    let Lifetime(shortest_life) = axes.values(Parameter::renewal).min()?;
+    (shortest_life < longest).then(|| {
         let (life, interval) = (shortest_life.exact(), longest.exact());
         let what = format!("flows that live {life} send nothing every {interval}");
         Fault::new(what, "write a longer renewal or a shorter interval")
@@ -115,8 +122,8 @@ fn short_life(axes: &Axes) -> Option<Fault> {
 }
 
 fn most_flows(axes: &Axes) -> Option<i64> {
-    let flows = axes.parameters.get("flows")?.iter();
-    flows.filter_map(|flows| flows.parse().ok()).max()
+    let flows = axes.values(Parameter::flows);
+    flows.map(|flows| i64::from(flows.get())).max()
 }
 
 /// Why no fleet can ask this target, and what to do: its address is that of many hosts.
@@ -130,10 +137,10 @@ pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
 /// Why a fleet's shortest interval is too short for its flows, and what to do.
 pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     let most = most_flows(axes)?;
-    let allowed = axes.parameters.get("rate_cap").into_iter().flatten();
     let shortest = axes.intervals.iter().min()?;
     let rate = most.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
-    let allowed = allowed.filter_map(|cap| cap.parse::<i64>().ok());
+    let allowed = axes.values(Parameter::rate_cap);
+    let allowed = allowed.map(|cap| i64::from(cap.get()));
     let cap = match target.probe {
         ProbeKind::Syn => allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into()),
         ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Udp | ProbeKind::Icmp => {
@@ -162,7 +169,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
 
 /// Whether there are endpoints, and none has a fleet.
 fn without_fleets(endpoints: &[Endpoint]) -> bool {
-    let has_fleet = |endpoint: &Endpoint| endpoint.axes.parameters.contains_key("flows");
+    let has_fleet = |endpoint: &Endpoint| most_flows(&endpoint.axes).is_some();
     !endpoints.is_empty() && !endpoints.iter().any(has_fleet)
 }
 

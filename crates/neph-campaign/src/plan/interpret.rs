@@ -6,11 +6,11 @@ mod throughput;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use neph_model::{ByteSize, Span};
+use neph_model::{ByteSize, Parameter, ParameterName, Span};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
 
 use super::meaning::{Endpoint, Ping, Plan, Skip};
-use super::parameter::{PARAMETERS, Parameter};
+use super::parameter::{PARAMETERS, PlanParameter};
 use super::sections::TypedPing;
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
 use super::{alarms, compare, fleet, season};
@@ -28,16 +28,16 @@ const DEFAULT_TIMEOUT: Span = Span::from_secs(5);
 const DEFAULT_TRIES: u32 = 3;
 const DEFAULT_PING: Span = Span::from_secs(1);
 
-/// Parameters that name what is there outside of the plan, or not.
-const NAMING: [&str; 4] = ["from", "key_file", "congestion", "stress"];
-
 /// Makes a plan of what was typed. Mistakes go into `problems`; with one, the plan is not to be
 /// used.
 pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let source = problems.source();
     check_top(&typed, problems);
     let endpoints = endpoints(&typed, problems);
-    let [sites, key_files, congestions, stresses] = NAMING.map(|key| written(&typed, key));
+    let sites = written(&typed, Parameter::site);
+    let key_files = written(&typed, Parameter::key_file);
+    let congestions = written(&typed, Parameter::congestion);
+    let stresses = written(&typed, Parameter::stress);
     let names = names(&typed);
     season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
@@ -57,11 +57,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         path: source.name().to_owned(),
         notes: typed.notes.into_iter().chain(raised(&endpoints)).collect(),
         endpoints,
-        skips: typed
-            .skips
-            .into_iter()
-            .map(|typed| skip(typed, &names, problems))
-            .collect(),
+        skips: skips(typed.skips, &names, problems),
         blocks: course
             .blocks
             .map_or(1, |blocks| at_least_one(&blocks, "blocks", problems)),
@@ -133,13 +129,16 @@ fn all_axes(typed: &TypedPlan) -> Vec<&TypedAxes> {
 }
 
 /// Every value of a parameter, at the top and in the endpoints.
-fn written(typed: &TypedPlan, parameter: &str) -> Vec<Placed<String>> {
-    all_axes(typed)
-        .into_iter()
-        .filter_map(|axes| axes.parameters.get(parameter))
-        .flatten()
-        .cloned()
-        .collect()
+fn written<T: Clone>(typed: &TypedPlan, of: fn(&Parameter) -> Option<&T>) -> Vec<Placed<T>> {
+    let axes = all_axes(typed).into_iter();
+    let values = axes.flat_map(|axes| axes.parameters.values().flatten());
+    let of_parameter = values.filter_map(|placed| {
+        Some(Placed {
+            value: of(&placed.value)?.clone(),
+            span: placed.span.clone(),
+        })
+    });
+    of_parameter.collect()
 }
 
 fn span(nanos: Nanos) -> Span {
@@ -165,7 +164,7 @@ fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32
 
 /// What the top of a plan can get wrong whatever the endpoints are.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
-    stress::check_names(&written(typed, "stress"), problems);
+    stress::check_names(&written(typed, Parameter::stress), problems);
     if typed.endpoints.is_empty() {
         for (what, remedy) in scope::without_endpoint(&typed.axes) {
             problems.add(typed.span.clone(), Fault::new(what, remedy));
@@ -187,7 +186,7 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
         }
     }
     for (name, values) in &typed.axes.parameters {
-        let parameter = known(name);
+        let parameter = known(*name);
         let targets = typed.endpoints.iter().filter_map(|e| e.target.as_ref());
         let mut targets = targets.map(|target| &target.value).peekable();
         if targets.peek().is_some() && !targets.any(parameter.fits) {
@@ -197,7 +196,7 @@ fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     }
 }
 
-fn known(name: &str) -> &'static Parameter {
+fn known(name: ParameterName) -> &'static PlanParameter {
     PARAMETERS
         .iter()
         .find(|parameter| parameter.name == name)
@@ -234,8 +233,8 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
         let seasons = (typed.sections.seasons.as_slice(), pause);
         season::apply(&mut axes, seasons, &endpoint.span, problems);
-        for key in ["from", "stress"] {
-            if axes.parameters.contains_key(key) && !typed.sections.has_lab {
+        for key in [ParameterName::Site, ParameterName::Stress] {
+            if axes.parameters.contains_key(&key) && !typed.sections.has_lab {
                 let what = format!("'{key}' names a lab site, but there is no lab");
                 problems.add(endpoint.span.clone(), Fault::new(what, "add [lab]"));
             }
@@ -250,6 +249,11 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
     }
     alarms::check(typed, &endpoints, problems);
     endpoints
+}
+
+fn skips(typed: Vec<TypedSkip>, names: &[String], problems: &Problems<'_>) -> Vec<Skip> {
+    let typed = typed.into_iter();
+    typed.map(|one| skip(one, names, problems)).collect()
 }
 
 fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
@@ -289,12 +293,7 @@ fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
             .axes
             .parameters
             .into_iter()
-            .map(|(name, values)| {
-                (
-                    name.to_owned(),
-                    values.into_iter().map(|v| v.value).collect(),
-                )
-            })
+            .map(|(name, values)| (name, values.into_iter().map(|v| v.value).collect()))
             .collect(),
     };
     if skip == Skip::default() && problems.is_empty() {

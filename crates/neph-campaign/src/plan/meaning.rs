@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use neph_model::{ByteSize, Order, Scenario, Span};
+use neph_model::{ByteSize, Order, Parameter, ParameterName, Scenario, Span, Stress};
 use neph_probe::{Authenticated, sent_size};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
@@ -66,7 +66,7 @@ pub struct Plan {
     /// Files that `key_file` names, wherever it is written.
     pub key_files: Vec<Placed<String>>,
     /// Loads that `stress` asks for, wherever: the topology knows their sites.
-    pub stresses: Vec<Placed<String>>,
+    pub stresses: Vec<Placed<Stress>>,
     /// Congestion controls that are asked for, wherever: the kernel knows which there are.
     pub congestions: Vec<Placed<String>>,
     /// What makes an experiment suspect.
@@ -156,18 +156,12 @@ pub struct Endpoint {
 impl Endpoint {
     /// What a request carries where `asked` is asked for.
     pub(crate) fn sent(&self, asked: ByteSize) -> ByteSize {
-        sent_size(
-            self.target.probe,
-            asked,
-            authenticated(&self.axes.parameters),
-        )
+        sent_size(self.target.probe, asked, self.axes.authenticated())
     }
 }
 
-/// Whether STAMP packets with these parameters have a tag.
-pub(crate) fn authenticated(parameters: &BTreeMap<String, Vec<String>>) -> Authenticated {
-    Authenticated::by(parameters.get("key_file"))
-}
+/// Parameters, each with several values.
+pub type ParameterLists = BTreeMap<ParameterName, Vec<Parameter>>;
 
 /// What multiplies into scenarios. No list is empty, no value occurs twice in its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,9 +175,24 @@ pub struct Axes {
     /// How long an experiment is.
     pub length: Length,
     /// Every other parameter, with its values.
-    pub parameters: BTreeMap<String, Vec<String>>,
+    pub parameters: ParameterLists,
     /// Sizes that the plan asks for and that are not sent so, each in a sentence.
     pub raised: Vec<String>,
+}
+
+impl Axes {
+    /// The values of one parameter, as `of` takes them out: none where it is not fixed.
+    pub fn values<'a, T: 'a>(
+        &'a self,
+        of: impl Fn(&'a Parameter) -> Option<&'a T> + 'a,
+    ) -> impl Iterator<Item = &'a T> {
+        self.parameters.values().flatten().filter_map(of)
+    }
+
+    /// Whether STAMP packets with these parameters have a tag.
+    pub(crate) fn authenticated(&self) -> Authenticated {
+        Authenticated::by(self.values(Parameter::key_file).next())
+    }
 }
 
 /// How long an experiment is; the messages are derived from the duration or the other way round.
@@ -220,7 +229,7 @@ pub struct Skip {
     /// Reply sizes; empty: all.
     pub response_sizes: Vec<ByteSize>,
     /// Values of other parameters.
-    pub parameters: BTreeMap<String, Vec<String>>,
+    pub parameters: ParameterLists,
 }
 
 /// A destination of ICMP echo beside the experiments.

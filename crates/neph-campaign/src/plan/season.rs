@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use neph_model::{Span, Wall};
+use neph_model::{Parameter, ParameterName, Span, Wall};
 use neph_text::{Fault, Fields, Node, Placed, Problems, Take, choice, did_you_mean};
 
 use super::meaning::Axes;
@@ -178,15 +178,17 @@ pub(crate) fn check(sections: &Sections, axes: &[&TypedAxes], problems: &Problem
     check_topologies(sections, problems);
     let seasons = &sections.seasons;
     let known: Vec<&str> = seasons.iter().map(|season| season.name.as_str()).collect();
-    let written = axes.iter().filter_map(|axes| axes.parameters.get("season"));
-    for name in written.flatten() {
-        if !known.contains(&name.value.as_str()) {
-            let what = format!("there is no season '{}'", name.value);
+    let season = ParameterName::Season;
+    let written = axes.iter().filter_map(|axes| axes.parameters.get(&season));
+    for written in written.flatten() {
+        let name = written.value.season();
+        if let Some(name) = name.filter(|name| !known.contains(&name.as_str())) {
+            let what = format!("there is no season '{name}'");
             let remedy = match known.as_slice() {
                 [] => "add a [[season]] of that name".to_owned(),
-                known => did_you_mean(&name.value, known),
+                known => did_you_mean(name, known),
             };
-            problems.add(name.span.clone(), Fault::new(what, remedy));
+            problems.add(written.span.clone(), Fault::new(what, remedy));
         }
     }
 }
@@ -221,12 +223,13 @@ pub(crate) fn apply(
     if seasons.is_empty() {
         return;
     }
-    let all = || seasons.iter().map(|season| season.name.clone()).collect();
-    let wanted = axes
-        .parameters
-        .entry("season".to_owned())
-        .or_insert_with(all);
-    for season in seasons.iter().filter(|one| wanted.contains(&one.name)) {
+    let all = seasons
+        .iter()
+        .map(|one| Parameter::Season(one.name.clone()));
+    let wanted = axes.parameters.entry(ParameterName::Season);
+    let wanted = wanted.or_insert_with(|| all.collect());
+    let wanted: Vec<&String> = wanted.iter().filter_map(Parameter::season).collect();
+    for season in seasons.iter().filter(|one| wanted.contains(&&one.name)) {
         let lengths = axes.intervals.iter().map(|interval| {
             let count = axes.length.messages(*interval);
             interval.times(i64::try_from(count).unwrap_or(i64::MAX))

@@ -1,4 +1,4 @@
-use neph_model::{ByteSize, Order, ProbeKind, Span};
+use neph_model::{ByteSize, Order, Parameter, ParameterName, ProbeKind, Span};
 use proptest::prelude::*;
 
 use super::*;
@@ -57,7 +57,8 @@ fn an_endpoint_overrides_what_stands_at_the_top() {
     let axes = &plan.endpoints[0].axes;
     assert_eq!(axes.intervals, [Span::from_secs(1)]);
     assert_eq!(axes.length, Length::Messages(7));
-    assert_eq!(axes.parameters["new_connection"], ["true", "false"]);
+    let new_connection = &axes.parameters[&ParameterName::NewConnection];
+    assert_eq!(*new_connection, [true, false].map(Parameter::NewConnection));
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! Which certificates a plan's TLS endpoints trust, where the command line or an earlier run decides.
 
-use std::collections::BTreeMap;
-
-use neph_model::Scenario;
-use neph_probe::{Fingerprint, NoFingerprint};
+use neph_model::{Parameter, ParameterName, Pins, Scenario};
 
 use super::Plan;
+use super::meaning::ParameterLists;
 
 /// The parameters that decide it.
-const PARAMETERS: [&str; 3] = ["insecure", "ca_file", "pin"];
+const PARAMETERS: [ParameterName; 3] = [
+    ParameterName::Insecure,
+    ParameterName::CaFile,
+    ParameterName::Pin,
+];
 /// How the note of a settings file begins whose certificates nobody verifies.
 pub(crate) const ANY_CERTIFICATE: &str = "WARNING: any certificate is accepted";
 
@@ -20,34 +22,23 @@ pub enum Certificates {
     /// Those that an authority in this file (PEM) signed.
     SignedBy(String),
     /// Those with one of these fingerprints, by any issuer.
-    Pinned(Vec<Fingerprint>),
-}
-
-/// The fingerprints that a plan pins, with commas between.
-pub(crate) fn pins(text: &str) -> Result<Vec<Fingerprint>, NoFingerprint> {
-    text.split(',').map(str::parse).collect()
-}
-
-/// As [`pins`] reads them.
-pub(crate) fn written(pins: &[Fingerprint]) -> String {
-    let words: Vec<String> = pins.iter().map(ToString::to_string).collect();
-    words.join(",")
+    Pinned(Pins),
 }
 
 impl Plan {
     /// Makes all TLS endpoints trust `certificates`, whatever the plan says. Returns their number.
     pub fn trust(&mut self, certificates: &Certificates) -> usize {
-        let (name, value) = match certificates {
-            Certificates::Any => ("insecure", "true".to_owned()),
-            Certificates::SignedBy(file) => ("ca_file", file.clone()),
-            Certificates::Pinned(pins) => ("pin", written(pins)),
+        let own = match certificates {
+            Certificates::Any => Parameter::Insecure(true),
+            Certificates::SignedBy(file) => Parameter::CaFile(file.clone()),
+            Certificates::Pinned(pins) => Parameter::Pin(pins.clone()),
         };
         let mut count = 0;
         for endpoint in self.endpoints.iter_mut().filter(|one| one.target.secure) {
             count += 1;
             let parameters = &mut endpoint.axes.parameters;
-            parameters.retain(|name, _| !PARAMETERS.contains(&name.as_str()));
-            parameters.insert(name.to_owned(), vec![value.clone()]);
+            parameters.retain(|name, _| !PARAMETERS.contains(name));
+            parameters.insert(own.name(), vec![own.clone()]);
         }
         // What the user decides on the command line needs no warning.
         self.notes.retain(|note| !note.starts_with(ANY_CERTIFICATE));
@@ -65,18 +56,15 @@ impl Plan {
                 && sets.all(|other| other == first)
             {
                 let parameters = &mut endpoint.axes.parameters;
-                parameters.retain(|name, _| !PARAMETERS.contains(&name.as_str()));
+                parameters.retain(|name, _| !PARAMETERS.contains(name));
                 parameters.extend(first);
             }
         }
     }
 }
 
-fn parameters_of(scenario: &Scenario) -> BTreeMap<String, Vec<String>> {
-    let of = |name: &str| {
-        let value = scenario.parameters.get(name)?;
-        Some((name.to_owned(), vec![value.clone()]))
-    };
+fn parameters_of(scenario: &Scenario) -> ParameterLists {
+    let of = |name| Some((name, vec![scenario.parameters.get(name)?.clone()]));
     PARAMETERS.into_iter().filter_map(of).collect()
 }
 
@@ -97,7 +85,9 @@ mod tests {
     }
 
     fn value(plan: &Plan, endpoint: usize, name: &str) -> Option<Vec<String>> {
-        plan.endpoints[endpoint].axes.parameters.get(name).cloned()
+        let name = ParameterName::named(name).expect("a parameter");
+        let values = plan.endpoints[endpoint].axes.parameters.get(&name)?;
+        Some(values.iter().map(Parameter::text).collect())
     }
 
     #[test]
@@ -118,18 +108,19 @@ mod tests {
 
     #[test]
     fn a_pin_of_the_command_line_replaces_what_the_plan_trusts() {
-        let pins = pins(&"ab".repeat(32)).expect("a fingerprint");
+        let pins: Pins = "ab".repeat(32).parse().expect("a fingerprint");
         let mut plan = read("insecure = true\n");
         assert_eq!(plan.trust(&Certificates::Pinned(pins.clone())), 1);
         assert_eq!(value(&plan, 0, "insecure"), None);
-        assert_eq!(value(&plan, 0, "pin"), Some(vec![written(&pins)]));
+        assert_eq!(value(&plan, 0, "pin"), Some(vec![pins.to_string()]));
         let mut planned = read(&format!(
             "pin = \"{},{}\"\n",
             "ab".repeat(32),
             "CD".repeat(32)
         ));
         let both = value(&planned, 0, "pin").expect("it is written");
-        assert_eq!(super::pins(&both[0]).map(|pins| pins.len()), Ok(2));
+        let both: Pins = both[0].parse().expect("fingerprints");
+        assert_eq!(both.fingerprints().len(), 2);
         assert_eq!(planned.trust(&Certificates::Any), 1);
         assert_eq!(value(&planned, 0, "pin"), None);
     }

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use neph_model::Order;
+use neph_model::{Order, Parameter, ParameterName};
 use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
-use super::parameter::{PARAMETERS, word};
+use super::parameter::{PARAMETERS, PlanParameter, word};
 use super::sections::{self, Sections, TypedPing};
 use super::{PairOrder, Target, alarms};
 use crate::alarm::Rule;
@@ -28,11 +28,18 @@ pub(crate) struct TypedAxes {
     pub(crate) messages: Option<Placed<u64>>,
     /// Whether a length is written at all, right or wrong.
     pub(crate) length_written: bool,
-    pub(crate) parameters: BTreeMap<&'static str, Vec<Placed<String>>>,
+    pub(crate) parameters: BTreeMap<ParameterName, Vec<Placed<Parameter>>>,
     /// Rules that multiply nothing; an empty list is what was written, or a mistake.
     pub(crate) alarms: Written<Rule<Judged>>,
     /// Parameters that are written and mean nothing: what follows from their absence is no mistake.
-    pub(crate) unread: BTreeSet<&'static str>,
+    pub(crate) unread: BTreeSet<ParameterName>,
+}
+
+impl TypedAxes {
+    /// Gives a parameter this value and no other.
+    pub(crate) fn fix(&mut self, value: Placed<Parameter>) {
+        self.parameters.insert(value.value.name(), vec![value]);
+    }
 }
 
 #[derive(Debug)]
@@ -191,12 +198,12 @@ fn multiplied(fields: &mut Fields<'_>, level: Level) -> TypedAxes {
         response_sizes: written(fields, "response_size"),
         ..TypedAxes::default()
     };
-    let tables = |name| level == Level::Top && name == "season";
-    for parameter in PARAMETERS.iter().filter(|one| !tables(one.name)) {
-        if let Some(values) = fields.one_or_list_with(parameter.name, parameter.read) {
-            axes.parameters.insert(parameter.name, values);
-        } else if fields.entry(parameter.name).is_some() {
-            axes.unread.insert(parameter.name);
+    let tables = |name| level == Level::Top && name == ParameterName::Season;
+    for PlanParameter { name, read, .. } in PARAMETERS.iter().filter(|one| !tables(one.name)) {
+        if let Some(values) = fields.one_or_list_with(name.as_str(), read) {
+            axes.parameters.insert(*name, values);
+        } else if fields.entry(name.as_str()).is_some() {
+            axes.unread.insert(*name);
         }
     }
     axes

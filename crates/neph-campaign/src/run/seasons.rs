@@ -22,7 +22,7 @@ pub fn next_season(
     let may = |scenario| may(plan, &matrix[scenario as usize], now, plan.pause);
     let next = agenda.next_of(&may).or_else(|| agenda.next())?;
     let scenario = &matrix[next.scenario as usize];
-    scenario.parameters.get("season").cloned()
+    scenario.season().map(str::to_owned)
 }
 
 /// Whether a scenario's season has room at `now` for a rest and then its experiment.
@@ -32,8 +32,8 @@ fn may(plan: &Plan, scenario: &Scenario, now: Wall, rest: Span) -> bool {
 }
 
 fn season_of<'a>(plan: &'a Plan, scenario: &Scenario) -> Option<&'a Season> {
-    let name = scenario.parameters.get("season")?;
-    plan.seasons.iter().find(|season| season.name == *name)
+    let name = scenario.season()?;
+    plan.seasons.iter().find(|season| season.name == name)
 }
 
 impl Run<'_, '_> {

@@ -1,4 +1,4 @@
-use neph_model::ByteSize;
+use neph_model::{ByteSize, ParameterName};
 use proptest::prelude::*;
 
 use super::*;
@@ -50,7 +50,11 @@ fn every_field_of_the_thesis_is_taken() {
     assert_eq!(axes.length, Length::Duration(Span::from_secs(30)));
     assert_eq!(axes.request_sizes, [ByteSize(10_240), ByteSize(102_400)]);
     assert_eq!(axes.response_sizes, [ByteSize(1_024)]);
-    assert_eq!(axes.parameters["source_port"], ["5555"]);
+    let ports: Vec<u16> = axes
+        .values(Parameter::source_port)
+        .map(|p| p.get())
+        .collect();
+    assert_eq!(ports, [5555]);
     assert_eq!(plan.block_interval, Span::from_secs(3_600));
     let ping = &plan.pings[0];
     assert_eq!(
@@ -161,7 +165,11 @@ fn a_key_without_a_value_is_as_good_as_absent() {
 #[test]
 fn tls_accepts_any_certificate_with_a_loud_warning_unless_the_file_says_otherwise() {
     let with = |more: &str| read(&format!("{LEAST}tls_enabled: true\n{more}"));
-    let parameter = |plan: &Plan, name: &str| plan.endpoints[0].axes.parameters.get(name).cloned();
+    let parameter = |plan: &Plan, name: &str| {
+        let name = ParameterName::named(name).expect("a parameter");
+        let values = plan.endpoints[0].axes.parameters.get(&name)?;
+        Some(values.iter().map(Parameter::text).collect::<Vec<_>>())
+    };
     let any = with("");
     assert_eq!(parameter(&any, "insecure"), Some(vec!["true".to_owned()]));
     assert!(

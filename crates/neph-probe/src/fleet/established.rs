@@ -25,7 +25,7 @@ use crate::ProbeError;
 use crate::codec::{self, Codec, new_token};
 use crate::discover::{Asking, discover};
 use crate::reflect::REFLECT_PORT;
-use crate::spec::{FlowSpec, TlsVersion, Trust};
+use crate::spec::{FlowSpec, Trust};
 use crate::stamp_clock::{StampClock, now};
 use crate::target::Target;
 
@@ -170,7 +170,7 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
     let target = Target::tcp(&address.ip().to_string(), address.port())
         .map_err(|error| cannot(error.to_string()))?;
     let asking = Asking {
-        tls_version: TlsVersion::Any,
+        tls_version: None,
         trust: Trust::Public,
         patience: PATIENCE.min(spec.timeout),
         site: None,

@@ -27,7 +27,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use neph_model::Span;
+use neph_model::{Fingerprint, Span, TlsVersion};
 use neph_sys::place::Place;
 use neph_sys::stamp::KeepAwake;
 use rustls::ServerConfig;
@@ -39,9 +39,8 @@ pub use ports::ANSWERING_PORTS;
 use crate::ProbeError;
 use crate::discover::told_identity;
 use crate::secret::Secret;
-use crate::spec::TlsVersion;
 use crate::stop::Stop;
-use crate::tls::{self, Fingerprint, Identity};
+use crate::tls::{self, Identity};
 use budget::Budgets;
 use bulk_turn::BulkGate;
 use counters::Counters;
@@ -62,7 +61,7 @@ pub struct ReflectorSpec {
     /// TLS beside plain text on the same port, with this certificate.
     pub identity: Option<Identity>,
     /// TLS versions it offers.
-    pub tls_version: TlsVersion,
+    pub tls_version: Option<TlsVersion>,
     /// Key of authenticated STAMP; with it, other packets are refused.
     pub key: Option<Secret>,
     /// Source ports from which STAMP requests are answered although a server may have them: its own,
@@ -83,7 +82,7 @@ impl ReflectorSpec {
         Self {
             address,
             identity: None,
-            tls_version: TlsVersion::Any,
+            tls_version: None,
             key: None,
             answered_ports: Vec::new(),
             think: Span::ZERO,

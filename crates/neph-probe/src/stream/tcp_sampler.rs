@@ -1,8 +1,6 @@
 //! When the kernel's statistics of a connection are read.
 
-use neph_model::{Instant, Own};
-
-use crate::spec::TcpStatsWhen;
+use neph_model::{Instant, Own, TcpStatsWhen};
 
 /// When they are to be read next.
 #[derive(Debug)]

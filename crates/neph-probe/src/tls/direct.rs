@@ -7,12 +7,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use neph_model::Fingerprint;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::fingerprint::Fingerprint;
+use super::fingerprint_of;
 
 /// Accepts certificates by themselves.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl ServerCertVerifier for Direct {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let found = Fingerprint::of(end_entity);
+        let found = fingerprint_of(end_entity);
         match &self.pinned {
             Some(expected) if !expected.contains(&found) => {
                 let why = NotPinned {

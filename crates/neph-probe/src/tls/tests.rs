@@ -41,7 +41,7 @@ fn certificate(folder: &Folder, name: &str) -> (Identity, Trust) {
 
 /// Both sides of a handshake, in memory.
 fn shake(identity: &Identity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
-    let version = TlsVersion::Any;
+    let version = None;
     let ours = client_config(version, trust).expect("a client's settings");
     let theirs = server_config(identity, version).expect("a server's settings");
     shake_with(&ours, &theirs.config)
@@ -114,7 +114,7 @@ fn authorities_that_cannot_be_read_are_named() {
     let folder = Folder::new("named");
     let empty = folder.write("empty.pem", "nothing in here\n");
     for path in [empty, folder.0.join("missing.pem")] {
-        let told = client_config(TlsVersion::Any, &Trust::File(path.clone()));
+        let told = client_config(None, &Trust::File(path.clone()));
         let told = told.expect_err("no authorities").to_string();
         let named = format!("TLS: authorities {}", path.display());
         assert!(told.starts_with(&named), "{told}");
@@ -217,7 +217,7 @@ fn an_authority_shown_as_a_server_is_believed_if_it_is_itself_given() {
 }
 
 fn fingerprint(identity: &Identity) -> Fingerprint {
-    let side = server_config(identity, TlsVersion::Any);
+    let side = server_config(identity, None);
     side.expect("a server's settings").fingerprint
 }
 
@@ -259,7 +259,7 @@ fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
     let other = PrivateKeyDer::try_from(other.serialize_der()).expect("PKCS #8");
     let other = ring::sign::any_supported_type(&other).expect("ring signs with it");
     let thief = rustls::sign::CertifiedKey::new(chain, other);
-    for version in [TlsVersion::V12, TlsVersion::V13] {
+    for version in [Some(TlsVersion::V12), Some(TlsVersion::V13)] {
         let theirs = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(versions(version))
             .expect("versions")
@@ -282,7 +282,7 @@ fn a_private_key_that_others_can_read_is_refused() {
         unreachable!("it is in files")
     };
     fs::set_permissions(key, fs::Permissions::from_mode(0o644)).expect("it is ours");
-    let refused = server_config(&identity, TlsVersion::Any).expect_err("every user can read it");
+    let refused = server_config(&identity, None).expect_err("every user can read it");
     let text = refused.to_string();
     assert!(
         text.contains("mode 0644") && text.contains("chmod 600"),
@@ -293,8 +293,8 @@ fn a_private_key_that_others_can_read_is_refused() {
 #[test]
 fn a_version_that_the_server_lacks_is_named_with_its_option() {
     let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
-    let ours = client_config(TlsVersion::V13, &Trust::Anything).expect("a client's settings");
-    let theirs = server_config(&identity, TlsVersion::V12).expect("a server's settings");
+    let ours = client_config(Some(TlsVersion::V13), &Trust::Anything).expect("a client's settings");
+    let theirs = server_config(&identity, Some(TlsVersion::V12)).expect("a server's settings");
     let theirs = theirs.config;
     let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));
     let mut theirs = Channel::tls(server(&theirs).expect("a server"));

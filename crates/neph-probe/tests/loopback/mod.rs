@@ -2,8 +2,8 @@ use std::net::SocketAddr;
 
 use neph_model::{Message, Span, Stage, Tally};
 use neph_probe::{
-    Asking, ConnectionUse, Flow, FlowSpec, Identity, IpVersion, Priority, Reflector, ReflectorSpec,
-    Report, Schedule, Stop, Target, TlsVersion, Trust, discover,
+    Asking, ConnectionUse, Flow, FlowSpec, Identity, Priority, Reflector, ReflectorSpec, Report,
+    Schedule, Stop, Target, Trust, discover,
 };
 
 fn spec(think: Span) -> ReflectorSpec {
@@ -20,9 +20,9 @@ pub(crate) fn reflector(think: Span) -> Reflector {
 
 pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     let target = Target::parse(url).expect("a good target");
-    let address = target.addresses(IpVersion::Any).expect("an address")[0];
+    let address = target.addresses(None).expect("an address")[0];
     let asking = Asking {
-        tls_version: TlsVersion::Any,
+        tls_version: None,
         trust: Trust::Anything,
         patience: Span::from_secs(2),
         site: None,

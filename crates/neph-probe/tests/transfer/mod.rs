@@ -5,14 +5,14 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 
 use neph_model::{PinnedOutcome, Span};
-use neph_probe::{IpVersion, Stop, TRANSFER_SIZE, Target, TransferSpec, transfers};
+use neph_probe::{Stop, TRANSFER_SIZE, Target, TransferSpec, transfers};
 
 use crate::loopback::reflector;
 
 fn spec(url: &str, source_ports: Vec<u16>) -> TransferSpec {
     let target = Target::parse(url).expect("a good target");
     TransferSpec {
-        address: target.addresses(IpVersion::Any).expect("an address")[0],
+        address: target.addresses(None).expect("an address")[0],
         target,
         source_ports,
         size: TRANSFER_SIZE,

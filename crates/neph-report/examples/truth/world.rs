@@ -3,12 +3,12 @@
 //! A message's time is lognormal around its experiment's level, with an autocorrelation of order 1 in
 //! its logarithm. An experiment's level lies around its endpoint's. Losses come in bursts (Gilbert).
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
     ByteSize, Campaign, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole,
-    Instant, Marks, Message, Outcome, ProbeKind, Scenario, ScenarioId, Seq, Span, Tally, Wall,
+    Instant, Kilometres, Marks, Message, Outcome, Parameter, ProbeKind, Scenario, ScenarioId, Seq,
+    Span, Tally, Wall,
 };
 use neph_report::{CampaignData, ExperimentData};
 use neph_stats::{Random, normal_quantile};
@@ -112,8 +112,9 @@ impl World {
         for (place, endpoint) in self.endpoints.iter().enumerate() {
             for interval in &self.intervals_ms {
                 let index = u32::try_from(found.len()).unwrap_or(u32::MAX);
-                let km = (self.endpoints.len() - place) * 100;
-                let distance = ("distance_km".to_owned(), km.to_string());
+                let nearer = u32::try_from(self.endpoints.len() - place).unwrap_or(u32::MAX);
+                let km = nearer * 100;
+                let distance = Kilometres::new(f64::from(km)).map(Parameter::Distance);
                 found.push(Scenario {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
@@ -124,7 +125,12 @@ impl World {
                     request_size: ByteSize(64),
                     response_size: ByteSize(64),
                     messages: self.messages,
-                    parameters: BTreeMap::from_iter(self.is_placed.then_some(distance)),
+                    parameters: self
+                        .is_placed
+                        .then_some(distance)
+                        .flatten()
+                        .into_iter()
+                        .collect(),
                     varied: Vec::new(),
                 });
             }

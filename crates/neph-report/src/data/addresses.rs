@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{CampaignData, ExperimentData};
+use neph_model::{Parameter, ParameterName};
 
-/// The factor's name in labels.
-const ADDRESS: &str = "address";
+use super::{CampaignData, ExperimentData};
 
 /// Where the main flow went.
 fn address(experiment: &ExperimentData) -> Option<IpAddr> {
@@ -28,8 +27,8 @@ pub(crate) fn keep_apart(data: &mut CampaignData) {
         let plain = data.scenarios[scenario].clone();
         for at in addresses {
             let mut own = plain.clone();
-            own.parameters.insert(ADDRESS.to_owned(), at.to_string());
-            own.varied.push(ADDRESS.to_owned());
+            own.parameters.insert(Parameter::Address(at));
+            own.varied.push(ParameterName::Address);
             if places.is_empty() {
                 places.insert(at, scenario);
                 data.scenarios[scenario] = own;

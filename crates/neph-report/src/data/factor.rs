@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::Scenario;
+use neph_model::{ParameterName, Scenario};
 
 /// Something that a plan varies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,18 +13,18 @@ pub(crate) enum Factor {
     Interval,
     /// Request size.
     Size,
-    /// Any other parameter, by name.
-    Parameter(String),
+    /// Any other parameter.
+    Parameter(ParameterName),
 }
 
 impl Factor {
     /// Its name on screen.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Endpoint => "endpoint",
             Self::Interval => "interval",
             Self::Size => "size",
-            Self::Parameter(name) => name,
+            Self::Parameter(name) => name.as_str(),
         }
     }
 
@@ -32,7 +32,7 @@ impl Factor {
     pub(crate) fn is_place(&self) -> bool {
         match self {
             Self::Endpoint => true,
-            Self::Parameter(name) => name == Scenario::SITE,
+            Self::Parameter(name) => matches!(name, ParameterName::Site),
             Self::Interval | Self::Size => false,
         }
     }
@@ -44,7 +44,7 @@ impl Factor {
             Self::Interval => format!("every {}", scenario.interval.exact()),
             Self::Size => scenario.request_size.exact(),
             Self::Parameter(name) => {
-                let level = scenario.level(name);
+                let level = scenario.level(*name);
                 level.unwrap_or_else(|| format!("no {name}"))
             }
         }
@@ -62,9 +62,12 @@ impl Factor {
 
 /// The factors of which the scenarios have more than one level; the endpoint if there is none.
 pub(crate) fn factors(scenarios: &[&Scenario]) -> Vec<Factor> {
-    let varied: BTreeSet<&String> = scenarios.iter().flat_map(|s| &s.varied).collect();
+    let varied: BTreeSet<ParameterName> = scenarios
+        .iter()
+        .flat_map(|s| s.varied.iter().copied())
+        .collect();
     let mut all = vec![Factor::Endpoint, Factor::Interval, Factor::Size];
-    all.extend(varied.into_iter().cloned().map(Factor::Parameter));
+    all.extend(varied.into_iter().map(Factor::Parameter));
     let several = |factor: &Factor| {
         let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
         levels.len() > 1
@@ -78,15 +81,15 @@ pub(crate) fn factors(scenarios: &[&Scenario]) -> Vec<Factor> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{ByteSize, ProbeKind, ScenarioId, Span};
+    use neph_model::{ByteSize, Known, Parameter, ProbeKind, ScenarioId, Span, TlsVersion};
 
     use super::*;
 
     #[test]
     fn an_endpoint_and_a_site_are_places() {
-        let site = Factor::Parameter(Scenario::SITE.to_owned());
+        let site = Factor::Parameter(ParameterName::Site);
         assert!(Factor::Endpoint.is_place() && site.is_place());
-        let season = Factor::Parameter("season".to_owned());
+        let season = Factor::Parameter(ParameterName::Season);
         assert!(
             ![Factor::Interval, Factor::Size, season]
                 .iter()
@@ -106,16 +109,14 @@ mod tests {
             request_size: ByteSize(bytes),
             response_size: ByteSize(64),
             messages: 10,
-            parameters: [("tls".to_owned(), "1.3".to_owned())].into(),
+            parameters: [Parameter::Tls(Known::Known(TlsVersion::V13))].into(),
             varied: Vec::new(),
         };
         let (one, other) = (scenario(1472), scenario(1473));
         assert_eq!(factors(&[&one, &other]), [Factor::Size]);
         assert_eq!(Factor::Size.level(&other), "1473 B");
-        let level = |name: &str| Factor::Parameter(name.to_owned()).level(&one);
-        assert_eq!(
-            (level("tls"), level("sni")),
-            ("tls 1.3".into(), "no sni".into())
-        );
+        let level = |name| Factor::Parameter(name).level(&one);
+        assert_eq!(level(ParameterName::Tls), "tls 1.3");
+        assert_eq!(level(ParameterName::Season), "no season");
     }
 }

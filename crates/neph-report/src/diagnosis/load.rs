@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::Scenario;
+use neph_model::Stress;
 
 use super::{Place, Run, Sight};
 
@@ -94,6 +94,6 @@ pub(crate) fn is_by_load(with: f64, without: f64) -> bool {
 pub(crate) fn measure_without(own: &str) -> String {
     format!(
         "measure the same with stress = \"{}\" beside it, which tells whether the load does it; if not, {own}",
-        Scenario::UNSTRESSED
+        Stress::NONE
     )
 }

@@ -11,8 +11,6 @@ use crate::axis::millis;
 use crate::data::Factor;
 use crate::{CampaignData, PlotSettings};
 
-/// The parameter in which a plan tells how far an endpoint is.
-const DISTANCE: &str = "distance_km";
 /// How far there and back light in glass comes within a millisecond, in kilometres: 200,000 km/s,
 /// one way.
 const KM_PER_MS: f64 = 100.0;
@@ -64,8 +62,10 @@ pub(super) fn prepare(
 fn places(scenarios: &[Scenario]) -> Vec<Placed> {
     let mut places: Vec<Placed> = Vec::new();
     for scenario in scenarios {
-        let told = scenario.parameters.get(DISTANCE);
-        let km = told.and_then(|km| km.parse().ok());
+        let km = scenario
+            .parameters
+            .distance()
+            .map(|distance| distance.get());
         if let Some(km) = km.filter(|_| places.iter().all(|one| one.name != scenario.endpoint)) {
             let name = scenario.endpoint.clone();
             places.push(Placed { name, km });

@@ -1,7 +1,7 @@
 //! What is said of endpoints beside being slower: that they are equivalent, that each is somewhere
 //! the faster one, that the nearer one is the slower one.
 
-use neph_model::Span;
+use neph_model::{Parameter, ParameterName, Span};
 use neph_report::{CampaignData, Finding, Layer, Margin, PlotSettings, findings};
 
 use crate::synthetic::{self, CONTINENT, Link, METRO};
@@ -111,8 +111,8 @@ fn from_two_sites(blocks: u32) -> CampaignData {
     for (index, scenario) in data.scenarios.iter_mut().enumerate() {
         ["a", "b"][index / 2].clone_into(&mut scenario.endpoint);
         let site = ["east", "west"][index % 2].to_owned();
-        scenario.parameters.insert("from".to_owned(), site);
-        scenario.varied = vec!["from".to_owned()];
+        scenario.parameters.insert(Parameter::Site(site));
+        scenario.varied = vec![ParameterName::Site];
     }
     for (scenario, micros) in [8000, 20_000, 18_000, 9000].into_iter().enumerate() {
         responding(&mut data, scenario, |block| micros + i64::from(block));
@@ -153,8 +153,8 @@ fn a_nearer_endpoint_that_is_slower_is_told_with_the_way_that_would_explain_it()
     let mut data = synthetic::over(&[METRO, CONTINENT], 6);
     let placed = |data: &mut CampaignData, kilometres: [&str; 2]| {
         for (scenario, km) in data.scenarios.iter_mut().zip(kilometres) {
-            let key = "distance_km".to_owned();
-            scenario.parameters.insert(key, km.to_owned());
+            let distance = km.parse().expect("a distance");
+            scenario.parameters.insert(Parameter::Distance(distance));
         }
     };
     let settings = PlotSettings::default();

@@ -1,5 +1,6 @@
 //! What figures of fleets say and show where there is little to show.
 
+use neph_model::{Parameter, ParameterName};
 use std::collections::BTreeSet;
 
 use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw};
@@ -96,8 +97,8 @@ fn in_two_seasons(world: World) -> CampaignData {
     for (index, season) in [(0, "low"), (1, "high")] {
         let mut one = scenario.clone();
         one.id.0 += u64::from(index == 1);
-        one.parameters.insert("season".into(), season.into());
-        one.varied.push("season".into());
+        one.parameters.insert(Parameter::Season(season.to_owned()));
+        one.varied.push(ParameterName::Season);
         let mut measured = experiment.clone();
         measured.scenario = index;
         data.scenarios.push(one);
@@ -129,8 +130,8 @@ fn from_two_sites(mut data: CampaignData) -> CampaignData {
         let mut west = data.scenarios[index].clone();
         west.id.0 += 2;
         for (one, site) in [(&mut data.scenarios[index], "east"), (&mut west, "west")] {
-            one.parameters.insert("from".into(), site.into());
-            one.varied.push("from".into());
+            one.parameters.insert(Parameter::Site(site.to_owned()));
+            one.varied.push(ParameterName::Site);
         }
         data.scenarios.push(west);
     }

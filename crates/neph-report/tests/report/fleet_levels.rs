@@ -1,9 +1,10 @@
 //! Fleets of two seasons, whose difference is known.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use neph_flows::{FleetView, Latency, Measure, NoValue};
-use neph_model::Span;
+use neph_model::{Parameter, ParameterName, Span};
 use neph_report::{
     CampaignData, Cell, Finding, PlotSettings, Table, blocks_to_compare, comparisons, findings,
     tables,
@@ -145,26 +146,28 @@ fn a_difference_that_rounds_to_nothing_has_no_direction() {
 
 #[test]
 fn a_plan_knows_how_many_blocks_its_comparison_takes() {
+    let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
     let mut scenarios = seasons(1).scenarios;
     for one in &mut scenarios {
-        one.parameters.insert("flows".into(), "64".into());
+        one.parameters.insert(flows(64));
     }
     // Three measures: 3 x 2 / 2^7 is below 0.05.
     assert_eq!(blocks_to_compare(&scenarios, 0), Some(7));
     assert_eq!(blocks_to_compare(&scenarios[..1], 0), None);
     let mut third = scenarios[0].clone();
     third.index = 2;
-    third.parameters.insert("season".into(), "noon".into());
+    let noon = Parameter::Season("noon".to_owned());
+    third.parameters.insert(noon);
     scenarios.push(third);
     // Six comparisons, and four where too few flows have a p95.
     assert_eq!(blocks_to_compare(&scenarios, 0), Some(8));
     for one in &mut scenarios {
-        one.parameters.insert("flows".into(), "58".into());
+        one.parameters.insert(flows(58));
     }
     assert_eq!(blocks_to_compare(&scenarios[..2], 0), Some(7));
     // Without flows they are no fleets: two seasons are held against the first, and a margin is one more.
     for one in &mut scenarios {
-        one.parameters.remove("flows");
+        one.parameters.remove(ParameterName::Flows);
     }
     assert_eq!(
         (comparisons(&scenarios, 0), comparisons(&scenarios, 1)),
@@ -255,9 +258,10 @@ fn a_measure_that_rests_on_fewer_blocks_says_so() {
 fn one_site_is_not_better_than_another() {
     let mut data = seasons(10);
     for one in &mut data.scenarios {
-        let season = one.parameters.remove("season").expect("a season");
-        one.parameters.insert("from".into(), season);
-        one.varied = vec!["from".into()];
+        let season = one.season().expect("a season").to_owned();
+        one.parameters.remove(ParameterName::Season);
+        one.parameters.insert(Parameter::Site(season));
+        one.varied = vec![ParameterName::Site];
     }
     let found = findings(&data, &PlotSettings::default());
     assert!(
@@ -369,7 +373,7 @@ fn all_comparisons_of_a_report_are_one_family() {
         let mut one = data.scenarios[0].clone();
         one.index = index;
         one.id.0 += 10 + u64::from(index);
-        one.parameters.insert("season".into(), season.into());
+        one.parameters.insert(Parameter::Season(season.to_owned()));
         for block in 0..7 {
             let mut measured = data.experiments[0].clone();
             measured.scenario = index as usize;

@@ -3,13 +3,14 @@
 
 use neph_model::{
     ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FlowRole, Instant, Lane,
-    ProbeKind, Span,
+    Parameter, ProbeKind, Span,
 };
 use neph_report::{
     CampaignData, Include, PlotSettings, diagnose, diagnoses_in_brief, draw, findings, load,
     summary, tables, text, write_report,
 };
 use neph_store::{Access, open};
+use std::num::NonZeroU32;
 
 use crate::synthetic::{self, CONTINENT, METRO};
 
@@ -18,7 +19,8 @@ fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
     let mut data = synthetic::over(&[METRO, CONTINENT], 6);
     for scenario in &mut data.scenarios {
         scenario.probe = ProbeKind::Udp;
-        scenario.parameters.insert("flows".into(), "512".into());
+        let flows = NonZeroU32::new(512).expect("some");
+        scenario.parameters.insert(Parameter::Flows(flows));
     }
     for (place, one) in data.experiments.iter_mut().enumerate() {
         let keeps = keep_echoes(place);

@@ -1,5 +1,6 @@
 //! Labels that are too long for their place: what stands together stays distinct.
 
+use neph_model::{Parameter, ParameterName};
 use std::collections::BTreeSet;
 
 use neph_report::{CampaignData, Figure, PlotSettings, draw};
@@ -21,9 +22,9 @@ fn under_loads() -> CampaignData {
     let of = |name| LOADS.map(|_| Link { name, ..METRO });
     let mut data = synthetic::over(&names.map(of).concat(), 1);
     for (index, scenario) in data.scenarios.iter_mut().enumerate() {
-        let load = ("stress".to_owned(), LOADS[index % 4].to_owned());
-        scenario.parameters.extend([load]);
-        scenario.varied = vec!["stress".to_owned()];
+        let load = LOADS[index % 4].parse().expect("a load");
+        scenario.parameters.insert(Parameter::Stress(load));
+        scenario.varied = vec![ParameterName::Stress];
     }
     data
 }
@@ -85,14 +86,11 @@ fn panels_leave_out_what_all_scenarios_share_and_say_it_once() {
 fn a_load_with_a_name_is_called_by_it_in_figures() {
     let mut data = under_loads();
     for scenario in &mut data.scenarios {
-        let load = scenario.parameters["stress"].clone();
-        if load != LOADS[0] {
-            let name = format!(
-                "busy {}",
-                LOADS.iter().position(|one| *one == load).unwrap()
-            );
-            let named = neph_model::Scenario::name_load(&name, &load);
-            scenario.parameters.insert("stress".to_owned(), named);
+        let load = scenario.parameters.stress().expect("a load").clone();
+        let place = LOADS.iter().position(|one| *one == load.unnamed());
+        if let Some(place) = place.filter(|place| *place > 0) {
+            let named = load.named(&format!("busy {place}")).expect("a name");
+            scenario.parameters.insert(Parameter::Stress(named));
         }
     }
     let drawn = draw(&data, &PlotSettings::default());

@@ -28,7 +28,7 @@ fn campaign() -> (Campaign, Scenario) {
         request_size: ByteSize(64),
         response_size: ByteSize(64),
         messages: 20,
-        parameters: std::collections::BTreeMap::new(),
+        parameters: neph_model::Parameters::new(),
         varied: Vec::new(),
     };
     (campaign, scenario)

@@ -87,8 +87,8 @@ fn name(whose: &Belonging<'_>) -> String {
 fn endpoint(scenario: &Scenario) -> String {
     let mut text = scenario.endpoint.clone();
     for name in &scenario.varied {
-        if let Some(value) = scenario.parameters.get(name) {
-            text.push_str(&format!("_{name}-{}", value.replace(' ', "")));
+        if let Some(parameter) = scenario.parameters.get(*name) {
+            text.push_str(&format!("_{name}-{}", parameter.text().replace(' ', "")));
         }
     }
     text

@@ -1,11 +1,10 @@
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use neph_model::{
     ByteSize, Campaign, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
-    ProbeKind, Scenario, ScenarioId, Span, Wall,
+    Parameter, ParameterName, Parameters, ProbeKind, Scenario, ScenarioId, Span, Wall,
 };
 
 use super::*;
@@ -25,8 +24,8 @@ fn scenario() -> Scenario {
         request_size: ByteSize(64),
         response_size: ByteSize(64),
         messages: 3,
-        parameters: BTreeMap::from([("tls".to_owned(), "1.3 / strict".to_owned())]),
-        varied: vec!["tls".to_owned()],
+        parameters: Parameters::from([Parameter::Season("1.3 / strict".to_owned())]),
+        varied: vec![ParameterName::Season],
     }
 }
 
@@ -202,7 +201,7 @@ fn aborted_and_again() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
 fn every_row_tells_whose_it_is() {
     let (folder, store, experiments) = aborted_and_again();
     let id = |at: usize| experiments[at].id.to_string();
-    let scenario = "metro, \"east\" · every 2.5 ms · 64 B · tls 1.3 / strict";
+    let scenario = "metro, \"east\" · every 2.5 ms · 64 B · season 1.3 / strict";
 
     let mut out = Vec::new();
     export_csv(store.as_ref(), &experiments, &mut out).expect("written");
@@ -211,7 +210,7 @@ fn every_row_tells_whose_it_is() {
         text.starts_with("experiment_id,scenario_id,scenario,block,attempt,status,flow,seq,"),
         "{text}"
     );
-    let quoted = "\"metro, \"\"east\"\" · every 2.5 ms · 64 B · tls 1.3 / strict\"";
+    let quoted = "\"metro, \"\"east\"\" · every 2.5 ms · 64 B · season 1.3 / strict\"";
     for (line, (at, rest)) in text.lines().skip(1).zip([
         (0, "0,0,interrupted,0,0,reply"),
         (1, "0,1,complete,0,0,reply"),
@@ -256,7 +255,7 @@ fn a_latency_testers_folder_keeps_apart_what_must_not_be_pooled() {
     let out = folder.path().join("out");
     let rows = export_latency_tester_folder(store.as_ref(), (campaign, &experiments), &out);
     assert_eq!(rows.expect("written"), 1 + 2 + 2);
-    let name = "1-metro, \"east\"_tls-1.3_strict.i2.5.x64.csv";
+    let name = "1-metro, \"east\"_season-1.3_strict.i2.5.x64.csv";
     for (path, lines) in [
         (format!("raw-data/interrupted/{name}"), 2),
         (format!("raw-data/{name}"), 3),

@@ -168,7 +168,7 @@ fn experiment(
             role: FlowRole::Main,
             probe: ProbeKind::Ws,
             name: endpoint.map_or_else(|| file.name.endpoint.clone(), |one| one.name.clone()),
-            source: known.source_port.map(of_nobody),
+            source: known.source_port.map(|port| of_nobody(port.get())),
             target: address(&file.name, endpoint).unwrap_or_else(|| of_nobody(0)),
             reflector: false,
             same_clock: false,

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use neph_model::{ByteSize, Campaign, ProbeKind, Scenario, ScenarioId, Span, Wall};
+use neph_model::{
+    ByteSize, Campaign, Known, Parameter, Parameters, ProbeKind, Scenario, ScenarioId, Span,
+    Unknown, Wall,
+};
 use sha2::{Digest, Sha256};
 
 use super::raw::RawFile;
@@ -93,20 +96,18 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
 fn parameters(
     (request_size, settings): (Option<ByteSize>, &ImportedSettings),
     is_tls_known: bool,
-) -> BTreeMap<String, String> {
-    let unknown = [
-        ("request_size", request_size.is_some()),
-        ("response_size", settings.response_size.is_some()),
-        ("tls", is_tls_known),
-    ];
-    let unknown = unknown.into_iter().filter(|(_, is_known)| !is_known);
-    let mut parameters: BTreeMap<String, String> = unknown
-        .map(|(name, _)| (name.to_owned(), "unknown".to_owned()))
-        .collect();
-    parameters.insert("imported".to_owned(), "latency-tester".to_owned());
-    if let Some(port) = settings.source_port {
-        parameters.insert("source_port".to_owned(), port.to_string());
+) -> Parameters {
+    let mut parameters = Parameters::from([Parameter::Imported("latency-tester".to_owned())]);
+    if request_size.is_none() {
+        parameters.insert(Parameter::RequestSize(Unknown));
     }
+    if settings.response_size.is_none() {
+        parameters.insert(Parameter::ResponseSize(Unknown.to_string()));
+    }
+    if !is_tls_known {
+        parameters.insert(Parameter::Tls(Known::Unknown));
+    }
+    parameters.extend(settings.source_port.map(Parameter::SourcePort));
     parameters
 }
 

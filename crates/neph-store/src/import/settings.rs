@@ -1,6 +1,7 @@
 //! What the settings file beside the results says that the results themselves do not.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
 
 use neph_model::ByteSize;
 
@@ -30,7 +31,7 @@ pub struct ImportedSettings {
     /// Bytes of a reply.
     pub response_size: Option<ByteSize>,
     /// The client's port, where it was fixed.
-    pub source_port: Option<u16>,
+    pub source_port: Option<NonZeroU16>,
 }
 
 impl ImportedEndpoint {

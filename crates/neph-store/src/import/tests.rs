@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome, Span};
+use neph_model::{CampaignStatus, EventKind, FlowRole, Message, Outcome, Span, Unknown};
 use proptest::prelude::*;
 
 use super::*;
@@ -258,7 +258,7 @@ fn a_name_that_tells_nothing_is_the_scenario_and_is_told() {
     let scenario = &imported.store.scenarios(campaign).expect("readable")[0];
     assert_eq!(scenario.endpoint, "log");
     assert_eq!(scenario.interval.nanos(), 250_262_899);
-    assert_eq!(scenario.parameters["request_size"], "unknown");
+    assert_eq!(scenario.parameters.request_size(), Some(&Unknown));
     assert_eq!(imported.report.problem_count, 1);
 }
 

@@ -6,10 +6,10 @@ use neph_model::{
     AtPeer, BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, ClassTransfer, Event,
     EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
     FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop,
-    HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Order, Outcome, PathHash,
-    PinnedOutcome, PinnedTransfer, ProbeKind, Provenance, ReadBy, Scenario, ScenarioId, Seq, Span,
-    Tally, TcpState, Throughput, ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute,
-    Traceroute, Wall,
+    HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Order, Outcome, Parameter,
+    ParameterName, Parameters, PathHash, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
+    ReadBy, Scenario, ScenarioId, Seq, Span, Tally, TcpState, Throughput, ThroughputSecond,
+    TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
 };
 
 pub(crate) fn campaign() -> Campaign {
@@ -41,8 +41,8 @@ pub(crate) fn scenario(index: u32) -> Scenario {
         request_size: ByteSize(10_240),
         response_size: ByteSize(64),
         messages: 299,
-        parameters: BTreeMap::from([("tls".to_owned(), format!("1.{index}"))]),
-        varied: vec!["tls".to_owned()],
+        parameters: Parameters::from([Parameter::Season(format!("1.{index}"))]),
+        varied: vec![ParameterName::Season],
     }
 }
 

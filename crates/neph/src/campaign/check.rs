@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::resolve;
-use neph_probe::{IpVersion, Target};
+use neph_probe::Target;
 
 use super::{PlanArgs, notes, read};
 use crate::exit::{Failure, Outcome};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     let read = read(&args.plan)?;
     let resolver = |host: &str| -> Result<Vec<IpAddr>, String> {
         let target = Target::icmp(host).map_err(|error| error.to_string())?;
-        let found = target.addresses(IpVersion::Any);
+        let found = target.addresses(None);
         let found = found.map_err(|error| error.to_string())?;
         Ok(found.iter().map(SocketAddr::ip).collect())
     };

@@ -7,9 +7,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::plan::{Endpoint, LabPlan, LabReflector};
-use neph_campaign::{Load, parse_stress};
 use neph_lab::{Role, Site, Topology};
-use neph_model::ProbeKind;
+use neph_model::{LoadSpec, ProbeKind};
 use neph_text::{Fault, Problems};
 
 use super::stage::reflect_flags;
@@ -35,8 +34,8 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
         }
     }
     for stress in &read.plan.stresses {
-        let loads = parse_stress(&stress.value).unwrap_or_default();
-        let targets = loads.iter().filter_map(|load| loaded(&load.load));
+        let targets = stress.value.loads().iter();
+        let targets = targets.filter_map(|load| loaded(&load.load));
         let mut pairs = targets.flat_map(|to| read.scenes.iter().map(move |scene| (to, scene)));
         let fault = pairs.find_map(|(to, scene)| unheard((to.ip(), Some(to.port())), lab, scene));
         if let Some(fault) = fault {
@@ -54,10 +53,10 @@ fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
 }
 
 /// The reflector that a load sends to; none where it has a name.
-fn loaded(load: &Load) -> Option<SocketAddr> {
+fn loaded(load: &LoadSpec) -> Option<SocketAddr> {
     match load {
-        Load::Cpu(_) => None,
-        Load::Flow(target, _) | Load::Stream(target, _) => target.parse().ok(),
+        LoadSpec::Cpu(_) => None,
+        LoadSpec::Flow { to, .. } | LoadSpec::Stream { to, .. } => to.parse().ok(),
     }
 }
 

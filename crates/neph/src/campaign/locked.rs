@@ -16,11 +16,10 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     };
     let mut known = BTreeSet::new();
     for scenario in expand::scenarios(&read.plan) {
-        let of = |name: &str| scenario.parameters.get(name);
-        let Some(wanted) = of("congestion") else {
+        let Some(wanted) = scenario.parameters.congestion() else {
             continue;
         };
-        let site = of("from").unwrap_or(&lab.prober.value);
+        let site = scenario.parameters.site().unwrap_or(&lab.prober.value);
         let scenes = read.scenes.iter();
         let mut sites = scenes.flat_map(|scene| &scene.topology.sites);
         let locked = sites

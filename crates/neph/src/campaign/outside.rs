@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use neph_campaign::plan::{LabPlan, LabReflector, ThroughputTool};
-use neph_campaign::{Plan, parse_stress, resolve};
+use neph_campaign::{Plan, resolve};
 use neph_lab::Topology;
+use neph_model::Parameter;
 use neph_probe::check_private;
 use neph_text::{Fault, FileKind, Placed, Problems, Source, did_you_mean, open_file};
 
@@ -30,13 +31,7 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
         );
     }
     for endpoint in &plan.endpoints {
-        for file in endpoint
-            .axes
-            .parameters
-            .get("ca_file")
-            .into_iter()
-            .flatten()
-        {
+        for file in endpoint.axes.values(Parameter::ca_file) {
             check_file(
                 ("certificate file", FileKind::Certificates),
                 file,
@@ -137,11 +132,8 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
 /// Notes every site that is to be loaded and is not there.
 fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
     for asked in &plan.stresses {
-        let loads = parse_stress(&asked.value).unwrap_or_default();
-        for load in loads
-            .iter()
-            .filter(|load| !known.contains(&load.site.as_str()))
-        {
+        let loads = asked.value.loads().iter();
+        for load in loads.filter(|load| !known.contains(&load.site.as_str())) {
             let what = format!("the topology has no site '{}' to load", load.site);
             let fault = Fault::new(what, did_you_mean(&load.site, known));
             problems.add(asked.span.clone(), fault);

@@ -6,7 +6,7 @@ use std::io::Write;
 use neph_campaign::estimate::{Estimate, estimate, length};
 use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::{Plan, expand, order, together};
-use neph_model::{ByteSize, Order, Scenario, Span};
+use neph_model::{ByteSize, Lifetime, Order, Scenario, Span};
 
 use super::{PreviewArgs, notes, power, read};
 use crate::counted::counted;
@@ -113,10 +113,8 @@ fn tell_fleets(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
 
 /// How long flows live, where it is the same in all scenarios: else their labels say it.
 fn tell_renewal(out: &mut impl Write, scenarios: &[Scenario]) -> std::io::Result<()> {
-    let lives = scenarios
-        .iter()
-        .filter_map(|one| one.parameters.get("renewal"));
-    let lives: BTreeSet<&String> = lives.collect();
+    let lives = scenarios.iter().filter_map(|one| one.parameters.renewal());
+    let lives: BTreeSet<&Lifetime> = lives.collect();
     match (lives.first(), lives.len()) {
         (Some(life), 1) => writeln!(
             out,

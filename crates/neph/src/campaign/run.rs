@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
 use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing, StopFlag};
-use neph_model::{Campaign, CampaignId, CampaignStatus, ExperimentStatus, Order, Span, Wall};
-use neph_probe::{Fingerprint, Stop};
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Order, Pins, Span, Wall,
+};
+use neph_probe::Stop;
 use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
@@ -54,8 +56,8 @@ pub(crate) struct RunArgs {
 
 impl RunArgs {
     fn certificates(&self) -> Option<Certificates> {
-        if !self.pin.is_empty() {
-            return Some(Certificates::Pinned(self.pin.clone()));
+        if let Some(pins) = Pins::new(self.pin.clone()) {
+            return Some(Certificates::Pinned(pins));
         }
         let file = self.ca_file.as_ref();
         let file = file.map(|file| Certificates::SignedBy(file.display().to_string()));

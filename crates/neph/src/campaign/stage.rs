@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use clap::Parser;
 use neph_campaign::plan::LabReflector;
-use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan, Stressed};
+use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan};
 use neph_lab::{Direction, Lab, Site, Topology, UpOptions};
-use neph_model::Warning;
+use neph_model::{SiteLoad, Warning};
 use neph_probe::{Place, Reflector, Stop};
 
 use super::Scene;
@@ -201,7 +201,7 @@ impl Ground for LabGround {
         up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
     }
 
-    fn stress(&mut self, wanted: &[Stressed]) -> Result<Vec<Warning>, String> {
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String> {
         let lab = self.up.as_ref().and_then(|(_, stage)| stage.lab.as_ref());
         lab.map_or(Ok(Vec::new()), |lab| self.stressing.set(lab, wanted))
     }

@@ -6,9 +6,8 @@
 mod held;
 mod running;
 
-use neph_campaign::{Load, Stressed, exact_rate};
 use neph_lab::Lab;
-use neph_model::{Span, Warning};
+use neph_model::{BitRate, LoadSpec, SiteLoad, Span, Warning};
 
 use crate::output;
 use running::Running;
@@ -27,7 +26,7 @@ pub(super) struct Stressing {
 impl Stressing {
     /// Ends what runs, starts what is wanted, and waits until it works, but not for ever. What of that
     /// which ran was not held.
-    pub(super) fn set(&mut self, lab: &Lab, wanted: &[Stressed]) -> Result<Vec<Warning>, String> {
+    pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String> {
         let (mut refused, mut missed) = (None, Vec::new());
         // All of them, also after one that cannot be ended.
         while let Some(running) = self.running.pop() {
@@ -77,19 +76,15 @@ impl Stressing {
 }
 
 /// What `neph stress` is told.
-fn words(load: &Load) -> Vec<String> {
-    let limit = |rate| format!("--rate={}", exact_rate(rate));
+fn words(load: &LoadSpec) -> Vec<String> {
+    let limit = |rate: BitRate| format!("--rate={}", rate.exact());
     let own = match load {
-        Load::Cpu(percent) => vec![
-            "cpu".to_owned(),
-            "--target".to_owned(),
-            format!("{percent}%"),
-        ],
-        Load::Flow(target, rate) => {
+        LoadSpec::Cpu(share) => vec!["cpu".to_owned(), "--target".to_owned(), share.to_string()],
+        LoadSpec::Flow { to, rate } => {
             let most = rate.map_or_else(|| "--rate=max".to_owned(), limit);
-            vec!["flow".to_owned(), target.clone(), most]
+            vec!["flow".to_owned(), to.clone(), most]
         }
-        Load::Stream(target, rate) => vec!["stream".to_owned(), target.clone(), limit(*rate)],
+        LoadSpec::Stream { to, rate } => vec!["stream".to_owned(), to.clone(), limit(*rate)],
     };
     let always = ["--announce", "-w", LONGEST, "--format", "json"].map(str::to_owned);
     let all = std::iter::once("stress".to_owned()).chain(own);
@@ -108,6 +103,7 @@ mod tests {
             "a 7.25%, a flow h:80 max, b flow h:80 1450kbit/s, b stream h:80 2Mbit/s",
         )
         .expect("loads")
+        .loads()
         {
             let words = words(&load.load);
             let read = crate::cli::Cli::try_parse_from(

@@ -6,8 +6,7 @@ use std::thread;
 use neph_flows::FleetView;
 use neph_model::{FleetEndpoint, Own, ProbeKind, Span, WallCourse};
 use neph_probe::{
-    Asking, Discovery, FleetSpec, Knocked, Place, Target, TlsVersion, Trust, bracketed, discover,
-    knock,
+    Asking, Discovery, FleetSpec, Knocked, Place, Target, Trust, bracketed, discover, knock,
 };
 
 use super::words;
@@ -118,7 +117,7 @@ impl Silence {
         let mut address = endpoint.address;
         address.set_port(port);
         let asking = Asking {
-            tls_version: TlsVersion::Any,
+            tls_version: None,
             trust: Trust::Public,
             patience: PATIENCE,
             site: self.site.clone(),

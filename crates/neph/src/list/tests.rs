@@ -1,6 +1,6 @@
 use neph_model::{
     Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane,
-    Load, ProbeKind, Provenance, ReadBy, Tally,
+    Load, Parameters, ProbeKind, Provenance, ReadBy, Tally,
 };
 use neph_store::{Access, open};
 
@@ -50,7 +50,7 @@ fn scenario() -> Scenario {
         request_size: neph_model::ByteSize(64),
         response_size: neph_model::ByteSize(64),
         messages: MESSAGES.into(),
-        parameters: BTreeMap::new(),
+        parameters: Parameters::new(),
         varied: Vec::new(),
     }
 }

@@ -1,12 +1,11 @@
 //! The causes that a ping's messages show: its latest messages as a campaign of one block, so that
 //! the same rules look at them. A rule that needs several experiments stays silent.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Flow, FlowRole,
-    Instant, Marks, Message, Own, ProbeKind, Scenario, ScenarioId, Span, Wall,
+    Instant, Marks, Message, Own, Parameter, ProbeKind, Scenario, ScenarioId, Span, Wall,
 };
 use neph_report::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 
@@ -55,10 +54,8 @@ fn nameless(id: CampaignId) -> Campaign {
 fn scenario(planned: &Planned, index: usize) -> Scenario {
     let spec = &planned.spec;
     let bytes = |size: usize| ByteSize(size as u64);
-    let site = spec
-        .site
-        .iter()
-        .map(|site| ("from".to_owned(), site.namespace().to_owned()));
+    let site = spec.site.iter();
+    let site = site.map(|site| Parameter::Site(site.namespace().to_owned()));
     Scenario {
         id: ScenarioId(index as u64),
         index: u32::try_from(index).unwrap_or(u32::MAX),
@@ -69,7 +66,7 @@ fn scenario(planned: &Planned, index: usize) -> Scenario {
         request_size: bytes(spec.request_size),
         response_size: bytes(spec.response_size),
         messages: spec.schedule.messages().unwrap_or(0),
-        parameters: site.collect::<BTreeMap<String, String>>(),
+        parameters: site.collect(),
         varied: Vec::new(),
     }
 }

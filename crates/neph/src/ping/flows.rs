@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{FlowIndex, FlowRole, ProbeKind, Span};
+use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, Span};
 use neph_probe::{
-    Asking, Authenticated, Discovery, FlowSpec, Followed, IpVersion, KINDS, Overdue, Place,
-    Resolving, Schedule, SynSchedule, Target, TargetError, can_build_syns, discover, follow,
-    most_payload, reply_size, sent_size, why_raised,
+    Asking, Authenticated, Discovery, FlowSpec, Followed, KINDS, Overdue, Place, Resolving,
+    Schedule, SynSchedule, Target, TargetError, can_build_syns, discover, follow, most_payload,
+    reply_size, sent_size, why_raised,
 };
 
 use super::answer::whoever_answers;
@@ -168,7 +168,10 @@ fn check_congestion(name: &str) -> Result<(), Failure> {
 }
 
 /// Every address of a name, in the order in which they are to be tried.
-pub(super) fn addresses(target: &Target, version: IpVersion) -> Result<Vec<SocketAddr>, Failure> {
+pub(super) fn addresses(
+    target: &Target,
+    version: Option<IpVersion>,
+) -> Result<Vec<SocketAddr>, Failure> {
     target.addresses(version).map_err(|error| match error {
         TargetError::Unresolved { .. } => Failure::refused(error),
         other => Failure::usage(other),

@@ -24,8 +24,8 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_model::{ByteSize, ExpectedStatus, Span};
-use neph_probe::{ConnectionUse, Fingerprint, Priority, Secret, TlsVersion, Trust};
+use neph_model::{ByteSize, ExpectedStatus, Fingerprint, Span, TlsVersion};
+use neph_probe::{ConnectionUse, Priority, Secret, Trust};
 use neph_sys::restrict::Capability;
 
 use crate::awake::AwakeChoice;
@@ -61,11 +61,11 @@ pub(crate) enum TlsChoice {
 
 impl TlsChoice {
     /// What was demanded; anything where nothing was.
-    pub(crate) const fn version(choice: Option<Self>) -> TlsVersion {
+    pub(crate) const fn version(choice: Option<Self>) -> Option<TlsVersion> {
         match choice {
-            None => TlsVersion::Any,
-            Some(Self::V12) => TlsVersion::V12,
-            Some(Self::V13) => TlsVersion::V13,
+            None => None,
+            Some(Self::V12) => Some(TlsVersion::V12),
+            Some(Self::V13) => Some(TlsVersion::V13),
         }
     }
 }

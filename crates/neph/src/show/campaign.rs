@@ -95,7 +95,7 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
     for (one, label) in scenarios.iter().zip(Scenario::labels_apart(scenarios)) {
         let fixed = one.parameters.iter();
         let fixed: Vec<String> = fixed
-            .map(|(name, value)| format!("{name}={value}"))
+            .map(|one| format!("{}={}", one.name(), one.text()))
             .collect();
         let (request, reply) = (one.request_size, one.response_size);
         let shown = reply_size_in_words(one.probe, reply);

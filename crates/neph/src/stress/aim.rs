@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use neph_model::BitRate;
-use neph_probe::{IpVersion, Target};
+use neph_probe::Target;
 
 use crate::exit::Failure;
 use crate::reflect::PORT;
@@ -27,7 +27,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
     });
     let port = if has_port { typed.port() } else { PORT };
     let target = Target::tcp(typed.host(), port).map_err(Failure::usage)?;
-    Ok(resolving::find(&target, IpVersion::Any, None)?.address)
+    Ok(resolving::find(&target, None, None)?.address)
 }
 
 /// The most that may be sent: a rate above zero, or `max` for as much as goes.

@@ -95,7 +95,7 @@ impl Bench {
             .scenarios(campaign)
             .ok()?
             .into_iter()
-            .map(|mut one| (one.id, one.parameters.remove("season").expect("a season")))
+            .map(|one| (one.id, one.season().expect("a season").to_owned()))
             .collect();
         let all = store.experiments(campaign).ok()?.into_iter();
         Some(

@@ -15,10 +15,10 @@ use std::process::{Command, Output};
 use neph_lab::{
     FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
 };
-use neph_model::{Message, Span};
+use neph_model::{IpVersion, Message, Span};
 use neph_probe::{
-    Flow, FlowSpec, Identity, IpVersion, Place, Reflector, ReflectorSpec, Report, Schedule, Stop,
-    Target, Trust,
+    Flow, FlowSpec, Identity, Place, Reflector, ReflectorSpec, Report, Schedule, Stop, Target,
+    Trust,
 };
 use neph_text::Source;
 
@@ -120,7 +120,7 @@ impl TwoSites {
             _ => format!("{scheme}://10.79.0.2:{PORT}"),
         };
         let target = Target::parse(&url).expect("a good target");
-        let address = target.addresses(IpVersion::V4).expect("an address")[0];
+        let address = target.addresses(Some(IpVersion::V4)).expect("an address")[0];
         FlowSpec {
             schedule: Schedule {
                 interval,

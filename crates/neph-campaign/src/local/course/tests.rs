@@ -1,3 +1,4 @@
+use neph_model::ParameterName;
 use std::net::UdpSocket;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ fn a_fleet_and_a_single_flow_that_nobody_answers_are_given_up_long_before_their_
     let url = format!("udp://{}", silent.local_addr().expect("bound"));
     let fleet = fleet_order(&url);
     let mut alone = fleet.clone();
-    for name in ["flows", "renewal"] {
+    for name in [ParameterName::Flows, ParameterName::Renewal] {
         alone.scenario.parameters.remove(name);
     }
     for order in [fleet, alone] {

@@ -96,7 +96,7 @@ impl Ground for Own {
         address == self.0
     }
     fn cue(&self) {}
-    fn stress(&mut self, _: &[crate::Stressed]) -> Result<Vec<Warning>, String> {
+    fn stress(&mut self, _: &[neph_model::SiteLoad]) -> Result<Vec<Warning>, String> {
         Ok(Vec::new())
     }
     fn links(&self) -> Vec<LinkCount> {

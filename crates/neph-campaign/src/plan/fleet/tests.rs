@@ -1,3 +1,4 @@
+use neph_model::{Lifetime, Span};
 use neph_text::Source;
 
 use crate::expand::scenarios;
@@ -39,7 +40,8 @@ fn flow_sets_multiply_and_their_messages_are_counted() {
             ),
         ]
     );
-    assert_eq!(scenarios[0].parameters["renewal"], "30 s");
+    let renewal = scenarios[0].parameters.renewal();
+    assert_eq!(renewal, Some(&Lifetime(Span::from_secs(30))));
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! One endpoint within its plan: its own values, else those of the top, checked against what its
 //! scheme can carry.
 
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use neph_model::{ByteSize, Span};
-use neph_probe::{most_payload, sent_size, why_raised, why_replies_are_raised};
+use neph_model::{ByteSize, IpVersion, Parameter, ParameterName, Span};
+use neph_probe::{Authenticated, most_payload, sent_size, why_raised, why_replies_are_raised};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
 
 use super::{above_zero, known, one_length};
-use crate::plan::meaning::{Axes, Length, authenticated};
+use crate::plan::meaning::{Axes, Length, ParameterLists};
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
 use crate::plan::{Target, fleet};
 
@@ -65,7 +64,8 @@ impl Scope<'_> {
         let parameters = self.parameters();
         let asked = self.request_sizes();
         let kind = self.target.probe;
-        let authenticated = authenticated(&parameters);
+        let key = parameters.get(&ParameterName::KeyFile);
+        let authenticated = Authenticated::by(key);
         let sent = |size: &ByteSize| sent_size(kind, *size, authenticated);
         let request_sizes = once_each(asked.iter().map(sent));
         let raised = asked
@@ -92,7 +92,8 @@ impl Scope<'_> {
         self.check_connections(&axes);
         self.check_ip_version(&axes);
         // Whether there are flows is not known, so nothing can be said of what they contradict.
-        if self.own.axes.unread.contains("flows") || self.top.unread.contains("flows") {
+        let flows = ParameterName::Flows;
+        if self.own.axes.unread.contains(&flows) || self.top.unread.contains(&flows) {
             return None;
         }
         if let Some(fault) = fleet::too_dense(self.target, &axes) {
@@ -111,9 +112,9 @@ impl Scope<'_> {
     }
 
     /// Where the values of a parameter are written that hold here.
-    fn place_of(&self, parameter: &str) -> Range<usize> {
-        let own = self.own.axes.parameters.get(parameter);
-        let written = own.or_else(|| self.top.parameters.get(parameter));
+    fn place_of(&self, parameter: ParameterName) -> Range<usize> {
+        let own = self.own.axes.parameters.get(&parameter);
+        let written = own.or_else(|| self.top.parameters.get(&parameter));
         match written.map(Vec::as_slice) {
             Some([first, .., last]) => first.span.start..last.span.end,
             Some([only]) => only.span.clone(),
@@ -264,18 +265,18 @@ impl Scope<'_> {
     }
 
     /// The endpoint's own parameters, and those of the top that fit it.
-    fn parameters(&self) -> BTreeMap<String, Vec<String>> {
-        let texts = |values: &Vec<Placed<String>>| values.iter().map(|v| v.value.clone()).collect();
-        let mut parameters = BTreeMap::new();
+    fn parameters(&self) -> ParameterLists {
+        let plain = |values: &[Placed<Parameter>]| values.iter().map(|v| v.value.clone()).collect();
+        let mut parameters = ParameterLists::new();
         for (name, values) in &self.top.parameters {
-            if (known(name).fits)(self.target) {
-                parameters.insert((*name).to_owned(), texts(values));
+            if (known(*name).fits)(self.target) {
+                parameters.insert(*name, plain(values));
             }
         }
         for (name, values) in &self.own.axes.parameters {
-            let parameter = known(name);
+            let parameter = known(*name);
             if (parameter.fits)(self.target) {
-                parameters.insert((*name).to_owned(), texts(values));
+                parameters.insert(*name, plain(values));
                 continue;
             }
             let what = format!("'{name}' does not fit {}: {}", self.target, parameter.unfit);
@@ -288,28 +289,27 @@ impl Scope<'_> {
     fn check_ip_version(&self, axes: &Axes) {
         let host = &self.target.host;
         let (own, other) = match (host.contains(':'), host.parse::<Ipv4Addr>()) {
-            (true, _) => ("6", "4"),
-            (false, Ok(_)) => ("4", "6"),
+            (true, _) => (IpVersion::V6, IpVersion::V4),
+            (false, Ok(_)) => (IpVersion::V4, IpVersion::V6),
             (false, Err(_)) => return,
         };
-        let asked = axes.parameters.get("ip_version");
-        if asked.is_some_and(|values| values.iter().any(|value| value == other)) {
+        let mut asked = axes.values(Parameter::ip_version);
+        if asked.any(|version| *version == other) {
             let what = format!(
                 "{} is an IPv{own} address: IPv{other} does not reach it",
                 self.target
             );
             let remedy =
                 format!("remove ip_version, or write a name or an IPv{other} address in the url");
-            self.fault(&self.place_of("ip_version"), what, remedy);
+            self.fault(&self.place_of(ParameterName::IpVersion), what, remedy);
         }
     }
 
     /// A closed connection holds its 5-tuple for a minute (`TIME_WAIT`), so the next message could
     /// not use the same port.
     fn check_connections(&self, axes: &Axes) {
-        let anew = axes.parameters.get("new_connection");
-        let anew = anew.is_some_and(|values| values.iter().any(|value| value == "true"));
-        if anew && axes.parameters.contains_key("source_port") {
+        let anew = axes.values(Parameter::new_connection).any(|anew| *anew);
+        if anew && axes.parameters.contains_key(&ParameterName::SourcePort) {
             let what = "a new connection per message cannot keep one source port";
             self.fault(&self.own.span, what, "remove source_port or new_connection");
         }

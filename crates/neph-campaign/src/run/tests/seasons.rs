@@ -40,7 +40,8 @@ fn season(lab: &Lab, experiment: &Experiment) -> String {
     let matrix = crate::expand::scenarios(&lab.plan);
     let mut all = matrix.iter();
     let scenario = all.find(|scenario| scenario.id == experiment.scenario);
-    scenario.expect("of the matrix").parameters["season"].clone()
+    let season = scenario.expect("of the matrix").season();
+    season.expect("a season").to_owned()
 }
 
 #[test]

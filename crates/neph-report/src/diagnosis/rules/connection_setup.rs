@@ -1,6 +1,6 @@
 //! A connection for each message: handshakes counted in round trips.
 
-use neph_model::{ProbeKind, Stage};
+use neph_model::{Known, ProbeKind, Stage, TlsVersion};
 
 use crate::axis::{millis, percent};
 use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
@@ -173,7 +173,7 @@ fn told(runs: &[&Run<'_>]) -> Option<Found> {
 fn remedy(run: &Run<'_>, cost: &Cost) -> String {
     let scenario = run.scenario;
     let keep = "keep connections open (keep-alive, a pool, a WebSocket)";
-    let version = scenario.parameters.get("tls").map(String::as_str);
+    let version = scenario.parameters.tls();
     let is_secure = ["https:", "wss:"]
         .iter()
         .any(|one| scenario.target.starts_with(one));
@@ -183,7 +183,7 @@ fn remedy(run: &Run<'_>, cost: &Cost) -> String {
     // A WebSocket's upgrade is a round trip of its own.
     let upgrade = f64::from(u8::from(scenario.probe == ProbeKind::Ws));
     let may_be_old = cost.rounds().is_none_or(|rounds| rounds - upgrade >= 1.5);
-    let newer = if version != Some("1.3") && may_be_old {
+    let newer = if version != Some(&Known::Known(TlsVersion::V13)) && may_be_old {
         "TLS 1.3 saves one round trip of 1.2's two, "
     } else {
         ""

@@ -1,6 +1,6 @@
 //! A load that the plan itself makes is named where it does the harm, and only there.
 
-use neph_model::{ExperimentId, Outcome, ProbeKind, ScenarioId, Warning};
+use neph_model::{ExperimentId, Outcome, Parameter, ParameterName, ProbeKind, ScenarioId, Warning};
 
 use super::number;
 use super::world::World;
@@ -11,9 +11,9 @@ const LOAD: &str = "vm2 98%, vm3 98%";
 
 fn stressed(data: &mut CampaignData, load: &str) {
     for scenario in &mut data.scenarios {
-        let stress = ("stress".to_owned(), load.to_owned());
-        scenario.parameters.extend([stress]);
-        scenario.varied = vec!["stress".to_owned()];
+        let stress = Parameter::Stress(load.parse().expect("a load"));
+        scenario.parameters.insert(stress);
+        scenario.varied = vec![ParameterName::Stress];
     }
 }
 
@@ -294,8 +294,8 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
     let mut data = both(&thinks(0.0), &thinks(0.0));
     let mut third = data.scenarios[1].clone();
     (third.id, third.index) = (ScenarioId(9), 2);
-    let flow = ("stress".to_owned(), "other flow max".to_owned());
-    third.parameters.extend([flow]);
+    let flow = "other flow 192.0.2.9:8080 max".parse().expect("a load");
+    third.parameters.insert(Parameter::Stress(flow));
     data.scenarios.push(third);
     data.experiments[11].scenario = 2;
     data.experiments[11].experiment.scenario = ScenarioId(9);
@@ -310,7 +310,7 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
     let [planned, own] = texts.as_slice() else {
         panic!("{texts:#?}");
     };
-    let words = "the plan itself makes a load in each of them (vm2 98%, vm3 98%; other flow max)";
+    let words = "the plan itself makes a load in each of them (vm2 98%, vm3 98%; other flow 192.0.2.9:8080 max)";
     assert!(planned.contains(words), "{planned}");
     assert!(!own.contains("the plan itself"), "{own}");
 }

@@ -1,13 +1,12 @@
 //! A world: a virtual path, who talks over it and how often, as a campaign.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
-    Flow, FlowIndex, FlowRole, HostFacts, Load, Message, ProbeKind, Provenance, Scenario,
-    ScenarioId, Span, Tally, Wall,
+    Flow, FlowIndex, FlowRole, HostFacts, Load, Message, Parameters, ProbeKind, Provenance,
+    Scenario, ScenarioId, Span, Tally, Wall,
 };
 use neph_stats::Random;
 
@@ -205,7 +204,7 @@ impl World {
                     request_size: ByteSize(*size),
                     response_size: ByteSize(self.reply),
                     messages: messages.max(6),
-                    parameters: BTreeMap::new(),
+                    parameters: Parameters::new(),
                     varied: Vec::new(),
                 });
             }

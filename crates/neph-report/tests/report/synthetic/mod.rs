@@ -9,13 +9,12 @@ mod link;
 mod message;
 mod surroundings;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment, ExperimentId,
-    ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Order, Outcome, ProbeKind, Scenario,
-    ScenarioId, Span, Tally, Wall, Warning,
+    ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Order, Outcome, Parameter, Parameters,
+    ProbeKind, Scenario, ScenarioId, Span, Tally, Wall, Warning,
 };
 use neph_report::{CampaignData, ExperimentData};
 use neph_stats::Random;
@@ -143,7 +142,7 @@ fn scenarios(shape: &Shape) -> Vec<Scenario> {
                     request_size: ByteSize(*size),
                     response_size: ByteSize(1024),
                     messages: shape.messages,
-                    parameters: BTreeMap::from([("congestion".into(), "cubic".into())]),
+                    parameters: Parameters::from([Parameter::Congestion("cubic".to_owned())]),
                     varied: Vec::new(),
                 });
             }

@@ -169,7 +169,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
             endpoint("2_Far", "far.example", true),
         ],
         response_size: Some(ByteSize(512)),
-        source_port: Some(5555),
+        source_port: std::num::NonZeroU16::new(5555),
         ..ImportedSettings::default()
     };
     let target = tempfile::tempdir().expect("a temporary folder");
@@ -190,7 +190,7 @@ fn settings_give_names_targets_sizes_and_addresses() {
         .collect();
     let near = ("1_Near", "ws://130.192.31.242:8080/echo", 512);
     assert_eq!(told, [near, ("2_Far", "wss://far.example/echo", 512)]);
-    assert!(!scenarios[0].parameters.contains_key("tls"));
+    assert_eq!(scenarios[0].parameters.tls(), None);
     let mut flows: Vec<_> = store
         .experiments(campaign)
         .expect("readable")

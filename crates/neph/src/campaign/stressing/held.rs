@@ -4,8 +4,7 @@
 //! without a fault of its own and, where a rate was asked of TCP, with most of it. Over all of the
 //! load's time, which begins up to some seconds before the first message.
 
-use neph_campaign::{Load, Stressed};
-use neph_model::Warning;
+use neph_model::{LoadSpec, SiteLoad, Warning};
 use serde_json::Value;
 
 use super::WITHIN;
@@ -22,21 +21,21 @@ struct Instead {
 }
 
 /// What is to be said of a load that `neph stress` told this of; nothing where it was held.
-pub(super) fn judge(asked: &Stressed, told: &[u8]) -> Option<Warning> {
+pub(super) fn judge(asked: &SiteLoad, told: &[u8]) -> Option<Warning> {
     let told: Option<Value> = serde_json::from_slice(told).ok();
     let rows = told.as_ref().and_then(Value::as_array);
     let rows = rows.map_or(&[][..], Vec::as_slice);
     let instead = match &asked.load {
-        Load::Cpu(percent) => worked(*percent, rows)?,
-        Load::Flow(_, rate) => carried(rate.map(bits), rows)?,
+        LoadSpec::Cpu(share) => worked(share.in_percent(), rows)?,
+        LoadSpec::Flow { rate, .. } => carried(rate.map(bits), rows)?,
         // What is lost on its way was sent all the same: the stream itself says what it left out.
-        Load::Stream(_, rate) => streamed(bits(*rate), rows)?,
+        LoadSpec::Stream { rate, .. } => streamed(bits(*rate), rows)?,
     };
     Some(not_held(asked, instead))
 }
 
 /// What is to be said of a load that worked later than it should.
-pub(super) fn late(asked: &Stressed) -> Warning {
+pub(super) fn late(asked: &SiteLoad) -> Warning {
     let instead = Instead {
         had: format!("did not work yet after {WITHIN}, when measuring began"),
         percent: None,
@@ -45,7 +44,7 @@ pub(super) fn late(asked: &Stressed) -> Warning {
     not_held(asked, instead)
 }
 
-fn not_held(asked: &Stressed, instead: Instead) -> Warning {
+fn not_held(asked: &SiteLoad, instead: Instead) -> Warning {
     Warning::LoadNotHeld {
         load: asked.to_string(),
         had: instead.had,
@@ -135,7 +134,7 @@ mod tests {
 
     fn judged(load: &str, told: &str) -> Option<String> {
         let asked = parse_stress(load).expect("a load");
-        let warning = judge(&asked[0], told.as_bytes());
+        let warning = judge(&asked.loads()[0], told.as_bytes());
         warning.map(|warning| warning.to_string())
     }
 
@@ -176,8 +175,8 @@ mod tests {
         let nobody = r#"[{"sent_bit_s": 2000000, "back_bit_s": 0, "fault": "nobody"}]"#;
         let told = not_held(stream, "carried 0.00 Mbit/s): nobody");
         assert_eq!(judged(stream, nobody), Some(told));
-        let asked = &parse_stress(stream).expect("a load")[0];
-        let warning = judge(asked, nobody.as_bytes()).expect("not held");
+        let asked = parse_stress(stream).expect("a load");
+        let warning = judge(&asked.loads()[0], nobody.as_bytes()).expect("not held");
         assert!(
             matches!(warning, Warning::LoadNotHeld { had_percent: Some(had), .. } if had == 0.0)
         );

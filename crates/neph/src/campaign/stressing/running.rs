@@ -10,9 +10,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
-use neph_campaign::Stressed;
 use neph_lab::{Console, Lab, LabError};
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, Own, SiteLoad, Span};
 use neph_sys::place::{Place, PlaceError};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
@@ -23,7 +22,7 @@ use crate::stress::WORKS;
 #[derive(Debug)]
 pub(super) struct Running {
     /// What was asked for.
-    pub(super) asked: Stressed,
+    pub(super) asked: SiteLoad,
     /// It did not work in the time that it had for that.
     pub(super) is_late: bool,
     what: What,
@@ -70,7 +69,7 @@ pub(super) enum StressError {
 impl Running {
     /// Starts it with these words; `number` tells it from the others.
     pub(super) fn start(
-        asked: &Stressed,
+        asked: &SiteLoad,
         lab: &Lab,
         (number, words): (usize, &[String]),
     ) -> Result<Self, StressError> {

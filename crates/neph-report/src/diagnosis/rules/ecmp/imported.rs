@@ -11,7 +11,7 @@ const ACKNOWLEDGED: f64 = 0.5;
 
 /// Whether somebody else's tool measured it.
 pub(in crate::diagnosis) fn is_imported(run: &Run<'_>) -> bool {
-    run.scenario.parameters.contains_key("imported")
+    run.scenario.parameters.imported().is_some()
 }
 
 /// Its messages' round trips: those of TCP where a capture has them, else those of the application.

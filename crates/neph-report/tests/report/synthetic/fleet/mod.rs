@@ -8,7 +8,8 @@ mod wire;
 
 use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, Instant, Own, ProbeKind, Scenario, Span, Wall,
+    Fleet, FleetEndpoint, FleetMessage, Instant, Own, Parameter, ParameterName, ProbeKind,
+    Scenario, Span, Wall,
 };
 use neph_report::{CampaignData, read_fleet};
 use neph_stats::Random;
@@ -186,8 +187,8 @@ pub(crate) fn of_season(like: &Scenario, index: u32, season: &str) -> Scenario {
     let mut one = like.clone();
     one.index = index;
     one.id.0 += u64::from(index);
-    one.parameters.insert("season".into(), season.into());
-    one.varied.push("season".into());
+    one.parameters.insert(Parameter::Season(season.to_owned()));
+    one.varied.push(ParameterName::Season);
     one
 }
 

@@ -1,0 +1,273 @@
+//! The parameters that a scenario may fix: their names, and one value of each.
+//!
+//! Owns the table, the types and the text of a value. What a plan may write for one, and which endpoints
+//! have it, is neph-campaign's to know.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::num::{NonZeroU16, NonZeroU32};
+
+use serde::{Deserialize, Serialize};
+
+use crate::parameter_value::ParameterValue;
+use crate::{
+    ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Pins, Span, Stress, TcpStatsWhen,
+    TlsVersion, Unknown,
+};
+
+macro_rules! parameters {
+    ($($(#[$about:meta])* $variant:ident, $field:ident = $text:literal: $kind:ty;)*) => {
+        /// The name of a parameter. They are ordered as their texts are.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(into = "&'static str", try_from = "String")]
+        pub enum ParameterName {
+            $($(#[$about])* $variant,)*
+        }
+
+        impl ParameterName {
+            /// Every one, in their order.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// As plans and stores write it.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+        }
+
+        /// A parameter with its value.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Parameter {
+            $($(#[$about])* $variant($kind),)*
+        }
+
+        impl Parameter {
+            /// Which parameter it is a value of.
+            pub const fn name(&self) -> ParameterName {
+                match self {
+                    $(Self::$variant(_) => ParameterName::$variant,)*
+                }
+            }
+
+            /// The value's text, as scenarios are stored and shown; [`Self::read`] reads it.
+            pub fn text(&self) -> String {
+                match self {
+                    $(Self::$variant(value) => value.text(),)*
+                }
+            }
+
+            /// Reads what [`Self::text`] wrote.
+            ///
+            /// # Errors
+            /// The text is no value of that parameter.
+            pub fn read(name: ParameterName, text: &str) -> Result<Self, NoParameter> {
+                let value = match name {
+                    $(ParameterName::$variant => {
+                        <$kind as ParameterValue>::read(text).map(Self::$variant)
+                    })*
+                };
+                value.ok_or_else(|| NoParameter::Value { name, text: text.to_owned() })
+            }
+
+            $(
+                $(#[$about])*
+                pub const fn $field(&self) -> Option<&$kind> {
+                    match self {
+                        Self::$variant(value) => Some(value),
+                        _ => None,
+                    }
+                }
+            )*
+        }
+
+        impl crate::Parameters {
+            $(
+                $(#[$about])*
+                pub fn $field(&self) -> Option<&$kind> {
+                    self.get(ParameterName::$variant)?.$field()
+                }
+            )*
+        }
+    };
+}
+
+parameters! {
+    /// Of a report: the address at which experiments found the endpoint, where there were several.
+    Address, address = "address": IpAddr;
+    /// A file (PEM) with certificate authorities that are trusted beside the public ones.
+    CaFile, ca_file = "ca_file": String;
+    /// The sender's TCP congestion control, by the kernel's name.
+    Congestion, congestion = "congestion": String;
+    /// How far the endpoint is on the map.
+    Distance, distance = "distance_km": Kilometres;
+    /// The HTTP statuses that count as a reply.
+    ExpectStatus, expect_status = "expect_status": ExpectedStatus;
+    /// How many flows ask at a time: a fleet.
+    Flows, flows = "flows": NonZeroU32;
+    /// Whether HTTP redirects are followed before each experiment.
+    Follow, follow = "follow": bool;
+    /// The lab site that it is measured from.
+    Site, site = "from": String;
+    /// The program whose files an imported campaign was read from.
+    Imported, imported = "imported": String;
+    /// Whether the server's certificate is not verified.
+    Insecure, insecure = "insecure": bool;
+    /// Which of a host's addresses is taken.
+    IpVersion, ip_version = "ip_version": IpVersion;
+    /// A file with the key of authenticated STAMP.
+    KeyFile, key_file = "key_file": String;
+    /// Whether each message has a connection of its own.
+    NewConnection, new_connection = "new_connection": bool;
+    /// The fingerprints of the only certificates that are accepted.
+    Pin, pin = "pin": Pins;
+    /// How many SYNs a second a fleet may send.
+    RateCap, rate_cap = "rate_cap": NonZeroU32;
+    /// How long a flow of a fleet lives.
+    Renewal, renewal = "renewal": Lifetime;
+    /// Of an import: the files do not say how long a request is.
+    RequestSize, request_size = "request_size": Unknown;
+    /// The reply's size in words, where a plan has several; of an import, that it is not known.
+    ResponseSize, response_size = "response_size": String;
+    /// The season in which it is measured.
+    Season, season = "season": String;
+    /// The local port of the flow, or the first of a fleet's.
+    SourcePort, source_port = "source_port": NonZeroU16;
+    /// How long the sender spins before a send.
+    Spin, spin = "spin": Span;
+    /// The load at sites of the lab meanwhile.
+    Stress, stress = "stress": Stress;
+    /// When all that the kernel reports of the connection is read.
+    TcpStats, tcp_stats = "tcp_stats": TcpStatsWhen;
+    /// After how long a message counts as lost.
+    Timeout, timeout = "timeout": Span;
+    /// The only version of TLS that is offered; of an import, that it is not known.
+    Tls, tls = "tls": Known<TlsVersion>;
+}
+
+/// A text that names no parameter, or is no value of one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoParameter {
+    /// There is no parameter of that name.
+    #[error("'{0}' is no parameter of a scenario")]
+    Name(String),
+    /// The parameter has no such value.
+    #[error("'{text}' is no value of the parameter {name}")]
+    Value {
+        /// The parameter.
+        name: ParameterName,
+        /// What stands for its value.
+        text: String,
+    },
+}
+
+impl Parameter {
+    /// What it fixes: its text, of a load without the load's name. Two scenarios that fix the same are one.
+    pub fn fixed(&self) -> String {
+        match self {
+            Self::Stress(stress) => stress.unnamed().to_owned(),
+            other => other.text(),
+        }
+    }
+}
+
+impl ParameterName {
+    /// The parameter of that name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn named(text: &str) -> Result<Self, NoParameter> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|name| name.as_str() == text)
+            .ok_or_else(|| NoParameter::Name(text.to_owned()))
+    }
+}
+
+impl fmt::Display for ParameterName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl From<ParameterName> for &'static str {
+    fn from(name: ParameterName) -> Self {
+        name.as_str()
+    }
+}
+
+impl TryFrom<String> for ParameterName {
+    type Error = NoParameter;
+
+    fn try_from(text: String) -> Result<Self, NoParameter> {
+        Self::named(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_ordered_as_their_names_are() {
+        assert!(
+            ParameterName::ALL
+                .windows(2)
+                .all(|two| two[0].as_str() < two[1].as_str() && two[0] < two[1])
+        );
+    }
+
+    #[test]
+    fn a_value_is_read_as_it_is_written() {
+        for (name, text) in [
+            ("address", "192.0.2.1"),
+            ("ca_file", "mine.pem"),
+            ("congestion", "bbr"),
+            ("distance_km", "6.5"),
+            ("expect_status", "2xx,304"),
+            ("flows", "512"),
+            ("follow", "true"),
+            ("from", "continent"),
+            ("imported", "latency-tester"),
+            ("insecure", "false"),
+            ("ip_version", "6"),
+            ("key_file", "stamp.key"),
+            ("new_connection", "true"),
+            ("rate_cap", "300"),
+            ("renewal", "30 s"),
+            ("request_size", "unknown"),
+            ("response_size", "64 B"),
+            ("season", "high"),
+            ("source_port", "40000"),
+            ("spin", "60.0 us"),
+            ("stress", "busy = vm1 98%"),
+            ("tcp_stats", "100.00 ms"),
+            ("tcp_stats", "message"),
+            ("timeout", "5.000 s"),
+            ("tls", "1.3"),
+            ("tls", "unknown"),
+        ] {
+            let name = ParameterName::named(name).expect(name);
+            let read = Parameter::read(name, text).expect(text);
+            assert_eq!((read.name(), read.text()), (name, text.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_is_refused_by_its_name() {
+        for (name, text) in [
+            (ParameterName::Flows, "0"),
+            (ParameterName::Tls, "1.1"),
+            (ParameterName::SourcePort, "70000"),
+            (ParameterName::Timeout, "5"),
+            (ParameterName::Distance, "-1"),
+            (ParameterName::Stress, "vm1"),
+        ] {
+            let told = Parameter::read(name, text).expect_err(text).to_string();
+            assert!(
+                told.contains(name.as_str()) && told.contains(text),
+                "{told}"
+            );
+        }
+        assert!(ParameterName::named("sni").is_err());
+    }
+}

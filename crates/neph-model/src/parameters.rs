@@ -1,0 +1,110 @@
+//! The parameters of a scenario: each at most once, in the order of their names.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{NoParameter, Parameter, ParameterName};
+
+/// Parameters with their values, each parameter at most once. Serialised as a map of texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    into = "BTreeMap<String, String>",
+    try_from = "BTreeMap<String, String>"
+)]
+pub struct Parameters(BTreeMap<ParameterName, Parameter>);
+
+impl Parameters {
+    /// None at all.
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The value of a parameter, if it is fixed.
+    pub fn get(&self, name: ParameterName) -> Option<&Parameter> {
+        self.0.get(&name)
+    }
+
+    /// Fixes a parameter, in the place of the value that it had.
+    pub fn insert(&mut self, parameter: Parameter) {
+        self.0.insert(parameter.name(), parameter);
+    }
+
+    /// Fixes it no more.
+    pub fn remove(&mut self, name: ParameterName) {
+        self.0.remove(&name);
+    }
+
+    /// In the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Parameter> {
+        self.0.values()
+    }
+
+    /// Whether nothing is fixed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Extend<Parameter> for Parameters {
+    fn extend<I: IntoIterator<Item = Parameter>>(&mut self, parameters: I) {
+        parameters.into_iter().for_each(|one| self.insert(one));
+    }
+}
+
+impl FromIterator<Parameter> for Parameters {
+    fn from_iter<I: IntoIterator<Item = Parameter>>(parameters: I) -> Self {
+        let mut all = Self::new();
+        all.extend(parameters);
+        all
+    }
+}
+
+impl<const N: usize> From<[Parameter; N]> for Parameters {
+    fn from(parameters: [Parameter; N]) -> Self {
+        parameters.into_iter().collect()
+    }
+}
+
+impl From<Parameters> for BTreeMap<String, String> {
+    fn from(parameters: Parameters) -> Self {
+        let text = |one: &Parameter| (one.name().as_str().to_owned(), one.text());
+        parameters.iter().map(text).collect()
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for Parameters {
+    type Error = NoParameter;
+
+    fn try_from(texts: BTreeMap<String, String>) -> Result<Self, NoParameter> {
+        let read =
+            |(name, text): (String, String)| Parameter::read(ParameterName::named(&name)?, &text);
+        texts.into_iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_fixed_once_and_the_last_value_stays() {
+        let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
+        let all = Parameters::from([flows(2), Parameter::Follow(true), flows(3)]);
+        let texts: Vec<_> = all.iter().map(Parameter::text).collect();
+        assert_eq!(texts, ["3", "true"]);
+        assert_eq!(all.flows().map(|flows| flows.get()), Some(3));
+        assert_eq!(all.season(), None);
+    }
+
+    #[test]
+    fn a_name_or_value_that_is_not_known_is_no_set_of_parameters() {
+        let read = |name: &str, text: &str| {
+            Parameters::try_from(BTreeMap::from([(name.to_owned(), text.to_owned())]))
+        };
+        assert!(read("flows", "8").is_ok());
+        assert!(read("flows", "many").is_err() && read("flaws", "8").is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! What a site of a lab does while something is measured.
+//!
+//! Owns what a load is, and its text: `vm1 80%, vm2 flow 10.0.0.1:8080 max`. Who makes it is not known
+//! here.
+
+use std::fmt;
+
+use crate::BitRate;
+
+/// What a site does while something is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadSpec {
+    /// Keeps each core that it may use so busy.
+    Cpu(CpuShare),
+    /// TCP to a reflector, as fast as it goes or at a rate.
+    Flow {
+        /// The reflector, `host:port`.
+        to: String,
+        /// The rate; `None`: as fast as it goes.
+        rate: Option<BitRate>,
+    },
+    /// UDP to a reflector, in frames as a video has them.
+    Stream {
+        /// The reflector, `host:port`.
+        to: String,
+        /// The rate.
+        rate: BitRate,
+    },
+}
+
+/// A share of a core's time: 1 to 100 percent.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct CpuShare(f64);
+
+/// It is a number.
+impl Eq for CpuShare {}
+
+impl CpuShare {
+    /// So many percent, if that is a load.
+    pub fn percent(percent: f64) -> Option<Self> {
+        (1.0..=100.0).contains(&percent).then_some(Self(percent))
+    }
+
+    /// In percent.
+    pub const fn in_percent(self) -> f64 {
+        self.0
+    }
+}
+
+/// `80%`
+impl fmt::Display for CpuShare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+/// A load and where it is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteLoad {
+    /// The site, or the guest.
+    pub site: String,
+    /// What it does.
+    pub load: LoadSpec,
+}
+
+impl SiteLoad {
+    /// Whether both say what the same site does in the same respect, perhaps differently.
+    fn is_same(&self, other: &Self) -> bool {
+        let is_alike = match (&self.load, &other.load) {
+            (LoadSpec::Cpu(_), LoadSpec::Cpu(_)) => true,
+            (LoadSpec::Flow { to, .. }, LoadSpec::Flow { to: other, .. })
+            | (LoadSpec::Stream { to, .. }, LoadSpec::Stream { to: other, .. }) => to == other,
+            _ => false,
+        };
+        is_alike && self.site == other.site
+    }
+}
+
+/// The word for a rate without a limit.
+const MOST: &str = "max";
+/// The slowest rate that is a load.
+const SLOWEST: BitRate = BitRate(1_000);
+
+impl fmt::Display for LoadSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu(share) => share.fmt(f),
+            Self::Flow { to, rate: None } => write!(f, "flow {to} {MOST}"),
+            Self::Flow {
+                to,
+                rate: Some(rate),
+            } => write!(f, "flow {to} {}", rate.exact()),
+            Self::Stream { to, rate } => write!(f, "stream {to} {}", rate.exact()),
+        }
+    }
+}
+
+impl fmt::Display for SiteLoad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.site, self.load)
+    }
+}
+
+/// Why a text is no list of loads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoLoad {
+    /// It is not written so.
+    #[error("\"{0}\" is no load")]
+    Text(String),
+    /// It says twice what a site does.
+    #[error("site '{0}' is named twice for the same load")]
+    Twice(String),
+}
+
+/// How numbers of a load are written: people may write them in more ways than they are stored.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadUnits {
+    /// Reads percent, `80%`.
+    pub percent: fn(&str) -> Option<f64>,
+    /// Reads a rate, `1450kbit/s`.
+    pub rate: fn(&str) -> Option<BitRate>,
+}
+
+impl LoadUnits {
+    /// As loads are displayed.
+    pub const EXACT: Self = Self {
+        percent: |text| text.strip_suffix('%')?.parse().ok(),
+        rate: |text| text.parse().ok(),
+    };
+
+    /// Reads loads with commas between, at least one.
+    ///
+    /// # Errors
+    /// One is not written so, or a site is named twice for the same load.
+    pub fn loads(&self, text: &str) -> Result<Vec<SiteLoad>, NoLoad> {
+        let mut all: Vec<SiteLoad> = Vec::new();
+        for part in text.split(',') {
+            let one = self.one(part);
+            let one = one.ok_or_else(|| NoLoad::Text(text.to_owned()))?;
+            if all.iter().any(|other| other.is_same(&one)) {
+                return Err(NoLoad::Twice(one.site));
+            }
+            all.push(one);
+        }
+        Ok(all)
+    }
+
+    fn one(&self, part: &str) -> Option<SiteLoad> {
+        let (site, rest) = part.trim().split_once(char::is_whitespace)?;
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let load = match words.as_slice() {
+            ["flow", to, MOST] => LoadSpec::Flow {
+                to: reflector(to)?,
+                rate: None,
+            },
+            ["flow", to, rate] => LoadSpec::Flow {
+                to: reflector(to)?,
+                rate: Some(self.some_rate(rate)?),
+            },
+            ["stream", to, rate] => LoadSpec::Stream {
+                to: reflector(to)?,
+                rate: self.some_rate(rate)?,
+            },
+            _ => LoadSpec::Cpu(CpuShare::percent((self.percent)(rest.trim())?)?),
+        };
+        let site = site.to_owned();
+        Some(SiteLoad { site, load })
+    }
+
+    fn some_rate(&self, text: &str) -> Option<BitRate> {
+        (self.rate)(text).filter(|rate| *rate >= SLOWEST)
+    }
+}
+
+/// `host:port`
+fn reflector(text: &str) -> Option<String> {
+    let (host, port) = text.rsplit_once(':')?;
+    let port: u16 = port.parse().ok()?;
+    (!host.is_empty() && port > 0).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_read_as_they_are_displayed() {
+        let text = "vm1 flow 10.0.0.1:80 max, vm1 flow h:81 1450kbit/s, vm1 98%, \
+                    vm2 stream [::1]:80 2Mbit/s";
+        let all = LoadUnits::EXACT.loads(text).expect("four");
+        let words: Vec<String> = all.iter().map(SiteLoad::to_string).collect();
+        assert_eq!(words.join(", "), text);
+        let rate = Some(BitRate(1_450_000));
+        let to = "h:81".to_owned();
+        assert_eq!(all[1].load, LoadSpec::Flow { to, rate });
+    }
+
+    #[test]
+    fn what_is_no_load_is_refused() {
+        for wrong in [
+            "",
+            "vm1 flow 10.0.0.1 max",
+            "vm1 flow :80 max",
+            "vm1 stream 10.0.0.1:80 max",
+            "vm1 flow 10.0.0.1:80 0bit/s",
+            "vm1 flow 10.0.0.1:80 max, vm1 flow 10.0.0.1:80 1Mbit/s",
+            "vm1",
+            "80%",
+            "vm1 0%",
+            "vm1 101%",
+            "vm1 1%,",
+            "a 1%, a 2%",
+        ] {
+            assert!(LoadUnits::EXACT.loads(wrong).is_err(), "{wrong}");
+        }
+    }
+}

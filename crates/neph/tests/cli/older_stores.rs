@@ -1,0 +1,74 @@
+//! Stores of older versions open and say what they said: the fixtures were written, shown and reported by
+//! the program of their month.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::neph::{Place, Ran};
+
+/// Campaigns of the store, and the names of the files that say what the older program said of them.
+const CAMPAIGNS: [(&str, &str); 4] = [
+    // Every probe kind, TLS, a fleet, and sizes of which a reflector raises some.
+    ("one of each", "one_of_each"),
+    // A lab with sites, seasons and loads, of which one has a name.
+    ("loads and seasons", "loads_and_seasons"),
+    // Read from a Latency Tester's folder, which leaves much open.
+    ("lt", "lt"),
+    // Kept by neph flows --save.
+    ("kept", "kept"),
+];
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores")
+}
+
+/// The store of that month, in a place of its own.
+fn unpacked(month: &str) -> Place {
+    let place = Place::empty();
+    let archive = fixtures().join(format!("{month}.tar.gz"));
+    let unpacked = Command::new("tar")
+        .arg("-xzf")
+        .arg(archive)
+        .arg("-C")
+        .arg(place.path("."))
+        .status();
+    assert!(unpacked.expect("tar").success());
+    place
+}
+
+fn said(month: &str, file: &str) -> String {
+    let path = fixtures().join(month).join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn done(ran: Ran) -> String {
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    ran.out
+}
+
+#[test]
+fn a_store_of_november_2026_shows_and_reports_what_it_did() {
+    let month = "2026-11";
+    let place = unpacked(month);
+    let listed = done(place.neph(["list", "--workspace", "store", "--format", "json"]));
+    assert_eq!(json(&listed), json(&said(month, "list.json")));
+    for (campaign, file) in CAMPAIGNS {
+        let shown = ["show", campaign, "--workspace", "store", "--format", "json"];
+        let shown = done(place.neph(shown));
+        assert_eq!(json(&shown), json(&said(month, &format!("{file}.json"))));
+        let report = ["report", campaign, "--workspace", "store", "-o", file];
+        let report = done(place.neph(report));
+        let (report, _path) = report.rsplit_once("report: ").expect("where it is");
+        assert_eq!(
+            report.trim_end(),
+            said(month, &format!("{file}.txt")).trim_end()
+        );
+    }
+}
