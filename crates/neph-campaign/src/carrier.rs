@@ -6,42 +6,15 @@
 
 use std::fmt::Debug;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use neph_model::{
     Experiment, Fleet, Flow, FlowTrace, HostFacts, Load, PingBetween, Scenario, Span, Throughput,
     Traceroute, Wall, Warning,
 };
+use neph_probe::Stop;
 use neph_store::{Recorder, StoreError};
 
 use crate::plan::{FlowTracePlan, Ping, ThroughputServer, ThroughputTool, TraceroutePlan};
-
-/// A flag that asks everything to end early and keep what it has. Set once, by ctrl-C.
-#[derive(Clone, Debug, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
-
-impl StopFlag {
-    /// Sets it.
-    pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-    /// The flag itself, for what must watch it elsewhere.
-    pub fn shared(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
-    }
-    /// Whether it is set.
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Shares a flag that somebody else made, such as a signal handler's.
-impl From<Arc<AtomicBool>> for StopFlag {
-    fn from(flag: Arc<AtomicBool>) -> Self {
-        Self(flag)
-    }
-}
 
 /// One experiment to carry out. Plain data but for the flag, so that it can travel to an agent.
 #[derive(Clone, Debug)]
@@ -68,7 +41,7 @@ pub struct ExperimentOrder {
     /// The routes of a fleet's flows are looked for when it is over.
     pub trace: Option<FlowTracePlan>,
     /// Ends it early: what was measured is kept.
-    pub stop: StopFlag,
+    pub stop: Stop,
 }
 
 /// What is known when everything is ready and before the first message goes.
@@ -158,7 +131,7 @@ pub struct ThroughputOrder {
     /// The lab site it runs in.
     pub site: Option<String>,
     /// Ends it early.
-    pub stop: StopFlag,
+    pub stop: Stop,
 }
 
 /// A traceroute to carry out.
@@ -175,7 +148,7 @@ pub struct TracerouteOrder {
     /// The lab site it runs in.
     pub site: Option<String>,
     /// Ends it early.
-    pub stop: StopFlag,
+    pub stop: Stop,
 }
 
 /// Pings to send while no experiment runs.
@@ -192,7 +165,7 @@ pub struct PingOrder {
     /// The lab site that they are sent from.
     pub site: Option<String>,
     /// Ends it early.
-    pub stop: StopFlag,
+    pub stop: Stop,
 }
 
 /// Keeps pings; an error ends the sending.
@@ -253,5 +226,5 @@ pub trait Clock: Debug {
     /// Now.
     fn now(&self) -> Wall;
     /// Waits until `until`, or until `stop` is set, whichever comes first; at once if it is past.
-    fn wait_until(&self, until: Wall, stop: &StopFlag);
+    fn wait_until(&self, until: Wall, stop: &Stop);
 }

@@ -71,7 +71,7 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
             for &request_size in &axes.request_sizes {
                 // Where the transport decides, the reply is as long as the request.
                 let echoed = [request_size];
-                let response_sizes: &[ByteSize] = if endpoint.target.on_tcp() {
+                let response_sizes: &[ByteSize] = if endpoint.target.on_connection() {
                     &axes.response_sizes
                 } else {
                     &echoed
@@ -132,8 +132,8 @@ impl Combination<'_> {
             id: ScenarioId(0),
             index: 0,
             endpoint: self.endpoint.name.clone(),
-            target: self.endpoint.target.text.clone(),
-            probe: self.endpoint.target.probe,
+            target: self.endpoint.target.clone().into(),
+            probe: self.endpoint.target.kind(),
             interval: self.interval,
             request_size: self.request_size,
             response_size: self.response_size,
@@ -150,13 +150,9 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     for scenario in scenarios.iter() {
         let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
-        if matches!(
-            scenario.probe,
-            neph_model::ProbeKind::Udp | neph_model::ProbeKind::Icmp | neph_model::ProbeKind::Syn
-        ) {
-            continue;
+        if scenario.probe.on_connection() {
+            of_endpoint.insert(scenario.response_size);
         }
-        of_endpoint.insert(scenario.response_size);
     }
     for scenario in scenarios {
         if sizes

@@ -7,8 +7,8 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, Campaign, Experiment, HostFacts, Instant, Lifetime, Own, Parameter, Provenance,
-    Scenario, ScenarioId, Span, TracedRoute, Warning,
+    Anchor, Campaign, Experiment, Fleet, FleetEndpoint, HostFacts, Instant, Lifetime, Own,
+    Parameter, Provenance, Scenario, ScenarioId, Span, Target, Targets, TracedRoute, Warning,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 use neph_store::Store;
@@ -224,7 +224,7 @@ fn scenario(spec: &FleetSpec) -> Scenario {
         id: ScenarioId(0),
         index: 0,
         endpoint: names.join(", "),
-        target: names.join(" "),
+        target: targets(fleet),
         probe: fleet.probe,
         interval: fleet.interval,
         request_size: spec.sent_size(),
@@ -237,6 +237,16 @@ fn scenario(spec: &FleetSpec) -> Scenario {
         id: identity(&scenario),
         ..scenario
     }
+}
+
+/// Where its endpoints are, as they were named.
+fn targets(fleet: &Fleet) -> Targets {
+    let named = |one: &FleetEndpoint| {
+        let whole = format!("{}://{}", fleet.probe, one.name);
+        Target::parse(&one.name).or_else(|_| Target::parse(&whole))
+    };
+    let found: Result<Vec<Target>, _> = fleet.endpoints.iter().map(named).collect();
+    found.map_or_else(|error| Targets::Called(error.text), Targets::Known)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ mod watched_hosts;
 pub use agenda::{Agenda, Past, Slot, Standing};
 pub use carrier::{
     Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, KeepPings, Part, PingOrder,
-    Prepared, Progress, StopFlag, ThroughputOrder, TracerouteOrder,
+    Prepared, Progress, ThroughputOrder, TracerouteOrder,
 };
 pub use judge::Judged;
 pub use keeper::{FleetKeeper, FleetKept, Keeping};

@@ -19,10 +19,10 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 
 use neph_model::{
-    BitRate, ExperimentId, HostFacts, SiteLoad, Stress, Throughput, Traceroute, Warning,
+    BitRate, ExperimentId, HostFacts, SiteLoad, Stress, Target, Throughput, Traceroute, Warning,
 };
 use neph_probe::{
-    Iperf3Spec, Place, ProbeError, Resolving, Stop, Target, Transfer, UploadSpec, allot_files,
+    Iperf3Spec, Place, ProbeError, Resolve, Resolving, Transfer, UploadSpec, allot_files,
 };
 use neph_store::StoreError;
 
@@ -263,7 +263,7 @@ pub(crate) fn host_of(site: Option<&Place>) -> Result<HostFacts, ProbeError> {
 impl LocalCarrier {
     fn transfer(&self, order: &ThroughputOrder) -> Result<Transfer, CarryError> {
         let site = self.place(order.site.as_deref())?;
-        let stop = Stop::from(order.stop.shared());
+        let stop = &order.stop;
         let (host, port) = (order.server.host.as_str(), order.server.port);
         let operation = || format!("transfer to {host} port {port}");
         match order.tool {
@@ -284,7 +284,7 @@ impl LocalCarrier {
                     congestion: None,
                     site,
                 };
-                neph_probe::upload(&spec, &stop).map_err(|error| failed(operation(), error))
+                neph_probe::upload(&spec, stop).map_err(|error| failed(operation(), error))
             }
             ThroughputTool::Iperf3 => {
                 let spec = Iperf3Spec {
@@ -294,7 +294,7 @@ impl LocalCarrier {
                     congestion: None,
                     site,
                 };
-                neph_probe::iperf3(&spec, &stop).map_err(|error| failed(operation(), error))
+                neph_probe::iperf3(&spec, stop).map_err(|error| failed(operation(), error))
             }
         }
     }

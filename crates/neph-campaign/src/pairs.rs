@@ -30,7 +30,7 @@ pub(crate) fn sites_to_server(
 ) -> Vec<Option<String>> {
     let there = plan.endpoints.iter();
     let there: Vec<&str> = there
-        .filter(|endpoint| endpoint.target.host == server.host)
+        .filter(|endpoint| endpoint.target.host() == server.host)
         .map(|endpoint| endpoint.name.as_str())
         .collect();
     let to_host = |scenario: &Scenario| there.contains(&scenario.endpoint.as_str());

@@ -13,7 +13,6 @@ mod parameter;
 mod plot;
 mod season;
 mod sections;
-mod target;
 mod trust;
 mod typed;
 
@@ -27,18 +26,16 @@ use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, PlanParameter};
 pub use plot::PlotPlan;
 pub use season::Season;
-pub use target::Target;
 pub use trust::Certificates;
 
 pub(crate) use fleet::MOST_A_SECOND as MOST_FLEET_MESSAGES_A_SECOND;
 pub(crate) use interpret::plan as interpret;
 pub(crate) use meaning::hash_of;
-pub(crate) use parameter::word;
+pub(crate) use parameter::{target, target_fault, word};
 pub(crate) use plot::{BOX, blocks as plot_blocks, check as check_plot};
 pub(crate) use sections::{
     IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
 };
-pub(crate) use target::{authority_of, port_number};
 pub(crate) use trust::ANY_CERTIFICATE;
 pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
 

@@ -48,7 +48,7 @@ pub fn resolve(
 /// Every host that a plan names, and where it is written, in bytes of the plan's text.
 pub fn hosts(plan: &Plan) -> impl Iterator<Item = (&str, Range<usize>)> {
     let endpoints = plan.endpoints.iter();
-    let endpoints = endpoints.map(|e| (e.target.host.as_str(), e.written_at.clone()));
+    let endpoints = endpoints.map(|e| (e.target.host(), e.written_at.clone()));
     let pings = plan
         .pings
         .iter()

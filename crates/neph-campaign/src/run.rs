@@ -15,10 +15,11 @@ use std::net::IpAddr;
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, Experiment, FlowRole, Order, Scenario, Span, Wall,
 };
+use neph_probe::Stop;
 use neph_store::{Store, StoreError};
 
 use crate::agenda::{Agenda, Slot, Standing};
-use crate::carrier::{Carrier, Clock, StopFlag};
+use crate::carrier::{Carrier, Clock};
 use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
 use crate::observer::{News, Observer};
@@ -77,7 +78,7 @@ pub struct Crew<'a> {
     /// Tells the time.
     pub clock: &'a dyn Clock,
     /// Ends everything early when set.
-    pub stop: &'a StopFlag,
+    pub stop: &'a Stop,
 }
 
 impl fmt::Debug for Crew<'_> {

@@ -6,16 +6,17 @@
 
 use std::num::NonZeroU16;
 
-use neph_model::{Parameter, Span};
+use neph_model::{Parameter, Span, Target, port_number, split_authority};
 use neph_text::{
     Bytes, Fault, Fields, Nanos, Node, Percent, Placed, Port, Problem, Problems, Source, Take,
     Value, parse_yaml,
 };
 
 use crate::plan::{
-    ANY_CERTIFICATE, Also, BOX, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION, Target,
+    ANY_CERTIFICATE, Also, BOX, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION,
     ThroughputServer, ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan,
-    TypedThroughput, authority_of, check_plot, host, interpret, plot_blocks, port_number, word,
+    TypedThroughput, check_plot, host, interpret, plot_blocks, target as plan_target, target_fault,
+    word,
 };
 
 const MINUTE: i64 = 60_000_000_000;
@@ -81,9 +82,12 @@ fn read(mut fields: Fields<'_>) -> TypedPlan {
 }
 
 /// What a settings file writes as the destination of an endpoint with this target.
-pub fn destination(target: &Target) -> &str {
-    let text = target.text.trim_end_matches(PATH);
-    text.split_once("://").map_or(text, |(_, rest)| rest)
+pub fn destination(target: &Target) -> String {
+    let written = target.written();
+    let text = written.trim_end_matches(PATH);
+    text.split_once("://")
+        .map_or(text, |(_, rest)| rest)
+        .to_owned()
 }
 
 /// The settings have no name: the file's stands in.
@@ -234,7 +238,7 @@ fn target(node: &Node, scheme: &str) -> Result<Target, Fault> {
             format!("write \"{rest}\", and tls_enabled for TLS"),
         ));
     }
-    Target::parse(&format!("{scheme}://{destination}{PATH}"))
+    plan_target(&format!("{scheme}://{destination}{PATH}"))
 }
 
 /// Which certificates are trusted: any, as the Latency Tester does, unless the file has keys of ours
@@ -244,7 +248,7 @@ fn trust(fields: &mut Fields<'_>, endpoints: &mut [TypedEndpoint], notes: &mut V
     let insecure = fields.optional::<bool>("insecure");
     let is_verified = ca_file.is_some();
     let accepts_any = insecure.map_or(!is_verified, |insecure| insecure.value);
-    let is_secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.secure);
+    let is_secure = |e: &TypedEndpoint| e.target.as_ref().is_some_and(|t| t.value.is_secure());
     let mut secure = endpoints.iter_mut().filter(|one| is_secure(one)).peekable();
     if secure.peek().is_some() && accepts_any {
         notes.push(format!(
@@ -289,7 +293,9 @@ fn throughput(fields: &mut Fields<'_>) -> Option<TypedThroughput> {
         let name = table.required_with("name", word);
         let ip = table.required_with("ip", |node| {
             let text = word(node)?;
-            authority_of(&text).map(|(host, _)| host.to_owned())
+            split_authority(&text)
+                .map(|(host, _)| host)
+                .map_err(target_fault)
         });
         let port = table.optional_with("port", iperf_port);
         if let (Some(name), Some(ip)) = (name, ip) {
@@ -315,7 +321,7 @@ fn throughput(fields: &mut Fields<'_>) -> Option<TypedThroughput> {
 fn iperf_port(node: &Node) -> Result<u16, Fault> {
     match &node.value {
         Value::Text(text) if text.is_empty() => Ok(IPERF3_PORT),
-        Value::Text(text) => port_number(text),
+        Value::Text(text) => port_number(text).map_err(target_fault),
         _ => Port::take(node).map(|Port(port)| port),
     }
 }

@@ -147,7 +147,7 @@ fn holds(topology: &Topology, plan: &Plan, scenarios: &[Scenario], name: &str) {
         assert!(topology.site_index(site).is_some(), "{name}: {site}");
     }
     for endpoint in &plan.endpoints {
-        let host: IpAddr = endpoint.target.host.parse().expect("an address");
+        let host: IpAddr = endpoint.target.host().parse().expect("an address");
         let answers = |site: &&neph_lab::Site| site.addresses().any(|ip| ip == host);
         let site = topology
             .sites

@@ -195,7 +195,7 @@ impl Order {
 /// what TCP was kept from telling comes with what follows. And a moment that the program read is
 /// later than one of the kernel by what the program was kept waiting, message by message.
 pub(crate) fn is_comparable(probe: ProbeKind, reply: &FleetReply) -> bool {
-    let is_connection = matches!(probe, ProbeKind::Tcp | ProbeKind::Ws | ProbeKind::Http);
+    let is_connection = probe.on_connection();
     !is_connection && reply.read_by == ReadBy::Kernel
 }
 

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ProbeKind, ReadBy, Span, Wall};
+use crate::{ProbeKind, ReadBy, Span, Transport, Wall};
 
 /// The packets that ask: routers balance each kind by what its headers hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -34,10 +34,10 @@ impl TraceKind {
     }
     /// The packets that take the way of such flows.
     pub const fn of_flows(probe: ProbeKind) -> Self {
-        match probe {
-            ProbeKind::Udp => Self::Udp,
-            ProbeKind::Icmp => Self::Icmp,
-            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Syn => Self::Syn,
+        match probe.facts().transport {
+            Transport::Udp => Self::Udp,
+            Transport::Icmp => Self::Icmp,
+            Transport::Connection | Transport::Segment => Self::Syn,
         }
     }
     /// The kind of that scheme.
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn the_packets_of_a_trace_take_the_way_of_its_flows() {
         for probe in ProbeKind::ALL {
-            let sent = match TraceKind::of_flows(probe) {
+            let sent = match TraceKind::of_flows(*probe) {
                 TraceKind::Udp => "UDP",
                 TraceKind::Syn => "TCP",
                 TraceKind::Icmp => "ICMP",

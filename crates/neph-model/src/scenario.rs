@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteSize, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress};
+use crate::{ByteSize, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress, Targets};
 
 /// One fixation of all parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,8 +13,8 @@ pub struct Scenario {
     pub index: u32,
     /// The endpoint's name in the plan.
     pub endpoint: String,
-    /// The endpoint's address as the plan writes it (`ws://host:port/path`).
-    pub target: String,
+    /// Where the endpoint is.
+    pub target: Targets,
     /// The kind of exchange.
     pub probe: ProbeKind,
     /// Time between two requests.
@@ -144,7 +144,7 @@ mod tests {
             id: ScenarioId(u64::from(index)),
             index,
             endpoint: "a".to_owned(),
-            target: "udp://192.0.2.1:8080".to_owned(),
+            target: "udp://192.0.2.1:8080".to_owned().into(),
             probe: ProbeKind::Udp,
             interval: Span::from_millis(10),
             request_size: ByteSize(64),
@@ -166,7 +166,7 @@ mod tests {
             id: ScenarioId(0),
             index: 0,
             endpoint: endpoint.to_owned(),
-            target: "udp://192.0.2.1:8080".to_owned(),
+            target: "udp://192.0.2.1:8080".to_owned().into(),
             probe: ProbeKind::Udp,
             interval: Span::from_millis(10),
             request_size: ByteSize(64),
@@ -214,7 +214,7 @@ mod tests {
             id: ScenarioId(0),
             index: 0,
             endpoint: "a".to_owned(),
-            target: "ws://192.0.2.1:8080/".to_owned(),
+            target: "ws://192.0.2.1:8080/".to_owned().into(),
             probe: ProbeKind::Ws,
             interval: Span::from_nanos(nanos),
             request_size: ByteSize(bytes),

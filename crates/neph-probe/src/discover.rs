@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, ProbeKind, Span, TlsVersion};
+use neph_model::{Instant, Own, ProbeKind, Span, Target, TlsVersion};
 use neph_sys::place::Place;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
@@ -22,7 +22,6 @@ use crate::follow::is_redirect;
 use crate::refusals::{REFUSED_HEADER, Refusals};
 use crate::spec::Trust;
 use crate::stamp_clock::now;
-use crate::target::Target;
 use crate::tls;
 
 /// The response header by which a reflector tells that it is one.

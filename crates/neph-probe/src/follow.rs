@@ -5,13 +5,12 @@
 
 use std::net::SocketAddr;
 
-use neph_model::ProbeKind;
+use neph_model::Target;
 use url::Url;
 
 use crate::ProbeError;
 use crate::discover::{Asking, Discovery, discover};
-use crate::resolver::Resolving;
-use crate::target::Target;
+use crate::resolver::{Resolve, Resolving};
 use crate::target_error::TargetError;
 
 /// As many as browsers follow (Fetch standard, "HTTP-redirect fetch").
@@ -88,13 +87,11 @@ pub fn follow(
                 from: from.to_string(),
             });
         }
-        let next = from
-            .redirected_to(&location)
-            .map_err(|why| FollowError::Location {
-                from: from.to_string(),
-                location,
-                why,
-            })?;
+        let next = redirected(from, &location).map_err(|why| FollowError::Location {
+            from: from.to_string(),
+            location,
+            why,
+        })?;
         let status = followed.discovery.http.unwrap_or_default();
         let redirect = format!("{status} from {from} to {next}");
         let address = next.find(how)?.address;
@@ -106,19 +103,17 @@ pub fn follow(
     Ok(followed)
 }
 
-impl Target {
-    /// What a header `Location` of this target's answer means (RFC 9110, section 10.2.2). Credentials go
-    /// along to the same host, port and scheme only.
-    fn redirected_to(&self, location: &str) -> Result<Self, String> {
-        let base = Url::parse(&self.to_string()).map_err(|error| error.to_string())?;
-        let mut url = base.join(location).map_err(|error| error.to_string())?;
-        url.set_fragment(None);
-        let next = Self::parse(url.as_str()).map_err(|error| error.to_string())?;
-        if next.kind() != ProbeKind::Http {
-            return Err("only http:// and https:// can be followed".to_owned());
-        }
-        Ok(next.with_credentials_of(self))
+/// What a header `Location` of a target's answer means (RFC 9110, section 10.2.2). Credentials go along to
+/// the same host, port and scheme only.
+fn redirected(from: &Target, location: &str) -> Result<Target, String> {
+    let base = Url::parse(&from.to_string()).map_err(|error| error.to_string())?;
+    let mut url = base.join(location).map_err(|error| error.to_string())?;
+    url.set_fragment(None);
+    let next = Target::parse(url.as_str()).map_err(|error| error.to_string())?;
+    if !next.kind().facts().has_status {
+        return Err("only http:// and https:// can be followed".to_owned());
     }
+    Ok(next.with_credentials_of(from))
 }
 
 /// Whether a status asks to look elsewhere (RFC 9110, section 15.4; 304 and 300 do not).
@@ -146,21 +141,21 @@ mod tests {
             ("https://h/", "https://h:443"),
             ("../../..", "http://h:8080"),
         ] {
-            let next = target.redirected_to(location).expect(location);
+            let next = redirected(&target, location).expect(location);
             assert_eq!(next.to_string(), leads, "{location}");
         }
         for bad in ["ftp://h/", "https://", "http://h:99999/", "mailto:me@h"] {
-            assert!(target.redirected_to(bad).is_err(), "{bad}");
+            assert!(redirected(&target, bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn credentials_do_not_go_to_another_host() {
         let target = Target::parse("http://me:secret@h:8080/").expect("a target");
-        let same = target.redirected_to("/x").expect("the same host");
+        let same = redirected(&target, "/x").expect("the same host");
         assert_eq!(same.authorization(), target.authorization());
         for other in ["http://h/", "https://h:8080/", "http://g:8080/"] {
-            let next = target.redirected_to(other).expect(other);
+            let next = redirected(&target, other).expect(other);
             assert_eq!(next.authorization(), None, "{other}");
         }
     }

@@ -4,7 +4,7 @@
 //! Stands right before the socket, so that a cap holds for what is sent and not only for what was
 //! planned. Time is an argument. When a message is due is the schedule's.
 
-use neph_model::{Instant, LocalFault, Own, ProbeKind, Span};
+use neph_model::{Instant, LocalFault, Own, Span};
 
 use crate::spec::{FlowSpec, Overdue};
 use crate::syn_rate::SYNS_A_SECOND_EACH;
@@ -19,7 +19,12 @@ pub(crate) struct Gate {
 impl Gate {
     /// The gate of this flow: SYNs have a cap even where none was asked for.
     pub(crate) fn for_flow(spec: &FlowSpec) -> Self {
-        let default = (spec.target.kind() == ProbeKind::Syn).then_some(SYNS_A_SECOND_EACH);
+        let default = spec
+            .target
+            .kind()
+            .facts()
+            .may_alarm
+            .then_some(SYNS_A_SECOND_EACH);
         Self {
             overdue: spec.overdue,
             cap: spec.rate_cap.or(default).map(Bucket::new),
@@ -83,8 +88,9 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use neph_model::Target;
+
     use super::*;
-    use crate::target::Target;
 
     fn at(millis: i64) -> Instant<Own> {
         Instant::from_nanos(millis * 1_000_000)

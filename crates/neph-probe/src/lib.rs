@@ -8,7 +8,6 @@ mod backends;
 mod bulk;
 mod channel;
 mod codec;
-mod credentials;
 mod datagram;
 mod discover;
 mod error;
@@ -21,9 +20,7 @@ mod follow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gate;
-mod host;
 mod iperf3;
-mod kinds;
 mod knock;
 mod machine;
 mod numbered;
@@ -49,7 +46,6 @@ mod stop;
 mod stream;
 mod syn_rate;
 mod synchrony;
-mod target;
 mod target_error;
 mod tls;
 mod trace;
@@ -60,15 +56,13 @@ mod vigil;
 
 pub use backends::Backends;
 pub use bulk::{UploadSpec, upload};
-pub use credentials::{mask_credentials, without_credentials};
+pub use codec::LONGEST_WS_PING;
 pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
 pub use follow::{FollowError, Followed, MOST_REDIRECTS, follow};
-pub use host::{ascii_host, bracketed};
 pub use iperf3::{Iperf3Spec, iperf3};
-pub use kinds::{KINDS, LONGEST_WS_PING, Scheme, most_payload, scheme_named};
 pub use knock::{Knocked, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
@@ -79,7 +73,7 @@ pub use reflect::{
 };
 pub use refusals::{RefusalWatch, Refusals};
 pub use report::Report;
-pub use resolver::{Resolved, Resolving, Silent};
+pub use resolver::{Resolve, Resolved, Resolving, Silent};
 pub use running::Running;
 pub use secret::{Secret, SecretError};
 pub use sizes::{
@@ -88,7 +82,6 @@ pub use sizes::{
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
-pub use target::{Target, of_many_hosts};
 pub use target_error::TargetError;
 pub use tls::{Identity, TlsError};
 pub use trace::{

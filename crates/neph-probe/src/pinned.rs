@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
+use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Target};
 use neph_sys::place::Place;
 use socket2::{SockAddr, Socket};
 
@@ -22,7 +22,6 @@ use crate::spec::{ConnectionUse, FlowSpec, Trust};
 use crate::stamp_clock::now;
 use crate::stop::Stop;
 use crate::stream::socket_for;
-use crate::target::Target;
 
 /// The source's size: "moving 1K of data".
 pub const TRANSFER_SIZE: usize = 1024;

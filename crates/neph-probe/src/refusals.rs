@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use neph_model::{FleetEndpoint, Instant, Own, ProbeKind, Span};
+use neph_model::{FleetEndpoint, Instant, Own, ProbeKind, Span, Target};
 use neph_sys::clock;
 use neph_sys::place::Place;
 
@@ -20,7 +20,6 @@ use crate::machine::at_site;
 use crate::spec::Trust;
 use crate::stamp_clock::now;
 use crate::stop::Stop;
-use crate::target::Target;
 
 /// The response header.
 pub(crate) const REFUSED_HEADER: &str = "Neph-Refused";

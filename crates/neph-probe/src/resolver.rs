@@ -9,13 +9,11 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
-use neph_model::{IpVersion, ProbeKind, Span};
+use neph_model::{IpVersion, Span, Target, bare};
 use neph_sys::place::Place;
 
 use crate::datagram;
-use crate::host::bare;
 use crate::spec::FlowSpec;
-use crate::target::Target;
 use crate::target_error::TargetError;
 
 /// The next address is tried when the one before has not answered for this long (RFC 8305, section 5:
@@ -96,7 +94,8 @@ impl Resolved {
     }
 }
 
-impl Target {
+/// Finds where a target is.
+pub trait Resolve {
     /// Every address of the host, in the order in which they are to be tried: the resolver's
     /// (RFC 6724), with the two versions taking turns (RFC 8305, section 4). Of a link-local address
     /// with its zone.
@@ -104,8 +103,20 @@ impl Target {
     /// # Errors
     /// [`TargetError::Unresolved`] with what the resolver said, [`TargetError::OtherVersion`] where
     /// the host is an address already.
-    pub fn addresses(&self, version: Option<IpVersion>) -> Result<Vec<SocketAddr>, TargetError> {
-        self.check_version(version)?;
+    fn addresses(&self, version: Option<IpVersion>) -> Result<Vec<SocketAddr>, TargetError>;
+
+    /// Finds the address to measure. Where the host has several, they are tried as RFC 8305 has it:
+    /// the next one after 250 ms without an answer, or at once when one refuses. TCP kinds connect,
+    /// UDP sends a STAMP request, ICMP an echo request.
+    ///
+    /// # Errors
+    /// As [`Self::addresses`], and when the site cannot be entered.
+    fn find(&self, how: &Resolving) -> Result<Resolved, TargetError>;
+}
+
+impl Resolve for Target {
+    fn addresses(&self, version: Option<IpVersion>) -> Result<Vec<SocketAddr>, TargetError> {
+        check_version(self, version)?;
         let unresolved = |reason: String| TargetError::Unresolved {
             host: self.host().to_owned(),
             version: match version {
@@ -135,53 +146,47 @@ impl Target {
         Ok(taking_turns(&wanted))
     }
 
-    /// Finds the address to measure. Where the host has several, they are tried as RFC 8305 has it:
-    /// the next one after 250 ms without an answer, or at once when one refuses. TCP kinds connect,
-    /// UDP sends a STAMP request, ICMP an echo request.
-    ///
-    /// # Errors
-    /// As [`Self::addresses`], and when the site cannot be entered.
-    pub fn find(&self, how: &Resolving) -> Result<Resolved, TargetError> {
+    fn find(&self, how: &Resolving) -> Result<Resolved, TargetError> {
         match &how.site {
-            None => self.find_here(how),
+            None => find_here(self, how),
             Some(site) => site
-                .run(|| self.find_here(how))
+                .run(|| find_here(self, how))
                 .map_err(|error| TargetError::Site {
                     reason: error.to_string(),
                 })?,
         }
     }
+}
 
-    fn find_here(&self, how: &Resolving) -> Result<Resolved, TargetError> {
-        let mut addresses = self.addresses(how.version)?;
-        if let Some(kept) = addresses.iter().position(|at| Some(at.ip()) == how.keep) {
-            addresses[..=kept].rotate_right(1);
-        }
-        let [address] = addresses[..] else {
-            let (target, patience) = (self.clone(), how.patience);
-            return Ok(race(&addresses, how, move |at| {
-                attempt(&target, at, patience)
-            }));
-        };
-        Ok(Resolved {
-            address,
-            answered: None,
-            silent: Vec::new(),
-        })
+fn find_here(target: &Target, how: &Resolving) -> Result<Resolved, TargetError> {
+    let mut addresses = target.addresses(how.version)?;
+    if let Some(kept) = addresses.iter().position(|at| Some(at.ip()) == how.keep) {
+        addresses[..=kept].rotate_right(1);
     }
+    let [address] = addresses[..] else {
+        let (target, patience) = (target.clone(), how.patience);
+        return Ok(race(&addresses, how, move |at| {
+            attempt(&target, at, patience)
+        }));
+    };
+    Ok(Resolved {
+        address,
+        answered: None,
+        silent: Vec::new(),
+    })
+}
 
-    fn check_version(&self, version: Option<IpVersion>) -> Result<(), TargetError> {
-        let other = |is, asked, option| TargetError::OtherVersion {
-            host: self.host().to_owned(),
-            is,
-            asked,
-            option,
-        };
-        match (bare(self.host()).parse(), version) {
-            (Ok(IpAddr::V6(_)), Some(IpVersion::V4)) => Err(other("IPv6", "IPv4", "-4")),
-            (Ok(IpAddr::V4(_)), Some(IpVersion::V6)) => Err(other("IPv4", "IPv6", "-6")),
-            _ => Ok(()),
-        }
+fn check_version(target: &Target, version: Option<IpVersion>) -> Result<(), TargetError> {
+    let other = |is, asked, option| TargetError::OtherVersion {
+        host: target.host().to_owned(),
+        is,
+        asked,
+        option,
+    };
+    match (bare(target.host()).parse(), version) {
+        (Ok(IpAddr::V6(_)), Some(IpVersion::V4)) => Err(other("IPv6", "IPv4", "-4")),
+        (Ok(IpAddr::V4(_)), Some(IpVersion::V6)) => Err(other("IPv4", "IPv6", "-6")),
+        _ => Ok(()),
     }
 }
 
@@ -283,16 +288,12 @@ fn reason(error: &io::Error, patience: Span) -> String {
 
 /// Asks at one address whether anybody is there.
 fn attempt(target: &Target, address: SocketAddr, patience: Span) -> io::Result<()> {
-    match target.kind() {
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Syn => {
-            TcpStream::connect_timeout(&address, patience.to_duration()).map(drop)
-        }
-        ProbeKind::Udp | ProbeKind::Icmp => {
-            let mut spec = FlowSpec::plain(target.clone(), address);
-            spec.request_size = 64;
-            datagram::ask_once(&spec, patience)
-        }
+    if target.kind().is_datagram() {
+        let mut spec = FlowSpec::plain(target.clone(), address);
+        spec.request_size = 64;
+        return datagram::ask_once(&spec, patience);
     }
+    TcpStream::connect_timeout(&address, patience.to_duration()).map(drop)
 }
 
 #[cfg(test)]

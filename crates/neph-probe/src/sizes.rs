@@ -9,7 +9,6 @@ use neph_wire::icmp::PAYLOAD_MIN;
 use neph_wire::stamp::{Auth, Key};
 
 use crate::datagram::udp::{base_size, least_size};
-use crate::kinds::most_payload;
 
 /// Whether STAMP packets are authenticated: they are longer then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +48,7 @@ pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated)
             }
         }
     };
-    ByteSize(bytes.min(most_payload(kind).bytes()))
+    ByteSize(bytes.min(kind.facts().most_payload.bytes()))
 }
 
 /// A STAMP packet's sizes: bare, and with room for a reflector's marks.
@@ -86,8 +85,11 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
 /// The payload of each reply of a reflector of ours: `asked`, raised where marks stand in the payload and
 /// need more. HTTP has them in a header, and datagrams come back as long as they went.
 pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
-    let carries_marks = matches!(kind, ProbeKind::Ws | ProbeKind::Tcp);
-    let least = if carries_marks { REPLY_MIN as u64 } else { 0 };
+    let least = if kind.facts().has_marks_in_payload {
+        REPLY_MIN as u64
+    } else {
+        0
+    };
     ByteSize(asked.bytes().max(least))
 }
 

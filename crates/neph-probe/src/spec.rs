@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use neph_model::{
-    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Own, Span, TcpStatsWhen, TlsVersion,
+    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Own, Span, Target, TcpStatsWhen,
+    TlsVersion,
 };
 use neph_sys::place::Place;
 
 use crate::secret::Secret;
-use crate::target::Target;
 
 /// When messages go: number `n` at `start + n * interval`, whatever became of those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

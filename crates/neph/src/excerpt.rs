@@ -2,7 +2,7 @@
 //! so that neither a line of 10 MB nor an escape sequence reaches the terminal.
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
-use neph_probe::mask_credentials;
+use neph_model::mask_credentials;
 use neph_text::{Outside, Problem, Source, visible};
 
 use crate::masked::without_secrets;

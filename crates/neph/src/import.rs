@@ -68,8 +68,8 @@ fn settings(path: &Path, text: &str) -> ImportedSettings {
     };
     let endpoints = plan.endpoints.iter().map(|endpoint| ImportedEndpoint {
         name: endpoint.name.clone(),
-        destination: settings::destination(&endpoint.target).to_owned(),
-        is_secure: endpoint.target.secure,
+        destination: settings::destination(&endpoint.target),
+        is_secure: endpoint.target.is_secure(),
     });
     let first = plan.endpoints.first().map(|endpoint| &endpoint.axes);
     let only = |sizes: &Vec<ByteSize>| match sizes.as_slice() {

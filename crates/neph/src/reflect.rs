@@ -6,10 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_model::{BitRate, ByteSize, Span};
-use neph_probe::{
-    Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, Secret, bracketed,
-};
+use neph_model::{BitRate, ByteSize, Span, bracketed};
+use neph_probe::{Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, Secret};
 use neph_sys::restrict::InForce;
 use neph_sys::{files, memory};
 use serde_json::{Map, json};

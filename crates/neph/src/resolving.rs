@@ -1,7 +1,7 @@
 //! Finds the address that a command measures, and reports the others: one way for every command.
 
-use neph_model::{IpVersion, Span};
-use neph_probe::{Place, Resolved, Resolving, Target, TargetError};
+use neph_model::{IpVersion, Span, Target};
+use neph_probe::{Place, Resolve, Resolved, Resolving, TargetError};
 
 use crate::exit::Failure;
 use crate::output;

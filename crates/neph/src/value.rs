@@ -70,7 +70,7 @@ pub(crate) fn listening(text: &str) -> Result<SocketAddr, String> {
         // The resolver knows interfaces by their names.
         let (host, port) = text.strip_prefix('[')?.split_once("]:")?;
         let is_zoned = host.contains('%');
-        let host = neph_probe::ascii_host(host).filter(|_| is_zoned)?;
+        let host = neph_model::ascii_host(host).filter(|_| is_zoned)?;
         let found = (host.as_str(), port.parse::<u16>().ok()?).to_socket_addrs();
         found.ok()?.next()
     };
@@ -126,7 +126,7 @@ pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
 
 /// A name or an address that a certificate can be valid for.
 pub(crate) fn certificate_name(text: &str) -> Result<String, String> {
-    neph_probe::ascii_host(text)
+    neph_model::ascii_host(text)
         .filter(|name| !name.contains('%'))
         .ok_or_else(|| "write a host name or an address: probe.example.com, 192.0.2.7".to_owned())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{Anchor, FlowIndex, FlowRole, Message, Own, PingBetween, ProbeKind, Span};
+use neph_model::{Anchor, FlowIndex, FlowRole, Message, Own, PingBetween, Span};
 use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule, Stop};
 use neph_store::StoreError;
 
@@ -106,7 +106,7 @@ fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<Fl
     ) - LAST;
     let flow = |(place, ping): (u32, &crate::plan::Ping)| {
         let (target, address) = echo_to(&ping.host, None, site).ok()?;
-        debug_assert_eq!(target.kind(), ProbeKind::Icmp);
+        debug_assert!(target.kind().is_echo());
         let count = u64::try_from(left.nanos() / ping.interval.nanos().max(1)).unwrap_or(0);
         (count > 0).then(|| FlowSpec {
             index: FlowIndex(place),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Criteria, Fleet, FleetEndpoint, ProbeKind, Scenario, Span};
+use neph_model::{Criteria, Fleet, FleetEndpoint, Scenario, Span};
 use neph_probe::{FleetSpec, FlowSpec, ProbeError, SYNS_A_SECOND_EACH};
 
 use crate::carrier::ExperimentOrder;
@@ -66,7 +66,7 @@ pub fn check_files(plan: &Plan) -> Result<(), ProbeError> {
 
 /// Messages a second that the sender never exceeds, also when it catches up after a stall.
 fn rate_cap(scenario: &Scenario) -> u32 {
-    if scenario.probe != ProbeKind::Syn {
+    if !scenario.probe.facts().may_alarm {
         return MOST_FLEET_MESSAGES_A_SECOND;
     }
     let allowed = scenario.parameters.rate_cap();

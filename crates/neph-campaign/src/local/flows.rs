@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use neph_model::{
-    Anchor, Flow, FlowIndex, FlowRole, Instant, Known, Own, Parameters, ProbeKind, Span, Traceroute,
+    Anchor, Flow, FlowIndex, FlowRole, Instant, Known, Own, Parameters, Span, Target, Traceroute,
 };
 use neph_probe::{
-    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolving,
-    SYNS_A_SECOND_EACH, Schedule, Secret, Stop, SynSchedule, Target, TargetError, TracerouteSpec,
+    Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
+    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, SynSchedule, TargetError, TracerouteSpec,
     Trust, discover,
 };
 
@@ -104,7 +104,7 @@ pub(super) fn main_flow(
     let parameters = &scenario.parameters;
     let (target, address) = place(order, site.as_ref())?;
     // A fleet's rate is the plan's to allow.
-    if target.kind() == ProbeKind::Syn && scenario.flows().is_none() {
+    if target.kind().facts().may_alarm && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
     }
     let messages = i64::try_from(scenario.messages).unwrap_or(i64::MAX);
@@ -152,8 +152,10 @@ fn place(
     site: Option<&Place>,
 ) -> Result<(Target, SocketAddr), CarryError> {
     let scenario = &order.scenario;
-    let target = Target::parse(&scenario.target)
-        .map_err(|error| failed(format!("read the target of '{}'", scenario.endpoint), error))?;
+    let target = scenario.target.first().cloned().ok_or_else(|| {
+        let operation = format!("find endpoint '{}'", scenario.endpoint);
+        failed(operation, "its target is not known")
+    })?;
     let how = Resolving {
         site: site.cloned(),
         keep: order.last_address,
@@ -199,7 +201,7 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
         .interval
         .times(i64::try_from(order.scenario.messages).unwrap_or(i64::MAX));
     let mut wanted = Vec::new();
-    if let (Some(interval), true) = (order.companion, main.target.kind() != ProbeKind::Icmp) {
+    if let (Some(interval), true) = (order.companion, !main.target.kind().is_echo()) {
         let host = main.address.ip().to_string();
         wanted.push((FlowRole::Companion, main.name.clone(), host, interval));
     }
@@ -331,8 +333,8 @@ pub(super) fn trace(
         probes: order.settings.queries,
         ..TracerouteSpec::default()
     };
-    let stop = Stop::from(order.stop.shared());
-    match neph_probe::traceroute(destination, &spec, site.as_ref(), &stop) {
+    let stop = &order.stop;
+    match neph_probe::traceroute(destination, &spec, site.as_ref(), stop) {
         Ok(route) => route.into_traceroute(order.block, &order.endpoint, destination),
         Err(error) => failure(destination, error.to_string()),
     }

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
     Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message,
-    Outcome, Own, ProbeKind, Sample, Span, Tally, Warning,
+    Outcome, Own, Sample, Span, Tally, Warning,
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 use neph_store::{Recorder, StoreError};
@@ -270,7 +270,7 @@ impl Intake {
             if let Some(source) = self.sources.get(&flow.index) {
                 flow.source = Some(*source);
             }
-            if let (ProbeKind::Icmp, Some(source)) = (flow.probe, &mut flow.source) {
+            if let (true, Some(source)) = (flow.probe.is_echo(), &mut flow.source) {
                 source.set_port(0);
             }
         }

@@ -30,7 +30,7 @@ pub(super) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Resul
 
 /// Whether anybody is asked at all: echo and a handshake that is never completed carry no question.
 const fn is_asked(kind: ProbeKind) -> bool {
-    !matches!(kind, ProbeKind::Icmp | ProbeKind::Syn)
+    !kind.facts().is_answered_by_kernel
 }
 
 /// Whether silence means that it is not known who is there. A service on TCP may take a connection

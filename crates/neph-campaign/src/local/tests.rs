@@ -9,7 +9,7 @@ use std::num::NonZeroU32;
 
 use super::intake::Intake;
 use super::*;
-use crate::carrier::{Ending, StopFlag};
+use crate::carrier::Ending;
 use crate::expand::scenarios;
 use crate::plan::{FlowTracePlan, Ping, parse};
 
@@ -35,7 +35,7 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
         companion: None,
         pings: Vec::new(),
         trace: None,
-        stop: StopFlag::default(),
+        stop: neph_probe::Stop::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! probes would stand in line with its messages.
 
 use neph_model::{FlowTrace, TraceKind};
-use neph_probe::{FlowSet, PortUse, Stop, TraceSpec};
+use neph_probe::{FlowSet, PortUse, TraceSpec};
 use neph_store::Recorder;
 
 use super::flows::Ready;
@@ -36,8 +36,8 @@ pub(super) fn routes(
         ports: ports_are,
         ..TraceSpec::new(endpoint.address, kind, FlowSet::These(ports))
     };
-    let stop = Stop::from(order.stop.shared());
-    let traced = neph_probe::trace(&spec, ready.site.as_ref(), &stop);
+    let stop = &order.stop;
+    let traced = neph_probe::trace(&spec, ready.site.as_ref(), stop);
     let trace = match traced {
         Ok(traced) => {
             for why in &traced.left_out {

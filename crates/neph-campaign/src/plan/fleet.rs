@@ -3,11 +3,10 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use neph_model::{Lifetime, Parameter, ParameterName, ProbeKind, Span};
-use neph_probe::{SYNS_A_SECOND_EACH, of_many_hosts};
+use neph_model::{Lifetime, Parameter, ParameterName, Span, Target, of_many_hosts};
+use neph_probe::SYNS_A_SECOND_EACH;
 use neph_text::{Fault, Nanos, Node, Placed, Problems, Take};
 
-use super::Target;
 use super::meaning::{Axes, Endpoint, PairOrder, Plan};
 use super::sections::Sections;
 use crate::{expand, together};
@@ -36,11 +35,7 @@ const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
 
 /// Whether many flows can be carried by one thread to this target.
 pub(crate) fn fits(target: &Target) -> bool {
-    let carried = matches!(
-        target.probe,
-        ProbeKind::Udp | ProbeKind::Tcp | ProbeKind::Syn
-    );
-    carried && !target.secure
+    target.kind().facts().has_fleets && !target.is_secure()
 }
 
 /// How many flows.
@@ -129,8 +124,8 @@ fn most_flows(axes: &Axes) -> Option<i64> {
 /// Why no fleet can ask this target, and what to do: its address is that of many hosts.
 pub(crate) fn of_many(target: &Target, axes: &Axes) -> Option<Fault> {
     most_flows(axes)?;
-    let what = of_many_hosts(target.host.parse().ok()?)?;
-    let what = format!("{} is {what}, and flows go to one host each", target.host);
+    let what = of_many_hosts(target.host().parse().ok()?)?;
+    let what = format!("{} is {what}, and flows go to one host each", target.host());
     Some(Fault::new(what, "write the address of one host"))
 }
 
@@ -141,13 +136,13 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     let rate = most.saturating_mul(1_000_000_000) / shortest.nanos().max(1);
     let allowed = axes.values(Parameter::rate_cap);
     let allowed = allowed.map(|cap| i64::from(cap.get()));
-    let cap = match target.probe {
-        ProbeKind::Syn => allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into()),
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Udp | ProbeKind::Icmp => {
-            MOST_A_SECOND.into()
-        }
+    let may_alarm = target.kind().facts().may_alarm;
+    let cap = if may_alarm {
+        allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into())
+    } else {
+        MOST_A_SECOND.into()
     };
-    if rate > cap && target.probe == ProbeKind::Syn {
+    if rate > cap && may_alarm {
         let what = format!(
             "{most} flows every {} are {rate} SYNs a second, which may be taken for an attack",
             shortest.exact()

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use neph_model::{ByteSize, Order, Parameter, ParameterName, Scenario, Span, Stress};
+use neph_model::{ByteSize, Order, Parameter, ParameterName, Scenario, Span, Stress, Target};
 use neph_probe::{Authenticated, sent_size};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
-use super::{ComparePlan, PlotPlan, Season, Target};
+use super::{ComparePlan, PlotPlan, Season};
 use crate::alarm::Rule;
 use crate::judge::Judged;
 
@@ -156,7 +156,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// What a request carries where `asked` is asked for.
     pub(crate) fn sent(&self, asked: ByteSize) -> ByteSize {
-        sent_size(self.target.probe, asked, self.axes.authenticated())
+        sent_size(self.target.kind(), asked, self.axes.authenticated())
     }
 }
 

@@ -7,12 +7,12 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use neph_model::{
-    ExpectedStatus, IpVersion, Kilometres, Known, Parameter, ParameterName, ProbeKind, Span,
-    TcpStatsWhen, TlsVersion,
+    ExpectedStatus, IpVersion, Kilometres, Known, Parameter, ParameterName, Span, Target,
+    TargetMistake, TcpStatsWhen, TlsVersion,
 };
 use neph_text::{Fault, Nanos, Node, Port, Take, Value, is_hidden};
 
-use super::{Target, fleet};
+use super::fleet;
 
 /// A parameter that a plan may write.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +34,14 @@ pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::CaFile,
         about: "a file (PEM) with certificate authorities that are trusted beside the public ones",
-        fits: |target| target.secure,
+        fits: Target::is_secure,
         unfit: "only wss:// and https:// have a certificate",
         read: |node| word(node).map(Parameter::CaFile),
     },
     PlanParameter {
         name: ParameterName::Congestion,
         about: "the sender's TCP congestion control: cubic, bbr, reno or another the kernel has",
-        fits: Target::on_tcp,
+        fits: Target::on_connection,
         unfit: "only TCP has congestion control",
         read: algorithm,
     },
@@ -55,7 +55,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::ExpectStatus,
         about: "the HTTP statuses that count as a reply, as \"2xx,304\"; others count as errors (2xx if absent)",
-        fits: |target| matches!(target.probe, ProbeKind::Http),
+        fits: |target| target.kind().facts().has_status,
         unfit: "only http:// and https:// have a status",
         read: expect_status,
     },
@@ -69,7 +69,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::Follow,
         about: "true: HTTP redirects are followed before each experiment; the last target is measured",
-        fits: |target| matches!(target.probe, ProbeKind::Http),
+        fits: |target| target.kind().facts().has_status,
         unfit: "only http:// and https:// redirect",
         read: |node| bool::take(node).map(Parameter::Follow),
     },
@@ -83,7 +83,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::Insecure,
         about: "true: the server's certificate is not verified",
-        fits: |target| target.secure,
+        fits: Target::is_secure,
         unfit: "only wss:// and https:// have a certificate",
         read: |node| bool::take(node).map(Parameter::Insecure),
     },
@@ -97,28 +97,28 @@ pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::KeyFile,
         about: "a file with the key of authenticated STAMP (HMAC-SHA-256)",
-        fits: |target| matches!(target.probe, ProbeKind::Udp),
+        fits: |target| target.kind().facts().has_key,
         unfit: "only udp:// (STAMP) is authenticated by a key",
         read: |node| word(node).map(Parameter::KeyFile),
     },
     PlanParameter {
         name: ParameterName::NewConnection,
         about: "true: each message has a connection of its own, as a REST client without keep-alive",
-        fits: Target::on_tcp,
+        fits: Target::on_connection,
         unfit: "only TCP has connections",
         read: |node| bool::take(node).map(Parameter::NewConnection),
     },
     PlanParameter {
         name: ParameterName::Pin,
         about: "the SHA-256 fingerprint of the only certificate that is accepted, by any issuer; several with commas",
-        fits: |target| target.secure,
+        fits: Target::is_secure,
         unfit: "only wss:// and https:// have a certificate",
         read: pin,
     },
     PlanParameter {
         name: ParameterName::RateCap,
         about: "how many SYNs a second a fleet may send, where more than 200 are wanted",
-        fits: |target| matches!(target.probe, ProbeKind::Syn),
+        fits: |target| target.kind().facts().may_alarm,
         unfit: "only syn:// may be taken for an attack",
         read: fleet::rate_cap,
     },
@@ -139,7 +139,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::SourcePort,
         about: "the local port of the flow, or the first of a fleet's; free choice of the kernel if absent",
-        fits: |target| !matches!(target.probe, ProbeKind::Icmp),
+        fits: |target| target.kind().has_ports(),
         unfit: "ICMP knows no ports",
         read: port,
     },
@@ -160,14 +160,14 @@ pub const PARAMETERS: &[PlanParameter] = &[
     PlanParameter {
         name: ParameterName::TcpStats,
         about: "when all that the kernel reports of the connection (TCP_INFO) is read: \"message\" (sent, and answered), or an interval such as \"100ms\"",
-        fits: Target::on_tcp,
+        fits: Target::on_connection,
         unfit: "only TCP has TCP statistics",
         read: tcp_stats,
     },
     PlanParameter {
         name: ParameterName::Tls,
         about: "1.2 or 1.3: that version of TLS and no other",
-        fits: |target| target.secure,
+        fits: Target::is_secure,
         unfit: "only wss:// and https:// carry TLS",
         read: tls,
     },
@@ -292,4 +292,22 @@ pub(crate) fn word(node: &Node) -> Result<String, Fault> {
         return Err(Fault::new(what, "write one short line"));
     }
     Ok(text)
+}
+
+/// A target, without the credentials that a plan must not have.
+pub(crate) fn target(text: &str) -> Result<Target, Fault> {
+    let target = Target::parse(text).map_err(|error| {
+        let what = format!("target '{}': {}", error.text, error.mistake.what);
+        Fault::new(what, error.mistake.remedy)
+    })?;
+    if target.has_credentials() {
+        let what = "a plan takes no user names and passwords, since it is stored with the results";
+        return Err(Fault::new(what, "write only host and port"));
+    }
+    Ok(target)
+}
+
+/// A mistake in a part of a target.
+pub(crate) fn target_fault(mistake: TargetMistake) -> Fault {
+    Fault::new(mistake.what, mistake.remedy)
 }

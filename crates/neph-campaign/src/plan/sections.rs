@@ -3,17 +3,16 @@
 
 use std::ops::Range;
 
-use neph_model::Span;
+use neph_model::{Span, port_number, split_authority};
 use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
 
 use super::compare::{self, ComparePlan};
 use super::meaning::{
     FlowTracePlan, LabPlan, LabReflector, Limits, ThroughputServer, ThroughputTool, TraceroutePlan,
 };
-use super::parameter::word;
+use super::parameter::{target_fault, word};
 use super::plot::{self, PlotPlan};
 use super::season::{self, Season};
-use super::target::{authority_of, port_number};
 
 /// iperf3's own port.
 pub(crate) const IPERF3_PORT: u16 = 5201;
@@ -103,8 +102,8 @@ pub(crate) fn host(node: &Node) -> Result<String, Fault> {
     if text.parse::<std::net::Ipv6Addr>().is_ok() {
         return Ok(text);
     }
-    match authority_of(&text)? {
-        (host, None) => Ok(host.to_owned()),
+    match split_authority(&text).map_err(target_fault)? {
+        (host, None) => Ok(host),
         (_, Some(_)) => Err(Fault::new("ICMP knows no ports", "write the host alone")),
     }
 }
@@ -163,9 +162,9 @@ fn throughput(mut fields: Fields<'_>) -> Option<TypedThroughput> {
 /// `host:port`; the port may be left out for iperf3.
 fn server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> {
     let text = word(node)?;
-    let (host, port) = authority_of(&text)?;
+    let (host, port) = split_authority(&text).map_err(target_fault)?;
     let port = match (port, tool) {
-        (Some(port), _) => port_number(port)?,
+        (Some(port), _) => port_number(port).map_err(target_fault)?,
         (None, ThroughputTool::Iperf3) => IPERF3_PORT,
         (None, ThroughputTool::Neph) => {
             let what = "the reflector's port is missing";
@@ -177,7 +176,7 @@ fn server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> 
     };
     Ok(ThroughputServer {
         name: text.clone(),
-        host: host.to_owned(),
+        host,
         port,
         written_at: 0..0,
     })

@@ -41,7 +41,7 @@ fn a_small_plan_reads_with_its_defaults() {
     assert_eq!(plan.companion, Some(Span::from_secs(1)));
     assert_eq!(plan.limits, Limits::default());
     let endpoint = &plan.endpoints[0];
-    assert_eq!(endpoint.target.probe, ProbeKind::Ws);
+    assert_eq!(endpoint.target.kind(), ProbeKind::Ws);
     assert_eq!(
         endpoint.axes.request_sizes,
         [ByteSize(10_240), ByteSize(64)]

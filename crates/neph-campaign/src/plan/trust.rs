@@ -34,7 +34,11 @@ impl Plan {
             Certificates::Pinned(pins) => Parameter::Pin(pins.clone()),
         };
         let mut count = 0;
-        for endpoint in self.endpoints.iter_mut().filter(|one| one.target.secure) {
+        for endpoint in self
+            .endpoints
+            .iter_mut()
+            .filter(|one| one.target.is_secure())
+        {
             count += 1;
             let parameters = &mut endpoint.axes.parameters;
             parameters.retain(|name, _| !PARAMETERS.contains(name));
@@ -48,7 +52,11 @@ impl Plan {
     /// Makes each TLS endpoint trust what the scenarios of its campaign were measured with, so that a
     /// campaign that was started with `--insecure`, `--ca-file` or `--pin` goes on with it.
     pub fn trust_as_in(&mut self, measured: &[Scenario]) {
-        for endpoint in self.endpoints.iter_mut().filter(|one| one.target.secure) {
+        for endpoint in self
+            .endpoints
+            .iter_mut()
+            .filter(|one| one.target.is_secure())
+        {
             let own = |one: &&Scenario| one.endpoint == endpoint.name;
             let mut sets = measured.iter().filter(own).map(parameters_of);
             // Where the plan varies them itself there are several sets, and the command line had no say.

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use neph_model::{Order, Parameter, ParameterName};
+use neph_model::{Order, Parameter, ParameterName, Target};
 use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
-use super::parameter::{PARAMETERS, PlanParameter, word};
+use super::parameter::{PARAMETERS, PlanParameter, target, word};
 use super::sections::{self, Sections, TypedPing};
-use super::{PairOrder, Target, alarms};
+use super::{PairOrder, alarms};
 use crate::alarm::Rule;
 use crate::judge::Judged;
 
@@ -154,7 +154,7 @@ fn endpoint(mut fields: Fields<'_>) -> TypedEndpoint {
     let endpoint = TypedEndpoint {
         span: fields.span(),
         name: fields.required_with("name", word),
-        target: fields.required_with("url", |node| Target::parse(&word(node)?)),
+        target: fields.required_with("url", |node| target(&word(node)?)),
         axes: axes(&mut fields, Level::Inner),
     };
     fields.finish();

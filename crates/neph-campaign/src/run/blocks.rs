@@ -118,7 +118,7 @@ impl Run<'_, '_> {
             let order = TracerouteOrder {
                 block,
                 endpoint: endpoint.name.clone(),
-                host: endpoint.target.host.clone(),
+                host: endpoint.target.host().to_owned(),
                 settings,
                 site: site.clone(),
                 stop: self.crew.stop.clone(),

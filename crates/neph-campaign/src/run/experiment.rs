@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Event, EventKind, Experiment, ExperimentStatus, FlowIndex, HostFacts, Load, ProbeKind,
-    Provenance, Warning,
+    Event, EventKind, Experiment, ExperimentStatus, FlowIndex, HostFacts, Load, Provenance, Warning,
 };
 
 use neph_store::Recorder;
@@ -180,10 +179,7 @@ impl Run<'_, '_> {
             reflector: self.reflectors.contains(&scenario.endpoint),
             last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
-            companion: self
-                .plan
-                .companion
-                .filter(|_| scenario.probe != ProbeKind::Icmp),
+            companion: self.plan.companion.filter(|_| !scenario.probe.is_echo()),
             pings: self.plan.pings.clone(),
             trace: self.plan.flow_trace,
             stop: self.crew.stop.clone(),

@@ -111,7 +111,7 @@ impl Lab {
             carrier: &mut self.fake,
             observer: &mut self.diary,
             clock: &time,
-            stop: &StopFlag::default(),
+            stop: &neph_probe::Stop::new(),
         };
         match known {
             None => start(&self.plan, None, Some(TOPOLOGY), &build, &mut crew),

@@ -34,11 +34,7 @@ fn the_example_of_the_thesis_means_what_the_thesis_says() {
 #[test]
 fn every_field_of_the_thesis_is_taken() {
     let plan = read(THESIS);
-    let urls: Vec<&str> = plan
-        .endpoints
-        .iter()
-        .map(|e| e.target.text.as_str())
-        .collect();
+    let urls: Vec<String> = plan.endpoints.iter().map(|e| e.target.written()).collect();
     assert_eq!(
         urls,
         [

@@ -7,6 +7,8 @@ mod http;
 mod tcp;
 mod ws;
 
+pub use ws::LONGEST_WS_PING;
+
 use neph_model::{Answer, Outcome, ProbeKind};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PeerMarks;

@@ -18,8 +18,11 @@ use neph_wire::ws::{
 };
 
 use super::{Arrival, Codec, Opening, Parting, Replied, Step, path_asking};
-use crate::kinds::LONGEST_WS_PING;
 use crate::spec::FlowSpec;
+
+/// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which a server that is no
+/// reflector returns as it is.
+pub const LONGEST_WS_PING: usize = 125;
 
 /// The code of a close frame that has none (RFC 6455, 7.4.1).
 const NO_CODE: u16 = 1005;

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Instant, Lane, Own, Span, Target};
 use neph_sys::epoll::{Happening, Interest};
 use neph_sys::ppoll::Awaited;
 
@@ -27,7 +27,6 @@ use crate::discover::{Asking, discover};
 use crate::reflect::REFLECT_PORT;
 use crate::spec::{FlowSpec, Trust};
 use crate::stamp_clock::{StampClock, now};
-use crate::target::Target;
 
 /// How long an endpoint may take to say who it is.
 const PATIENCE: Span = Span::from_secs(5);

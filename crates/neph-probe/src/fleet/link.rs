@@ -259,10 +259,11 @@ pub(crate) fn again(dialled: Instant<Own>) -> Instant<Own> {
 mod tests {
     use std::net::TcpListener;
 
+    use neph_model::Target;
+
     use super::*;
     use crate::codec::{for_flow, new_token};
     use crate::spec::FlowSpec;
-    use crate::target::Target;
 
     /// A listener, and a connection to it for requests of so many bytes.
     fn dialled(request_size: usize) -> (TcpListener, Link) {

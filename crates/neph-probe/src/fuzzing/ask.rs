@@ -2,6 +2,7 @@
 //!
 //! Owns the driving of one codec as a connection drives it, with what must hold at each step.
 
+use neph_model::Target;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use neph_wire::http::parse_request;
@@ -12,7 +13,6 @@ use neph_wire::http::FlowToken;
 use crate::channel::StreamEnd;
 use crate::codec::{Arrival, Codec, Step, Under, for_flow};
 use crate::spec::FlowSpec;
-use crate::target::Target;
 
 /// A WebSocket pong: header, mask and 125 bytes.
 const LONGEST_PONG: usize = 2 + 4 + 125;

@@ -4,7 +4,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use neph_model::{Entry, Instant, Message, Own, Span, Wall};
+use neph_model::{Entry, Instant, Message, Own, Span, Target, Wall};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use neph_wire::stamp::{Answer, Auth, ErrorEstimate, Format, Timestamp, decode_request, reflect};
 
@@ -13,7 +13,6 @@ use crate::datagram::session::Session;
 use crate::datagram::{Codec, udp};
 use crate::exchange::SendPoint;
 use crate::spec::FlowSpec;
-use crate::target::Target;
 
 /// 2023, so that STAMP's form of time has it.
 const WALL: i64 = 1_700_000_000_000_000_000;

@@ -7,10 +7,9 @@ mod stream_tests;
 
 use std::net::SocketAddr;
 
-use neph_model::{ClockOffset, Instant, Marks, Own, Span};
+use neph_model::{ClockOffset, Instant, Marks, Own, Span, Target};
 
 use crate::spec::{FlowSpec, Priority, Schedule, Trust};
-use crate::target::Target;
 
 /// Peer clock minus own clock: any number does, and none may show in a result.
 pub(super) const PEER_AHEAD: i64 = 7_777_777_777;

@@ -1,9 +1,9 @@
 use std::net::SocketAddr;
 
-use neph_model::{Message, Span, Stage, Tally};
+use neph_model::{Message, Span, Stage, Tally, Target};
 use neph_probe::{
     Asking, ConnectionUse, Flow, FlowSpec, Identity, Priority, Reflector, ReflectorSpec, Report,
-    Schedule, Stop, Target, Trust, discover,
+    Resolve, Schedule, Stop, Trust, discover,
 };
 
 fn spec(think: Span) -> ReflectorSpec {

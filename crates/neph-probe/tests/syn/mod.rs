@@ -7,8 +7,8 @@ mod pair;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use neph_model::{Message, Span, Tally};
-use neph_probe::{FlowSpec, Priority, Schedule, Target};
+use neph_model::{Message, Span, Tally, Target};
+use neph_probe::{FlowSpec, Priority, Schedule};
 
 use crate::loopback::measure;
 use crate::support::{eventually, has, is_root, skip};

@@ -119,7 +119,7 @@ impl World {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: endpoint.name.clone(),
-                    target: format!("ws://{}:8080/", endpoint.name),
+                    target: format!("ws://{}:8080/", endpoint.name).into(),
                     probe: ProbeKind::Ws,
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(64),

@@ -103,7 +103,7 @@ mod tests {
             id: ScenarioId(bytes),
             index: 0,
             endpoint: "a".to_owned(),
-            target: "ws://192.0.2.1:8080/".to_owned(),
+            target: "ws://192.0.2.1:8080/".to_owned().into(),
             probe: ProbeKind::Ws,
             interval: Span::from_millis(25),
             request_size: ByteSize(bytes),

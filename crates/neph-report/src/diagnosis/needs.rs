@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ProbeKind, SEGMENT, Stage, StageSet};
+use neph_model::{SEGMENT, Stage, StageSet};
 use serde::Serialize;
 
 use super::rules::{is_imported, peer};
@@ -200,10 +200,7 @@ impl Need {
 }
 
 fn is_tcp(run: &Run<'_>) -> bool {
-    matches!(
-        run.flow.flow.probe,
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp
-    )
+    run.flow.flow.probe.on_connection()
 }
 
 fn has_two_sizes(sight: &Sight<'_>) -> bool {

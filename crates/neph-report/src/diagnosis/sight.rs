@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use neph_model::{ProbeKind, Scenario, Seq, Span, Stage, StageSet};
+use neph_model::{Scenario, Seq, Span, Stage, StageSet};
 use neph_stats::{Sorted, rough_quantile};
 
 use super::stall::{self, PeerStalls, Stall};
@@ -290,7 +290,7 @@ fn is_network(set: StageSet) -> bool {
 
 fn crossings(flow: &FlowData, stalls: &Stalls) -> Vec<Crossing> {
     // An echo or a SYN is answered by the peer's kernel, which adds next to nothing.
-    let is_echo = matches!(flow.flow.probe, ProbeKind::Icmp | ProbeKind::Syn);
+    let is_echo = flow.flow.probe.facts().is_answered_by_kernel;
     let one = |(exchange, is_resent): (&Exchange, bool)| {
         let mut entries = flow.ledger(exchange);
         let wanted = |set: StageSet| is_network(set) || (is_echo && set.contains(Stage::Network));

@@ -22,7 +22,7 @@ fn campaign() -> (Campaign, Scenario) {
         id: samples::experiment().scenario,
         index: 0,
         endpoint: "metro".to_owned(),
-        target: "ws://10.0.0.1:8080".to_owned(),
+        target: "ws://10.0.0.1:8080".to_owned().into(),
         probe: ProbeKind::Ws,
         interval: Span::from_millis(1),
         request_size: ByteSize(64),

@@ -18,7 +18,7 @@ fn scenario() -> Scenario {
         id: ScenarioId(7),
         index: 0,
         endpoint: "metro, \"east\"".to_owned(),
-        target: "ws://10.0.0.1:8080/".to_owned(),
+        target: "ws://10.0.0.1:8080/".to_owned().into(),
         probe: ProbeKind::Ws,
         interval: Span::from_micros(2_500),
         request_size: ByteSize(64),

@@ -81,7 +81,9 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
     Scenario {
         id: identity(file, &endpoint, request_size),
         index: 0,
-        target: known.map_or_else(|| endpoint.clone(), ImportedEndpoint::target),
+        target: known
+            .map_or_else(|| endpoint.clone(), ImportedEndpoint::target)
+            .into(),
         endpoint,
         probe: ProbeKind::Ws,
         interval,

@@ -35,7 +35,7 @@ pub(crate) fn scenario(index: u32) -> Scenario {
         id: ScenarioId(u64::MAX - u64::from(index)),
         index,
         endpoint: "metro".to_owned(),
-        target: "wss://metro.example:443/echo".to_owned(),
+        target: "wss://metro.example:443/echo".to_owned().into(),
         probe: ProbeKind::Ws,
         interval: Span::from_micros(2_500),
         request_size: ByteSize(10_240),

@@ -1,9 +1,10 @@
 //! `neph check`: every mistake of a plan, with its place; names that have no address.
 
+use neph_model::Target;
+use neph_probe::Resolve;
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::resolve;
-use neph_probe::Target;
 
 use super::{PlanArgs, notes, read};
 use crate::exit::{Failure, Outcome};

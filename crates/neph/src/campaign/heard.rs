@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::plan::{Endpoint, LabPlan, LabReflector};
 use neph_lab::{Role, Site, Topology};
-use neph_model::{LoadSpec, ProbeKind};
+use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
 use super::stage::reflect_flags;
@@ -46,10 +46,10 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
 
 /// Which address is asked, and at which port somebody must listen; none where it has a name.
 fn asked(endpoint: &Endpoint) -> Option<(IpAddr, Option<u16>)> {
-    let ip = endpoint.target.host.parse().ok()?;
+    let ip = endpoint.target.host().parse().ok()?;
     // The kernel answers echoes, and SYNs to a port without a listener too.
-    let by_kernel = matches!(endpoint.target.probe, ProbeKind::Icmp | ProbeKind::Syn);
-    Some((ip, endpoint.target.port.filter(|_| !by_kernel)))
+    let by_kernel = endpoint.target.kind().facts().is_answered_by_kernel;
+    Some((ip, (!by_kernel).then(|| endpoint.target.port())))
 }
 
 /// The reflector that a load sends to; none where it has a name.

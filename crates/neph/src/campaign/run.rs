@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
-use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing, StopFlag};
+use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing};
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Order, Pins, Span, Wall,
 };
@@ -289,13 +289,12 @@ fn conduct<C: Carrier>(
         version: version::VERSION.to_owned(),
         commit: version::COMMIT.to_owned(),
     };
-    let flag = StopFlag::from(stop.flag());
     let mut crew = Crew {
         store,
         carrier: &mut carrier,
         observer: &mut *watch,
         clock: &RealClock,
-        stop: &flag,
+        stop,
     };
     let plan = &read.plan;
     let topology = scenes::kept(&read.scenes);
@@ -327,7 +326,7 @@ impl Clock for RealClock {
         neph_probe::anchor().wall
     }
 
-    fn wait_until(&self, until: Wall, stop: &StopFlag) {
+    fn wait_until(&self, until: Wall, stop: &Stop) {
         const TICK: Span = Span::from_millis(100);
         while !stop.is_set() {
             let left = Span::from_nanos(until.unix_nanos() - self.now().unix_nanos());

@@ -5,8 +5,8 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{EventKind, Span, Tally};
-use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, Target, anchor};
+use neph_model::{EventKind, Span, Tally, Target, bracketed, split_authority};
+use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, anchor};
 
 use super::added::Added;
 use super::book::Book;
@@ -78,13 +78,11 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         Target::parse(peer).map_err(Failure::usage)?
     } else {
         // The port of ours, where none is named; STAMP's own is 862.
-        let typed = Target::parse(&format!("http://{peer}")).map_err(Failure::usage)?;
-        let has_port = peer.rsplit_once(':').is_some_and(|(host, port)| {
-            port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
-        });
-        let port = if has_port { typed.port() } else { PORT };
-        let host = neph_probe::bracketed(typed.host());
-        Target::parse(&format!("udp://{host}:{port}")).map_err(Failure::usage)?
+        let typed = bracketed(peer);
+        let (_, port) = split_authority(&typed)
+            .map_err(|mistake| Failure::Usage(format!("target '{peer}': {mistake}")))?;
+        let port = port.map_or_else(|| format!(":{PORT}"), |_| String::new());
+        Target::parse(&format!("udp://{typed}{port}")).map_err(Failure::usage)?
     };
     let site = args.site.as_ref().map(Place::named);
     let address = resolving::find(&target, args.ip.version(), site)?.address;

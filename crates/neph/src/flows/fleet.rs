@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{Fleet, FleetEndpoint, ProbeKind};
-use neph_probe::{FleetSpec, Place, SynSchedule, Target, TargetError, of_many_hosts};
+use neph_model::{Fleet, FleetEndpoint, ProbeKind, Scheme, Target, bracketed, of_many_hosts};
+use neph_probe::{FleetSpec, Place, SynSchedule};
 use neph_text::did_you_mean;
 
 use super::Args;
@@ -66,7 +66,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
 
 /// Secrets are of STAMP alone.
 fn check_key(args: &Args, probe: ProbeKind) -> Result<(), Failure> {
-    if probe != ProbeKind::Udp && args.stamp_key.is_some() {
+    if !probe.facts().has_key && args.stamp_key.is_some() {
         return Err(Failure::Usage(format!(
             "--stamp-key: {probe} flows carry no STAMP; leave it out, or measure udp:// flows"
         )));
@@ -121,7 +121,7 @@ fn check_ports(args: &Args) -> Result<(), Failure> {
 /// takes by default, with room for 50,000 flows to catch up a moment's delay; of SYNs, which a target
 /// may take for an attack, far less, and fewer yet to each.
 fn rate_cap(args: &Args, probe: ProbeKind) -> Result<u32, Failure> {
-    if probe != ProbeKind::Syn {
+    if !probe.facts().may_alarm {
         return Ok(args.rate_cap.unwrap_or(60_000));
     }
     let schedule = SynSchedule {
@@ -136,20 +136,17 @@ fn endpoint(text: &str, args: &Args) -> Result<(ProbeKind, FleetEndpoint), Failu
     let whole = if text.contains("://") {
         text.to_owned()
     } else {
-        format!("udp://{text}")
+        format!("udp://{}", bracketed(text))
     };
-    let target = Target::parse(&whole).map_err(|error| match error {
-        TargetError::Scheme { scheme, .. } => Failure::Usage(format!(
+    let scheme = whole.split("://").next().unwrap_or_default();
+    if Scheme::named(scheme).is_none() {
+        return Err(Failure::Usage(format!(
             "{text}: '{scheme}' is no scheme of flows, which are udp, syn and tcp; {}",
-            did_you_mean(&scheme, &["udp", "syn", "tcp"])
-        )),
-        other => Failure::usage(other),
-    })?;
-    let has_fleets = matches!(
-        target.kind(),
-        ProbeKind::Udp | ProbeKind::Syn | ProbeKind::Tcp
-    );
-    if !has_fleets || target.is_secure() {
+            did_you_mean(scheme, &["udp", "syn", "tcp"])
+        )));
+    }
+    let target = Target::parse(&whole).map_err(Failure::usage)?;
+    if !target.kind().facts().has_fleets || target.is_secure() {
         return Err(Failure::Usage(format!(
             "{text}: there are no fleets of {} flows; write udp://, syn:// or tcp:// before {}",
             target.kind(),

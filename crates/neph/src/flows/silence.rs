@@ -4,10 +4,8 @@
 use std::thread;
 
 use neph_flows::FleetView;
-use neph_model::{FleetEndpoint, Own, ProbeKind, Span, WallCourse};
-use neph_probe::{
-    Asking, Discovery, FleetSpec, Knocked, Place, Target, Trust, bracketed, discover, knock,
-};
+use neph_model::{FleetEndpoint, Own, ProbeKind, Span, Target, WallCourse, bracketed};
+use neph_probe::{Asking, Discovery, FleetSpec, Knocked, Place, Trust, discover, knock};
 
 use super::words;
 use crate::reflect::PORT;
@@ -86,7 +84,7 @@ impl Silence {
     fn of(&self, endpoint: &FleetEndpoint) -> String {
         let port = endpoint.address.port();
         let elsewhere = || port != PORT && self.said(endpoint, PORT).reflector;
-        if self.probe == ProbeKind::Syn {
+        if self.probe.is_segment() {
             return sentence(endpoint, self.found(false, &Discovery::default(), false));
         }
         let said = self.said(endpoint, port);
@@ -135,7 +133,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
     let host = bracketed(&ip.to_string());
     let layer = probe.protocol();
     let at = format!("{layer} {port} of {ip}");
-    if probe == ProbeKind::Syn {
+    if probe.is_segment() {
         return format!(
             "{at} answers no SYN, neither open nor closed: a firewall drops them, or no such host is there"
         );

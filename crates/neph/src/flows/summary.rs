@@ -218,7 +218,7 @@ fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
 
 /// How targets answered SYNs: whether anybody listens there.
 fn answers(probe: ProbeKind, own: &FleetTally) -> String {
-    if probe != ProbeKind::Syn || own.replies == 0 {
+    if !probe.is_segment() || own.replies == 0 {
         return String::new();
     }
     let text = syn_answers::sentence(own.replies - own.refused, own.refused);

@@ -5,10 +5,8 @@ use std::ops::ControlFlow;
 
 use neph_campaign::Ending;
 use neph_flows::{Completion, completions_of, turns};
-use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span};
-use neph_probe::{
-    FleetSpec, ProbeError, Stop, Target, TransferSpec, each_transfer, now, transfers,
-};
+use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Target};
+use neph_probe::{FleetSpec, ProbeError, Stop, TransferSpec, each_transfer, now, transfers};
 use serde_json::{Value, json};
 
 use super::Args;

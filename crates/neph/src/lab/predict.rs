@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use neph_lab::{Forecast, PROTOCOLS, Role, Topology};
 use neph_model::{ByteSize, ProbeKind};
-use neph_probe::most_payload;
 
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
@@ -20,7 +19,7 @@ const SMALL: ByteSize = ByteSize(64);
 const LARGE: ByteSize = ByteSize(100_000);
 
 /// What a reflector reads.
-const MOST: ByteSize = most_payload(ProbeKind::Tcp);
+const MOST: ByteSize = ProbeKind::Tcp.facts().most_payload;
 
 /// Options of `neph lab predict`.
 #[derive(Debug, ClapArgs)]

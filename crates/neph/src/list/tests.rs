@@ -44,7 +44,7 @@ fn scenario() -> Scenario {
         id: ScenarioId(1),
         index: 0,
         endpoint: "here".to_owned(),
-        target: "udp://127.0.0.1".to_owned(),
+        target: "udp://127.0.0.1".to_owned().into(),
         probe: ProbeKind::Udp,
         interval: Span::from_millis(100),
         request_size: neph_model::ByteSize(64),

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 
-use neph_model::Span;
-use neph_probe::{Asking, Discovery, ProbeError, Target, bracketed, now};
+use neph_model::{Span, Target, bracketed};
+use neph_probe::{Asking, Discovery, ProbeError, now};
 
 use super::Args;
 use super::flows::addresses;
@@ -96,7 +96,7 @@ struct Typed {
 
 impl Typed {
     fn parse(text: &str, only_secure: bool) -> Result<Self, Failure> {
-        let with = |scheme: &str| Target::parse(&format!("{scheme}://{text}"));
+        let with = |scheme: &str| Target::under(scheme, text);
         Ok(Self {
             plain: with("http").map_err(Failure::usage)?,
             secure: with("https").map_err(Failure::usage)?,

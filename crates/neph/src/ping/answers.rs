@@ -22,7 +22,7 @@ pub(super) fn words(planned: &Planned, answer: Answer) -> Cow<'static, str> {
 pub(super) fn answers(planned: &Planned, watched: &Watched) -> String {
     let is_told = |answer: &Answer| match answer {
         // SYN answers have a sentence of their own.
-        Answer::Syn(_) => planned.spec.target.kind() != ProbeKind::Syn,
+        Answer::Syn(_) => !planned.spec.target.kind().is_segment(),
         _ => true,
     };
     let told = watched.answers.iter().filter(|(answer, _)| is_told(answer));
@@ -39,7 +39,7 @@ pub(super) fn answers(planned: &Planned, watched: &Watched) -> String {
     let lines: Vec<String> = lines.collect();
     let expected = planned.spec.expected_status;
     // Where all is as expected there is nothing to report.
-    let is_http = planned.spec.target.kind() == ProbeKind::Http;
+    let is_http = planned.spec.target.kind().facts().has_status;
     let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
         Answer::HttpStatus(status) => is_http && expected.contains(status),
         _ => false,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Flow, FlowRole,
-    Instant, Marks, Message, Own, Parameter, ProbeKind, Scenario, ScenarioId, Span, Wall,
+    Instant, Marks, Message, Own, Parameter, Scenario, ScenarioId, Span, Wall,
 };
 use neph_report::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 
@@ -60,7 +60,7 @@ fn scenario(planned: &Planned, index: usize) -> Scenario {
         id: ScenarioId(index as u64),
         index: u32::try_from(index).unwrap_or(u32::MAX),
         endpoint: spec.target.to_string(),
-        target: spec.target.to_string(),
+        target: spec.target.clone().into(),
         probe: spec.target.kind(),
         interval: spec.schedule.interval,
         request_size: bytes(spec.request_size),
@@ -90,7 +90,7 @@ fn experiment(
 fn flow(planned: &Planned, place: usize) -> Flow {
     let spec = &planned.spec;
     let any = [0, 0, 0, 0].into();
-    let is_icmp = spec.target.kind() == ProbeKind::Icmp;
+    let is_icmp = spec.target.kind().is_echo();
     Flow {
         index: spec.index,
         role: if place == 0 {

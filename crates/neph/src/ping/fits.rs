@@ -3,8 +3,7 @@
 //! Of a bare host the scheme is not known yet, and of one that redirects the last target is not: they
 //! take whatever fits.
 
-use neph_model::{ExpectedStatus, ProbeKind};
-use neph_probe::Target;
+use neph_model::{ExpectedStatus, Target};
 
 use super::Args;
 use crate::exit::Failure;
@@ -46,41 +45,34 @@ const OPTIONS: &[Need] = &[
     Need {
         name: "--new-connection",
         is_given: |args| args.new_connection,
-        fits: is_on_tcp,
+        fits: Target::on_connection,
         of: "ws://, http:// and tcp:// alone have connections",
     },
     Need {
         name: "--congestion",
         is_given: |args| args.congestion.is_some(),
-        fits: is_on_tcp,
+        fits: Target::on_connection,
         of: "ws://, http:// and tcp:// alone have congestion control",
     },
     Need {
         name: "--expect-status",
         is_given: |args| args.expect_status != ExpectedStatus::default(),
-        fits: |target| target.kind() == ProbeKind::Http,
+        fits: |target| target.kind().facts().has_status,
         of: "http:// and https:// alone have a status",
     },
     Need {
         name: "--stamp-key",
         is_given: |args| args.stamp_key.is_some(),
-        fits: |target| target.kind() == ProbeKind::Udp,
+        fits: |target| target.kind().facts().has_key,
         of: "udp:// alone speaks STAMP",
     },
     Need {
         name: "--source-port",
         is_given: |args| args.source_port.is_some(),
-        fits: |target| target.kind() != ProbeKind::Icmp,
+        fits: |target| target.kind().has_ports(),
         of: "ICMP has no ports",
     },
 ];
-
-fn is_on_tcp(target: &Target) -> bool {
-    matches!(
-        target.kind(),
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp
-    )
-}
 
 /// Whether this target can follow all options that were given.
 ///

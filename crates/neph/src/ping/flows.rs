@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, Span};
+use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, SCHEMES, Span, Target};
 use neph_probe::{
-    Asking, Authenticated, Discovery, FlowSpec, Followed, KINDS, Overdue, Place, Resolving,
-    Schedule, SynSchedule, Target, TargetError, can_build_syns, discover, follow, most_payload,
-    reply_size, sent_size, why_raised,
+    Asking, Authenticated, Discovery, FlowSpec, Followed, Overdue, Place, Resolve, Resolving,
+    Schedule, SynSchedule, TargetError, can_build_syns, discover, follow, reply_size, sent_size,
+    why_raised,
 };
 
 use super::answer::whoever_answers;
@@ -40,7 +40,7 @@ impl Planned {
 
     /// Whether the target stands for this flow, and it is no mere companion.
     pub(super) fn is_asked_for(&self) -> bool {
-        self.spec.role == FlowRole::Main || self.spec.target.kind() != ProbeKind::Icmp
+        self.spec.role == FlowRole::Main || !self.spec.target.kind().is_echo()
     }
 }
 
@@ -93,8 +93,8 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
 /// What no message of this kind carries cannot be meant. Replies of datagrams are as long as their
 /// requests, whatever is asked for.
 fn check_sizes(kind: ProbeKind, args: &Args) -> Result<(), Failure> {
-    let most = most_payload(kind);
-    let is_datagram = matches!(kind, ProbeKind::Udp | ProbeKind::Icmp);
+    let most = kind.facts().most_payload;
+    let is_datagram = kind.is_datagram();
     let sizes = [
         ("--request-size", args.request_size),
         ("--response-size", args.response_size),
@@ -121,7 +121,7 @@ fn raised_size(kind: ProbeKind, args: &Args) -> Option<String> {
 
 /// SYNs are held to a rate. What replaces them where they cannot be built is told.
 fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
-    if kind != ProbeKind::Syn {
+    if !kind.facts().may_alarm {
         return match args.rate_cap {
             Some(_) => Err(Failure::usage("--rate-cap: only syn:// has a cap")),
             None => Ok(None),
@@ -156,7 +156,7 @@ fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
 /// Round trips of error pages are round trips, but mostly not those that were meant.
 fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
     let status = discovery.http.filter(|status| *status >= 400)?;
-    (target.kind() == ProbeKind::Http).then(|| {
+    target.kind().facts().has_status.then(|| {
         format!("{target} answers HEAD with status {status}; what it answers to GET is measured")
     })
 }
@@ -180,7 +180,7 @@ pub(super) fn addresses(
 
 /// Finds the address and asks who answers there; with --follow at the target that redirects lead to.
 fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
-    if args.follow && target.kind() != ProbeKind::Http {
+    if args.follow && !target.kind().facts().has_status {
         return Err(Failure::usage(
             "--follow: only http:// and https:// redirect",
         ));
@@ -277,13 +277,13 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
             // An echo shows no certificate: whoever answers it is not who was meant.
             return Err(Failure::Refused(answers.sentence));
         }
-        let schemes: Vec<&str> = KINDS.iter().map(|scheme| scheme.name).collect();
+        let schemes: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
         found.remarks.push(format!(
             "{}; ICMP only (name a scheme and port to measure more: {})",
             answers.sentence,
             schemes.join(", ")
         ));
-        let typed = Target::parse(&format!("http://{}", args.target)).map_err(Failure::usage)?;
+        let typed = Target::under("http", &args.target).map_err(Failure::usage)?;
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let address = resolving::find(&target, args.ip.version(), args.place())?.address;
@@ -308,7 +308,7 @@ fn add_icmp(args: &Args, found: &mut Found) {
     let Some(main) = found.flows.first() else {
         return;
     };
-    if args.no_icmp || main.spec.target.kind() == ProbeKind::Icmp {
+    if args.no_icmp || main.spec.target.kind().is_echo() {
         return;
     }
     let mut address = main.spec.address;

@@ -168,8 +168,9 @@ pub(super) fn has_lines(planned: &Planned) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use neph_model::Target;
     use neph_model::{FlowIndex, Instant, Marks, Seq};
-    use neph_probe::{Discovery, FlowSpec, Target};
+    use neph_probe::{Discovery, FlowSpec};
 
     use super::*;
 

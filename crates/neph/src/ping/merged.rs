@@ -90,7 +90,7 @@ fn no_peer_departure(spec: &FlowSpec) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use neph_probe::Target;
+    use neph_model::Target;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_model::{Anchor, EventKind, Instant, Message, Own, ProbeKind, Span, Traceroute};
+use neph_model::{Anchor, EventKind, Instant, Message, Own, Span, Traceroute};
 use neph_report::diagnoses_in_brief;
 use serde_json::{Value, json};
 
@@ -154,7 +154,7 @@ impl<'a> Show<'a> {
     }
 
     fn echo(&mut self, planned: &Planned, message: &Message) {
-        if planned.spec.target.kind() == ProbeKind::Icmp {
+        if planned.spec.target.kind().is_echo() {
             self.icmp = Echo::of(planned, message).or(self.icmp);
         }
     }

@@ -1,6 +1,6 @@
 //! The summary as JSON: the numbers that the text rounds.
 
-use neph_model::{ProbeKind, Unanswered};
+use neph_model::Unanswered;
 use neph_stats::{Quantile, RunningSummary, StatsError};
 use serde_json::{Map, Value, json};
 
@@ -68,7 +68,7 @@ fn flow_json(planned: &Planned, watched: &Watched) -> Value {
         "response_bytes": planned.spec.response_size,
         "tally": watched.tally,
         "answers": answer_counts(watched),
-        "refused": (planned.spec.target.kind() == ProbeKind::Syn).then(|| watched.refused()),
+        "refused": planned.spec.target.kind().is_segment().then(|| watched.refused()),
         "response_ns": numbers(Column::Response, tally.without_response()),
         "service_ns": numbers(Column::Service, tally.without_service()),
         "tcp_ns": numbers(Column::Tcp, none),

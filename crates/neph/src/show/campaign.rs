@@ -102,7 +102,7 @@ fn matrix(scenarios: &[Scenario]) -> Sheet {
         sheet.rows.push(vec![
             Cell::count(one.index.into()),
             Cell::new(label, one.label()),
-            Cell::text(&one.target),
+            Cell::text(one.target.to_string()),
             Cell::text(one.probe.name()),
             Cell::new(one.interval.to_string(), one.interval.nanos()),
             Cell::new(request.to_string(), request.bytes()),

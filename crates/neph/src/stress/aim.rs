@@ -2,8 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_model::BitRate;
-use neph_probe::Target;
+use neph_model::{BitRate, Target, TargetMistake, bracketed, port_number, split_authority};
 
 use crate::exit::Failure;
 use crate::reflect::PORT;
@@ -17,16 +16,12 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
             "target '{text}': neph stress takes no scheme, flow goes over TCP and stream over UDP; {why}"
         )));
     }
-    let typed = Target::parse(&format!("http://{text}")).map_err(|error| {
-        // The scheme is ours, nobody typed it.
-        let error = error.to_string().replace("http://", "");
-        Failure::Usage(format!("{error}; {why}"))
-    })?;
-    let has_port = text.rsplit_once(':').is_some_and(|(host, port)| {
-        port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
-    });
-    let port = if has_port { typed.port() } else { PORT };
-    let target = Target::tcp(typed.host(), port).map_err(Failure::usage)?;
+    let mistaken =
+        |mistake: TargetMistake| Failure::Usage(format!("target '{text}': {mistake}; {why}"));
+    let typed = bracketed(text);
+    let (host, port) = split_authority(&typed).map_err(mistaken)?;
+    let port = port.map_or(Ok(PORT), port_number).map_err(mistaken)?;
+    let target = Target::tcp(&host, port).map_err(Failure::usage)?;
     Ok(resolving::find(&target, None, None)?.address)
 }
 

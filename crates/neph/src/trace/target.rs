@@ -2,8 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use neph_model::TraceKind;
-use neph_probe::{Target, bracketed, of_many_hosts};
+use neph_model::{Target, TraceKind, bracketed, of_many_hosts};
 
 use crate::exit::Failure;
 
@@ -14,14 +13,13 @@ const MOST_PORTS: u16 = 50_000;
 
 /// The kind of packets, and the target in the words of probes.
 pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
-    let Some((scheme, rest)) = text.split_once("://") else {
+    let Some((scheme, _)) = text.split_once("://") else {
         return bare(text);
     };
     let (kind, read) = match scheme {
         "udp" => (TraceKind::Udp, Target::parse(text)),
         "icmp" => (TraceKind::Icmp, Target::parse(text)),
-        // Other commands have no such scheme; what is wrong is said in its words.
-        "syn" => (TraceKind::Syn, Target::parse(&format!("tcp://{rest}"))),
+        "syn" => (TraceKind::Syn, Target::parse(text)),
         _ => {
             return Err(Failure::Usage(format!(
                 "target '{text}': routes are traced with udp://, syn:// or icmp://, not with \
@@ -29,14 +27,7 @@ pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
             )));
         }
     };
-    let in_our_words = |error: neph_probe::TargetError| {
-        let sentence = error.to_string();
-        Failure::Usage(match kind {
-            TraceKind::Syn => sentence.replace("tcp://", "syn://"),
-            TraceKind::Udp | TraceKind::Icmp => sentence,
-        })
-    };
-    Ok((kind, read.map_err(in_our_words)?))
+    Ok((kind, read.map_err(Failure::usage)?))
 }
 
 /// Refuses an address of many hosts: there is no one route to them.
@@ -135,7 +126,7 @@ mod tests {
             ("[::1]", TraceKind::Udp, "udp://[::1]:33434"),
             ("[::1]:9", TraceKind::Udp, "udp://[::1]:9"),
             ("udp://h", TraceKind::Udp, "udp://h:862"),
-            ("syn://h:443", TraceKind::Syn, "tcp://h:443"),
+            ("syn://h:443", TraceKind::Syn, "syn://h:443"),
             ("icmp://10.0.0.1", TraceKind::Icmp, "icmp://10.0.0.1"),
         ] {
             let (told, target) = parse(text).expect(text);

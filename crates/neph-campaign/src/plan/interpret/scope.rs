@@ -4,14 +4,14 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use neph_model::{ByteSize, IpVersion, Parameter, ParameterName, Span};
-use neph_probe::{Authenticated, most_payload, sent_size, why_raised, why_replies_are_raised};
+use neph_model::{ByteSize, IpVersion, Parameter, ParameterName, Span, Target};
+use neph_probe::{Authenticated, sent_size, why_raised, why_replies_are_raised};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
 
 use super::{above_zero, known, one_length};
+use crate::plan::fleet;
 use crate::plan::meaning::{Axes, Length, ParameterLists};
 use crate::plan::typed::{TypedAxes, TypedEndpoint};
-use crate::plan::{Target, fleet};
 
 const DEFAULT_REQUEST: ByteSize = ByteSize(64);
 const DEFAULT_RESPONSE: ByteSize = ByteSize(64);
@@ -63,7 +63,7 @@ impl Scope<'_> {
         one_length(&self.own.axes, self.problems);
         let parameters = self.parameters();
         let asked = self.request_sizes();
-        let kind = self.target.probe;
+        let kind = self.target.kind();
         let key = parameters.get(&ParameterName::KeyFile);
         let authenticated = Authenticated::by(key);
         let sent = |size: &ByteSize| sent_size(kind, *size, authenticated);
@@ -169,7 +169,7 @@ impl Scope<'_> {
     /// UDP and ICMP send back what they got: STAMP replies are as long as requests (RFC 8762,
     /// section 4.2.1), and so are echoes (RFC 792).
     fn response_sizes(&self, request_sizes: &[ByteSize]) -> Vec<ByteSize> {
-        if self.target.on_tcp() {
+        if self.target.on_connection() {
             let written = self.own.axes.response_sizes.as_ref();
             return self.sizes(
                 written.or(self.top.response_sizes.as_ref()),
@@ -185,7 +185,7 @@ impl Scope<'_> {
         {
             let what = format!(
                 "{} replies are as long as their requests",
-                self.target.probe
+                self.target.kind()
             );
             self.fault(&first.span, what, "remove response_size here");
         }
@@ -193,14 +193,14 @@ impl Scope<'_> {
     }
 
     fn sizes(&self, written: Option<&Vec<Placed<Bytes>>>, default: ByteSize) -> Vec<ByteSize> {
-        let most = most_payload(self.target.probe);
+        let most = self.target.kind().facts().most_payload;
         for size in written.into_iter().flatten() {
             let bytes = ByteSize(size.value.0);
             if bytes > most {
                 let what = format!(
                     "{} is more than {} carries",
                     bytes.exact(),
-                    self.target.probe
+                    self.target.kind()
                 );
                 let remedy = format!("write at most {}", most.exact());
                 self.fault(&size.span, what, remedy);
@@ -287,7 +287,7 @@ impl Scope<'_> {
 
     /// A host that is written as an address has the one version that it is.
     fn check_ip_version(&self, axes: &Axes) {
-        let host = &self.target.host;
+        let host = self.target.host();
         let (own, other) = match (host.contains(':'), host.parse::<Ipv4Addr>()) {
             (true, _) => (IpVersion::V6, IpVersion::V4),
             (false, Ok(_)) => (IpVersion::V4, IpVersion::V6),

@@ -1,6 +1,5 @@
 //! The throughput check, and whose servers it asks.
 
-use neph_model::ProbeKind;
 use neph_text::{Fault, Problems};
 
 use super::super::ThroughputTool;
@@ -15,21 +14,18 @@ pub(super) fn throughput(
 ) -> Option<ThroughputPlan> {
     let mut servers = typed.servers;
     if servers.is_empty() && typed.tool == ThroughputTool::Neph {
-        for endpoint in endpoints
-            .iter()
-            .filter(|e| e.target.probe != ProbeKind::Icmp)
-        {
+        for endpoint in endpoints.iter().filter(|e| e.target.kind().has_ports()) {
             let target = &endpoint.target;
-            let port = target.port.expect("every scheme but icmp has one");
+            let port = target.port();
             if servers
                 .iter()
-                .any(|other| other.host == target.host && other.port == port)
+                .any(|other| other.host == target.host() && other.port == port)
             {
                 continue;
             }
             servers.push(ThroughputServer {
                 name: endpoint.name.clone(),
-                host: target.host.clone(),
+                host: target.host().to_owned(),
                 port,
                 written_at: endpoint.written_at.clone(),
             });

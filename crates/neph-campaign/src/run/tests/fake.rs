@@ -13,7 +13,7 @@ use neph_store::{Recorder, StoreError};
 
 use crate::carrier::{
     Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, KeepPings, Part, PingOrder,
-    Prepared, Progress, StopFlag, ThroughputOrder, TracerouteOrder,
+    Prepared, Progress, ThroughputOrder, TracerouteOrder,
 };
 
 /// What becomes of an experiment.
@@ -48,7 +48,7 @@ impl Clock for Virtual {
     fn now(&self) -> Wall {
         Wall::from_unix_nanos(self.0.get())
     }
-    fn wait_until(&self, until: Wall, stop: &StopFlag) {
+    fn wait_until(&self, until: Wall, stop: &neph_probe::Stop) {
         if !stop.is_set() {
             self.0.set(self.0.get().max(until.unix_nanos()));
         }

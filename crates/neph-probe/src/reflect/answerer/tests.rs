@@ -2,16 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{ByteSize, ProbeKind};
+use neph_model::{ByteSize, ProbeKind, Target};
 use neph_wire::echo::Request;
 use neph_wire::frame::{Hello, Mode, frame_prefix};
 use neph_wire::ws::parse_header;
 
 use super::*;
+use crate::FlowSpec;
 use crate::codec::{self, Opening, Step as CodecStep};
 use crate::reflect::budget::Budgets;
 use crate::sizes::reply_size;
-use crate::{FlowSpec, Target};
 
 struct Seconds(i64);
 

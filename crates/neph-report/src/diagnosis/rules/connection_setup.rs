@@ -174,10 +174,7 @@ fn remedy(run: &Run<'_>, cost: &Cost) -> String {
     let scenario = run.scenario;
     let keep = "keep connections open (keep-alive, a pool, a WebSocket)";
     let version = scenario.parameters.tls();
-    let is_secure = ["https:", "wss:"]
-        .iter()
-        .any(|one| scenario.target.starts_with(one));
-    if !is_secure && version.is_none() {
+    if !scenario.target.is_secure() && version.is_none() {
         return keep.to_owned();
     }
     // A WebSocket's upgrade is a round trip of its own.

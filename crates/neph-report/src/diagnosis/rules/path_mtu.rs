@@ -4,7 +4,7 @@
 //! Owns what counts as small and large, and how long nothing large may have passed. Where the ICMP
 //! message does come, the kernel sends smaller segments and nothing is lost.
 
-use neph_model::{Outcome, ProbeKind};
+use neph_model::Outcome;
 
 use crate::diagnosis::{Confidence, Found, Level, Place, Rule, Run, Sight};
 use crate::findings::{plural, real};
@@ -84,10 +84,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
     }
     let by_size = small.replied >= SMALL_PASSED;
     // Alone, large requests must not even be acknowledged: else the server application may hang.
-    let is_tcp = matches!(
-        large.runs.first()?.scenario.probe,
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp
-    );
+    let is_tcp = large.runs.first()?.scenario.probe.on_connection();
     let by_echo = is_tcp && echoes >= SMALL_PASSED && large.acknowledged == 0;
     if small.sent > 0 && small.replied == 0 {
         // Nothing passes, whatever its size.

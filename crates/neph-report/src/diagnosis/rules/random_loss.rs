@@ -171,9 +171,7 @@ impl Losses {
 /// knows any.
 fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
     let scenario = run.scenario;
-    let schemes = ["wss:", "https:"];
-    let is_secure = schemes.iter().any(|one| scenario.target.starts_with(one));
-    let tls = if is_secure { TLS } else { 0 };
+    let tls = if scenario.target.is_secure() { TLS } else { 0 };
     let opening = match run.flow.flow.probe {
         // At another's port the attempt is the message: a SYN.
         ProbeKind::Tcp if !run.flow.flow.reflector => 0,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{Outcome, ProbeKind, Seq, Span, Stage, StageSet};
+use neph_model::{Outcome, Seq, Span, Stage, StageSet};
 
 use super::{Stall, Task, millis, read, stalls};
 use crate::data::{Exchange, FlowData};
@@ -201,7 +201,7 @@ impl<'s> Members<'s> {
     /// Whether it was not TCP that held them back behind a lost segment.
     fn are_not_held(&self, resent: &BTreeSet<Seq>, usual: f64) -> bool {
         let probe = self.flow.flow.probe;
-        if matches!(probe, ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn) {
+        if !probe.on_connection() {
             return !self.answered_at_its_pace();
         }
         let lost: BTreeSet<u32> = self
@@ -276,7 +276,7 @@ impl PeerStalls {
 /// Which part of the peer one message shows to have stood still.
 fn side(flow: &FlowData, one: &Exchange) -> Side {
     // A kernel answers these.
-    if matches!(flow.flow.probe, ProbeKind::Icmp | ProbeKind::Syn) {
+    if flow.flow.probe.facts().is_answered_by_kernel {
         return Side::Host;
     }
     let Some(service) = one.service.map(Span::millis_f64) else {

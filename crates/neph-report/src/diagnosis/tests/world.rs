@@ -198,7 +198,7 @@ impl World {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: "metro".into(),
-                    target: format!("{}://192.0.2.7:8080/", self.scheme),
+                    target: format!("{}://192.0.2.7:8080/", self.scheme).into(),
                     probe: self.probe,
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(*size),

@@ -136,7 +136,7 @@ fn scenarios(shape: &Shape) -> Vec<Scenario> {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: link.name.into(),
-                    target: format!("ws://{}:8080/", link.name),
+                    target: format!("ws://{}:8080/", link.name).into(),
                     probe: ProbeKind::Ws,
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(*size),

@@ -183,13 +183,14 @@ fn settings_give_names_targets_sizes_and_addresses() {
         .map(|one| {
             (
                 one.endpoint.as_str(),
-                one.target.as_str(),
+                one.target.to_string(),
                 one.response_size.bytes(),
             )
         })
         .collect();
-    let near = ("1_Near", "ws://130.192.31.242:8080/echo", 512);
-    assert_eq!(told, [near, ("2_Far", "wss://far.example/echo", 512)]);
+    let near = ("1_Near", "ws://130.192.31.242:8080/echo".to_owned(), 512);
+    let far = ("2_Far", "wss://far.example/echo".to_owned(), 512);
+    assert_eq!(told, [near, far]);
     assert_eq!(scenarios[0].parameters.tls(), None);
     let mut flows: Vec<_> = store
         .experiments(campaign)

@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 
 use neph_lab::{Guest, Lab, Topology};
-use neph_model::{BitRate, Span};
-use neph_probe::{Stop, Target, UploadSpec, upload};
+use neph_model::{BitRate, Span, Target};
+use neph_probe::{Stop, UploadSpec, upload};
 
 use super::COLUMNS;
 use crate::sheet::Cell;

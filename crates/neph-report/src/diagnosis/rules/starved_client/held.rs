@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{ProbeKind, Seq, Span, Stage, StageSet};
+use neph_model::{Seq, Span, Stage, StageSet};
 
 use super::LEAST_MS;
 use crate::data::{Exchange, FlowData};
@@ -86,10 +86,7 @@ impl Program {
 /// would have gone late as well.
 pub(super) fn held(flow: &FlowData) -> BTreeSet<Seq> {
     // Datagrams have no order, and ICMP has none either.
-    if matches!(
-        flow.flow.probe,
-        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn
-    ) {
+    if !flow.flow.probe.on_connection() {
         return BTreeSet::new();
     }
     let exchanges = flow.exchanges.iter();
@@ -130,6 +127,8 @@ mod tests {
     use std::net::SocketAddr;
 
     use neph_model::{Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, Own, Peer};
+
+    use neph_model::ProbeKind;
 
     use super::*;
 

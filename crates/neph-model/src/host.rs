@@ -4,6 +4,15 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+/// What an address is that stands for many hosts, in words; `None` of any other.
+pub fn of_many_hosts(address: IpAddr) -> Option<&'static str> {
+    match address {
+        IpAddr::V4(v4) if v4.is_broadcast() => Some("the broadcast address of a network"),
+        any if any.is_multicast() => Some("a multicast address"),
+        _ => None,
+    }
+}
+
 /// A host as targets write it: an IPv6 address, with its zone if it has one, in brackets.
 pub fn bracketed(host: &str) -> String {
     if bare(host).parse::<Ipv6Addr>().is_ok() {
@@ -14,7 +23,7 @@ pub fn bracketed(host: &str) -> String {
 }
 
 /// An address without its zone; any other host as it is.
-pub(crate) fn bare(host: &str) -> &str {
+pub fn bare(host: &str) -> &str {
     host.split('%').next().unwrap_or(host)
 }
 

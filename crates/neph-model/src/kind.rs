@@ -1,0 +1,221 @@
+//! The kinds of exchange, and what is known of each before it runs.
+//!
+//! Owns the table of kinds: a row is a kind. How its messages are built and read is neph-probe's. Code
+//! asks for a fact; only where a kind is carried out does it ask which one it is.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ByteSize;
+
+/// What carries the messages of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A TCP connection.
+    Connection,
+    /// Single TCP segments, of which no connection comes.
+    Segment,
+    /// UDP datagrams.
+    Udp,
+    /// ICMP.
+    Icmp,
+}
+
+/// What is known of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, named where a kind has it"
+)]
+pub struct KindFacts {
+    /// The word for it in plans, output and stores.
+    pub name: &'static str,
+    /// What carries its messages.
+    pub transport: Transport,
+    /// The largest payload of a request and of a reply.
+    pub most_payload: ByteSize,
+    /// Whether its targets have a path.
+    pub has_paths: bool,
+    /// Whether its targets may have a user name and a password.
+    pub has_credentials: bool,
+    /// Whether a reply has a status of HTTP.
+    pub has_status: bool,
+    /// Whether a reflector's marks stand in the reply's payload.
+    pub has_marks_in_payload: bool,
+    /// Whether a key authenticates its messages.
+    pub has_key: bool,
+    /// Whether the peer's kernel answers, and no program.
+    pub is_answered_by_kernel: bool,
+    /// Whether many flows can be carried by one thread: a fleet.
+    pub has_fleets: bool,
+    /// Whether many of its messages may be taken for an attack, so that their rate has a low cap.
+    pub may_alarm: bool,
+}
+
+impl KindFacts {
+    /// What most kinds on a connection have in common.
+    const CONNECTION: Self = Self {
+        name: "",
+        transport: Transport::Connection,
+        most_payload: ByteSize(64 << 20),
+        has_paths: false,
+        has_credentials: false,
+        has_status: false,
+        has_marks_in_payload: false,
+        has_key: false,
+        is_answered_by_kernel: false,
+        has_fleets: false,
+        may_alarm: false,
+    };
+    /// What datagrams have in common: one that we do not fragment (RFC 768: 65,535 less the IPv4 and UDP
+    /// headers).
+    const DATAGRAM: Self = Self {
+        transport: Transport::Udp,
+        most_payload: ByteSize(65_507),
+        ..Self::CONNECTION
+    };
+}
+
+macro_rules! kinds {
+    ($($(#[$about:meta])* $kind:ident = $facts:expr;)*) => {
+        /// A kind of exchange.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum ProbeKind {
+            $($(#[$about])* $kind,)*
+        }
+
+        impl ProbeKind {
+            /// Every kind, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// What is known of it.
+            pub const fn facts(self) -> &'static KindFacts {
+                match self {
+                    $(Self::$kind => const { &$facts },)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// WebSocket messages over one lasting connection.
+    Ws = KindFacts {
+        name: "ws",
+        has_paths: true,
+        has_marks_in_payload: true,
+        ..KindFacts::CONNECTION
+    };
+    /// HTTP requests, kept alive or a connection each.
+    Http = KindFacts {
+        name: "http",
+        has_paths: true,
+        has_credentials: true,
+        has_status: true,
+        ..KindFacts::CONNECTION
+    };
+    /// Length-framed messages straight on TCP, or the connection attempt alone.
+    Tcp = KindFacts {
+        name: "tcp",
+        has_marks_in_payload: true,
+        has_fleets: true,
+        ..KindFacts::CONNECTION
+    };
+    /// STAMP packets (RFC 8762).
+    Udp = KindFacts {
+        name: "udp",
+        has_key: true,
+        has_fleets: true,
+        ..KindFacts::DATAGRAM
+    };
+    /// ICMP echo.
+    Icmp = KindFacts {
+        name: "icmp",
+        transport: Transport::Icmp,
+        is_answered_by_kernel: true,
+        ..KindFacts::DATAGRAM
+    };
+    /// TCP's first segment and what answers it; no connection comes of it. It carries no payload, so that
+    /// no size is too large for it.
+    Syn = KindFacts {
+        name: "syn",
+        transport: Transport::Segment,
+        is_answered_by_kernel: true,
+        has_fleets: true,
+        may_alarm: true,
+        ..KindFacts::CONNECTION
+    };
+}
+
+impl ProbeKind {
+    /// The word for it in plans, output and stores.
+    pub const fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|kind| kind.name() == name)
+    }
+
+    /// The protocol on IP that carries it, as people write it.
+    pub const fn protocol(self) -> &'static str {
+        match self.facts().transport {
+            Transport::Connection | Transport::Segment => "TCP",
+            Transport::Udp => "UDP",
+            Transport::Icmp => "ICMP",
+        }
+    }
+
+    /// Whether its messages run on a TCP connection. Others' replies are as long as their requests,
+    /// whatever is asked for (RFC 8762, section 4.2.1; RFC 792).
+    pub const fn on_connection(self) -> bool {
+        matches!(self.facts().transport, Transport::Connection)
+    }
+
+    /// Whether each message is a datagram of UDP or ICMP.
+    pub const fn is_datagram(self) -> bool {
+        matches!(self.facts().transport, Transport::Udp | Transport::Icmp)
+    }
+
+    /// Whether it is an ICMP echo, as they go beside other kinds.
+    pub const fn is_echo(self) -> bool {
+        matches!(self.facts().transport, Transport::Icmp)
+    }
+
+    /// Whether each message is a single TCP segment.
+    pub const fn is_segment(self) -> bool {
+        matches!(self.facts().transport, Transport::Segment)
+    }
+
+    /// Whether its peers have ports.
+    pub const fn has_ports(self) -> bool {
+        !matches!(self.facts().transport, Transport::Icmp)
+    }
+}
+
+impl fmt::Display for ProbeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_known_by_its_name() {
+        for kind in ProbeKind::ALL {
+            assert_eq!(ProbeKind::named(kind.name()), Some(*kind));
+            let serialised = format!("{kind:?}").to_lowercase();
+            assert_eq!(kind.name(), serialised, "stores and JSON have one name");
+        }
+        assert_eq!(ProbeKind::named("line"), None);
+    }
+}

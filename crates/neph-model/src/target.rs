@@ -1,0 +1,446 @@
+//! What is measured: `scheme://host:port/path`, in plans and on the command line alike.
+//!
+//! Owns the text and its meaning. Its host is `host`'s; nothing is resolved or opened here.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ProbeKind;
+use crate::credentials::{Credentials, without_credentials};
+use crate::host::{ascii_host, bare, bracketed};
+use crate::scheme::{SCHEMES, Scheme};
+
+/// A target whose text made sense.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Target {
+    /// As it was written.
+    text: String,
+    scheme: &'static Scheme,
+    host: String,
+    port: u16,
+    path: String,
+    credentials: Option<Credentials>,
+}
+
+/// Two spellings of one target are the same.
+impl PartialEq for Target {
+    fn eq(&self, other: &Self) -> bool {
+        let meaning = |one: &Self| (one.scheme, one.port);
+        meaning(self) == meaning(other)
+            && self.host == other.host
+            && self.path == other.path
+            && self.credentials == other.credentials
+    }
+}
+
+impl Eq for Target {}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
+impl Target {
+    /// ICMP echo to a host: a name, or an address with or without brackets.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn icmp(host: &str) -> Result<Self, NoTarget> {
+        Self::parse(&format!("icmp://{}", bracketed(host)))
+    }
+
+    /// Our framing on TCP, at a port of a host.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn tcp(host: &str, port: u16) -> Result<Self, NoTarget> {
+        Self::parse(&format!("tcp://{}:{port}", bracketed(host)))
+    }
+
+    /// `host[:port][/path]` under this scheme; an IPv6 address alone needs no brackets.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn under(scheme: &str, text: &str) -> Result<Self, NoTarget> {
+        Self::parse(&format!("{scheme}://{}", bracketed(text)))
+    }
+
+    /// Reads `scheme://host[:port][/path]`.
+    ///
+    /// # Errors
+    /// What is wrong, and what to write instead.
+    pub fn parse(text: &str) -> Result<Self, NoTarget> {
+        let wrong = |mistake| NoTarget {
+            text: without_credentials(text),
+            mistake,
+        };
+        let Some((name, rest)) = text.split_once("://") else {
+            let shown = without_credentials(text);
+            let remedy = format!("write for example ws://{shown} or icmp://{shown}");
+            return Err(wrong(TargetMistake::new("it has no scheme", remedy)));
+        };
+        let scheme = Scheme::named(name).ok_or_else(|| {
+            let names: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+            let what = format!("scheme '{name}' is not known");
+            wrong(TargetMistake::new(
+                what,
+                format!("use one of {}", names.join(", ")),
+            ))
+        })?;
+        let split = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(split);
+        let (user, authority) = match authority.rsplit_once('@') {
+            Some((user, authority)) => (Some(user), authority),
+            None => (None, authority),
+        };
+        if user.is_some() && !scheme.kind.facts().has_credentials {
+            let what = format!("{} has no user names", scheme.name);
+            return Err(wrong(TargetMistake::new(what, "drop the part before @")));
+        }
+        let (host, port) = split_authority(authority).map_err(wrong)?;
+        Ok(Self {
+            text: text.to_owned(),
+            scheme,
+            host,
+            port: port_of(scheme, port).map_err(wrong)?,
+            path: path_of(scheme, path).map_err(wrong)?,
+            credentials: user.map(Credentials::read),
+        })
+    }
+
+    /// As it was written, without credentials.
+    pub fn written(&self) -> String {
+        without_credentials(&self.text)
+    }
+    /// The kind of exchange its scheme stands for.
+    pub const fn kind(&self) -> ProbeKind {
+        self.scheme.kind
+    }
+    /// Whether its scheme asks for TLS.
+    pub const fn is_secure(&self) -> bool {
+        self.scheme.secure
+    }
+    /// Whether its messages run on a TCP connection.
+    pub const fn on_connection(&self) -> bool {
+        self.kind().on_connection()
+    }
+    /// Name or address, without brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+    /// The port; 0 for ICMP.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+    /// Path and query, beginning with a slash.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+    /// `host:port`, an IPv6 address in brackets; the host alone for ICMP.
+    pub fn authority(&self) -> String {
+        let host = bracketed(&self.host);
+        match self.port {
+            0 => host,
+            port => format!("{host}:{port}"),
+        }
+    }
+    /// The host as certificates name it: without the zone of a link-local address.
+    pub fn certificate_name(&self) -> &str {
+        bare(&self.host)
+    }
+    /// Whether it has a user name.
+    pub const fn has_credentials(&self) -> bool {
+        self.credentials.is_some()
+    }
+    /// With the credentials of `other`, if it is at the same scheme, host and port.
+    #[must_use]
+    pub fn with_credentials_of(mut self, other: &Self) -> Self {
+        let is_alike = self.scheme == other.scheme && self.authority() == other.authority();
+        if self.credentials.is_none() && is_alike {
+            self.credentials.clone_from(&other.credentials);
+        }
+        self
+    }
+    /// The value of the Authorization header, if the URL had credentials.
+    pub fn authorization(&self) -> Option<String> {
+        self.credentials.as_ref().map(Credentials::header)
+    }
+    /// What a Host header says: the port only where it is not the scheme's own, and no zone, which
+    /// means nothing to another host (RFC 6874, section 3).
+    pub fn host_header(&self) -> String {
+        let host = bracketed(bare(&self.host));
+        match self.scheme.default_port {
+            Some(port) if port == self.port => host,
+            _ => format!("{host}:{}", self.port),
+        }
+    }
+}
+
+/// As it is meant: with its port, and without credentials.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = if self.path == "/" { "" } else { &self.path };
+        write!(f, "{}://{}{path}", self.scheme.name, self.authority())
+    }
+}
+
+impl FromStr for Target {
+    type Err = NoTarget;
+
+    fn from_str(text: &str) -> Result<Self, NoTarget> {
+        Self::parse(text)
+    }
+}
+
+/// With its credentials: an order that is sent must be able to use them.
+impl From<Target> for String {
+    fn from(target: Target) -> Self {
+        target.text
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = NoTarget;
+
+    fn try_from(text: String) -> Result<Self, NoTarget> {
+        Self::parse(&text)
+    }
+}
+
+/// A text that is no target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("target '{text}': {mistake}")]
+pub struct NoTarget {
+    /// The whole text, without credentials.
+    pub text: String,
+    /// What is wrong with it.
+    pub mistake: TargetMistake,
+}
+
+/// What is wrong with a part of a target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {remedy}")]
+pub struct TargetMistake {
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl TargetMistake {
+    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (what, remedy) = (what.into(), remedy.into());
+        Self { what, remedy }
+    }
+}
+
+const BRACKETS: &str = "write an IPv6 address in brackets, as [fd00::1]:8080";
+
+/// `host`, `host:port`, `[v6]` and `[v6]:port`, as a host in its one form and the text of a port.
+///
+/// # Errors
+/// There is no host, or it can be none.
+pub fn split_authority(text: &str) -> Result<(String, Option<&str>), TargetMistake> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => bracketed_host(rest)?,
+        None => match text.split_once(':') {
+            Some((_, port)) if port.contains(':') => {
+                let what = format!("'{text}' has more than one colon");
+                return Err(TargetMistake::new(what, BRACKETS));
+            }
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    if host.is_empty() {
+        let remedy = "write it as scheme://host:port/path";
+        return Err(TargetMistake::new("it has no host", remedy));
+    }
+    let form = ascii_host(host).filter(|host| !host.starts_with(['-', '.']));
+    let form = form.ok_or_else(|| {
+        let what = format!("'{host}' is no host name or address");
+        TargetMistake::new(
+            what,
+            "write for example example.com, 192.0.2.1 or [2001:db8::1]",
+        )
+    })?;
+    Ok((form, port))
+}
+
+/// Of `v6]` and `v6]:port`.
+fn bracketed_host(rest: &str) -> Result<(&str, Option<&str>), TargetMistake> {
+    let Some((host, after)) = rest.split_once(']') else {
+        return Err(TargetMistake::new("its bracket is not closed", BRACKETS));
+    };
+    let port = after.strip_prefix(':');
+    let is_v6 = bare(host).parse::<Ipv6Addr>().is_ok();
+    if !is_v6 || (port.is_none() && !after.is_empty()) {
+        let what = format!("'[{rest}' is no IPv6 address in brackets");
+        return Err(TargetMistake::new(what, BRACKETS));
+    }
+    Ok((host, port))
+}
+
+/// A port from 1 to 65535.
+///
+/// # Errors
+/// It is none.
+pub fn port_number(text: &str) -> Result<u16, TargetMistake> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse().ok().filter(|port| *port > 0 && is_number);
+    port.ok_or_else(|| {
+        let what = format!("'{text}' is no port");
+        TargetMistake::new(what, "write a number from 1 to 65535")
+    })
+}
+
+fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<u16, TargetMistake> {
+    match (scheme.kind.has_ports(), text, scheme.default_port) {
+        (false, None, _) => Ok(0),
+        (false, Some(text), _) => {
+            let what = format!("{} has no ports", scheme.name);
+            Err(TargetMistake::new(what, format!("drop ':{text}'")))
+        }
+        (true, Some(text), _) => port_number(text),
+        (true, None, Some(port)) => Ok(port),
+        (true, None, None) => {
+            let remedy = format!("write it as {}://host:port", scheme.name);
+            Err(TargetMistake::new("the port is missing", remedy))
+        }
+    }
+}
+
+fn path_of(scheme: &Scheme, text: &str) -> Result<String, TargetMistake> {
+    if !scheme.kind.facts().has_paths && !text.trim_start_matches('/').is_empty() {
+        let what = format!("{} has no paths", scheme.name);
+        return Err(TargetMistake::new(what, format!("drop '{text}'")));
+    }
+    if text.contains('#') {
+        let what = "the part behind # is never sent";
+        return Err(TargetMistake::new(what, "drop it, or write %23"));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let what = "the path has a character that an address cannot have";
+        return Err(TargetMistake::new(what, "percent-encode it"));
+    }
+    let slash = if text.starts_with('/') { "" } else { "/" };
+    Ok(format!("{slash}{text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::Strategy;
+
+    use super::*;
+
+    #[test]
+    fn a_target_reads_back_as_it_was_meant() {
+        for (text, shown) in [
+            ("ws://h:8080/a?b=1", "ws://h:8080/a?b=1"),
+            ("https://h", "https://h:443"),
+            ("tcp://[::1]:9", "tcp://[::1]:9"),
+            ("icmp://10.0.0.1", "icmp://10.0.0.1"),
+            ("udp://h", "udp://h:862"),
+            ("HTTP://h", "http://h:80"),
+            (
+                "https://b\u{fc}cher.example",
+                "https://xn--bcher-kva.example:443",
+            ),
+            ("icmp://[fe80::1%eth0]", "icmp://[fe80::1%eth0]"),
+            ("icmp://[fd00::1]", "icmp://[fd00::1]"),
+            ("udp://[fe80::1%25eth0]:9", "udp://[fe80::1%eth0]:9"),
+            ("https://me:secret@h/", "https://h:443"),
+        ] {
+            assert_eq!(Target::parse(text).expect(text).to_string(), shown);
+        }
+        let target = Target::parse("http://h:8080?x").expect("a query may follow the port");
+        assert_eq!(
+            (target.path(), target.host_header().as_str()),
+            ("/?x", "h:8080")
+        );
+    }
+
+    #[test]
+    fn a_bad_target_is_quoted_with_a_remedy() {
+        for (text, part) in [
+            (
+                "h.example:80",
+                "no scheme; write for example ws://h.example:80",
+            ),
+            ("ftp://h", "scheme 'ftp' is not known; use one of ws, wss"),
+            ("ws://", "has no host"),
+            ("ws://:80", "has no host"),
+            (
+                "tcp://h",
+                "the port is missing; write it as tcp://host:port",
+            ),
+            ("udp://h:9191/path", "udp has no paths; drop '/path'"),
+            ("syn://h:80?x", "syn has no paths; drop '?x'"),
+            ("icmp://h:80", "icmp has no ports; drop ':80'"),
+            ("icmp://[::1]:80", "icmp has no ports; drop ':80'"),
+            ("ws://h:0", "'0' is no port"),
+            ("ws://h:+1", "'+1' is no port"),
+            ("ws://h:99999", "'99999' is no port"),
+            (
+                "ws://fd00::1",
+                "more than one colon; write an IPv6 address in brackets",
+            ),
+            ("ws://[fd00::1", "not closed"),
+            ("ws://[1.2.3.4]:1", "no IPv6 address in brackets"),
+            ("http://h/a b", "percent-encode"),
+            ("http://h/\u{fc}", "percent-encode"),
+            ("http://h/#top", "never sent"),
+            ("ws://a\u{7f}b.example", "is no host name"),
+            ("ws://-a", "is no host name"),
+            ("udp://me:secret@h", "udp has no user names"),
+        ] {
+            let told = Target::parse(text).expect_err(text).to_string();
+            let quoted = without_credentials(text);
+            assert!(told.contains(part) && told.contains(&quoted), "{told}");
+            assert!(!told.contains("secret"), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_order_carries_a_target_with_its_credentials_and_nothing_shows_them() {
+        let target = Target::parse("https://me:secret@h/a").expect("a target");
+        assert_eq!(
+            Target::try_from(String::from(target.clone())),
+            Ok(target.clone())
+        );
+        for shown in [format!("{target:?}"), target.to_string(), target.written()] {
+            assert!(!shown.contains("secret"), "{shown}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_form_of_a_target_reads_back_as_itself(
+            scheme in 0..SCHEMES.len(),
+            host in proptest::prop_oneof![
+                "[a-z][a-z0-9-]{0,20}(\\.[a-z]{1,5}){0,2}",
+                proptest::prelude::any::<std::net::Ipv4Addr>().prop_map(|ip| ip.to_string()),
+                proptest::prelude::any::<std::net::Ipv6Addr>().prop_map(|ip| format!("[{ip}]")),
+                (proptest::prelude::any::<u64>(), "[a-z][a-z0-9.]{0,9}")
+                    .prop_map(|(low, zone)| format!("[fe80::{:x}%{zone}]", low & 0xffff)),
+            ],
+            port in 1_u16..,
+            path in "(/[a-z0-9]{0,5}){0,3}(\\?[a-z]=[0-9])?",
+        ) {
+            let scheme = &SCHEMES[scheme];
+            let port = if scheme.kind.has_ports() { format!(":{port}") } else { String::new() };
+            let path = if scheme.kind.facts().has_paths { path } else { String::new() };
+            let text = format!("{}://{host}{port}{path}", scheme.name);
+            let target = Target::parse(&text).expect(&text);
+            let shown = target.to_string();
+            proptest::prop_assert_eq!(Target::parse(&shown).expect(&shown), target.clone());
+            let again = Target::icmp(target.host()).expect("its host is one");
+            proptest::prop_assert_eq!(again.host(), target.host());
+        }
+    }
+}
