@@ -22,7 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{Campaign, Experiment, ExperimentStatus, Order, Scenario, ScenarioId};
+use neph_model::{BlockOrder, Campaign, Experiment, ExperimentStatus, Scenario, ScenarioId};
 
 use crate::order::order_of_block;
 use crate::plan::Plan;
@@ -88,7 +88,7 @@ struct Cell {
 /// What has been carried out and what has not.
 #[derive(Debug)]
 pub struct Agenda {
-    order: Order,
+    order: BlockOrder,
     seed: u64,
     tries: u32,
     blocks: u32,
@@ -112,7 +112,7 @@ pub struct Agenda {
 impl Agenda {
     /// The agenda of `plan` with its `scenarios` when nothing has been run. `seed` and `order` are
     /// the campaign's own, which may differ from the plan's.
-    pub fn new(plan: &Plan, scenarios: &[Scenario], order: Order, seed: u64) -> Self {
+    pub fn new(plan: &Plan, scenarios: &[Scenario], order: BlockOrder, seed: u64) -> Self {
         let count = scenarios.len();
         let ids = scenarios.iter().map(|scenario| scenario.id);
         let mut agenda = Self {

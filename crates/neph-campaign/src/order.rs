@@ -5,7 +5,7 @@
 //! shuffle is Fisher-Yates from the end with rejection, both written out here so that a library's
 //! next version cannot change what a recorded seed means.
 
-use neph_model::Order;
+use neph_model::BlockOrder;
 
 /// `SplitMix64`: passes `BigCrush`, needs 64 bits of state, any seed will do.
 #[derive(Clone, Debug)]
@@ -38,9 +38,9 @@ impl Generator {
 }
 
 /// The indices of `scenarios` scenarios in the order in which `block` carries them out.
-pub fn order_of_block(order: Order, seed: u64, block: u32, scenarios: u32) -> Vec<u32> {
+pub fn order_of_block(order: BlockOrder, seed: u64, block: u32, scenarios: u32) -> Vec<u32> {
     let mut indices: Vec<u32> = (0..scenarios).collect();
-    if order == Order::Sequential {
+    if order == BlockOrder::Sequential {
         return indices;
     }
     // Each block a stream of its own, begun at a scrambled function of seed and block.
@@ -75,17 +75,20 @@ mod tests {
 
     #[test]
     fn a_seed_means_the_same_order_for_ever() {
-        let order = |block| order_of_block(Order::Random, 42, block, 6);
+        let order = |block| order_of_block(BlockOrder::Random, 42, block, 6);
         assert_eq!(order(0), order(0));
         assert_ne!(order(0), order(1));
-        assert_eq!(order_of_block(Order::Sequential, 42, 3, 4), [0, 1, 2, 3]);
+        assert_eq!(
+            order_of_block(BlockOrder::Sequential, 42, 3, 4),
+            [0, 1, 2, 3]
+        );
     }
 
     #[test]
     fn every_scenario_comes_once_and_anywhere() {
         let mut first = [0_u32; 4];
         for block in 0..4_000 {
-            let order = order_of_block(Order::Random, 7, block, 4);
+            let order = order_of_block(BlockOrder::Random, 7, block, 4);
             assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), 4);
             first[order[0] as usize] += 1;
         }

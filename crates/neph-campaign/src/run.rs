@@ -13,7 +13,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, Experiment, FlowRole, Order, Scenario, Span, Wall,
+    BlockOrder, Campaign, CampaignId, CampaignStatus, Experiment, FlowRole, Scenario, Span, Wall,
 };
 use neph_probe::Stop;
 use neph_store::{Store, StoreError};
@@ -116,7 +116,7 @@ pub struct Build {
 /// The store refused. What was measured until then is kept.
 pub fn start(
     plan: &Plan,
-    order: Option<Order>,
+    order: Option<BlockOrder>,
     topology: Option<&str>,
     build: &Build,
     crew: &mut Crew<'_>,

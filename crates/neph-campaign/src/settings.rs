@@ -4,20 +4,22 @@
 //! `tls_enabled` of later versions. What is missing is inferred as the Latency Tester infers it:
 //! a run interval from the step duration (rounded up to a minute), or the other way round.
 
+mod plot;
+
 use std::num::NonZeroU16;
 
-use neph_model::{Parameter, Span, Target, port_number, split_authority};
+use neph_model::{Parameter, Target, port_number, split_authority};
 use neph_text::{
-    Bytes, Fault, Fields, Nanos, Node, Percent, Placed, Port, Problem, Problems, Source, Take,
-    Value, parse_yaml,
+    Bytes, Fault, Fields, Nanos, Node, Placed, Port, Problem, Problems, Source, Take, Value,
+    parse_yaml,
 };
 
 use crate::plan::{
-    ANY_CERTIFICATE, Also, BOX, IPERF3_PORT, Plan, PlotPlan, Sections, THROUGHPUT_DURATION,
-    ThroughputServer, ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan,
-    TypedThroughput, check_plot, host, interpret, plot_blocks, target as plan_target, target_fault,
-    word,
+    ANY_CERTIFICATE, Also, IPERF3_PORT, Plan, Sections, THROUGHPUT_DURATION, ThroughputServer,
+    ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan, TypedThroughput,
+    host, interpret, target as plan_target, target_fault, word,
 };
+use plot::plot;
 
 const MINUTE: i64 = 60_000_000_000;
 const SECOND: i64 = 1_000_000_000;
@@ -324,61 +326,6 @@ fn iperf_port(node: &Node) -> Result<u16, Fault> {
         Value::Text(text) => port_number(text).map_err(target_fault),
         _ => Port::take(node).map(|Port(port)| port),
     }
-}
-
-fn plot(fields: &mut Fields<'_>, notes: &mut Vec<String>) -> PlotPlan {
-    let mut plot = PlotPlan::default();
-    if let Some(value) = fields.optional::<Percent>("percentiles_to_remove") {
-        plot.percentiles_to_remove = value.value.0;
-    }
-    if let Some(off) = fields.optional::<bool>("equalization_disabled") {
-        plot.equalize = !off.value;
-    }
-    plot.rtt_min = rtt(fields, "rtt_min");
-    plot.rtt_max = rtt(fields, "rtt_max");
-    // 0 and 0 is what an omitted pair becomes in the Latency Tester.
-    let whisker = |value: Option<Placed<Percent>>| value.map(|v| v.value.0);
-    plot.whisker_min = whisker(fields.optional("whisker_min"));
-    plot.whisker_max = whisker(fields.optional("whisker_max")).filter(|max| *max > 0.0);
-    if plot.whisker_max.is_none() {
-        plot.whisker_min = plot.whisker_min.filter(|min| *min > 0.0);
-    }
-    let empty = fields
-        .entry("runs_to_plot")
-        .is_some_and(|entry| match &entry.node.value {
-            Value::List(list) => list.is_empty(),
-            value => *value == Value::Nothing,
-        });
-    if !empty {
-        plot.blocks = plot_blocks(fields, "runs_to_plot");
-    }
-    for (name, value, edge) in [
-        ("whisker_min", &mut plot.whisker_min, BOX.0),
-        ("whisker_max", &mut plot.whisker_max, BOX.1),
-    ] {
-        if let Some(at) = value.filter(|at| *at > BOX.0 && *at < BOX.1) {
-            notes.push(format!(
-                "{name} {at} lies inside of the box, which goes from 25 to 75: it is drawn at {edge}"
-            ));
-            *value = Some(edge);
-        }
-    }
-    check_plot(&plot, fields);
-    plot
-}
-
-/// Milliseconds, possibly with a fraction; 0 means that the plot chooses.
-fn rtt(fields: &mut Fields<'_>, key: &'static str) -> Option<Span> {
-    let millis = fields.optional_with(key, |node| match f64::take(node)? {
-        millis if (0.0..=1e9).contains(&millis) => Ok(millis),
-        _ => Err(Fault::new(
-            "this is out of range",
-            "write milliseconds from 0 on",
-        )),
-    })?;
-    #[expect(clippy::cast_possible_truncation, reason = "at most 10^15")]
-    let nanos = (millis.value * 1e6).round() as i64;
-    (nanos > 0).then(|| Span::from_nanos(nanos))
 }
 
 /// Settings that are taken and need nothing done.

@@ -7,7 +7,7 @@ use crate::{CampaignId, Wall};
 /// The order of scenarios within a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum BlockOrder {
     /// Shuffled anew in each block, from the campaign's seed.
     #[default]
     Random,
@@ -76,7 +76,7 @@ pub struct Campaign {
     /// Decides every shuffle.
     pub seed: u64,
     /// The order within blocks.
-    pub order: Order,
+    pub order: BlockOrder,
     /// How many blocks.
     pub blocks: u32,
     /// How it stands.
@@ -99,7 +99,7 @@ impl Campaign {
             topology_text: None,
             topology_hash: None,
             seed: 0,
-            order: Order::Sequential,
+            order: BlockOrder::Sequential,
             blocks: 1,
             status: CampaignStatus::Running,
             started,

@@ -4,6 +4,7 @@
 //! input or output, reads no clock and knows no format but the ones serde derives.
 
 mod answer;
+mod authority;
 mod campaign;
 mod clock_offset;
 mod credentials;
@@ -24,6 +25,7 @@ mod ledger;
 mod lifetime;
 mod mark;
 mod message;
+mod order;
 mod parameter;
 mod parameter_value;
 mod parameters;
@@ -56,7 +58,8 @@ mod wall_course;
 mod warning;
 
 pub use answer::{Answer, Answers, IcmpKind, LocalFault};
-pub use campaign::{Campaign, CampaignStatus, Order};
+pub use authority::{TargetMistake, port_number, split_authority};
+pub use campaign::{BlockOrder, Campaign, CampaignStatus};
 pub use clock_offset::{ClockOffset, OneWay};
 pub use credentials::{mask_credentials, without_credentials};
 pub use event::{Event, EventKind};
@@ -81,6 +84,7 @@ pub use ledger::{Entry, Ledger};
 pub use lifetime::Lifetime;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use message::{Message, Outcome};
+pub use order::{LoadOrder, Order};
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;
 pub use ping_between::PingBetween;
@@ -95,7 +99,7 @@ pub use span::{NoSpan, Span};
 pub use stage::{Stage, StageSet};
 pub use stress::Stress;
 pub use syn_answer::SynAnswer;
-pub use target::{NoTarget, Target, TargetMistake, port_number, split_authority};
+pub use target::{NoTarget, Target};
 pub use targets::Targets;
 pub use tcp_info::TcpField;
 pub use tcp_state::TcpState;

@@ -5,10 +5,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::BitRate;
 
 /// What a site does while something is measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadSpec {
     /// Keeps each core that it may use so busy.
     Cpu(CpuShare),
@@ -28,8 +31,9 @@ pub enum LoadSpec {
     },
 }
 
-/// A share of a core's time: 1 to 100 percent.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+/// A share of a core's time: 1 to 100 percent. Serialised in percent.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(into = "f64", try_from = "f64")]
 pub struct CpuShare(f64);
 
 /// It is a number.
@@ -44,6 +48,20 @@ impl CpuShare {
     /// In percent.
     pub const fn in_percent(self) -> f64 {
         self.0
+    }
+}
+
+impl From<CpuShare> for f64 {
+    fn from(share: CpuShare) -> Self {
+        share.0
+    }
+}
+
+impl TryFrom<f64> for CpuShare {
+    type Error = NoLoad;
+
+    fn try_from(percent: f64) -> Result<Self, NoLoad> {
+        Self::percent(percent).ok_or_else(|| NoLoad::Text(format!("{percent}%")))
     }
 }
 

@@ -3,14 +3,14 @@
 //! Owns the text and its meaning. Its host is `host`'s; nothing is resolved or opened here.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ProbeKind;
+use crate::authority::{TargetMistake, port_number, split_authority};
 use crate::credentials::{Credentials, without_credentials};
-use crate::host::{ascii_host, bare, bracketed};
+use crate::host::{bare, bracketed};
 use crate::scheme::{SCHEMES, Scheme};
 
 /// A target whose text made sense.
@@ -220,83 +220,6 @@ pub struct NoTarget {
     pub text: String,
     /// What is wrong with it.
     pub mistake: TargetMistake,
-}
-
-/// What is wrong with a part of a target.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}; {remedy}")]
-pub struct TargetMistake {
-    /// What is wrong.
-    pub what: String,
-    /// What to write instead.
-    pub remedy: String,
-}
-
-impl TargetMistake {
-    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        let (what, remedy) = (what.into(), remedy.into());
-        Self { what, remedy }
-    }
-}
-
-const BRACKETS: &str = "write an IPv6 address in brackets, as [fd00::1]:8080";
-
-/// `host`, `host:port`, `[v6]` and `[v6]:port`, as a host in its one form and the text of a port.
-///
-/// # Errors
-/// There is no host, or it can be none.
-pub fn split_authority(text: &str) -> Result<(String, Option<&str>), TargetMistake> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => bracketed_host(rest)?,
-        None => match text.split_once(':') {
-            Some((_, port)) if port.contains(':') => {
-                let what = format!("'{text}' has more than one colon");
-                return Err(TargetMistake::new(what, BRACKETS));
-            }
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        },
-    };
-    if host.is_empty() {
-        let remedy = "write it as scheme://host:port/path";
-        return Err(TargetMistake::new("it has no host", remedy));
-    }
-    let form = ascii_host(host).filter(|host| !host.starts_with(['-', '.']));
-    let form = form.ok_or_else(|| {
-        let what = format!("'{host}' is no host name or address");
-        TargetMistake::new(
-            what,
-            "write for example example.com, 192.0.2.1 or [2001:db8::1]",
-        )
-    })?;
-    Ok((form, port))
-}
-
-/// Of `v6]` and `v6]:port`.
-fn bracketed_host(rest: &str) -> Result<(&str, Option<&str>), TargetMistake> {
-    let Some((host, after)) = rest.split_once(']') else {
-        return Err(TargetMistake::new("its bracket is not closed", BRACKETS));
-    };
-    let port = after.strip_prefix(':');
-    let is_v6 = bare(host).parse::<Ipv6Addr>().is_ok();
-    if !is_v6 || (port.is_none() && !after.is_empty()) {
-        let what = format!("'[{rest}' is no IPv6 address in brackets");
-        return Err(TargetMistake::new(what, BRACKETS));
-    }
-    Ok((host, port))
-}
-
-/// A port from 1 to 65535.
-///
-/// # Errors
-/// It is none.
-pub fn port_number(text: &str) -> Result<u16, TargetMistake> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let port = text.parse().ok().filter(|port| *port > 0 && is_number);
-    port.ok_or_else(|| {
-        let what = format!("'{text}' is no port");
-        TargetMistake::new(what, "write a number from 1 to 65535")
-    })
 }
 
 fn port_of(scheme: &Scheme, text: Option<&str>) -> Result<u16, TargetMistake> {

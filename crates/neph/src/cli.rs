@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, clock, demo, diagnose, export, flows, gallery, hops, import, lab, list, ping, read,
-    reflect, report, shell, show, stress, trace, version, watch,
+    campaign, clock, demo, diagnose, execute, export, flows, gallery, hops, import, lab, list,
+    ping, read, reflect, report, shell, show, stress, trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -67,4 +67,7 @@ pub(crate) enum Command {
     Completions(shell::CompletionArgs),
     /// Writes the man pages.
     Man(shell::ManArgs),
+    /// Carries out an order that another neph wrote.
+    #[command(hide = true)]
+    Execute(execute::Args),
 }

@@ -17,6 +17,7 @@ mod demo;
 mod diagnose;
 mod enough;
 mod excerpt;
+mod execute;
 mod exit;
 mod export;
 mod flows;
@@ -101,5 +102,6 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Stress(args) => stress::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
+        Command::Execute(args) => execute::run(&args),
     }
 }

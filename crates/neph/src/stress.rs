@@ -16,6 +16,7 @@ mod telling;
 mod video;
 
 use clap::{Args as ClapArgs, Subcommand};
+use neph_model::{LoadOrder, LoadSpec};
 
 pub(crate) use self::cpu::HELD;
 use crate::exit::{Failure, Outcome};
@@ -38,6 +39,20 @@ enum Command {
     Flow(flow::Args),
     /// Sends a constant bit-rate to a reflector in UDP packets, in frames as a video has them
     Stream(stream::Args),
+}
+
+/// Makes a load that was ordered: says when it works, and writes what it did as JSON.
+pub(crate) fn carry_out(order: &LoadOrder) -> Result<Outcome, Failure> {
+    let command = match &order.load {
+        LoadSpec::Cpu(share) => Command::Cpu(cpu::Args::ordered(*share, order.duration)),
+        LoadSpec::Flow { to, rate } => {
+            Command::Flow(flow::Args::ordered(to, *rate, order.duration))
+        }
+        LoadSpec::Stream { to, rate } => {
+            Command::Stream(stream::Args::ordered(to, *rate, order.duration))
+        }
+    };
+    run(&Args { command })
 }
 
 /// Makes the load.

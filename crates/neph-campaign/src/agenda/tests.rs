@@ -28,7 +28,7 @@ struct World {
 impl World {
     fn new(plan: Plan) -> Self {
         let matrix = scenarios(&plan);
-        let agenda = Agenda::new(&plan, &matrix, Order::Random, 7);
+        let agenda = Agenda::new(&plan, &matrix, BlockOrder::Random, 7);
         Self {
             plan,
             matrix,
@@ -38,7 +38,7 @@ impl World {
     }
     /// What a kill and a resume do: only the history survives.
     fn restart(&mut self) {
-        self.agenda = Agenda::new(&self.plan, &self.matrix, Order::Random, 7);
+        self.agenda = Agenda::new(&self.plan, &self.matrix, BlockOrder::Random, 7);
         for past in &self.history {
             self.agenda.note(*past);
         }
@@ -65,7 +65,7 @@ fn blocks_are_complete_and_in_order() {
     let blocks: Vec<u32> = slots.iter().map(|slot| slot.block).collect();
     assert_eq!(blocks, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
     let order: Vec<u32> = slots[4..8].iter().map(|slot| slot.scenario).collect();
-    assert_eq!(order, order_of_block(Order::Random, 7, 1, 4));
+    assert_eq!(order, order_of_block(BlockOrder::Random, 7, 1, 4));
     assert!(
         slots
             .iter()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use neph_model::{ByteSize, Order, Parameter, ParameterName, Scenario, Span, Stress, Target};
+use neph_model::{BlockOrder, ByteSize, Parameter, ParameterName, Scenario, Span, Stress, Target};
 use neph_probe::{Authenticated, sent_size};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
@@ -32,7 +32,7 @@ pub struct Plan {
     /// Rest before each experiment.
     pub pause: Span,
     /// The order within a block.
-    pub order: Order,
+    pub order: BlockOrder,
     /// How fleets take their pairs.
     pub pairs: PairOrder,
     /// Decides every shuffle; drawn anew for each campaign if absent.

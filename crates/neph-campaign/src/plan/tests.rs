@@ -1,4 +1,4 @@
-use neph_model::{ByteSize, Order, Parameter, ParameterName, ProbeKind, Span};
+use neph_model::{BlockOrder, ByteSize, Parameter, ParameterName, ProbeKind, Span};
 use proptest::prelude::*;
 
 use super::*;
@@ -36,7 +36,10 @@ fn only_problem(extra: &str, own: &str) -> String {
 #[test]
 fn a_small_plan_reads_with_its_defaults() {
     let plan = parse(&Source::new("p.toml", SMALL)).expect("no mistakes");
-    assert_eq!((plan.blocks, plan.tries, plan.order), (1, 3, Order::Random));
+    assert_eq!(
+        (plan.blocks, plan.tries, plan.order),
+        (1, 3, BlockOrder::Random)
+    );
     assert_eq!(plan.timeout, Span::from_secs(5));
     assert_eq!(plan.companion, Some(Span::from_secs(1)));
     assert_eq!(plan.limits, Limits::default());

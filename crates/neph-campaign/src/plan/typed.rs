@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use neph_model::{Order, Parameter, ParameterName, Target};
+use neph_model::{BlockOrder, Parameter, ParameterName, Target};
 use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
 use super::parameter::{PARAMETERS, PlanParameter, target, word};
@@ -63,7 +63,7 @@ pub(crate) struct TypedCourse {
     pub(crate) blocks: Option<Placed<u32>>,
     pub(crate) block_interval: Option<Placed<Nanos>>,
     pub(crate) pause: Option<Placed<Nanos>>,
-    pub(crate) order: Option<Order>,
+    pub(crate) order: Option<BlockOrder>,
     pub(crate) pairs: Option<Placed<PairOrder>>,
     pub(crate) seed: Option<u64>,
     pub(crate) timeout: Option<Placed<Nanos>>,
@@ -130,8 +130,10 @@ fn version(fields: &mut Fields<'_>) {
 }
 
 fn course(fields: &mut Fields<'_>) -> TypedCourse {
-    const ORDERS: [(&str, Order); 2] =
-        [("random", Order::Random), ("sequential", Order::Sequential)];
+    const ORDERS: [(&str, BlockOrder); 2] = [
+        ("random", BlockOrder::Random),
+        ("sequential", BlockOrder::Sequential),
+    ];
     const PAIRS: [(&str, PairOrder); 2] = [
         ("at once", PairOrder::AtOnce),
         ("in turn", PairOrder::InTurn),

@@ -1,4 +1,4 @@
-use neph_model::{ByteSize, ParameterName};
+use neph_model::{ByteSize, ParameterName, Span};
 use proptest::prelude::*;
 
 use super::*;

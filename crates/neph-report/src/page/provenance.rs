@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use neph_model::{HostFacts, Order, Provenance, UtcOffset};
+use neph_model::{BlockOrder, HostFacts, Provenance, UtcOffset};
 
 use crate::clock_time::moment;
 use crate::data::ExperimentData;
@@ -30,8 +30,8 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
         .collect();
     let order = match campaign.order {
         _ if data.is_imported() => UNKNOWN.to_owned(),
-        Order::Random => format!("random within each block, seed {}", campaign.seed),
-        Order::Sequential => "as the plan lists them".to_owned(),
+        BlockOrder::Random => format!("random within each block, seed {}", campaign.seed),
+        BlockOrder::Sequential => "as the plan lists them".to_owned(),
     };
     // An import without its tool's settings has only the folder that it came from, and neph flows
     // keeps its command.
@@ -53,7 +53,7 @@ pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
                     dt { "Topology" } dd { "SHA-256 " (hash) }
                 }
                 @if has_plan || data.is_imported() {
-                    dt { "Order" } dd { (order) }
+                    dt { "BlockOrder" } dd { (order) }
                 }
                 dt { "Nephoscope" } dd { (listed(&versions)) }
                 @for (count, host) in hosts(&known) { (facts(host, count)) }

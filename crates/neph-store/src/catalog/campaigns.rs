@@ -1,21 +1,21 @@
 //! Campaigns.
 
-use neph_model::{Campaign, CampaignId, CampaignStatus, Order, Scenario, Wall};
+use neph_model::{BlockOrder, Campaign, CampaignId, CampaignStatus, Scenario, Wall};
 use rusqlite::{Connection, Result, Row, named_params};
 
 use super::row::{get_named, get_parsed};
 use super::{Catalog, scenarios};
 use crate::StoreError;
 
-const fn order_name(order: Order) -> &'static str {
+const fn order_name(order: BlockOrder) -> &'static str {
     match order {
-        Order::Random => "random",
-        Order::Sequential => "sequential",
+        BlockOrder::Random => "random",
+        BlockOrder::Sequential => "sequential",
     }
 }
 
-fn order_named(name: &str) -> Option<Order> {
-    [Order::Random, Order::Sequential]
+fn order_named(name: &str) -> Option<BlockOrder> {
+    [BlockOrder::Random, BlockOrder::Sequential]
         .into_iter()
         .find(|order| order_name(*order) == name)
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    AtPeer, BitRate, ByteSize, Campaign, CampaignId, CampaignStatus, ClassTransfer, Event,
-    EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
-    FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute, FlowTrace, Hop,
-    HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Order, Outcome, Parameter,
+    AtPeer, BitRate, BlockOrder, ByteSize, Campaign, CampaignId, CampaignStatus, ClassTransfer,
+    Event, EventKind, Experiment, ExperimentId, ExperimentStatus, Fleet, FleetEndpoint,
+    FleetMessage, FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute,
+    FlowTrace, Hop, HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Outcome, Parameter,
     ParameterName, Parameters, PathHash, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
     ReadBy, Scenario, ScenarioId, Seq, Span, Tally, TcpState, Throughput, ThroughputSecond,
     TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
@@ -22,7 +22,7 @@ pub(crate) fn campaign() -> Campaign {
         topology_text: Some("version = 1\n".to_owned()),
         topology_hash: Some("ef".repeat(32)),
         seed: u64::MAX,
-        order: Order::Sequential,
+        order: BlockOrder::Sequential,
         blocks: 2,
         status: CampaignStatus::Running,
         started: Wall::from_unix_nanos(1_700_000_000_000_000_001),

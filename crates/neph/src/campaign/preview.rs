@@ -6,7 +6,7 @@ use std::io::Write;
 use neph_campaign::estimate::{Estimate, estimate, length};
 use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::{Plan, expand, order, together};
-use neph_model::{ByteSize, Lifetime, Order, Scenario, Span};
+use neph_model::{BlockOrder, ByteSize, Lifetime, Scenario, Span};
 
 use super::{PreviewArgs, notes, power, read};
 use crate::counted::counted;
@@ -177,14 +177,14 @@ fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> std:
         writeln!(out, "\nturns: {}", in_words(&listed, &groups))?;
     }
     let seed = match (plan.order, plan.seed) {
-        (Order::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
-        (Order::Random, None) => {
+        (BlockOrder::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
+        (BlockOrder::Random, None) => {
             return writeln!(
                 out,
                 "\norder: random within each block, seed drawn at the start"
             );
         }
-        (Order::Random, Some(seed)) => seed,
+        (BlockOrder::Random, Some(seed)) => seed,
     };
     writeln!(out, "\norder: random within each block, seed {seed}")?;
     for block in 0..plan.blocks.min(SHOWN) {

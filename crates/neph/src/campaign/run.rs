@@ -6,7 +6,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
 use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing};
 use neph_model::{
-    Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Order, Pins, Span, Wall,
+    BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins, Span,
+    Wall,
 };
 use neph_probe::Stop;
 use neph_store::Store;
@@ -114,8 +115,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
         }
     }
     let order = args.order.map(|choice| match choice {
-        OrderChoice::Random => Order::Random,
-        OrderChoice::Sequential => Order::Sequential,
+        OrderChoice::Random => BlockOrder::Random,
+        OrderChoice::Sequential => BlockOrder::Sequential,
     });
     carry_out(&read, order, None, &args.settings)
 }
@@ -158,7 +159,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
 /// Sets the stage, carries out or goes on, and reports.
 pub(crate) fn carry_out(
     read: &Read,
-    order: Option<Order>,
+    order: Option<BlockOrder>,
     earlier: Option<&Campaign>,
     settings: &Settings,
 ) -> Result<Outcome, Failure> {
@@ -281,7 +282,7 @@ fn season_of_next(
 /// Carries out or goes on.
 fn conduct<C: Carrier>(
     read: &Read,
-    (order, earlier): (Option<Order>, Option<&Campaign>),
+    (order, earlier): (Option<BlockOrder>, Option<&Campaign>),
     (store, mut carrier): (&mut dyn Store, C),
     (watch, stop): (&mut Watch, &Stop),
 ) -> Result<(Campaign, Standing), Failure> {

@@ -1,19 +1,19 @@
 //! The load that an experiment asks for at sites of its lab, while it runs.
 //!
-//! Owns which loads there are and what they are told to do; each one, from its start to its end, is in
+//! Owns which loads there are and the orders for them; each one, from its start to its end, is in
 //! [`running`], and whether it did so in [`held`].
 
 mod held;
 mod running;
 
 use neph_lab::Lab;
-use neph_model::{BitRate, LoadSpec, SiteLoad, Span, Warning};
+use neph_model::{LoadOrder, Order, SiteLoad, Span, Warning};
 
 use crate::output;
 use running::Running;
 
 /// It is ended when the experiment is over; should nobody be left to do that, by itself.
-const LONGEST: &str = "24h";
+const LONGEST: Span = Span::from_secs(24 * 3600);
 /// How long loads may take until they work.
 const WITHIN: Span = Span::from_secs(3);
 
@@ -46,7 +46,11 @@ impl Stressing {
             return Err(refused);
         }
         for (number, asked) in wanted.iter().enumerate() {
-            let started = Running::start(asked, lab, (number, &words(&asked.load)));
+            let order = Order::Load(LoadOrder {
+                load: asked.load.clone(),
+                duration: LONGEST,
+            });
+            let started = Running::start(asked, lab, (number, &order));
             let started =
                 started.map_err(|error| format!("load site '{}': {error}", asked.site))?;
             self.running.push(started);
@@ -72,44 +76,5 @@ impl Stressing {
             }
         }
         Ok(())
-    }
-}
-
-/// What `neph stress` is told.
-fn words(load: &LoadSpec) -> Vec<String> {
-    let limit = |rate: BitRate| format!("--rate={}", rate.exact());
-    let own = match load {
-        LoadSpec::Cpu(share) => vec!["cpu".to_owned(), "--target".to_owned(), share.to_string()],
-        LoadSpec::Flow { to, rate } => {
-            let most = rate.map_or_else(|| "--rate=max".to_owned(), limit);
-            vec!["flow".to_owned(), to.clone(), most]
-        }
-        LoadSpec::Stream { to, rate } => vec!["stream".to_owned(), to.clone(), limit(*rate)],
-    };
-    let always = ["--announce", "-w", LONGEST, "--format", "json"].map(str::to_owned);
-    let all = std::iter::once("stress".to_owned()).chain(own);
-    all.chain(always).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neph_stress_takes_the_words_that_it_is_told() {
-        use clap::Parser;
-
-        for load in neph_campaign::parse_stress(
-            "a 7.25%, a flow h:80 max, b flow h:80 1450kbit/s, b stream h:80 2Mbit/s",
-        )
-        .expect("loads")
-        .loads()
-        {
-            let words = words(&load.load);
-            let read = crate::cli::Cli::try_parse_from(
-                std::iter::once("neph").chain(words.iter().map(String::as_str)),
-            );
-            assert!(read.is_ok(), "{words:?}");
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! A campaign: its plan and matrix, its experiments, and what was measured once per block.
 
 use neph_model::{
-    Campaign, Experiment, Hop, Order, Scenario, Span, Throughput, ThroughputSecond, Traceroute,
-    UtcOffset, Warning,
+    BlockOrder, Campaign, Experiment, Hop, Scenario, Span, Throughput, ThroughputSecond,
+    Traceroute, UtcOffset, Warning,
 };
 use neph_probe::reply_size_in_words;
 use neph_store::Store;
@@ -53,8 +53,8 @@ fn facts(campaign: &Campaign, status: Cell, offset: UtcOffset) -> Vec<Pair> {
         .ended
         .map_or_else(Cell::absent, |at| list::moment(at, offset));
     let order = match campaign.order {
-        Order::Random => "random",
-        Order::Sequential => "sequential",
+        BlockOrder::Random => "random",
+        BlockOrder::Sequential => "sequential",
     };
     let started = list::moment(campaign.started, offset);
     let mut pairs = vec![

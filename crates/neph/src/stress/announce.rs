@@ -18,6 +18,11 @@ pub(super) struct Announce {
     announce: bool,
 }
 
+impl Announce {
+    /// It is.
+    pub(super) const YES: Self = Self { announce: true };
+}
+
 /// How many parts of a load do not work yet.
 #[derive(Debug)]
 pub(super) struct Beginning {

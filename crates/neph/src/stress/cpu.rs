@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use clap::Args as ClapArgs;
-use neph_model::Span;
+use neph_model::{CpuShare, Span};
 use neph_probe::Stop;
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::sched;
@@ -55,6 +55,21 @@ pub(super) struct Args {
     format: Format,
     #[command(flatten)]
     pub(super) user: UserChoice,
+}
+
+impl Args {
+    /// As an order asks for it.
+    pub(super) fn ordered(share: CpuShare, duration: Span) -> Self {
+        Self {
+            target: share.in_percent() / 100.0,
+            cores: None,
+            cpus: Vec::new(),
+            duration,
+            announce: Announce::YES,
+            format: Format::Json,
+            user: UserChoice::default(),
+        }
+    }
 }
 
 /// What one thread did.

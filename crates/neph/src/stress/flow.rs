@@ -24,6 +24,9 @@ const PIECES: (u64, u64) = (1 << 10, 64 << 10);
 /// As the smallest reflector's cap allows.
 const LARGEST: u64 = 16 << 20;
 
+/// The size of a request where none is named.
+const REQUEST: ByteSize = ByteSize(64);
+
 /// Options of `neph stress flow`.
 #[derive(Debug, ClapArgs)]
 #[command(
@@ -64,6 +67,22 @@ pub(super) struct Args {
 }
 
 impl Args {
+    /// As an order asks for it: bulk on one connection.
+    pub(super) fn ordered(to: &str, rate: Option<BitRate>, duration: Span) -> Self {
+        Self {
+            target: to.to_owned(),
+            rate: Most(rate),
+            flows: 1,
+            reply: None,
+            request: REQUEST,
+            capacity: None,
+            duration,
+            announce: Announce::YES,
+            format: Format::Json,
+            user: UserChoice::default(),
+        }
+    }
+
     fn subject(&self) -> Result<Subject, Failure> {
         if let (Some(_), Some(rate)) = (self.capacity, self.rate.0) {
             return Err(Failure::Usage(format!(

@@ -60,6 +60,20 @@ pub(super) struct Args {
     pub(super) user: UserChoice,
 }
 
+impl Args {
+    /// As an order asks for it.
+    pub(super) fn ordered(to: &str, rate: BitRate, duration: Span) -> Self {
+        Self {
+            target: to.to_owned(),
+            rate,
+            duration,
+            announce: Announce::YES,
+            format: Format::Json,
+            user: UserChoice::default(),
+        }
+    }
+}
+
 /// What was sent, and what became of it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Streamed {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::labs::{TWO, place, privileged};
-use crate::neph::{SOON, begin, eventually};
+use crate::neph::{Ran, SOON, begin, eventually};
 
 /// A plan for the lab of two sites whose experiments ask for this load.
 fn plan(stress: &str) -> String {
@@ -88,18 +88,18 @@ fn a_site_is_loaded_while_it_is_measured_and_not_afterwards() {
         return;
     }
     let place = place(TWO);
-    let share = own_share();
-    let load = format!("b {share}");
+    let load = "b 5%";
     let asked = plan(&format!("[\"none\", \"{load}\"]"));
     fs::write(place.path("p.toml"), asked).expect("a file");
-    let ran = place.neph(["run", "p.toml", "--no-report"]);
+    let mut run = place.command(["run", "p.toml", "--no-report"]);
+    let ran = Ran::from(run.env(MARK, test).output().expect("neph runs"));
     assert_eq!(ran.status, 0, "{}", ran.err);
     let shown: Value =
         serde_json::from_str(&place.neph(["show", "--format", "json"]).out).expect("JSON");
     let words = shown.to_string();
     let both = [format!("\"{load}\""), "\"none\"".to_owned()];
     assert!(both.iter().all(|load| words.contains(load)), "{words}");
-    assert!(!is_loaded(&share));
+    assert!(!is_loaded(test));
 }
 
 #[test]
@@ -109,30 +109,29 @@ fn a_load_ends_with_a_plan_that_is_killed() {
         return;
     }
     let place = place(TWO);
-    let share = own_share();
-    let asked = plan(&format!("\"b {share}\"")).replace("20\n", "60000\n");
+    let asked = plan("\"b 5%\"").replace("20\n", "60000\n");
     fs::write(place.path("p.toml"), asked).expect("a file");
     let mut run = place.command(["run", "p.toml", "--no-report"]);
-    let (mut running, _, _) = begin(&mut run);
-    eventually("a load", SOON, || is_loaded(&share));
+    let (mut running, _, _) = begin(run.env(MARK, test));
+    eventually("a load", SOON, || is_loaded(test));
     running.kill().expect("it runs");
     running.wait().expect("it ended");
-    eventually("no load", SOON, || !is_loaded(&share));
+    eventually("no load", SOON, || !is_loaded(test));
     let lab = format!("run{}", running.id());
     // Another test's neph may have taken down what was left by now.
     place.neph(["lab", "down", &lab]);
 }
 
-/// A share that nobody else asks for who runs these tests at the same time.
-fn own_share() -> String {
-    format!("{}%", 5.0 + f64::from(std::process::id()) / 1e8)
-}
+/// What the processes of one test have in their environment.
+const MARK: &str = "NEPH_TEST_OF_LOADS";
 
-/// Whether somebody makes a load of this share.
-fn is_loaded(share: &str) -> bool {
-    let own = format!("stress\0cpu\0--target\0{share}");
+/// Whether a process of this test carries out an order.
+fn is_loaded(test: &str) -> bool {
     let processes = fs::read_dir("/proc").expect("proc").flatten();
-    let mut words =
-        processes.map(|one| fs::read_to_string(one.path().join("cmdline")).unwrap_or_default());
-    words.any(|words| words.contains(&own))
+    let mut folders = processes.map(|one| one.path());
+    folders.any(|folder| {
+        let read = |file| fs::read_to_string(folder.join(file)).unwrap_or_default();
+        let is_own = read("environ").contains(&format!("{MARK}={test}\0"));
+        is_own && read("cmdline").contains("execute\0-")
+    })
 }

@@ -12,9 +12,9 @@ mod surroundings;
 use std::net::SocketAddr;
 
 use neph_model::{
-    ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment, ExperimentId,
-    ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Order, Outcome, Parameter, Parameters,
-    ProbeKind, Scenario, ScenarioId, Span, Tally, Wall, Warning,
+    BlockOrder, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
+    ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Outcome, Parameter,
+    Parameters, ProbeKind, Scenario, ScenarioId, Span, Tally, Wall, Warning,
 };
 use neph_report::{CampaignData, ExperimentData};
 use neph_stats::Random;
@@ -110,7 +110,7 @@ pub(crate) fn campaign(shape: &Shape) -> CampaignData {
             topology_text: None,
             topology_hash: None,
             seed: 42,
-            order: Order::Random,
+            order: BlockOrder::Random,
             blocks: shape.blocks,
             status: CampaignStatus::Complete,
             started: Wall::from_unix_nanos(START),

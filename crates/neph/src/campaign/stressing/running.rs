@@ -1,17 +1,17 @@
-//! One load that runs: `neph stress`, in a guest through its console, elsewhere as a process in the
+//! One load that runs: `neph execute`, in a guest through its console, elsewhere as a process in the
 //! site's share of the machine.
 //!
 //! Owns starting it, hearing that it works, and its end. A process of this machine ends with this one,
 //! however that ends; one of a guest ends with its guest.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
 use neph_lab::{Console, Lab, LabError};
-use neph_model::{Instant, Own, SiteLoad, Span};
+use neph_model::{Instant, Order, Own, SiteLoad, Span};
 use neph_sys::place::{Place, PlaceError};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
@@ -60,22 +60,22 @@ pub(super) enum StressError {
     Lab(#[from] LabError),
     #[error(transparent)]
     Place(#[from] PlaceError),
-    #[error("start neph stress: {0}")]
+    #[error("start neph execute: {0}")]
     NotStarted(#[from] io::Error),
     #[error("it does not say which process it is")]
     Unknown,
 }
 
 impl Running {
-    /// Starts it with these words; `number` tells it from the others.
+    /// Starts it by this order; `number` tells it from the others.
     pub(super) fn start(
         asked: &SiteLoad,
         lab: &Lab,
-        (number, words): (usize, &[String]),
+        (number, order): (usize, &Order),
     ) -> Result<Self, StressError> {
         let what = match Lab::console(lab.name(), &asked.site)? {
-            Some(console) => What::Guest(Remote::start(console, number, words)?),
-            None => What::Here(Here::start(lab.place(&asked.site)?, words)?),
+            Some(console) => What::Guest(Remote::start(console, number, order)?),
+            None => What::Here(Here::start(lab.place(&asked.site)?, order)?),
         };
         let asked = asked.clone();
         Ok(Self {
@@ -109,11 +109,12 @@ impl Running {
 }
 
 impl Remote {
-    fn start(mut console: Console, number: usize, words: &[String]) -> Result<Self, StressError> {
+    fn start(mut console: Console, number: usize, order: &Order) -> Result<Self, StressError> {
         let file = format!("/tmp/stress{number}");
         let line = format!(
-            "rm -f {file}.*; mkfifo {file}.said; neph {} >{file}.json 2<>{file}.said & echo $!",
-            words.join(" ")
+            "rm -f {file}.*; mkfifo {file}.said; printf %s '{}' >{file}.order; neph execute - \
+             <{file}.order >{file}.json 2<>{file}.said & echo $!",
+            quoted(order)?
         );
         let mut told = Vec::new();
         console.run(&line, &mut told).map_err(LabError::from)?;
@@ -147,13 +148,19 @@ impl Remote {
     }
 }
 
+/// An order as a shell takes it between single quotes.
+fn quoted(order: &Order) -> io::Result<String> {
+    let text = serde_json::to_string(order)?;
+    Ok(text.replace('\'', "\\u0027"))
+}
+
 impl Here {
     /// On a thread that lives as long as this: a signal of the kernel reaches the process at its end.
-    fn start(place: Place, words: &[String]) -> Result<Self, StressError> {
+    fn start(place: Place, order: &Order) -> Result<Self, StressError> {
         let mut command = Command::new(std::env::current_exe()?);
         command
-            .args(words)
-            .stdin(Stdio::null())
+            .args(["execute", "-"])
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let birth = Birth::default().leads_session().dies_with_thread();
@@ -173,6 +180,11 @@ impl Here {
             .spawn(start)?;
         let gone = |_| io::Error::other("its thread ended");
         let mut child = told.recv().map_err(gone)??;
+        // It is shorter than what a pipe holds: nobody is waited for.
+        let order = serde_json::to_vec(order).map_err(io::Error::from)?;
+        if let Some(mut asks) = child.stdin.take() {
+            asks.write_all(&order)?;
+        }
         Ok(Self {
             says: child.stderr.take(),
             child,
@@ -218,5 +230,31 @@ impl Drop for Here {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{LoadOrder, LoadSpec};
+
+    use super::*;
+
+    #[test]
+    fn an_order_survives_the_quotes_of_a_shell() {
+        let load = LoadSpec::Flow {
+            to: "it's; rm -rf $HOME:80".to_owned(),
+            rate: None,
+        };
+        let duration = Span::from_secs(1);
+        let order = Order::Load(LoadOrder { load, duration });
+        let text = quoted(&order).expect("plain data");
+        let said = Command::new("sh")
+            .args(["-c", &format!("printf %s '{text}'")])
+            .output();
+        let said = said.expect("sh").stdout;
+        assert_eq!(
+            serde_json::from_slice::<Order>(&said).expect("whole"),
+            order
+        );
     }
 }
