@@ -107,8 +107,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "neph-sys",
         "bpf::copier bpf::copying bpf::filter bpf::memory",
     ),
-    ("neph-wire", "http::body http::chunk"),
-    ("neph-wire", "http::head http::headers"),
 ];
 
 /// The modules of one circle.
