@@ -103,10 +103,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
     ("neph-stats", "beginning fleet_base"),
     ("neph-store", "catalog embedded open"),
     ("neph-store", "fleet::visit store"),
-    (
-        "neph-sys",
-        "bpf::copier bpf::copying bpf::filter bpf::memory",
-    ),
 ];
 
 /// The modules of one circle.
