@@ -100,8 +100,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "neph-report",
         "figure::fleet::pair figure::fleet::pooled figure::fleet::standing_out",
     ),
-    ("neph-store", "catalog embedded open"),
-    ("neph-store", "fleet::visit store"),
 ];
 
 /// The modules of one circle.
