@@ -57,7 +57,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
     ("neph-capture", "flow::mirror flow::table"),
     ("neph-capture", "hops::followed hops::order hops::renamed"),
     ("neph-capture", "hops::fragments hops::joined"),
-    ("neph-capture", "tcp::half tcp::late tcp::order"),
     (
         "neph-flows",
         "advice backtest counts dissect lately order pair share view",
