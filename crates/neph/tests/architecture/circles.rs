@@ -54,8 +54,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
          plan::season plan::sections plan::typed together",
     ),
     ("neph-campaign", "host_series provenance"),
-    ("neph-capture", "hops::followed hops::order hops::renamed"),
-    ("neph-capture", "hops::fragments hops::joined"),
     (
         "neph-flows",
         "advice backtest counts dissect lately order pair share view",
