@@ -15,13 +15,14 @@ use crate::elsewhere::Elsewhere;
 use crate::fairness::{Bin, Bins};
 use crate::fates::{self, Fates};
 use crate::flow::{Ground, Past};
+use crate::flow_tally::FlowTally;
 use crate::latency::Latency;
 use crate::outage::Lost;
 use crate::pair::SharedDrift;
 use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::succession::Succession;
-use crate::view::{FleetView, FlowHistory, FlowTally, PathChange};
+use crate::view::{FleetView, FlowHistory, PathChange};
 
 /// Something about paths that was not known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

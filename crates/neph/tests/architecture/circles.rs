@@ -54,11 +54,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
          plan::season plan::sections plan::typed together",
     ),
     ("neph-campaign", "host_series provenance"),
-    (
-        "neph-flows",
-        "advice backtest counts dissect lately order pair share view",
-    ),
-    ("neph-flows", "blocks persistence"),
     ("neph-lab", "counters gate::change truth::record"),
     (
         "neph-lab",
