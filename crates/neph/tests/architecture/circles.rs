@@ -59,11 +59,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "neph-lab",
         "fixture group plan::operation plan::steps topology tunnel",
     ),
-    (
-        "neph-lab",
-        "gate::codel gate::fate gate::flow gate::loss gate::shape gate::splitting \
-         gate::transmitter",
-    ),
     ("neph-lab", "journal::undo lab::error program"),
     ("neph-lab", "lab::rerouting lab::status"),
     ("neph-lab", "links::guests links::namespace"),
