@@ -6,6 +6,7 @@
 
 mod counters;
 mod cue;
+mod direction;
 mod engine;
 mod fixture;
 mod gate;
@@ -27,8 +28,9 @@ mod tunnel;
 mod verify;
 mod waiting;
 
-pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
+pub use counters::{DirectionCount, Footing, LATE, LinkCounters, tolerance};
 pub use cue::Cue;
+pub use direction::Direction;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
 pub use fixture::Fixture;
 pub use gate::{

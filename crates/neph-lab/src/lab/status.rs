@@ -18,7 +18,8 @@ use super::service::{Running, Watched};
 use super::traffic::{Flowing, WatchedTraffic};
 use super::working::Working;
 use super::{Lab, LabError, check_name};
-use crate::counters::{Direction, LinkCounters};
+use crate::counters::LinkCounters;
+use crate::direction::Direction;
 use crate::journal;
 use crate::topology::{Link, Topology};
 

@@ -54,7 +54,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
          plan::season plan::sections plan::typed together",
     ),
     ("neph-campaign", "host_series provenance"),
-    ("neph-lab", "counters gate::change truth::record"),
     (
         "neph-lab",
         "fixture group plan::operation plan::steps topology tunnel",
