@@ -59,7 +59,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "fixture group plan::operation plan::steps topology tunnel",
     ),
     ("neph-lab", "journal::undo lab::error program"),
-    ("neph-lab", "lab::rerouting lab::status"),
     ("neph-lab", "links::guests links::namespace"),
     (
         "neph-lab",
