@@ -58,7 +58,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "neph-lab",
         "fixture group plan::operation plan::steps topology tunnel",
     ),
-    ("neph-lab", "journal::undo lab::error program"),
     ("neph-lab", "links::guests links::namespace"),
     (
         "neph-lab",
