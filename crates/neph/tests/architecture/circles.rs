@@ -59,11 +59,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "fixture group plan::operation plan::steps topology tunnel",
     ),
     ("neph-lab", "links::guests links::namespace"),
-    (
-        "neph-lab",
-        "topology::read::engineering topology::read::link topology::read::path \
-         topology::read::schedule",
-    ),
     ("neph-probe", "datagram::udp sizes"),
     ("neph-probe", "discover follow refusals"),
     ("neph-probe", "reflect::caps reflect::room"),
