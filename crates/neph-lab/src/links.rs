@@ -23,9 +23,9 @@ mod tunnel;
 mod uml;
 mod vxlan;
 
-use crate::fixture::FixtureKind;
 use crate::plan::Operation;
 use crate::topology::Link;
+use crate::topology::fixture::FixtureKind;
 
 /// All kinds, the one that a link gets unless it asks first.
 ///

@@ -18,9 +18,9 @@ use neph_text::{Bytes, Fault, Fields, Node, Port, Take};
 use super::namespace::Namespaces;
 use super::pods::{self, Pod, Pods, host_mac, pod_mac};
 use super::proxy::path;
-use crate::fixture::{Build, Built, Ground, Nodes, Trial};
 use crate::guest::{self, Guest, Kernel};
 use crate::plan::{Operation, routes};
+use crate::topology::fixture::{Build, Built, Ground, Nodes, Trial};
 use crate::topology::{Ready, ReadyCheck, Service, quantity};
 
 /// A machine in emulation that shares a core with others takes its time.

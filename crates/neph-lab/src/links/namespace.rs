@@ -12,9 +12,9 @@ use neph_text::Fields;
 
 use super::guests::{self, Asked, one_by_one, tap};
 use super::pods::{Pod, Pods, host_mac, pod_mac};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::guest::{Guest, Kernel};
 use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 /// The interface of a guest, as `uml` calls it.
