@@ -3,6 +3,7 @@
 //! Owns which carries a link. A kind says which interfaces it lays between two sites; addresses and routes
 //! are the plan's.
 
+mod asked;
 mod bridge;
 mod docker;
 mod emulated;

@@ -54,7 +54,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
          plan::season plan::sections plan::typed together",
     ),
     ("neph-campaign", "host_series provenance"),
-    ("neph-lab", "links::guests links::namespace"),
     ("neph-probe", "datagram::udp sizes"),
     ("neph-probe", "discover follow refusals"),
     ("neph-probe", "reflect::caps reflect::room"),
