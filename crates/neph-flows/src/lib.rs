@@ -27,6 +27,7 @@ mod flow_tally;
 #[cfg(test)]
 mod histories;
 mod horizon;
+mod known;
 mod lately;
 mod latency;
 mod look;

@@ -4,10 +4,10 @@ use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
-use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
 use crate::fates::Fates;
 use crate::flow_tally::FlowTally;
+use crate::known::{Known, KnownCrowd};
 use crate::latency::Latency;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{Counted, lasted, stays};
