@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use neph_model::Span;
 use neph_stats::SurvivalStep;
 
-use crate::persistence::Stay;
+use crate::stay::Stay;
 
 /// Blocks are doubled in length until there are no more than these.
 const MOST_BLOCKS: usize = 400;

@@ -1,7 +1,7 @@
 //! How one flow's messages fared, in half the room of what is told: nobody sends four thousand
 //! million messages on one flow.
 
-use crate::view::FlowTally;
+use crate::flow_tally::FlowTally;
 
 /// The counters of a [`FlowTally`], in its order; each stays at the most that it can hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,23 +5,25 @@
 
 use std::collections::VecDeque;
 
-use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own, Span};
+use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Lane, Own};
 use neph_stats::StatsError;
 
 use crate::base::{Bases, News, What};
 use crate::blind::Blind;
 use crate::changes::{Changes, MOST};
 use crate::elsewhere::Elsewhere;
-use crate::fairness::{Bin, Bins};
+use crate::fairness::Bins;
 use crate::fates::{self, Fates};
 use crate::flow::{Ground, Past};
+use crate::flow_tally::FlowTally;
+use crate::known::{Known, KnownCrowd};
 use crate::latency::Latency;
+use crate::look::look;
 use crate::outage::Lost;
-use crate::pair::SharedDrift;
 use crate::settings::Settings;
 use crate::skew::Drift;
 use crate::succession::Succession;
-use crate::view::{FleetView, FlowHistory, FlowTally, PathChange};
+use crate::view::{FleetView, PathChange};
 
 /// Something about paths that was not known before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,41 +71,6 @@ pub struct Digest {
     news: Option<VecDeque<PathNews>>,
     /// First and last sending.
     extent: Option<(Instant<Own>, Instant<Own>)>,
-}
-
-/// What a digest knows at its end.
-#[derive(Debug)]
-pub(crate) struct Known {
-    pub(crate) fleet: Fleet,
-    pub(crate) settings: Settings,
-    /// First and last sending.
-    pub(crate) extent: (Instant<Own>, Instant<Own>),
-    /// By lane, then by time.
-    pub(crate) flows: Vec<FlowHistory>,
-    /// By time.
-    pub(crate) changes: Vec<PathChange>,
-    /// What was before this is not known any more.
-    pub(crate) horizon: Option<Instant<Own>>,
-    /// Of each endpoint.
-    pub(crate) crowds: Vec<KnownCrowd>,
-}
-
-/// What is known of the flows to one endpoint.
-#[derive(Debug)]
-pub(crate) struct KnownCrowd {
-    pub(crate) bins: Vec<Bin>,
-    /// When a queue stood that all flows shared.
-    pub(crate) congested: Vec<(Instant<Own>, Instant<Own>)>,
-    /// Whether some of these are several, with the time between them.
-    pub(crate) queues_joined: bool,
-    pub(crate) tally: FlowTally,
-    pub(crate) lost: Lost,
-    /// What was lost at which base latency.
-    pub(crate) fates: Fates,
-    /// Time at levels that lasted and were not told as paths, nor in a queue of all flows.
-    pub(crate) elsewhere: Span,
-    /// What all flows drifted by.
-    pub(crate) drift: SharedDrift,
 }
 
 impl Digest {
@@ -221,7 +188,7 @@ impl Digest {
 
     /// Everything that is known.
     pub fn view(self) -> FleetView {
-        crate::look::look(self.end())
+        look(self.end())
     }
 
     /// Which of the endpoint's flows a lane's is.

@@ -7,11 +7,12 @@ use crate::changes::{Changes, Link};
 use crate::counts::Counts;
 use crate::elsewhere::Row;
 use crate::fates::{Fate, Silence};
+use crate::flow_tally::FlowTally;
 use crate::lately::Lately;
 use crate::order::Order;
 use crate::settings::Settings;
 use crate::skew::Drift;
-use crate::view::{FlowHistory, FlowTally, PathChange, Segment};
+use crate::view::{FlowHistory, PathChange, Segment};
 use crate::witness::{Claim, Looking, Witness};
 
 /// A flow's base latency.

@@ -2,7 +2,9 @@
 
 use neph_model::{Instant, Lane, Span};
 
-use crate::view::{FlowHistory, FlowTally, LastMessages, Segment};
+use crate::flow_tally::FlowTally;
+use crate::lately::LastMessages;
+use crate::view::{FlowHistory, Segment};
 
 /// A flow with these segments: from when, until when, in multiples of `time`; and the base latency,
 /// in multiples of `base`.

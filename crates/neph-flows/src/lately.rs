@@ -1,6 +1,15 @@
 //! How a flow's last messages fared. Its whole tally does not tell that it went silent just now.
 
-use crate::view::LastMessages;
+use serde::Serialize;
+
+/// How many of a flow's last messages were lost: what its whole tally does not tell of now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LastMessages {
+    /// Not replied to in time.
+    pub lost: u32,
+    /// Of how many: those that were sent, 63 at most.
+    pub of: u32,
+}
 
 /// The last 63 messages, a bit each, newest last, after a 1 that marks where they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! messages. Measures nothing, stores nothing, draws nothing; the statistics are `neph-stats`.
 
 mod advice;
+mod advise;
 mod backtest;
 mod base;
 mod blind;
@@ -15,13 +16,18 @@ mod completion;
 mod counts;
 mod detectors;
 mod digest;
+mod direction;
 mod dissect;
+mod dissected;
 mod elsewhere;
 mod fairness;
 mod fates;
 mod flow;
+mod flow_tally;
 #[cfg(test)]
 mod histories;
+mod horizon;
+mod known;
 mod lately;
 mod latency;
 mod look;
@@ -37,6 +43,7 @@ mod settings;
 mod share;
 mod skew;
 mod spectrum;
+mod stay;
 mod succession;
 mod sweep;
 mod trip;
@@ -46,22 +53,28 @@ mod witness;
 #[cfg(test)]
 mod world;
 
-pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, LowLoss, advise};
-pub use backtest::{Against, Horizon};
+pub use advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, LowLoss};
+pub use advise::advise;
 pub use completion::{Completion, completions, completions_of, turns};
 pub use detectors::{AllDetected, Detected, Detecting, Detector};
 pub use digest::{Digest, PathNews};
-pub use dissect::{Dissected, DissectedOutcome, DissectedSample, Dissector};
+pub use direction::Direction;
+pub use dissect::Dissector;
+pub use dissected::{Dissected, DissectedOutcome, DissectedSample};
+pub use flow_tally::FlowTally;
+pub use horizon::{Against, Horizon};
+pub use lately::LastMessages;
 pub use latency::Latency;
 pub use measure::{Measure, NoValue};
 pub use neph_stats::StatsError;
 pub use over_flows::{FlowQuantile, OverBins};
 pub use pair::{
-    Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, Share, ShareBin, SharedDrift,
+    Bimodality, Curve, CurvePoint, Hidden, Inflation, Moved, PairView, ShareBin, SharedDrift,
 };
 pub use routes::diamond;
 pub use settings::{Detection, Settings};
+pub use share::Share;
 pub use view::{
-    Class, Compared, Direction, Evidence, Fairness, FleetView, FlowHistory, FlowTally,
-    LastMessages, PathChange, Segment, Spectrum, SpectrumBin,
+    Class, Compared, Evidence, Fairness, FleetView, FlowHistory, PathChange, Segment, Spectrum,
+    SpectrumBin,
 };

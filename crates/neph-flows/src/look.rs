@@ -4,17 +4,19 @@ use neph_model::{Instant, Own, Span};
 use neph_stats::{DipNull, Sorted};
 
 use crate::classes::{class_at, classes, count_flows, count_lost, count_moves, moved};
-use crate::digest::{Known, KnownCrowd};
 use crate::fairness::{Bin, over_flows};
 use crate::fates::Fates;
+use crate::flow_tally::FlowTally;
+use crate::known::{Known, KnownCrowd};
 use crate::latency::Latency;
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
-use crate::persistence::{Counted, Stay, lasted, stays};
+use crate::persistence::{Counted, lasted, stays};
 use crate::settings::Settings;
 use crate::spectrum::{Frame, spectrum};
+use crate::stay::Stay;
 use crate::sweep::{Levels, Sweep};
 use crate::trip::Trip;
-use crate::view::{Class, Fairness, FleetView, FlowHistory, FlowTally, PathChange, Spectrum};
+use crate::view::{Class, Fairness, FleetView, FlowHistory, PathChange, Spectrum};
 use crate::watched::{Telling, is_too_short};
 
 /// Base latencies are told apart by this part of the tolerance where flows are counted.

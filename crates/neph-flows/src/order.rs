@@ -8,8 +8,8 @@
 use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, Own, ProbeKind, ReadBy, Span};
 
 use crate::counts::Counts;
+use crate::flow_tally::FlowTally;
 use crate::lately::Lately;
-use crate::view::FlowTally;
 
 /// How many messages back an overtaking is looked for: at 200 messages/s paths may differ by 30 ms.
 const REACH: usize = 6;

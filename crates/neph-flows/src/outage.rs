@@ -3,8 +3,8 @@
 
 use neph_model::{Fleet, FleetMessage, FleetOutcome, Instant, Own};
 
+use crate::flow_tally::FlowTally;
 use crate::settings::Settings;
-use crate::view::FlowTally;
 
 /// So many messages of each flow without a reply to any say that nobody is there any more.
 const ROUNDS: u64 = 3;

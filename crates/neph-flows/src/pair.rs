@@ -3,7 +3,8 @@
 use neph_model::{Instant, Own, Span};
 use serde::Serialize;
 
-use crate::view::FlowTally;
+use crate::flow_tally::FlowTally;
+use crate::share::Share;
 
 /// What holds for the flows from here to one endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -164,24 +165,6 @@ pub struct Bimodality {
     /// lie apart: what does by less than the tolerance is no other path.
     #[serde(rename = "spread_ns")]
     pub spread: Span,
-}
-
-/// A share with its 95 % interval (Wilson's) and what it rests on. What happens to many flows at
-/// once counts as fewer cases in the interval than in `n`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Share {
-    /// How many.
-    pub hits: u64,
-    /// Of how many.
-    pub n: u64,
-    /// How many cases that have nothing to do with each other these are worth in the interval.
-    pub cases: f64,
-    /// Hits of n, 0 to 1; where not all were watched to their end, Kaplan and Meier's.
-    pub share: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
 }
 
 /// How long something lasted: a Kaplan-Meier curve. What had not ended when the measurement did is

@@ -6,39 +6,19 @@
 //! error, for which each stay is a case, and that of blocks of time, for which what ends together is
 //! one. What is told of one time is what the curve says of it.
 
-use neph_model::{Instant, Own, Span};
+use neph_model::Span;
 use neph_stats::{Lifetime, SurvivalStep, survival};
 
 use crate::blocks::{Uncertainty, uncertainty};
+use crate::direction::Direction;
 use crate::fairness::span;
-use crate::pair::{Curve, CurvePoint, Share};
-use crate::share::{few, wilson};
-use crate::view::{Direction, FlowHistory, PathChange};
+use crate::pair::{Curve, CurvePoint};
+use crate::share::{Share, few, wilson};
+use crate::stay::Stay;
+use crate::view::{FlowHistory, PathChange};
 
 /// Points of a curve, at most and two more.
 const POINTS: usize = 400;
-
-/// How long one stay lasted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Stay {
-    /// When it began.
-    pub(crate) from: Instant<Own>,
-    pub(crate) length: Span,
-    /// Whether its end was seen.
-    pub(crate) ended: bool,
-}
-
-impl Stay {
-    fn lifetime(&self) -> Lifetime {
-        #[expect(clippy::cast_precision_loss, reason = "statistics; exact to 104 days")]
-        let length = self.length.nanos().max(0) as f64;
-        if self.ended {
-            Lifetime::Ended(length)
-        } else {
-            Lifetime::Lasting(length)
-        }
-    }
-}
 
 /// Which changes begin and end a stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,25 @@
 use std::collections::BTreeMap;
 
 use neph_stats::{normal_quantile, proportion, share_interval, student_quantile};
+use serde::Serialize;
 
-use crate::pair::Share;
+/// A share with its 95 % interval (Wilson's) and what it rests on. What happens to many flows at
+/// once counts as fewer cases in the interval than in `n`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Share {
+    /// How many.
+    pub hits: u64,
+    /// Of how many.
+    pub n: u64,
+    /// How many cases that have nothing to do with each other these are worth in the interval.
+    pub cases: f64,
+    /// Hits of n, 0 to 1; where not all were watched to their end, Kaplan and Meier's.
+    pub share: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
 
 /// `hits` of `n`; `None` of none, or of fewer than hits.
 pub(crate) fn share(hits: u64, n: u64) -> Option<Share> {

@@ -11,7 +11,7 @@ use std::num::NonZeroU8;
 
 use neph_model::{AtPeer, Instant, Own, Span};
 
-use crate::view::Direction;
+use crate::direction::Direction;
 
 /// So many messages share in the mean.
 const SHARING: u8 = 8;

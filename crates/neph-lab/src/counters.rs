@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use neph_model::Span;
 
+use crate::direction::Direction;
 use crate::truth::{Handling, Verdict};
 
 /// A packet that leaves less than this after it was due is never counted as late.
@@ -20,28 +21,6 @@ pub const fn tolerance(delay: Span) -> Span {
         Span::from_nanos(share)
     } else {
         LATE
-    }
-}
-
-/// The direction of a packet on a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Direction {
-    /// From the link's `a` to its `b`.
-    AToB,
-    /// From the link's `b` to its `a`.
-    BToA,
-}
-
-impl Direction {
-    /// Both, in order.
-    pub const BOTH: [Self; 2] = [Self::AToB, Self::BToA];
-
-    /// 0 or 1.
-    pub const fn index(self) -> usize {
-        match self {
-            Self::AToB => 0,
-            Self::BToA => 1,
-        }
     }
 }
 

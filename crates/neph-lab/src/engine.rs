@@ -25,7 +25,8 @@ use neph_sys::ppoll::{self, Awaited};
 use neph_sys::ring::{PacketRing, Seat};
 use neph_sys::{clock, sched};
 
-use crate::counters::{Direction, Footing, LinkCounters};
+use crate::counters::{Footing, LinkCounters};
+use crate::direction::Direction;
 use crate::gate::{Moment, both_ways};
 use crate::truth::TruthWriter;
 use carriage::Carriage;

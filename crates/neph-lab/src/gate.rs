@@ -7,10 +7,13 @@
 //! asked for them.
 
 mod change;
+mod choice;
 mod codel;
 mod engineering;
 mod fate;
+mod fifo;
 mod flow;
+mod frame;
 mod jitter;
 mod loss;
 mod moment;
@@ -33,16 +36,17 @@ pub use change::{Change, Turn, What};
 pub use codel::CoDel;
 pub use engineering::Engineering;
 pub use fate::{Arrival, Cause, Departure, Fate, Treatment};
+pub(crate) use flow::flow;
 pub use flow::{Flow, Reserved};
-pub(crate) use flow::{flow, mixed};
+pub(crate) use frame::{ETHERNET, FULL_FRAME};
 pub use jitter::{Jitter, Trace};
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
 pub(crate) use pair::both_ways;
 pub use partial::{Partial, PartialWire};
 use random::Random;
+pub(crate) use random::mixed;
 pub use shape::{Discipline, Path, QueueLimit, Shape, Wire, transmission_time};
-pub(crate) use shape::{ETHERNET, FULL_FRAME};
 pub use share::Share;
 pub use splitting::Splitting;
 pub use timetable::Step;
@@ -120,12 +124,12 @@ impl Gate {
             return 0;
         }
         let paths = (self.shape.paths.as_slice(), self.shape.splitting);
-        flow::choose(flow, self.hash[1], paths)
+        choice::choose(flow, self.hash[1], paths)
     }
 
     /// How many paths flows of UDP are spread over now.
     pub(crate) fn open_to_udp(&self) -> usize {
-        flow::open_to(Some(Reserved::Udp), &self.shape.paths)
+        choice::open_to(Some(Reserved::Udp), &self.shape.paths)
     }
 
     /// How long the path with this index keeps a packet, apart from jitter.
@@ -210,7 +214,7 @@ impl Gate {
         self.steps.extend(self.timetable.turn());
         self.hash[1] = match self.timetable.reshuffles(at) {
             0 => self.hash[0],
-            times => flow::reshuffled(self.hash[0], times),
+            times => choice::reshuffled(self.hash[0], times),
         };
         self.take_shape(self.timetable.shape(&self.base, at));
     }

@@ -40,13 +40,12 @@ use carrier::Carrier;
 pub use error::LabError;
 pub use list::{LabListing, LabListings};
 pub use recording::Recording;
+pub use rerouting::RerouteStatus;
 use rerouting::Rerouting;
 use service::Running;
 pub use service::ServiceState;
 use status::Teller;
-pub use status::{
-    DirectionCounts, DirectionStatus, LabStatus, RerouteStatus, ServiceStatus, TrafficStatus,
-};
+pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
 use traffic::Flowing;
 use tunnelling::Tunnelling;
 use wake::Waker;

@@ -6,8 +6,8 @@
 
 mod counters;
 mod cue;
+mod direction;
 mod engine;
-mod fixture;
 mod gate;
 mod group;
 mod guest;
@@ -27,10 +27,10 @@ mod tunnel;
 mod verify;
 mod waiting;
 
-pub use counters::{Direction, DirectionCount, Footing, LATE, LinkCounters, tolerance};
+pub use counters::{DirectionCount, Footing, LATE, LinkCounters, tolerance};
 pub use cue::Cue;
+pub use direction::Direction;
 pub use engine::{Ending, Engine, EngineConfig, EngineError, Pace, TruthConfig};
-pub use fixture::Fixture;
 pub use gate::{
     Arrival, Cause, Change, CoDel, Departure, Discipline, Engineering, Fate, Flow, Gate,
     GilbertElliott, Jitter, Loss, Moment, Partial, PartialWire, Path, QueueLimit, Reserved, Shape,
@@ -47,8 +47,8 @@ pub use plan::{Step, quoted};
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;
 pub use topology::{
-    Command, Link, Prefix, Ready, ReadyCheck, Reroute, Rerouted, Role, Routing, Service, Site,
-    Topology, Traffic,
+    Command, Fixture, Link, Prefix, Ready, ReadyCheck, Reroute, Rerouted, Role, Routing, Service,
+    Site, Topology, Traffic,
 };
 pub use truth::{
     FlowKey, FlowTruth, Flows, Handling, Identity, Passing, PathSegment, Record, Scribe,

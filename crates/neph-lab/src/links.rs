@@ -3,6 +3,7 @@
 //! Owns which carries a link. A kind says which interfaces it lays between two sites; addresses and routes
 //! are the plan's.
 
+mod asked;
 mod bridge;
 mod docker;
 mod emulated;
@@ -23,9 +24,9 @@ mod tunnel;
 mod uml;
 mod vxlan;
 
-use crate::fixture::FixtureKind;
 use crate::plan::Operation;
 use crate::topology::Link;
+use crate::topology::fixture::FixtureKind;
 
 /// All kinds, the one that a link gets unless it asks first.
 ///

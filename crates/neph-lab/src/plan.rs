@@ -8,6 +8,7 @@
 
 mod operation;
 pub(crate) mod routes;
+mod step;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -15,13 +16,14 @@ mod tests;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::fixture::{Built, Ground, TunnelEnd};
 use crate::links::{self, Laying, LinkKind, mac};
 use crate::segment;
+use crate::topology::fixture::{Built, Ground, TunnelEnd};
 use crate::topology::{Role, Routing, Service, Topology};
 
 pub(crate) use operation::{Operation, Program};
-pub use steps::{Step, quoted};
+pub use step::Step;
+pub use steps::quoted;
 
 /// A topology with the names that its lab gives to things.
 #[derive(Debug)]

@@ -6,10 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use neph_sys::netns::{self, NetNs};
 use neph_text::{FileKind, Outside, read_bytes};
-
-use crate::lab::LabError;
 
 /// What came of a program.
 #[derive(Debug, thiserror::Error)]
@@ -197,14 +194,11 @@ pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), Prog
     )
 }
 
-/// Runs a file of rules through `nft` inside the namespace: all of it, or nothing.
-pub(crate) fn nft(namespace: &NetNs, rules: &str) -> Result<(), LabError> {
+/// Runs a file of rules through `nft`, all of it or nothing, by a thread inside the namespace.
+pub(crate) fn nft(namespace: &str, rules: &str) -> Result<(), ProgramError> {
     let lines: Vec<String> = rules.lines().map(str::to_owned).collect();
-    let run = || {
-        let mut command = Command::new("nft");
-        batch(command.args(["-f", "-"]), ("nft", namespace.name()), &lines)
-    };
-    Ok(netns::with_namespace(namespace, run)??)
+    let mut command = Command::new("nft");
+    batch(command.args(["-f", "-"]), ("nft", namespace), &lines)
 }
 
 /// Runs `openssl` with these arguments, which have no blanks in them.

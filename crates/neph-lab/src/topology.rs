@@ -5,6 +5,7 @@
 //! turns TOML into them.
 
 mod command;
+pub(crate) mod fixture;
 pub(crate) mod quantity;
 mod read;
 pub(crate) mod reroute;
@@ -18,10 +19,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use neph_text::{Problem, Source};
 
-use crate::fixture::Fixture;
 use crate::gate::{Change, Shape, Share};
 use crate::guest::Guest;
 pub use command::Command;
+pub use fixture::Fixture;
 pub(crate) use read::network;
 pub use reroute::{Reroute, Rerouted};
 pub use service::{Ready, ReadyCheck, Service};

@@ -21,7 +21,8 @@ use std::sync::atomic::AtomicBool;
 use neph_model::Span;
 use neph_sys::{clock, sched};
 
-use crate::counters::{Direction, DirectionCount};
+use crate::counters::DirectionCount;
+use crate::direction::Direction;
 use crate::gate::{Wire, both_ways};
 use crate::lab::{Lab, LabError};
 use crate::topology::Link;

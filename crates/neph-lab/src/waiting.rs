@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use neph_sys::ring::LONGEST_FRAME;
 
-use crate::counters::Direction;
+use crate::direction::Direction;
 use crate::gate::Moment;
 use crate::truth::{Handling, Passing};
 

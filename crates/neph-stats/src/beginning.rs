@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::congestion::{LEAST_CROWD, Reading};
-use crate::fleet_base::FleetTold;
+use crate::fleet_told::FleetTold;
 use crate::flow_level::{Finding, Told};
 
 /// The beginning of a fleet's measurement.

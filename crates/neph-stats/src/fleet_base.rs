@@ -11,6 +11,7 @@ use crate::base_latency::Detection;
 use crate::beginning::Beginning;
 use crate::congestion::{Common, Congestion, LEAST_CROWD, Reading};
 use crate::drift::Drift;
+use crate::fleet_told::FleetTold;
 use crate::flow_level::{Finding, FlowLevel, Ground, Told};
 use crate::jitter_shape::JitterShape;
 use crate::levels::Levels;
@@ -50,17 +51,6 @@ impl Default for Guard {
             settle: 500_000_000,
         }
     }
-}
-
-/// A finding about one flow of the fleet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FleetTold {
-    /// The flow: its number as the caller counts.
-    pub flow: u32,
-    /// How many flows had this number before it: what is found out late may be of one that is over.
-    pub nth: u32,
-    /// What was found.
-    pub told: Told,
 }
 
 /// The base latencies of a fleet of flows to one endpoint.

@@ -5,6 +5,7 @@
 //! whole. Computes no statistics and knows no
 //! plan. Every table and column is described in `docs/schema.md`.
 
+mod access;
 mod bytes;
 mod catalog;
 mod columns;
@@ -18,11 +19,13 @@ mod journal;
 mod open;
 #[cfg(test)]
 mod samples_for_tests;
+mod sent_within;
 mod store;
 mod wall_clock;
 mod whole;
 mod workspace;
 
+pub use access::Access;
 pub use columns::SCHEMA_VERSION as MESSAGE_SCHEMA_VERSION;
 pub use error::StoreError;
 pub use export::{
@@ -31,14 +34,15 @@ pub use export::{
 };
 #[doc(hidden)]
 pub use fleet::fuzzing as fleet_fuzzing;
-pub use fleet::{SentWithin, most_journalled};
+pub use fleet::most_journalled;
 pub use import::{
     ImportReport, ImportedEndpoint, ImportedExperiment, ImportedSettings, LatencyTesterOutput,
     Problem, import_latency_tester,
 };
 #[doc(hidden)]
 pub use journal::fuzzing;
-pub use open::{Access, OpenStore, STORES, StoreKind, open};
+pub use open::{OpenStore, STORES, StoreKind, open};
+pub use sent_within::SentWithin;
 pub use store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
 pub use wall_clock::WallClock;
 pub use whole::{Existing, Kept, WholeFile, beside, check_output, create_output, write_whole};

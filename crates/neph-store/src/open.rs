@@ -3,16 +3,7 @@
 use std::path::Path;
 
 use crate::embedded::Embedded;
-use crate::{Store, StoreError};
-
-/// What a store is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Looking only: needs no lock and may happen while another process writes.
-    Read,
-    /// Measuring or importing: needs the workspace for oneself.
-    Write,
-}
+use crate::{Access, Store, StoreError};
 
 /// Opens a store by what follows its scheme in the URL.
 pub type OpenStore = fn(&str, Access) -> Result<Box<dyn Store>, StoreError>;

@@ -14,8 +14,8 @@ mod memory;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-pub use copier::{Copier, Copying, Look, MOST_KEPT, MOST_MEMORY};
-pub use memory::Fill;
+pub use copier::{Copier, Copying, Look, MOST_MEMORY};
+pub use memory::{Fill, MOST_KEPT};
 
 /// Commands of bpf(2) (linux/bpf.h).
 pub(crate) const MAP_CREATE: libc::c_long = 0;

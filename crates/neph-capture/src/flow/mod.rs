@@ -6,7 +6,6 @@
 mod batch;
 mod key;
 mod limits;
-mod mirror;
 mod others;
 mod period;
 mod recency;

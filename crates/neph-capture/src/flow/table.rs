@@ -3,6 +3,8 @@
 //! Owns the bounds: how many flows at once, how long a silent one is kept, how much may wait for its
 //! answer. What is over is handed out and forgotten.
 
+mod mirror;
+
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
@@ -13,7 +15,6 @@ use neph_wire::dissect::{Dissected, Plain, Transport};
 use super::batch::{Arrived, Batch, NOWHERE};
 use super::key::{End, Key};
 use super::limits::Limits;
-use super::mirror::Tagged;
 use super::others::Others;
 use super::period::Ended;
 use super::recency::Recency;
@@ -21,6 +22,7 @@ use super::tally::Trips;
 use super::{Flow, Name, Passed, Recent};
 use crate::sample::Sample;
 use crate::tcp::{Event, Room, Segment, Side};
+use mirror::Tagged;
 
 /// From where they arrive to where they are told.
 const STEPS: usize = 3;
@@ -49,15 +51,15 @@ pub trait Listener {
 #[derive(Debug)]
 pub struct Table {
     limits: Limits,
-    pub(super) hasher: RandomState,
+    hasher: RandomState,
     /// Places by the hash of their flow's key, the middle of which stands beside the place.
-    pub(super) places: HashTable<(u32, u32)>,
+    places: HashTable<(u32, u32)>,
     /// Those of flows in VLANs or tunnels, for directions that differ in these.
-    pub(super) tagged: Tagged,
+    tagged: Tagged,
     /// Directions that may belong to several others.
-    pub(super) ambiguous: u64,
+    ambiguous: u64,
     /// Vacant where none is: whether there is one is not asked of memory before it is needed.
-    pub(super) flows: Vec<Flow>,
+    flows: Vec<Flow>,
     free: Vec<u32>,
     recency: Recency,
     /// Seen and not yet told.
@@ -281,7 +283,7 @@ impl Table {
             + self.recency.heap()
     }
 
-    pub(super) fn flow(&self, place: u32) -> Option<&Flow> {
+    fn flow(&self, place: u32) -> Option<&Flow> {
         self.flows.get(place as usize)
     }
 
@@ -291,7 +293,7 @@ impl Table {
         found.map_or(NOWHERE, |(_, place)| *place)
     }
 
-    pub(super) fn find(&self, hash: u64, key: &Key) -> Option<u32> {
+    fn find(&self, hash: u64, key: &Key) -> Option<u32> {
         let is_it = |(_, place): &(u32, u32)| self.flow(*place).is_some_and(|flow| flow.is_of(key));
         self.places.find(hash, is_it).map(|(_, place)| *place)
     }
@@ -371,6 +373,6 @@ impl Table {
 }
 
 /// Bits of a hash that the table itself does not compare.
-pub(super) fn tag_of(hash: u64) -> u32 {
+fn tag_of(hash: u64) -> u32 {
     u32::try_from(hash >> 16 & 0xffff_ffff).unwrap_or(0)
 }

@@ -1,13 +1,13 @@
 //! What came of following packets: their marks, their ways, and what was out of order.
 //!
-//! Owns putting together what the captures told, once all are read.
+//! Owns what is known of each packet and of whom anything passed; `ended` puts it together.
 
 use neph_model::Wall;
 
-use super::joined::{Spreads, join};
 use super::packet::{Flowing, Flows, Packets, Standing};
 use super::renamed::Renamed;
-use super::{Hops, Place, again, copies, order};
+use super::wholes::Spreads;
+use super::{Hops, Place};
 use crate::meeting::Point;
 use crate::ways::{Way, Ways};
 
@@ -23,7 +23,7 @@ pub struct Followed {
     /// For each segment, whether packets of a pair of hosts passed both of its points.
     pub(super) crosses: Vec<Vec<bool>>,
     /// For each segment, whether packets of a flow's protocol and direction, between its hosts, did.
-    kinds: Vec<Vec<bool>>,
+    pub(super) kinds: Vec<Vec<bool>>,
     /// For each segment, whether packets of a flow did.
     pub(super) passes: Vec<Vec<bool>>,
     /// For each segment; none of a window.
@@ -31,19 +31,19 @@ pub struct Followed {
     /// Of each segment, whether its points have one clock.
     pub(super) one_clock: Vec<bool>,
     /// For each packet a bit for each segment in which it was overtaken.
-    overtaken: Vec<u8>,
-    copies: Vec<Copies>,
-    spreads: Spreads,
+    pub(super) overtaken: Vec<u8>,
+    pub(super) copies: Vec<Copies>,
+    pub(super) spreads: Spreads,
 }
 
 /// Copies that were made between a point and the next one.
 #[derive(Debug, Clone, Copy)]
-struct Copies {
-    segment: usize,
-    way: Way,
+pub(super) struct Copies {
+    pub(super) segment: usize,
+    pub(super) way: Way,
     /// Its number in IP.
-    protocol: u8,
-    many: u64,
+    pub(super) protocol: u8,
+    pub(super) many: u64,
 }
 
 /// A packet's way from point to point.
@@ -70,107 +70,6 @@ impl Passage {
     /// Whether one that its flow sent later came out of this segment before it (RFC 4737).
     pub const fn is_overtaken(&self, segment: usize) -> bool {
         self.overtaken >> segment & 1 == 1
-    }
-}
-
-impl Hops {
-    /// All captures are over. `one_clock` says for each segment whether its points have one clock.
-    pub fn end(mut self, one_clock: &[bool]) -> Followed {
-        let points = self.points.len();
-        let mut uneven = Vec::new();
-        for chain in self.alike() {
-            if !copies::are_even(&self.packets, &chain, points) {
-                self.leave_out(&chain);
-                uneven.push(chain);
-            }
-        }
-        let mut followed = self.followed(one_clock);
-        for chain in uneven {
-            let way = chain.first().and_then(|first| followed.way(*first));
-            if let Some(first) = chain.first() {
-                followed.packets.of[*first as usize].standing = Standing::Followed;
-            }
-            let made = copies::set_aside(&mut followed.packets, &chain, (points, way));
-            if let Some((((segment, many), way), first)) = made.zip(way).zip(chain.first()) {
-                followed.copies.push(Copies {
-                    segment,
-                    way,
-                    protocol: followed.flow(*first).0.protocol,
-                    many,
-                });
-            }
-        }
-        followed.look_at_crossings();
-        followed.look_at_names();
-        followed.overtaken = order::overtaken(&followed);
-        followed
-    }
-
-    /// What was read is a window of captures by one clock, which went on before and go on behind it.
-    /// Packets that are alike are left out: as many at each point may be others at each.
-    pub fn end_of_window(mut self) -> Followed {
-        for chain in self.alike() {
-            self.leave_out(&chain);
-        }
-        let mut followed = self.followed(&[true; Self::POINTS]);
-        followed.look_at_crossings();
-        followed.overtaken = order::overtaken(&followed);
-        followed
-    }
-
-    /// Each several that are alike, as they came, without what a point showed again.
-    fn alike(&mut self) -> Vec<Vec<u32>> {
-        let seen = std::mem::take(&mut self.seen);
-        let whole = |known: u64| seen.get(&known).map(|seen| seen.first);
-        self.fragmented = std::mem::take(&mut self.fragments).groups(whole);
-        let firsts = seen.values().map(|seen| seen.first);
-        let mut firsts: Vec<u32> = firsts
-            .filter(|first| self.packets.chain(*first).nth(1).is_some())
-            .collect();
-        drop(seen);
-        // Whatever the order of the map.
-        firsts.sort_unstable();
-        again::take_out(&mut self.packets, &self.flows, &mut self.points, &firsts);
-        let is_followed = |number: &u32| self.packets.get(*number).standing == Standing::Followed;
-        let chains = firsts.iter();
-        let chains = chains.map(|first| self.packets.chain(*first).filter(is_followed).collect());
-        chains.filter(|chain: &Vec<u32>| chain.len() > 1).collect()
-    }
-
-    fn leave_out(&mut self, chain: &[u32]) {
-        for packet in chain {
-            self.packets.of[*packet as usize].standing = Standing::Alike;
-        }
-    }
-
-    /// With their ways.
-    fn followed(mut self, one_clock: &[bool]) -> Followed {
-        let segments = self.points.len().saturating_sub(1);
-        let is_one = |segment: usize| one_clock.get(segment).copied().unwrap_or(false);
-        order::by_stamps(&self.packets, &mut self.points);
-        let spreads = join(
-            &mut self.packets,
-            &self.flows,
-            &mut self.points,
-            &self.fragmented,
-        );
-        let mut followed = Followed {
-            spreads,
-            answering: self.flows.answering(),
-            ways: Ways::of(self.flows.pairs()),
-            crosses: Vec::new(),
-            kinds: Vec::new(),
-            passes: Vec::new(),
-            renamed: Vec::new(),
-            one_clock: (0..segments).map(is_one).collect(),
-            overtaken: Vec::new(),
-            copies: Vec::new(),
-            packets: self.packets,
-            flows: self.flows,
-            points: self.points,
-        };
-        followed.vote();
-        followed
     }
 }
 
@@ -345,7 +244,7 @@ impl Followed {
         })
     }
 
-    fn vote(&mut self) {
+    pub(super) fn vote(&mut self) {
         let mut ways = Ways::of(self.flows.pairs());
         for segment in 0..self.segments() {
             for (number, here, there) in self.both(segment) {
@@ -365,7 +264,7 @@ impl Followed {
     }
 
     /// Of whom anything passed both points of a segment; the first of copied packets counts too.
-    fn look_at_crossings(&mut self) {
+    pub(super) fn look_at_crossings(&mut self) {
         for segment in 0..self.segments() {
             let mut crosses = vec![false; self.flows.pairs()];
             let mut flows = vec![false; self.flows.of.len()];

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use neph_wire::dissect::Dissected;
 
-use super::joined::{Spreads, Wholes};
 use super::packet::{Packets, Standing};
+use super::wholes::{Spreads, Wholes};
 use crate::fragments::{Fragments, Passing, Piece};
 use crate::identity::Identity;
 

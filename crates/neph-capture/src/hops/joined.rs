@@ -5,21 +5,16 @@
 //! it has passed a point when all of its bytes have, so that a delay is that of its last byte; how long
 //! its pieces took to pass is its spread.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 
 use super::fragments;
 use super::packet::{Flows, Packets, Standing};
+use super::wholes::{Spreads, Wholes};
 use super::{Place, datagrams};
 use crate::fragments::Piece;
 use crate::sequence::Serial;
-
-/// For the number of each whole the spread at each point, in nanoseconds.
-pub(super) type Spreads = HashMap<u32, Vec<Option<i64>>, RandomState>;
-
-/// Numbers of the whole that a piece belongs to.
-pub(super) type Wholes = HashMap<u32, u32, RandomState>;
 
 /// Finds them, and puts the whole in their place.
 pub(super) fn join(

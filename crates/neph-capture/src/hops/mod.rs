@@ -12,6 +12,7 @@ mod along;
 mod askers;
 mod copies;
 mod datagrams;
+mod ended;
 mod followed;
 mod fragments;
 mod joined;
@@ -23,7 +24,9 @@ mod strangers;
 #[cfg(test)]
 mod tests;
 mod times;
+mod translation;
 mod trips;
+mod wholes;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;

@@ -5,6 +5,7 @@
 
 mod answer;
 mod awaiting;
+mod event;
 mod floor;
 mod half;
 mod late;
@@ -23,9 +24,9 @@ use neph_model::Wall;
 
 use crate::sample::{Half, Sample};
 use crate::sequence::Serial;
+pub use event::Event;
 use half::Sender;
 use marks::{Mark, Roughly};
-pub use order::Event;
 pub use room::Room;
 pub use segment::Segment;
 

@@ -1,5 +1,6 @@
 use super::*;
-use crate::view::{Direction, Segment};
+use crate::direction::Direction;
+use crate::view::Segment;
 use crate::world::{World, message};
 use neph_model::{AtPeer, FleetOutcome, Instant, Span};
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::world::World;
 use crate::{Digest, Settings};
-use neph_model::FleetMessage;
+use neph_model::{FleetMessage, Instant, Own};
 
 fn curve(stays: &[Stay], bin: Span) -> Option<Curve> {
     lasted(stays, (bin, Span::from_secs(10))).map(|lasted| lasted.curve)

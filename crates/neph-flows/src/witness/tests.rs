@@ -1,7 +1,7 @@
 use neph_model::{AtPeer, FleetOutcome, Lane, ReadBy};
 
 use super::*;
-use crate::view::Direction;
+use crate::direction::Direction;
 
 const TOLERANCE: Span = Span::from_micros(500);
 /// The peer's clock is that far ahead of ours, and drifts by 50 us a second.

@@ -10,7 +10,8 @@ use neph_sys::clock;
 use neph_sys::ring::{Frame, PacketRing};
 
 use super::flip::flip;
-use crate::counters::{Direction, LinkCounters};
+use crate::counters::LinkCounters;
+use crate::direction::Direction;
 use crate::gate::{Arrival, Departure, Fate, Gate, Moment, flow};
 use crate::truth::{Handling, Identity, Passing, Record, Recorder, Verdict};
 use crate::waiting::{Slot, Waiting};

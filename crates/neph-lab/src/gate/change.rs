@@ -6,7 +6,7 @@ use super::Partial;
 use super::engineering::Engineering;
 use super::shape::Shape;
 use super::when::When;
-use crate::counters::Direction;
+use crate::direction::Direction;
 
 /// An entry of a link's schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]

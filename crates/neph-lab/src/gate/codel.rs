@@ -5,8 +5,8 @@
 
 use neph_model::Span;
 
-use super::shape::FULL_FRAME;
-use super::transmitter::Fifo;
+use super::fifo::Fifo;
+use super::frame::FULL_FRAME;
 use super::{Arrival, Moment};
 
 /// How much standing is too much.

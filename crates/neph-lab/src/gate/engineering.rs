@@ -8,7 +8,7 @@
 
 use neph_model::Span;
 
-use super::flow::mixed;
+use super::random::mixed;
 use super::shape::{Path, Shape};
 use super::share::Share;
 

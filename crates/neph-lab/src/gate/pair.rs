@@ -1,7 +1,7 @@
 //! The gates of a link: one for each direction, from what is asked of the whole.
 
 use super::{Change, Gate, Shape};
-use crate::counters::Direction;
+use crate::direction::Direction;
 
 /// The gates from `a` to `b` and back.
 pub(crate) fn both_ways(shapes: &[Shape; 2], schedule: &[Change], seed: u64) -> [Gate; 2] {

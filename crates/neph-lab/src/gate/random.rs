@@ -1,4 +1,4 @@
-//! What a gate leaves to chance: a seeded generator, the same in every run.
+//! What a gate leaves to chance: a seeded generator and a hash, the same in every run.
 
 use neph_model::Span;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -47,4 +47,11 @@ impl Random {
 )]
 pub(super) fn scaled(span: Span, factor: f64) -> Span {
     Span::from_nanos((span.nanos() as f64 * factor) as i64)
+}
+
+/// Every bit of the outcome depends on every bit of `x` (the end of `SplitMix64`, Steele 2014).
+pub(crate) const fn mixed(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }

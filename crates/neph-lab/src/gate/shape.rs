@@ -4,11 +4,6 @@ use neph_model::{BitRate, ByteSize, Span};
 
 use super::{CoDel, Jitter, Loss, Reserved, Share, Splitting};
 
-/// Bytes of the header in front of what an MTU counts.
-pub(crate) const ETHERNET: u32 = 14;
-/// Bytes of a full frame, Ethernet header included.
-pub(crate) const FULL_FRAME: u32 = 1514;
-
 /// What one direction of a link does to packets: transmission first, then the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {

@@ -4,7 +4,7 @@
 //! Owns the three ways that routers have. None keeps a memory of flows, as the third source found
 //! it: a packet takes the path that its flow's number has now.
 
-use super::flow::mixed;
+use super::random::mixed;
 
 /// A way to divide flows over paths by their weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,37 +4,12 @@
 //! packet is taken out at the moment at which its transmission begins, however much later it is
 //! asked.
 
-use std::collections::VecDeque;
-
 use neph_model::{BitRate, Span};
 
 use super::codel::{Controller, Taken};
+use super::fifo::Fifo;
 use super::shape::{Discipline, QueueLimit, transmission_time};
 use super::{Arrival, Moment};
-
-/// Packets in the order in which they came, without the one that is being sent.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Fifo {
-    packets: VecDeque<Arrival>,
-    bytes: u64,
-}
-
-impl Fifo {
-    pub(super) fn push(&mut self, packet: Arrival) {
-        self.bytes += u64::from(packet.length);
-        self.packets.push_back(packet);
-    }
-
-    pub(super) fn pop(&mut self) -> Option<Arrival> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.length);
-        Some(packet)
-    }
-
-    pub(super) const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
 
 /// One direction's transmitter.
 #[derive(Clone, Debug)]
@@ -69,7 +44,7 @@ impl Transmitter {
             QueueLimit::Bytes(limit) => {
                 let rate = rate.unwrap_or(BitRate(0));
                 let sending = bits_in(self.busy_until - packet.at, rate) / 8;
-                let waiting = sending + u128::from(self.queue.bytes);
+                let waiting = sending + u128::from(self.queue.bytes());
                 waiting + u128::from(packet.length) <= u128::from(limit.0)
             }
             QueueLimit::Packets(limit) => {

@@ -8,11 +8,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::fixture::Trial;
 use crate::lab::LabError;
 use crate::plan::Step;
 use crate::program;
 use crate::topology::Topology;
+use crate::topology::fixture::Trial;
 
 /// Guests that are namespaces here, because this machine cannot run them.
 #[derive(Clone, Debug, PartialEq, Eq)]

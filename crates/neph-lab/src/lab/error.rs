@@ -9,6 +9,7 @@ use neph_sys::place::PlaceError;
 
 use crate::engine::EngineError;
 use crate::group::GroupError;
+use crate::guest::ConsoleError;
 use crate::journal::UndoError;
 use crate::program::ProgramError;
 use crate::tunnel::TunnelError;
@@ -88,7 +89,7 @@ pub enum LabError {
     /// A setting was refused.
     #[error(
         "set {setting} to '{value}' in namespace {namespace}: {source}; {}",
-        super::refusal::of_setting(source)
+        remedy_of_setting(source)
     )]
     Setting {
         /// Its dotted name.
@@ -120,7 +121,7 @@ pub enum LabError {
     },
     /// A guest's console.
     #[error(transparent)]
-    Console(#[from] crate::guest::ConsoleError),
+    Console(#[from] ConsoleError),
     /// A site's share of the machine cannot be had.
     #[error(transparent)]
     Group(#[from] GroupError),
@@ -221,4 +222,28 @@ pub enum LabError {
     /// It could not be taken down.
     #[error(transparent)]
     Undo(#[from] UndoError),
+}
+
+/// What helps where a setting was refused.
+fn remedy_of_setting(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            "this kernel has no such setting in a namespace: leave it out, or load the module that \
+             has it"
+        }
+        io::ErrorKind::InvalidInput => "write a value that it takes",
+        _ => "leave it out, or run where it may be set",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_is_not_there_is_left_out() {
+        let of = |kind: io::ErrorKind| remedy_of_setting(&kind.into());
+        assert!(of(io::ErrorKind::NotFound).contains("leave it out, or load the module"));
+        assert!(of(io::ErrorKind::InvalidInput).contains("a value that it takes"));
+    }
 }

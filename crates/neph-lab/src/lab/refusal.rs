@@ -4,25 +4,12 @@
 //! than it was written for, so this is told when it comes up, not when it is checked.
 
 use std::fs;
-use std::io;
 
 use super::LabError;
 use crate::program::ProgramError;
 
 /// The congestion controls that are loaded.
 const CONGESTIONS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-
-/// What helps where a setting was refused.
-pub(super) fn of_setting(source: &io::Error) -> &'static str {
-    match source.kind() {
-        io::ErrorKind::NotFound => {
-            "this kernel has no such setting in a namespace: leave it out, or load the module that \
-             has it"
-        }
-        io::ErrorKind::InvalidInput => "write a value that it takes",
-        _ => "leave it out, or run where it may be set",
-    }
-}
 
 /// The complaint in words that name a remedy, where it is a known one.
 pub(super) fn explained(error: ProgramError) -> LabError {
@@ -122,12 +109,5 @@ mod tests {
         assert!(inner.contains("no queue discipline 'tbf'"), "{inner}");
         let other = told("ip link add x", "RTNETLINK answers: File exists");
         assert!(other.contains("File exists"), "{other}");
-    }
-
-    #[test]
-    fn a_setting_that_is_not_there_is_left_out() {
-        let of = |kind: io::ErrorKind| of_setting(&kind.into());
-        assert!(of(io::ErrorKind::NotFound).contains("leave it out, or load the module"));
-        assert!(of(io::ErrorKind::InvalidInput).contains("a value that it takes"));
     }
 }

@@ -17,9 +17,9 @@ use std::time::Duration;
 use neph_model::Span;
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
+use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::status::RerouteStatus;
 use super::working::Working;
 use crate::cue::Cue;
 use crate::gate::{Moment, Turn};
@@ -32,6 +32,23 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// The record's name; no link's record is called so.
 pub(super) const RECORD: &str = "routes_.truth";
 const NOT_YET: i64 = i64::MIN;
+
+/// What an entry of what changes at routers did since the last cue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RerouteStatus {
+    /// The router.
+    pub site: String,
+    /// The link that it is about; none for a reshuffle.
+    pub link: Option<String>,
+    /// Whether it holds now; a reshuffle holds from its first time on.
+    pub holds: bool,
+    /// How often it began.
+    pub times: u64,
+    /// How long after the cue it was last carried out, in nanoseconds; none before that.
+    pub last_ns: Option<i64>,
+    /// How often the kernel refused it.
+    pub refused: u64,
+}
 
 /// What an entry did, seen from elsewhere.
 #[derive(Clone, Debug)]

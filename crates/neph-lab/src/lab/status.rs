@@ -13,12 +13,13 @@ use std::time::Duration;
 use neph_sys::ppoll::{self, Awaited};
 use serde::{Deserialize, Serialize};
 
-use super::rerouting::{Rerouting, WatchedReroute};
+use super::rerouting::{RerouteStatus, Rerouting, WatchedReroute};
 use super::service::{Running, Watched};
 use super::traffic::{Flowing, WatchedTraffic};
 use super::working::Working;
 use super::{Lab, LabError, check_name};
-use crate::counters::{Direction, LinkCounters};
+use crate::counters::LinkCounters;
+use crate::direction::Direction;
 use crate::journal;
 use crate::topology::{Link, Topology};
 
@@ -41,23 +42,6 @@ pub struct LabStatus {
     pub reroutes: Vec<RerouteStatus>,
     /// Both directions of each link, in the order of the topology.
     pub links: Vec<DirectionStatus>,
-}
-
-/// What an entry of what changes at routers did since the last cue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RerouteStatus {
-    /// The router.
-    pub site: String,
-    /// The link that it is about; none for a reshuffle.
-    pub link: Option<String>,
-    /// Whether it holds now; a reshuffle holds from its first time on.
-    pub holds: bool,
-    /// How often it began.
-    pub times: u64,
-    /// How long after the cue it was last carried out, in nanoseconds; none before that.
-    pub last_ns: Option<i64>,
-    /// How often the kernel refused it.
-    pub refused: u64,
 }
 
 /// What a service does.

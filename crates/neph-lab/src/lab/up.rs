@@ -312,7 +312,9 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
             Program::Bridge => program::bridge_batch(namespace, &lines())?,
             Program::Tc => program::tc(namespace, line).map_err(explained)?,
             Program::OpenSsl => program::openssl(namespace, line)?,
-            Program::Nft => program::nft(&NetNs::open(namespace)?, line)?,
+            Program::Nft => {
+                netns::with_namespace(&NetNs::open(namespace)?, || program::nft(namespace, line))??;
+            }
             Program::Sysctl(setting) => {
                 settings::apply(&NetNs::open(namespace)?, &[(setting, line)])?;
             }

@@ -15,7 +15,8 @@ use neph_sys::ppoll::{self, Awaited};
 
 use super::working::Working;
 use super::{Lab, LabError};
-use crate::counters::{Direction, LinkCounters};
+use crate::counters::LinkCounters;
+use crate::direction::Direction;
 use crate::journal::HasKeeper;
 
 /// How often the links are looked at: what wakes a core four times a second disturbs nobody.

@@ -6,7 +6,7 @@ use std::net::SocketAddrV4;
 use neph_text::{Fault, Fields, Port};
 
 use super::pods::{self, Pod, Pods, Weave};
-use crate::fixture::{Build, Built, FixtureKind, Nodes};
+use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Bridge;

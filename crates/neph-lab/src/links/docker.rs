@@ -13,8 +13,8 @@ use neph_text::{Fault, Fields};
 
 use super::pods::{self, Pod, Pods, Weave};
 use super::proxy::path;
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
 
 /// An engine is there after a second or two, the whole swarm after some ten.

@@ -1,27 +1,25 @@
-//! What the kinds of guest have in common: a tap for each on a bridge of its host, an image, a
-//! console, and routes that lead every site to it. Where they cannot run, [`super::namespace`] takes
-//! their place.
+//! What guests with kernels of their own have in common: an image and a console, in the network of
+//! [`super::asked`]. Where they cannot run, [`super::namespace`] takes their place.
 //!
-//! Owns the network around a guest and what its first process does. IPv4 only, as pods. A guest runs
-//! within its site's share of the machine, though its tap is at its host: so a capture there sees
+//! Owns what a guest's first process does. IPv4 only, as pods. A guest runs within its site's share of the machine, though its tap is at its host: so a capture there sees
 //! each packet at the host's link, at the bridge and at the tap.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use neph_model::{BitRate, Span};
+use neph_model::Span;
 use neph_sys::netns;
-use neph_text::{Bytes, Fault, Fields, Node, Port, Take};
+use neph_text::Fields;
 
+use super::asked::{Asked, lead, tap};
 use super::namespace::Namespaces;
-use super::pods::{self, Pod, Pods, host_mac, pod_mac};
+use super::pods::{Pod, Pods, host_mac, pod_mac};
 use super::proxy::path;
-use crate::fixture::{Build, Built, Ground, Nodes, Trial};
 use crate::guest::{self, Guest, Kernel};
-use crate::plan::{Operation, routes};
-use crate::topology::{Ready, ReadyCheck, Service, quantity};
+use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, Ground, Nodes, Trial};
+use crate::topology::{Ready, ReadyCheck, Service};
 
 /// A machine in emulation that shares a core with others takes its time.
 const PATIENCE: Span = Span::from_secs(120);
@@ -29,14 +27,11 @@ const PATIENCE: Span = Span::from_secs(120);
 const GRACE: Span = Span::ZERO;
 /// What a guest's kernel and its programs need beside the image, MiB.
 const KERNEL: u32 = 64;
-const MEMORY: u64 = 192 << 20;
 /// What must run without any other file.
 const LONE: [&str; 1] = ["busybox"];
 /// The shell's command that ends the trial where the taps that guests are behind cannot be.
 const TAPS: &str =
     "(: <>/dev/net/tun) 2>/dev/null || { echo 'there is no /dev/net/tun for taps'; exit 1; }";
-/// Below nothing starts: the image lies in it twice for a moment.
-const MEMORIES: RangeInclusive<u64> = (64 << 20)..=(64 << 30);
 
 /// What runs guests.
 pub(super) trait Machine: Debug + Send + Sync + 'static {
@@ -75,16 +70,6 @@ pub(super) struct Start<'s> {
     pub(super) words: &'s str,
 }
 
-/// What is asked of guests that are all alike, whatever runs them.
-#[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) sites: Vec<Pod>,
-    memory: u64,
-    bandwidth: Option<BitRate>,
-    pub(super) port: u16,
-    pub(super) run: Vec<String>,
-}
-
 /// Guests of one kind.
 #[derive(Debug)]
 struct Guests<M> {
@@ -107,115 +92,6 @@ pub(super) fn read(
         fallback: fallback.is_none_or(|fallback| fallback.value),
         machine,
     }))
-}
-
-/// From 64 MiB to 64 GiB.
-fn memory(node: &Node) -> Result<u64, Fault> {
-    match Bytes::take(node)? {
-        Bytes(bytes) if MEMORIES.contains(&bytes) => Ok(bytes),
-        _ => {
-            let what = "this is no memory for a guest";
-            Err(Fault::new(what, "write from \"64MiB\" to \"64GiB\""))
-        }
-    }
-}
-
-/// One line of the shell.
-fn line(node: &Node) -> Result<String, Fault> {
-    let line = String::take(node)?;
-    if line.trim().is_empty() || line.contains('\n') {
-        let what = "this is no command";
-        return Err(Fault::new(
-            what,
-            "write one line, such as \"sysctl -w net.ipv4.tcp_sack=0\"",
-        ));
-    }
-    Ok(line)
-}
-
-impl Asked {
-    /// What every kind is asked for.
-    pub(super) fn read(table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Self> {
-        let sites = pods::listed(table, "sites", nodes);
-        let memory = table.optional_with("memory", memory);
-        let bandwidth = table.optional_with("bandwidth", quantity::rate);
-        let port = table.optional::<Port>("port");
-        let run = table.one_or_list_with("run", line).unwrap_or_default();
-        Some(Self {
-            sites: sites?,
-            memory: memory.map_or(MEMORY, |memory| memory.value),
-            bandwidth: bandwidth.map(|rate| rate.value),
-            port: port.map_or(guest::PORT, |port| port.value.0),
-            run: run.into_iter().map(|line| line.value).collect(),
-        })
-    }
-
-    /// The guests, which have kernels of their own or that of this machine.
-    pub(super) fn guests(&self, kernel: Kernel) -> Vec<Guest> {
-        let of = |guest: &Pod| Guest {
-            site: guest.site,
-            port: self.port,
-            bandwidth: self.bandwidth,
-            kernel,
-        };
-        self.sites.iter().map(of).collect()
-    }
-
-    /// What is run beside the reflector, as the shell reads it.
-    pub(super) fn lines(&self) -> String {
-        let lines = self.run.iter().flat_map(|line| [line.as_str(), " &\n"]);
-        lines.collect()
-    }
-
-    /// The bridge of a host with a tap for each guest in it, or what `join` makes in its place. Nobody
-    /// has to ask for anybody's hardware address. A guest takes no frame that is longer than its
-    /// interface, so segments go one by one.
-    pub(super) fn switch(
-        &self,
-        (pods, host): (Pods<'_>, usize),
-        join: impl Fn(Pod) -> String,
-    ) -> Vec<Operation> {
-        let (bridge, namespace) = (pods.interface("vm"), pods.namespace(host));
-        let (mac, mtu) = (host_mac(pods.ground.number, host), pods.underlay_mtu());
-        let make = format!("link add name {bridge} type bridge stp_state 0 mcast_snooping 0");
-        let whole = one_by_one(mtu);
-        let mut operations = vec![
-            Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
-            Operation::ip(namespace, make),
-            Operation::ip(
-                namespace,
-                format!("link set dev {bridge} address {mac} mtu {mtu} {whole} up"),
-            ),
-        ];
-        for guest in pods.of(host) {
-            let (tap, address) = (tap(guest), pods.address(guest.site));
-            let congestion = routes::congestion(pods.site(host));
-            let mac = pod_mac(guest.site);
-            let lines = [
-                join(guest),
-                format!("link set dev {tap} mtu {mtu} master {bridge} up"),
-                format!("neighbour add {address} lladdr {mac} dev {bridge} nud permanent"),
-                format!(
-                    "route add {address}/32 dev {bridge} src {}{congestion}",
-                    pods.address(host)
-                ),
-            ];
-            operations.extend(lines.map(|line| Operation::ip(namespace, line)));
-            // A burst of ten frames and a queue of 50 ms, as libvirt's ceiling has about.
-            operations.extend(self.bandwidth.map(|rate| {
-                let rate = rate.bits_per_second();
-                let line =
-                    format!("qdisc add dev {tap} root tbf rate {rate}bit burst 15140 latency 50ms");
-                Operation::tc(namespace, line)
-            }));
-        }
-        operations
-    }
-}
-
-/// What has an interface send each segment by itself.
-pub(super) fn one_by_one(mtu: u32) -> String {
-    format!("gso_max_segs 1 gso_max_size {mtu}")
 }
 
 impl<M: Machine> Build for Guests<M> {
@@ -369,24 +245,4 @@ impl<M: Machine> Guests<M> {
              printf '\\n%s end %s\\n' $id $?; }} >&3 2>&1\ndone\n"
         )
     }
-}
-
-/// The interface that a guest is behind, at its host.
-pub(super) fn tap(guest: Pod) -> String {
-    format!("tap_{}", guest.site)
-}
-
-/// Leads all sites beyond the host to a guest, by the host's way.
-pub(super) fn lead(pods: Pods<'_>, guest: Pod) -> Vec<Operation> {
-    let topology = pods.ground.topology;
-    let address = pods.address(guest.site);
-    let others = topology.sites.iter().enumerate();
-    let others = others
-        .filter(|(index, site)| *index != guest.host && site.inside.is_none() && !site.is_switch());
-    let routes = others.filter_map(|(index, _)| {
-        let route = routes::through(topology, (index, guest.host), address.into())?;
-        let line = route.line("add", &routes::Weights::default());
-        Some(Operation::ip(pods.namespace(index), line))
-    });
-    routes.collect()
 }

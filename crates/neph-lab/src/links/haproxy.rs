@@ -4,7 +4,7 @@
 use neph_text::{Fields, choice};
 
 use super::proxy::{self, Program, Proxy, certificate};
-use crate::fixture::{Build, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, FixtureKind, Ground, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct HaProxy;

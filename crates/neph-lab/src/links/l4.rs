@@ -9,8 +9,8 @@ use std::net::SocketAddrV4;
 use neph_text::{Fields, choice};
 
 use super::proxy::Front;
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct L4;

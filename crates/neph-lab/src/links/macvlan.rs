@@ -4,8 +4,8 @@
 use neph_text::{Fault, Fields};
 
 use super::pods::{self, Pod, Pods, Weave, pod_mac};
-use crate::fixture::{Build, Built, FixtureKind, Nodes};
 use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 use crate::topology::{Link, Topology};
 
 #[derive(Debug)]

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use neph_model::Span;
 use neph_text::Fields;
 
-use super::guests::{self, Asked, one_by_one, tap};
+use super::asked::{Asked, lead, one_by_one, tap};
 use super::pods::{Pod, Pods, host_mac, pod_mac};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::guest::{Guest, Kernel};
 use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 /// The interface of a guest, as `uml` calls it.
@@ -78,7 +78,7 @@ impl Build for Namespaces {
             }
         }
         for guest in pods.pods {
-            operations.extend(guests::lead(pods, *guest));
+            operations.extend(lead(pods, *guest));
         }
         let services = pods.pods.iter().map(|guest| self.service(ground, *guest));
         Built {

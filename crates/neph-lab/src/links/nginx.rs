@@ -4,7 +4,7 @@
 use neph_text::Fields;
 
 use super::proxy::{self, Program, Proxy, certificate, path};
-use crate::fixture::{Build, FixtureKind, Ground, Nodes};
+use crate::topology::fixture::{Build, FixtureKind, Ground, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Nginx;

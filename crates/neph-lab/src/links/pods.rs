@@ -9,10 +9,10 @@ use std::net::Ipv4Addr;
 
 use neph_text::{Fault, Fields, Port};
 
-use crate::fixture::{Build, Built, Ground, Nodes};
 use crate::plan::Operation;
 use crate::route;
 use crate::topology::Site;
+use crate::topology::fixture::{Build, Built, Ground, Nodes};
 
 /// What an Ethernet carries unless a link says otherwise.
 const MTU: u32 = 1500;

@@ -9,8 +9,8 @@ use std::path::Path;
 use neph_model::Span;
 use neph_text::{Fields, Port};
 
-use crate::fixture::{Build, Built, Ground, Nodes};
 use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, Ground, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 const PATIENCE: Span = Span::from_secs(10);

@@ -6,7 +6,7 @@
 use neph_text::{Fault, Fields, Node, Take, choice};
 
 use super::guests::{self, Machine, Start};
-use crate::fixture::{Build, FixtureKind, Nodes};
+use crate::topology::fixture::{Build, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Qemu;

@@ -10,9 +10,9 @@ use neph_model::Span;
 use neph_text::Fields;
 
 use super::pods::{self, Pods, Weave};
-use crate::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::plan::Operation;
 use crate::segment;
+use crate::topology::fixture::{Build, Built, FixtureKind, Ground, Nodes};
 use crate::topology::{Ready, ReadyCheck, Role, Service};
 
 /// The first of the numbers for private use (RFC 6996).

@@ -7,9 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use neph_text::Fields;
 
 use super::pods::{self, Pods, Weave};
-use crate::fixture::{Build, Built, FixtureKind, Nodes, TunnelEnd};
 use crate::plan::Operation;
 use crate::topology::Prefix;
+use crate::topology::fixture::{Build, Built, FixtureKind, Nodes, TunnelEnd};
 use crate::tunnel::{Peer, TunnelConfig};
 
 /// Bytes of the outer IPv4 and UDP headers.

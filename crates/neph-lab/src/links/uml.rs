@@ -4,7 +4,7 @@
 use neph_text::Fields;
 
 use super::guests::{self, Machine, Start};
-use crate::fixture::{Build, FixtureKind, Nodes};
+use crate::topology::fixture::{Build, FixtureKind, Nodes};
 
 /// Where a guest's memory may be, a file that it runs programs from: in memory if there is room.
 /// Containers often have 64 MiB there, and forbid to run what is in it.

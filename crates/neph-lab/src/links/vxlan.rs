@@ -5,8 +5,8 @@
 use neph_text::Fields;
 
 use super::pods::{self, Pods, Weave, host_mac};
-use crate::fixture::{Build, Built, FixtureKind, Nodes};
 use crate::plan::Operation;
+use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
 
 /// Bytes that the outer Ethernet header's successors take: IPv4, UDP, VXLAN, inner Ethernet.
 const OVERHEAD: u32 = 50;

@@ -5,24 +5,8 @@
 use std::path::Path;
 
 use crate::group::Group;
-use crate::plan::{HASH_SEED, Operation, Plan, WIRE_SETTINGS, settings};
+use crate::plan::{HASH_SEED, Operation, Plan, Step, WIRE_SETTINGS, settings};
 use crate::topology::{Ready, ReadyCheck, Reroute, Rerouted, Service, Topology, Traffic};
-
-/// One step of bringing a lab up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The namespace that it is done in, or makes.
-    pub namespace: String,
-    /// What one would type to do it by hand; what neph does itself begins with `neph:`.
-    pub line: String,
-}
-
-impl Step {
-    pub(crate) fn new(namespace: &str, line: String) -> Self {
-        let namespace = namespace.to_owned();
-        Self { namespace, line }
-    }
-}
 
 impl Plan<'_> {
     /// Making the lab's own namespace.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::end::End;
 use super::{NotMet, sites_of};
-use crate::counters::Direction;
+use crate::direction::Direction;
 use crate::gate::{Gate, Shape};
 use crate::lab::Lab;
 

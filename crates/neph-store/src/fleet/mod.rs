@@ -26,7 +26,6 @@ pub(crate) use counts::Counts;
 pub(crate) use place::FleetPlace;
 pub(crate) use recorder::FleetRecorder;
 pub(crate) use segment::{SegmentStep, close, close_all};
-pub use visit::SentWithin;
 pub(crate) use visit::{counts, visit};
 
 /// Messages after which a segment closes: 20 s of a fleet that sends 50,000 a second.

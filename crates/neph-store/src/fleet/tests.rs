@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::journal::{Reader, Writer};
 use super::*;
+use crate::SentWithin;
 use crate::columns::{FileFacts, LEADING, Row};
 use crate::samples_for_tests::{any_fleet_message, experiment, fleet_message};
 

@@ -11,13 +11,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::copying::{Hook, program};
-use super::memory::{Fill, Memory, Shape};
+use super::memory::{Fill, MOST_KEPT, Memory, Shape};
 use super::{ARRAY, Attributes, Kind, LINK_CREATE, create_map, load};
 use crate::clock;
 use crate::ring::{FilterStep, Packet, RingError, hardware, interface_index};
 
-/// Bytes that can be kept of a packet.
-pub const MOST_KEPT: u32 = 2048;
 /// Bytes of memory for copies: what a program can reach in one value of a map, with room to spare.
 pub const MOST_MEMORY: u64 = 1 << 27;
 

@@ -12,18 +12,16 @@ use std::os::fd::BorrowedFd;
 use super::assembly::{
     ADD, ADD_IMM, AND_IMM, ATOMIC_LONG, Assembly, JUMP_ABOVE, JUMP_AT_LEAST, JUMP_BELOW,
     JUMP_EQUAL, JUMP_NOT_EQUAL, LEFT_IMM, LOAD_BYTES, LOAD_LONG, LOAD_WORD, Label, MOVE, MOVE_IMM,
-    MULTIPLY_IMM, OR, OR_IMM, PROCESSOR, PUT_LONG, PUT_WORD, R0, R1, R2, R3, R4, R6, R7, R8, R9,
-    STACK, SUBTRACT, TAI_NANOS,
+    MULTIPLY_IMM, OR, OR_IMM, PROCESSOR, PUT_LONG, PUT_WORD, R0, R1, R2, R3, R4, R7, R8, R9, STACK,
+    SUBTRACT, TAI_NANOS,
 };
-use super::filter::filter;
+use super::filter::{CONTEXT, filter};
 use super::memory::{
     BYTES_AT, CONTROL, HEAD_AT, IS_OUTGOING, IS_TAGGED, IS_WALL, KEPT_AT, LENGTH_AT, LONGEST,
     LOST_AT, NOTE_AT, PROTOCOL_AT, STAMP_AT, Shape, TAIL_AT,
 };
 use crate::ring::FilterStep;
 
-/// The packet, in all of the program.
-pub(super) const CONTEXT: u8 = R6;
 /// A record, the part of the memory, its head.
 const RECORD: u8 = R7;
 const PART: u8 = R8;

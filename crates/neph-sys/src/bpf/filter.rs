@@ -9,11 +9,12 @@ use std::io;
 use super::assembly::{
     ADD_32, ADD_IMM, ADD_IMM_32, AND_IMM_32, Assembly, FROM_NETWORK, JUMP_EQUAL_32, JUMP_NOT_EQUAL,
     LEFT_IMM_32, LOAD_BYTE, LOAD_BYTES, LOAD_HALF, LOAD_WORD, Label, MOVE, MOVE_32, MOVE_IMM,
-    MOVE_IMM_32, PUT_WORD, R0, R1, R2, R3, R4, R7, R8, RIGHT_IMM_32, STACK,
+    MOVE_IMM_32, PUT_WORD, R0, R1, R2, R3, R4, R6, R7, R8, RIGHT_IMM_32, STACK,
 };
-use super::copying::CONTEXT;
 use crate::ring::FilterStep;
 
+/// The packet, in all of the program.
+pub(super) const CONTEXT: u8 = R6;
 /// Classic BPF's accumulator and index.
 const A: u8 = R7;
 const X: u8 = R8;

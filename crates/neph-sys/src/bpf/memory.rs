@@ -14,8 +14,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::copier::MOST_KEPT;
 use crate::ring::{Packet, Tag};
+
+/// Bytes that can be kept of a packet.
+pub const MOST_KEPT: u32 = 2048;
 
 /// Where things are in a part.
 pub(super) const HEAD_AT: i16 = 0;

@@ -3,8 +3,7 @@
 //! Owns the count of bytes and the cap. Chunk syntax is in `chunk`. Does not own buffers: the
 //! payload is handed out in the pieces in which it arrived.
 
-use thiserror::Error;
-
+use super::body_error::BodyError;
 use super::chunk::{ChunkReader, ChunkStep};
 
 /// How a body's end is told (RFC 9112 section 6.3).
@@ -18,31 +17,6 @@ pub enum BodyLength {
     Chunked,
     /// By the end of the connection; only a response may do so.
     UntilClose,
-}
-
-/// Why a body is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum BodyError {
-    /// More bytes than the cap; told from the announcement where there is one.
-    #[error("read http body: {length} bytes exceed the cap of {max}")]
-    TooLong {
-        /// Bytes announced so far.
-        length: u64,
-        /// The cap in bytes.
-        max: u64,
-    },
-    /// A chunk's size is no hexadecimal number, or beyond 2^63.
-    #[error("read http body: chunk size is not a number")]
-    ChunkSize,
-    /// A chunk, its size line or the trailer does not end with CR LF.
-    #[error("read http body: chunk does not end with CR LF")]
-    ChunkEnd,
-    /// A size line's extension beyond 256 bytes or a trailer beyond 16 KiB.
-    #[error("read http body: chunk extension or trailer too long")]
-    Trailer,
-    /// The connection ended before the body did.
-    #[error("read http body: connection ended inside the body")]
-    Truncated,
 }
 
 /// What the bytes at hand are.

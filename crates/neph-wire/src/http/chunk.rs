@@ -4,7 +4,7 @@
 //! Owns sizes, extensions (skipped) and trailers (skipped), each bounded. Lines must end with
 //! CR LF: a bare LF is where readers start to disagree.
 
-use super::body::BodyError;
+use super::body_error::BodyError;
 
 const EXTENSION_MAX: u32 = 256;
 const TRAILER_MAX: u32 = 16 * 1024;

@@ -6,13 +6,10 @@ use httparse::{Request, Response, Status};
 
 use super::HttpError;
 use super::body::BodyLength;
-use super::headers::Headers;
+use super::headers::{Headers, MAX_HEADERS};
 
 /// The most bytes of a request's head, from the first line to the empty one.
 pub const MAX_HEAD: usize = 16 * 1024;
-
-/// The most header lines of a request's head.
-pub const MAX_HEADERS: usize = 64;
 
 /// The most bytes of a response's head: what curl and browsers take at least.
 pub const MAX_RESPONSE_HEAD: usize = 256 * 1024;

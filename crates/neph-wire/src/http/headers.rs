@@ -4,7 +4,8 @@
 
 use httparse::{EMPTY_HEADER, Header};
 
-use super::head::MAX_HEADERS;
+/// The most header lines of a request's head.
+pub const MAX_HEADERS: usize = 64;
 
 /// Header lines in the order of arrival.
 #[derive(Debug, Clone)]

@@ -4,20 +4,22 @@
 //! (request smuggling): what is ambiguous is refused. Does not own connections, TLS or routing.
 
 mod body;
+mod body_error;
 mod build;
 mod chunk;
 mod head;
 mod headers;
 mod query;
 
-pub use body::{BodyError, BodyLength, BodyReader, BodyStep};
+pub use body::{BodyLength, BodyReader, BodyStep};
+pub use body_error::BodyError;
 pub(crate) use build::check_text;
 pub use build::{Connection, RequestLine, ResponseLine};
 pub use head::{
-    MAX_HEAD, MAX_HEADERS, MAX_RESPONSE_HEAD, MAX_RESPONSE_HEADERS, RequestHead, ResponseHead,
-    parse_request, parse_response,
+    MAX_HEAD, MAX_RESPONSE_HEAD, MAX_RESPONSE_HEADERS, RequestHead, ResponseHead, parse_request,
+    parse_response,
 };
-pub use headers::Headers;
+pub use headers::{Headers, MAX_HEADERS};
 pub use query::{FlowToken, QueryError, flow_token, reply_size};
 
 use thiserror::Error;

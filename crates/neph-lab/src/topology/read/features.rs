@@ -8,6 +8,9 @@ use super::trace::Traces;
 use crate::gate::{CoDel, Discipline, GilbertElliott, Loss, Partial, PartialWire, Share};
 use crate::topology::quantity;
 
+/// The tables that say something about one direction only.
+pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
+
 /// Everything that a direction of a link can be asked for.
 pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> Partial {
     let mut said = Partial {

@@ -7,8 +7,8 @@ use neph_text::{Fields, choice};
 
 use super::link::Ends;
 use super::service;
-use crate::fixture::{Fixture, FixtureKind, Nodes};
 use crate::links::{BALANCERS, GUESTS, OVERLAYS};
+use crate::topology::fixture::{Fixture, FixtureKind, Nodes};
 use crate::topology::{Link, Service};
 
 /// All fixtures: overlays, then balancers, then guests.

@@ -5,15 +5,12 @@ use std::ops::Range;
 
 use neph_text::{Fault, Fields, Node, Take, choice};
 
-use super::features::features;
+use super::features::{DIRECTIONS, features};
 use super::trace::Traces;
 use super::{NAME_REMEDY, engineering, is_name, path, schedule};
 use crate::gate::{Change, Partial, Shape, What};
 use crate::links::{LINKS, kind_of};
 use crate::topology::{Link, Site};
-
-/// The tables that say something about one direction only.
-pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// The least MTU with IPv6 (RFC 8200, section 5).
 const LEAST_V6: u32 = 1280;

@@ -4,7 +4,7 @@ use neph_model::{BitRate, Span};
 
 use super::tests::{TWO, parse};
 use super::*;
-use crate::counters::Direction;
+use crate::direction::Direction;
 use crate::gate::{
     CoDel, Discipline, GilbertElliott, Jitter, Loss, QueueLimit, Reserved, Share, What,
 };

@@ -2,9 +2,8 @@
 
 use neph_text::{Fault, Fields, Node, Take, choice};
 
-use super::features::wire;
+use super::features::{DIRECTIONS, wire};
 use super::is_name;
-use super::link::DIRECTIONS;
 use super::trace::Traces;
 use crate::gate::{PartialWire, Path, Reserved, Shape, Splitting};
 

@@ -6,7 +6,7 @@ use neph_text::{Fault, Fields, Nanos, Node, Placed, Take, choice, did_you_mean};
 use super::features::{features, wire};
 use super::path::{SaidPath, shared, weight};
 use super::trace::Traces;
-use crate::counters::Direction;
+use crate::direction::Direction;
 use crate::gate::{Change, Partial, PartialWire, What, When};
 
 /// The latest that anything may be asked for.

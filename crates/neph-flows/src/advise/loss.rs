@@ -3,26 +3,13 @@
 //! All messages of a class count, not its flows' last ones alone: of many flows on a path that loses
 //! one message in twelve, some lost few lately.
 
-use serde::Serialize;
-
 use super::Standing;
-use crate::Share;
-use crate::share::share_worth;
+use crate::advice::LowLoss;
+use crate::share::{Share, share_worth};
 use crate::view::{Class, FlowHistory};
 
 /// A path that loses more by less than this is not said to.
 const LEAST_MORE: f64 = 0.001;
-
-/// What the lowest class lost, and all others together.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct LowLoss {
-    /// The lowest class's messages that were lost.
-    pub low: Share,
-    /// The other classes'.
-    pub others: Share,
-    /// Whether the lowest class lost more, beyond doubt and by more than one message in a thousand.
-    pub is_more: bool,
-}
 
 /// `None` where one of them had no message.
 pub(super) fn low_loss(

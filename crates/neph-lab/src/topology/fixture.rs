@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use neph_text::{Fault, Fields, Node, Placed, Take, did_you_mean};
 
+use super::{Link, Service, Site, Topology};
 use crate::guest::Guest;
 use crate::plan::Operation;
-use crate::topology::{Link, Service, Site, Topology};
 use crate::tunnel::TunnelConfig;
 
 /// A kind of overlay or box.

@@ -11,10 +11,10 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use neph_wire::dissect::Tunnel;
 
-use super::batch::Arrived;
-use super::key::Key;
-use super::table::{Table, tag_of};
-use super::{Flow, Passed};
+use super::{Table, tag_of};
+use crate::flow::batch::Arrived;
+use crate::flow::key::Key;
+use crate::flow::{Flow, Passed};
 use crate::tcp::Side;
 
 /// Places of flows in VLANs or tunnels, by the hash of their key without these.

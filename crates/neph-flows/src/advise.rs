@@ -1,0 +1,268 @@
+//! Advice on source ports: which of them give the low path, how long such advice has held, what it
+//! gains. And refusals where the data do not carry it.
+//!
+//! The test of advice is the past: it is taken at many moments from what was known then, and scored
+//! by what the port and all the others had a while later.
+
+use neph_model::{Instant, Own, Span};
+
+use crate::advice::{Advice, AdvisedPort, BestOf, CAUTION, Counsel, Guide, LowLoss};
+use crate::backtest::{backtest, least_time};
+use crate::horizon::Horizon;
+use crate::lately::LastMessages;
+use crate::share::{Share, share};
+use crate::view::{FleetView, FlowHistory};
+
+mod loss;
+
+/// Flows that a pair needs before anything is said of its ports.
+const LEAST_FLOWS: usize = 8;
+/// Ports that are named at most.
+const NAMED: usize = 8;
+/// Ports are named where advice held for as long as it takes to follow it, at least.
+const LEAST_HELD: Span = Span::from_secs(60);
+/// And for this long, where the measurement can show it.
+const SHOULD_HOLD: Span = Span::from_secs(300);
+/// Numbers of connections that are told of.
+const CONNECTIONS: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// What can be said of the source ports to the endpoint of this index. It must be one of the
+/// fleet's.
+pub fn advise(view: &FleetView, endpoint: usize) -> Advice {
+    let name = |endpoint: &neph_model::FleetEndpoint| endpoint.name.clone();
+    let counsel = match guide(view, endpoint) {
+        Ok(guide) => Counsel::Given(Box::new(guide)),
+        Err(why) => Counsel::Refused { why },
+    };
+    Advice {
+        endpoint: view
+            .fleet
+            .endpoints
+            .get(endpoint)
+            .map_or_else(String::new, name),
+        counsel,
+        caution: CAUTION,
+    }
+}
+
+/// A flow as it was at the end.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    /// Its place among those of the endpoint.
+    flow: usize,
+    port: u16,
+    base: Span,
+    class: Option<u16>,
+    since: Instant<Own>,
+    until: Instant<Own>,
+    last: LastMessages,
+}
+
+fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
+    let flows: Vec<&FlowHistory> = view.flows_of(endpoint).collect();
+    let classes = view.classes.get(endpoint).map_or(&[][..], Vec::as_slice);
+    let standing = standing(view, &flows);
+    if standing.len() < LEAST_FLOWS {
+        return Err(format!(
+            "{} had a base latency at the end; advice needs {LEAST_FLOWS}: measure with more flows, or longer",
+            flows_in_words(standing.len())
+        ));
+    }
+    let [low, _, ..] = classes else {
+        return Err(
+            "all flows have the same base latency: no source port is better than another"
+                .to_owned(),
+        );
+    };
+    let on_low = standing.iter().filter(|flow| flow.class == Some(0)).count();
+    let low_share = share(on_low as u64, standing.len() as u64)
+        .ok_or("no flow had a base latency at the end")?;
+    let horizons = backtest(view, &flows);
+    let ports = ports(&standing);
+    let loss = loss::low_loss(classes, &flows, &standing);
+    let named = match loss.filter(|loss| loss.is_more) {
+        Some(loss) => Err(loses(&loss)),
+        None => may_name(view, (on_low, ports.len()), (&horizons, low.share)),
+    };
+    let mut bases: Vec<(Span, f64)> = classes
+        .iter()
+        .map(|class| (class.base, class.share))
+        .collect();
+    bases.sort_unstable_by_key(|(base, _)| *base);
+    Ok(Guide {
+        low: low.base,
+        random: best_of(&bases, 1).p50,
+        low_share,
+        loss,
+        ports: if named.is_ok() { ports } else { Vec::new() },
+        holds: named.as_ref().ok().copied(),
+        no_ports: named.err(),
+        best_of: CONNECTIONS
+            .iter()
+            .map(|connections| best_of(&bases, *connections))
+            .collect(),
+        horizons,
+    })
+}
+
+fn flows_in_words(number: usize) -> String {
+    match number {
+        0 => "no flow".to_owned(),
+        1 => "1 flow".to_owned(),
+        many => format!("{many} flows"),
+    }
+}
+
+/// The flows that went on until the end. One whose last message is long ago stands for nothing.
+fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
+    let recent = view.until - view.silence();
+    let last = flows.iter().enumerate().filter_map(|(place, flow)| {
+        let segment = flow
+            .segments
+            .last()
+            .filter(|segment| segment.until >= recent)?;
+        Some(Standing {
+            flow: place,
+            port: flow.source_port,
+            base: segment.base,
+            class: segment.class,
+            since: segment.from,
+            until: segment.until,
+            last: flow.last,
+        })
+    });
+    last.collect()
+}
+
+/// Whether ports can be named, and for how long their advice held; or why not, although flows
+/// differ. `ports` are how many are on the low path, and how many of these lose no more than others.
+fn may_name(
+    view: &FleetView,
+    (on_low, ports): (usize, usize),
+    (horizons, low_share): (&[Horizon], f64),
+) -> Result<Span, String> {
+    if let Some(renewal) = view.fleet.renewal {
+        return Err(format!(
+            "flows were renewed every {}, so it is not known how long a port keeps its path; measure without renewal",
+            renewal.exact()
+        ));
+    }
+    if on_low == 0 {
+        return Err("no flow was in the lowest class at the end".to_owned());
+    }
+    if ports == 0 {
+        return Err(
+            "the flows in the lowest class lost more of their last messages than the others"
+                .to_owned(),
+        );
+    }
+    let decides = |horizon: &&Horizon| {
+        (LEAST_HELD..=SHOULD_HOLD).contains(&horizon.after) && horizon.can_hold()
+    };
+    let Some(decisive) = horizons.iter().rev().find(decides) else {
+        let chance = horizons
+            .last()
+            .map_or(low_share, |horizon| horizon.random_on_low);
+        return Err(too_short(chance));
+    };
+    // Advice that is no better than chance is no advice.
+    let held = horizons.iter().take_while(|horizon| horizon.holds());
+    match held.last() {
+        Some(longest) if longest.after >= decisive.after => Ok(longest.after),
+        _ => {
+            let first = horizons.iter().find(|horizon| !horizon.holds());
+            Err(does_not_hold(first.unwrap_or(decisive)))
+        }
+    }
+}
+
+fn loses(loss: &LowLoss) -> String {
+    let percent = |share: f64| share * 100.0;
+    format!(
+        "the low path loses more than the others: {:.1} % of its messages (95 % interval {:.1} to {:.1}) against {:.1} % of theirs; weigh what a lost message costs you against the latency",
+        percent(loss.low.share),
+        percent(loss.low.low),
+        percent(loss.low.high),
+        percent(loss.others.share)
+    )
+}
+
+fn too_short(chance: f64) -> String {
+    let needed = match least_time(LEAST_HELD, chance) {
+        Some(needed) => format!("{} would do", needed.exact()),
+        None => "nearly all ports are on the low path".to_owned(),
+    };
+    format!(
+        "the measurement is too short to test on its own past whether advice holds for {}; {needed}",
+        LEAST_HELD.exact()
+    )
+}
+
+fn does_not_hold(horizon: &Horizon) -> String {
+    format!(
+        "ports do not keep their path: {} after it was advised, a port was still on the low path in {:.0} % of looks (95 % interval {:.0} to {:.0}, as of {} looks one after the other), and a random port in {:.0} %; open several connections instead, keep the one with the lowest latency, and look again often",
+        horizon.after.exact(),
+        horizon.on_low.share * 100.0,
+        horizon.on_low.low * 100.0,
+        horizon.on_low.high * 100.0,
+        horizon.on_low.n,
+        horizon.random_on_low * 100.0
+    )
+}
+
+/// The ports on the low path, without those that lose more than the others do.
+fn ports(standing: &[Standing]) -> Vec<AdvisedPort> {
+    let count = |of: fn(&Standing) -> u32| standing.iter().map(of).map(u64::from).sum::<u64>();
+    let all = (count(|flow| flow.last.lost), count(|flow| flow.last.of));
+    let mut low: Vec<(&Standing, Option<Share>)> = standing
+        .iter()
+        .filter(|flow| flow.class == Some(0))
+        .map(|flow| (flow, share(flow.last.lost.into(), flow.last.of.into())))
+        .filter(|(flow, loss)| !loses_more(flow.last, *loss, all))
+        .collect();
+    low.sort_by_key(|(flow, _)| (flow.since, flow.base, flow.port));
+    let named = low.into_iter().take(NAMED).map(|(flow, loss)| AdvisedPort {
+        port: flow.port,
+        base: flow.base,
+        held: flow.until - flow.since,
+        loss,
+    });
+    named.collect()
+}
+
+/// Whether a flow's loss is above that of the others, beyond doubt. `all` are lost and all messages
+/// of all flows.
+fn loses_more(own: LastMessages, loss: Option<Share>, all: (u64, u64)) -> bool {
+    let others = share(
+        all.0.saturating_sub(own.lost.into()),
+        all.1.saturating_sub(own.of.into()),
+    );
+    let usual = others.map_or(0.0, |others| others.share);
+    loss.is_some_and(|loss| loss.low > usual)
+}
+
+/// The best of `connections` flows that fall into classes by their shares, each by itself: it is
+/// above a class only if all of them are.
+fn best_of(classes: &[(Span, f64)], connections: u32) -> BestOf {
+    let exponent = i32::try_from(connections).unwrap_or(i32::MAX);
+    let whole: f64 = classes.iter().map(|(_, share)| share).sum();
+    // The chance that all are above the first `n` classes.
+    let above = |n: usize| {
+        let up_to: f64 = classes[..n].iter().map(|(_, share)| share).sum();
+        (1.0 - up_to / whole).max(0.0).powi(exponent)
+    };
+    let quantile = |p: f64| {
+        let place = (1..=classes.len()).find(|n| 1.0 - above(*n) >= p - 1e-9);
+        let last = classes.len().saturating_sub(1);
+        classes[place.map_or(last, |n| n - 1)].0
+    };
+    BestOf {
+        connections,
+        chance: 1.0 - above(1),
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Which of several paths a packet takes: a seeded hash over what names its flow, among those that
+//! are reserved for its protocol, or else among those that are reserved for none.
+
+use super::flow::{Flow, Reserved};
+use super::random::mixed;
+use super::shape::Path;
+use super::splitting::Splitting;
+
+/// How many of these paths [`choose`] may answer for a flow of this protocol.
+pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
+    let weighty = |only: Option<Reserved>| {
+        let open = paths.iter().filter(|path| path.only == only);
+        open.filter(|path| path.weight > 0).count()
+    };
+    let reserved = protocol.map_or(0, |protocol| weighty(Some(protocol)));
+    match reserved {
+        0 => weighty(None).max(1),
+        reserved => reserved,
+    }
+}
+
+/// The index of the path that a flow takes, each as often as its weight says: of those reserved for
+/// its protocol if one of them has a weight, or else of those that are not reserved. The first of
+/// these where none has a weight, and for what is no flow.
+pub(super) fn choose(
+    flow: Option<Flow>,
+    seed: u64,
+    (paths, splitting): (&[Path], Splitting),
+) -> usize {
+    let total = |only: Option<Reserved>| -> u64 {
+        let open = paths.iter().filter(|path| path.only == only);
+        open.map(|path| u64::from(path.weight)).sum()
+    };
+    let protocol = flow.and_then(|flow| flow.protocol);
+    let only = protocol.filter(|protocol| total(Some(*protocol)) > 0);
+    let open = (0..).zip(paths).filter(|(_, path)| path.only == only);
+    let mut open = open.map(|(index, path)| (index, path.weight));
+    let chosen = flow.and_then(|flow| splitting.pick(mixed(flow.number ^ seed), open.clone()));
+    chosen.or_else(|| Some(open.next()?.0)).unwrap_or(0)
+}
+
+/// The seed after so many reshuffles.
+pub(super) const fn reshuffled(seed: u64, times: u64) -> u64 {
+    mixed(seed.wrapping_add(times.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::Wire;
+    use crate::gate::flow::tests::udp;
+    use crate::gate::flow::{ICMP, ICMP_V6, TCP, flow};
+
+    fn paths(weights: &[u32]) -> Vec<Path> {
+        let path = |weight: &u32| Path {
+            name: String::new(),
+            weight: *weight,
+            only: None,
+            wire: Wire::default(),
+        };
+        weights.iter().map(path).collect()
+    }
+
+    /// How many of the UDP flows from each port take each path.
+    fn spread(kind: [u8; 2], seed: u64, weights: &[u32]) -> Vec<u32> {
+        let paths = paths(weights);
+        let mut counts = vec![0; weights.len()];
+        for port in 0..=u16::MAX {
+            counts[choose(flow(&udp(kind, port)), seed, (&paths, Splitting::Ranges))] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn flows_spread_by_the_weights() {
+        for kind in [[8, 0], [0x86, 0xdd]] {
+            for weights in [&[1, 1][..], &[3, 1], &[1, 2, 5], &[0, 1]] {
+                let total: u32 = weights.iter().sum();
+                for (count, weight) in spread(kind, 99, weights).into_iter().zip(weights) {
+                    let asked = f64::from(*weight) / f64::from(total);
+                    let share = f64::from(count) / 65_536.0;
+                    // Five standard deviations of the binomial.
+                    assert!((share - asked).abs() <= 0.0098, "{weights:?}: {share}");
+                }
+            }
+        }
+        assert_eq!(spread([8, 0], 99, &[0, 0]), [65_536, 0]);
+        assert_eq!(spread([8, 6], 99, &[1, 1]), [65_536, 0], "no flow");
+    }
+
+    #[test]
+    fn a_reshuffle_moves_all_but_one_in_as_many_flows_as_there_are_paths() {
+        for count in [2_u32, 4, 8] {
+            let paths = paths(&vec![1; count as usize]);
+            let chosen = |times, port| {
+                let flow = flow(&udp([8, 0], port));
+                choose(flow, reshuffled(5, times), (&paths, Splitting::Ranges))
+            };
+            let ports = 0..=u16::MAX;
+            let moved = ports.filter(|port| chosen(0, *port) != chosen(1, *port));
+            let moved = f64::from(u32::try_from(moved.count()).expect("few")) / 65_536.0;
+            let asked = 1.0 - 1.0 / f64::from(count);
+            assert!((moved - asked).abs() < 0.01, "{count} paths: {moved}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_path_takes_its_protocol_and_nothing_else() {
+        let mut ping = udp([8, 0], 7);
+        ping[23] = ICMP;
+        let mut tcp = ping.clone();
+        tcp[23] = TCP;
+        let mut v6 = udp([0x86, 0xdd], 7);
+        v6[20] = ICMP_V6;
+        let arp = udp([8, 6], 7);
+        let mut paths = paths(&[5, 1, 1]);
+        (paths[0].only, paths[2].only) = (Some(Reserved::Icmp), Some(Reserved::Tcp));
+        let taken = |paths: &[Path], frame: &[u8]| {
+            let seeds = 0..200;
+            let taken = seeds.map(|seed| choose(flow(frame), seed, (paths, Splitting::Ranges)));
+            let taken: Vec<usize> = taken.collect();
+            assert!(taken.iter().all(|index| *index == taken[0]), "{taken:?}");
+            taken[0]
+        };
+        for (frame, index) in [(&ping, 0), (&v6, 0), (&tcp, 2), (&arp, 1)] {
+            assert_eq!(taken(&paths, frame), index);
+        }
+        assert_eq!(taken(&paths, &udp([8, 0], 7)), 1);
+        // Closed by a schedule: its packets go where all others do.
+        paths[0].weight = 0;
+        assert_eq!(taken(&paths, &ping), 1);
+    }
+}

@@ -1,0 +1,175 @@
+//! Holds that no modules of a crate use each other in a circle. It reads `use` lines; a module and
+//! its own ancestor or descendant may use each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::modules::{Modules, Uses};
+use crate::sources;
+
+/// Circles that stay, by crate and modules, each with its reason. At most five.
+const ALLOWED: &[(&str, &str, &str)] = &[];
+
+/// Circles that were there when this test came, by crate and modules. An entry may only get shorter
+/// or go.
+const STILL_CIRCULAR: &[(&str, &str)] = &[
+    ("neph", "campaign::notes campaign::preview"),
+    ("neph", "campaign::outside campaign::scenes campaign::stage"),
+    ("neph", "cli shell"),
+    ("neph", "clock::summary clock::telling"),
+    (
+        "neph",
+        "flows::advice flows::document flows::json flows::moves flows::silence flows::summary \
+         flows::tell flows::transfers flows::watch flows::words",
+    ),
+    (
+        "neph",
+        "gallery::advice gallery::balancers gallery::bufferbloat gallery::cable gallery::ecmp \
+         gallery::entry gallery::far_bulk gallery::guest_load gallery::guest_pinned \
+         gallery::guest_share gallery::guest_starved gallery::idle gallery::mesh \
+         gallery::near_far gallery::overlay gallery::providers gallery::rerouting gallery::rest \
+         gallery::seasons gallery::time_of_day gallery::transfers gallery::unfairness \
+         gallery::uplink",
+    ),
+    (
+        "neph",
+        "hops::alarms hops::ends hops::news hops::telling hops::told",
+    ),
+    ("neph", "lab::keeper lab::up"),
+    ("neph", "ping::answer ping::flows"),
+    (
+        "neph",
+        "ping::answers ping::causes ping::live ping::show ping::summary ping::summary_csv \
+         ping::summary_json ping::watch",
+    ),
+    ("neph", "read::gzip read::packed"),
+    ("neph", "stress::cpu stress::crowd"),
+    ("neph", "watch::ears watch::source"),
+    (
+        "neph",
+        "watch::json watch::metrics watch::screen watch::watching",
+    ),
+    (
+        "neph-campaign",
+        "expand plan::alarms plan::compare plan::fleet plan::meaning plan::parameter plan::plot \
+         plan::season plan::sections plan::typed together",
+    ),
+    ("neph-campaign", "host_series provenance"),
+    ("neph-probe", "datagram::udp sizes"),
+    ("neph-probe", "discover follow refusals"),
+    ("neph-probe", "reflect::caps reflect::room"),
+    ("neph-probe", "reflect::sessions reflect::udp"),
+    (
+        "neph-report",
+        "axis::range data diagnosis figure::boxes figure::boxplot figure::flags \
+         figure::forgotten figure::ledger_bars figure::values figure::view findings settings \
+         table::layers",
+    ),
+    ("neph-report", "diagnosis::needs diagnosis::rules::ecmp"),
+    (
+        "neph-report",
+        "diagnosis::sight diagnosis::stall diagnosis::stall::peer",
+    ),
+    (
+        "neph-report",
+        "figure::fleet::pair figure::fleet::pooled figure::fleet::standing_out",
+    ),
+];
+
+/// The modules of one circle.
+pub(crate) type Circle = BTreeSet<String>;
+
+/// The circles among modules, each as large as possible.
+pub(crate) fn circles(uses: &Uses) -> BTreeSet<Circle> {
+    let graph: BTreeMap<&str, BTreeSet<&str>> = uses
+        .keys()
+        .map(|module| (module.as_str(), reached_from(uses, module)))
+        .collect();
+    let reaches = |from: &str, to: &str| graph.get(from).is_some_and(|all| all.contains(to));
+    graph
+        .iter()
+        .filter(|(module, _)| reaches(module, module))
+        .map(|(module, reached)| {
+            let circle = reached.iter().filter(|other| reaches(other, module));
+            circle.map(|other| (*other).to_owned()).collect()
+        })
+        .collect()
+}
+
+/// The modules that `module` uses, and those that they use, and so on.
+fn reached_from<'a>(uses: &'a Uses, module: &str) -> BTreeSet<&'a str> {
+    let mut reached = BTreeSet::new();
+    let mut next = vec![module];
+    while let Some(module) = next.pop() {
+        for used in uses.get(module).into_iter().flat_map(BTreeMap::keys) {
+            if reached.insert(used.as_str()) {
+                next.push(used);
+            }
+        }
+    }
+    reached
+}
+
+/// Which modules of a circle use which names of each other, a line each.
+fn uses_within(uses: &Uses, circle: &Circle) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (user, used) in uses.iter().filter(|(user, _)| circle.contains(*user)) {
+        for (used, names) in used.iter().filter(|(used, _)| circle.contains(*used)) {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            lines.push(format!("{user} uses {used}: {}", names.join(", ")));
+        }
+    }
+    lines
+}
+
+/// For each crate which of its modules uses which.
+fn uses_by_crate() -> BTreeMap<String, Uses> {
+    let sources = sources();
+    let mut crates: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
+    for (path, text) in &sources {
+        let below = path.strip_prefix("crates/").expect("a file of a crate");
+        if let Some((name, file)) = below.split_once("/src/") {
+            crates.entry(name).or_default().insert(file, text);
+        }
+    }
+    let mut uses = BTreeMap::new();
+    for (name, mut files) in crates {
+        // Beside a library the program is a crate of its own.
+        if files.contains_key("lib.rs") {
+            files.remove("main.rs");
+        }
+        uses.insert(name.to_owned(), Modules::read(files).uses());
+    }
+    uses
+}
+
+#[test]
+fn no_modules_use_each_other_in_a_circle() {
+    assert!(ALLOWED.len() <= 5, "at most five circles stay");
+    let allowed = ALLOWED.iter().map(|(name, modules, reason)| {
+        assert!(!reason.is_empty(), "{name}: {modules} needs a reason");
+        (*name, *modules)
+    });
+    let mut known: BTreeSet<(&str, Circle)> = allowed
+        .chain(STILL_CIRCULAR.iter().copied())
+        .map(|(name, modules)| {
+            let modules = modules.split_whitespace().map(str::to_owned);
+            (name, modules.collect())
+        })
+        .collect();
+    let mut new = Vec::new();
+    let uses = uses_by_crate();
+    for (name, uses) in &uses {
+        for circle in circles(uses) {
+            let entry = (name.as_str(), circle);
+            if !known.remove(&entry) {
+                let lines = uses_within(uses, &entry.1);
+                new.push((entry, lines));
+            }
+        }
+    }
+    assert!(
+        new.is_empty() && known.is_empty(),
+        "new circles, to be removed: {new:#?}\nentries of the lists above that are no circle any \
+         more, to be removed or made shorter: {known:#?}"
+    );
+}
