@@ -3,11 +3,19 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use neph_model::ExperimentId;
 
 use crate::StoreError;
 use crate::fleet::FleetPlace;
+
+/// How long a writer waits for somebody who has the lock for a moment: a reader that looks whether there is
+/// a writer, or a child of a process that had it, until that becomes another program.
+const MOMENT: Duration = Duration::from_millis(200);
+/// How soon it looks again.
+const TICK: Duration = Duration::from_millis(5);
 
 /// Paths within one workspace.
 #[derive(Clone, Debug)]
@@ -78,16 +86,22 @@ impl Workspace {
             .truncate(false)
             .open(&path)
             .map_err(StoreError::file("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Locked {
-                    path: self.root.clone(),
-                    writer: writer_told_by(&mut file),
-                });
-            }
-            Err(TryLockError::Error(source)) => {
-                return Err(StoreError::file("lock", &path)(source));
+        let latest = Instant::now() + MOMENT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < latest => {
+                    thread::sleep(TICK);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(StoreError::Locked {
+                        path: self.root.clone(),
+                        writer: writer_told_by(&mut file),
+                    });
+                }
+                Err(TryLockError::Error(source)) => {
+                    return Err(StoreError::file("lock", &path)(source));
+                }
             }
         }
         // The number is for people only; the lock does not depend on it.
@@ -138,5 +152,33 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), StoreError> {
             Err(StoreError::file("remove", path)(error))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_waits_for_somebody_who_only_looks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let workspace = Workspace::at(folder.path());
+        let looks = File::create(folder.path().join("lock")).expect("a file");
+        looks.try_lock_shared().expect("free");
+        let looking = thread::spawn(move || {
+            thread::sleep(MOMENT / 8);
+            drop(looks);
+        });
+        workspace.lock().expect("nobody writes");
+        looking.join().expect("it looked");
+    }
+
+    #[test]
+    fn a_workspace_has_one_writer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let workspace = Workspace::at(folder.path());
+        let _own = workspace.lock().expect("free");
+        let locked = workspace.lock().expect_err("taken");
+        assert!(matches!(locked, StoreError::Locked { .. }), "{locked}");
     }
 }
