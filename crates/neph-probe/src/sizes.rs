@@ -6,9 +6,7 @@
 use neph_model::{ByteSize, ProbeKind};
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 use neph_wire::icmp::PAYLOAD_MIN;
-use neph_wire::stamp::{Auth, Key};
-
-use crate::datagram::udp::{base_size, least_size};
+use neph_wire::stamp::{Auth, Key, MARKS_TLV};
 
 /// Whether STAMP packets are authenticated: they are longer then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +59,22 @@ pub(crate) fn stamp_sizes(authenticated: Authenticated) -> (usize, usize) {
             sizes(Auth::Keyed(&key))
         }
     }
+}
+
+/// A bare STAMP packet.
+fn base_size(auth: Auth<'_>) -> usize {
+    auth.base_len()
+}
+
+/// The smallest request with room for a reflector's marks (and the tag that guards them).
+fn least_size(auth: Auth<'_>) -> usize {
+    const TAG_TLV: usize = 20;
+    let tag = if matches!(auth, Auth::Keyed(_)) {
+        TAG_TLV
+    } else {
+        0
+    };
+    auth.base_len() + MARKS_TLV + tag
 }
 
 /// Why a size that was asked for is not sent, in a sentence; `None` if it is.

@@ -18,7 +18,7 @@ mod video;
 use clap::{Args as ClapArgs, Subcommand};
 use neph_model::{LoadOrder, LoadSpec};
 
-pub(crate) use self::cpu::HELD;
+pub(crate) use self::duty::HELD;
 use crate::exit::{Failure, Outcome};
 use crate::privileges::{Needs, Row};
 

@@ -115,22 +115,6 @@ pub(crate) fn codec(spec: &FlowSpec) -> Udp {
     }
 }
 
-/// A bare STAMP packet.
-pub(crate) fn base_size(auth: Auth<'_>) -> usize {
-    auth.base_len()
-}
-
-/// The smallest request with room for a reflector's marks (and the tag that guards them).
-pub(crate) fn least_size(auth: Auth<'_>) -> usize {
-    const TAG_TLV: usize = 20;
-    let tag = if matches!(auth, Auth::Keyed(_)) {
-        TAG_TLV
-    } else {
-        0
-    };
-    auth.base_len() + neph_wire::stamp::MARKS_TLV + tag
-}
-
 impl Udp {
     const fn auth(&self) -> Auth<'_> {
         match &self.key {

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::announce::{Announce, Beginning};
 use super::crowd::{Crowd, Place, Work};
-use super::duty::{Duty, PERIOD};
+use super::duty::{Duty, HELD, PERIOD};
 use super::room::Room;
 use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
@@ -24,8 +24,6 @@ use crate::{interrupt, output, value};
 
 /// What is hashed at once: some ten microseconds of work.
 const PIECE: usize = 4096;
-/// How far from its target a load counts as held, in percent of the time.
-pub(crate) const HELD: f64 = 3.0;
 /// How long it must be held until the load is said to work.
 const PROOF: Span = Span::from_millis(100);
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::cpu::HELD;
+use super::duty::HELD;
 use super::room::{CpuTime, Room};
 use crate::counted::counted;
 

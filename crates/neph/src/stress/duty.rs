@@ -6,6 +6,8 @@ use neph_model::Span;
 
 /// The time within which the share holds, unless somebody else has the processor.
 pub(super) const PERIOD: Span = Span::from_millis(10);
+/// How far from its target a load counts as held, in percent of the time.
+pub(crate) const HELD: f64 = 3.0;
 /// What is caught up at most: who was kept from working for long does not work without a pause
 /// afterwards for as long.
 const DEBT: Span = Span::from_millis(100);

@@ -19,7 +19,7 @@ use neph_wire::stamp::{
 };
 
 use super::announce::{Announce, Beginning};
-use super::cpu::HELD;
+use super::duty::HELD;
 use super::telling::{add_faults, rate, received_rate};
 use super::{aim, video};
 use crate::exit::{Failure, Outcome};

@@ -42,7 +42,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
          ping::summary_json ping::watch",
     ),
     ("neph", "read::gzip read::packed"),
-    ("neph", "stress::cpu stress::crowd"),
     ("neph", "watch::ears watch::source"),
     (
         "neph",
@@ -54,7 +53,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
          plan::season plan::sections plan::typed together",
     ),
     ("neph-campaign", "host_series provenance"),
-    ("neph-probe", "datagram::udp sizes"),
     ("neph-probe", "discover follow refusals"),
     ("neph-probe", "reflect::caps reflect::room"),
     ("neph-probe", "reflect::sessions reflect::udp"),
