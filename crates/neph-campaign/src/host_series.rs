@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 
-use neph_model::{CpuUse, NetCount, SeriesName, Span};
+use neph_model::{NetCount, SeriesName, Span};
 
 use crate::provenance::CpuTimes;
 
@@ -117,9 +117,6 @@ fn values(last: &Reading, now: &Reading, since: Span) -> Vec<(SeriesName, f64)> 
     debug_assert!(values.iter().all(|(_, value)| value.is_finite()));
     values
 }
-
-/// The shares that a core's time had, by what it went into.
-pub(crate) type Shares = [(CpuUse, f64); CpuUse::ALL.len()];
 
 #[cfg(test)]
 mod tests {

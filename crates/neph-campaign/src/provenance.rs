@@ -9,8 +9,6 @@ use std::path::Path;
 
 use neph_model::{CpuUse, HostFacts, Load};
 
-use crate::host_series::Shares;
-
 /// Directory of settings below `/proc/sys`, and which names of it matter; an empty list: all that
 /// begin with `tcp_`.
 const SETTINGS: [(&str, &[&str]); 3] = [
@@ -101,6 +99,9 @@ fn sysctls(root: &Path) -> BTreeMap<String, String> {
     }
     found
 }
+
+/// The shares that a core's time had, by what it went into.
+pub(crate) type Shares = [(CpuUse, f64); CpuUse::ALL.len()];
 
 /// CPU time of all cores since boot, in ticks, from the first line of `/proc/stat` (proc(5)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

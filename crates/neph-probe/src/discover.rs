@@ -18,8 +18,7 @@ use rustls::ClientConfig;
 use crate::ProbeError;
 use crate::channel::{Channel, ChannelError};
 use crate::fault;
-use crate::follow::is_redirect;
-use crate::refusals::{REFUSED_HEADER, Refusals};
+use crate::refused::{REFUSED_HEADER, Refusals};
 use crate::spec::Trust;
 use crate::stamp_clock::now;
 use crate::tls;
@@ -244,6 +243,11 @@ fn clock_identity() -> Option<String> {
 /// [`clock_identity`] as a reflector tells it.
 pub(crate) fn told_identity() -> Arc<str> {
     clock_identity().map_or_else(|| "unknown".into(), Into::into)
+}
+
+/// Whether a status asks to look elsewhere (RFC 9110, section 15.4; 304 and 300 do not).
+pub(crate) const fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
 #[cfg(test)]

@@ -116,11 +116,6 @@ fn redirected(from: &Target, location: &str) -> Result<Target, String> {
     Ok(next.with_credentials_of(from))
 }
 
-/// Whether a status asks to look elsewhere (RFC 9110, section 15.4; 304 and 300 do not).
-pub(crate) const fn is_redirect(status: u16) -> bool {
-    matches!(status, 301 | 302 | 303 | 307 | 308)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};

@@ -32,6 +32,7 @@ mod private_file;
 mod raw_tcp;
 mod reflect;
 mod refusals;
+mod refused;
 mod report;
 mod resolver;
 mod running;
@@ -71,7 +72,8 @@ pub use private_file::{PrivateFileError, check_private, read_private};
 pub use reflect::{
     ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec, ShownCertificate,
 };
-pub use refusals::{RefusalWatch, Refusals};
+pub use refusals::RefusalWatch;
+pub use refused::Refusals;
 pub use report::Report;
 pub use resolver::{Resolve, Resolved, Resolving, Silent};
 pub use running::Running;

@@ -1,11 +1,9 @@
-//! What a reflector's caps refused to one address, and what its kernel dropped: how it tells, and
-//! asking for it.
+//! Asking reflectors what they refused, before a fleet and after it.
 //!
-//! Owns the response header to HEAD, and a fleet's asking before and after. Does not own the caps: a
+//! What they tell is [`Refusals`]. Does not own the caps: a
 //! STAMP request beyond them gets no answer, so that only the reflector knows why it was lost.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::fmt;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -17,12 +15,11 @@ use neph_sys::place::Place;
 use crate::discover::{Asking, discover};
 use crate::fleet::FleetSpec;
 use crate::machine::at_site;
+use crate::refused::Refusals;
 use crate::spec::Trust;
 use crate::stamp_clock::now;
 use crate::stop::Stop;
 
-/// The response header.
-pub(crate) const REFUSED_HEADER: &str = "Neph-Refused";
 /// How long one answer is waited for.
 const PATIENCE: Span = Span::from_secs(1);
 /// How long all of them together are asked before, ...
@@ -39,56 +36,6 @@ const PAUSE: Span = Span::from_millis(100);
 const HEAD_START: Span = Span::from_millis(100);
 /// Endpoints that are asked at the same time: no more files than a fleet leaves to others.
 const AT_ONCE: usize = 32;
-
-/// What a reflector refused to the address that asks, since it knows that address, and its caps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Refusals {
-    /// Messages beyond the rate.
-    pub messages: u64,
-    /// That rate: messages a second from one address.
-    pub messages_per_second: u32,
-    /// Connections beyond the number.
-    pub connections: u64,
-    /// That number: connections at the same time from one address.
-    pub connections_per_peer: u32,
-    /// Datagrams that its kernel dropped unread, of all addresses; 0 of a reflector that does not tell.
-    pub dropped: u64,
-}
-
-impl fmt::Display for Refusals {
-    /// As the header has it: five numbers.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (messages, rate) = (self.messages, self.messages_per_second);
-        let (connections, most) = (self.connections, self.connections_per_peer);
-        let dropped = self.dropped;
-        write!(f, "{messages} {rate} {connections} {most} {dropped}")
-    }
-}
-
-impl Refusals {
-    /// Reads the header; `None` if it is none. Reflectors of before tell four numbers.
-    pub(crate) fn read(header: &[u8]) -> Option<Self> {
-        let mut parts = std::str::from_utf8(header).ok()?.split(' ');
-        let read = Self {
-            messages: parts.next()?.parse().ok()?,
-            messages_per_second: parts.next()?.parse().ok()?,
-            connections: parts.next()?.parse().ok()?,
-            connections_per_peer: parts.next()?.parse().ok()?,
-            dropped: parts.next().map_or(Some(0), |told| told.parse().ok())?,
-        };
-        parts.next().is_none().then_some(read)
-    }
-
-    /// What was refused since it told `earlier`.
-    const fn since(self, earlier: &Self) -> Self {
-        Self {
-            messages: self.messages.saturating_sub(earlier.messages),
-            connections: self.connections.saturating_sub(earlier.connections),
-            dropped: self.dropped.saturating_sub(earlier.dropped),
-            ..self
-        }
-    }
-}
 
 /// A fleet's endpoints, and what each had refused when the fleet began. An address that has several
 /// names is one of them, by the first: who listens there counts by the address that asks.

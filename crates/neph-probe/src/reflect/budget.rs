@@ -13,7 +13,7 @@ use neph_model::{Instant, Own};
 use super::caps::Caps;
 use super::network;
 use super::room::Room;
-use crate::refusals::Refusals;
+use crate::refused::Refusals;
 
 const SECOND: i64 = 1_000_000_000;
 

@@ -11,6 +11,7 @@ pub(crate) mod drift;
 mod figure;
 pub(crate) mod heard;
 mod live;
+mod row;
 mod summary;
 mod telling;
 pub(crate) mod words;

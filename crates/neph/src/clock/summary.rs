@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::book::Step;
 use super::course::{Course, Drifted};
 use super::drift::Drift;
-use super::telling::Row;
+use super::row::Row;
 use super::words;
 use crate::counted::counted;
 use crate::decimals::{fixed, signed};

@@ -15,7 +15,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
     ("neph", "campaign::notes campaign::preview"),
     ("neph", "campaign::outside campaign::scenes campaign::stage"),
     ("neph", "cli shell"),
-    ("neph", "clock::summary clock::telling"),
     (
         "neph",
         "flows::advice flows::document flows::json flows::moves flows::silence flows::summary \
@@ -52,8 +51,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "expand plan::alarms plan::compare plan::fleet plan::meaning plan::parameter plan::plot \
          plan::season plan::sections plan::typed together",
     ),
-    ("neph-campaign", "host_series provenance"),
-    ("neph-probe", "discover follow refusals"),
     ("neph-probe", "reflect::caps reflect::room"),
     ("neph-probe", "reflect::sessions reflect::udp"),
     (

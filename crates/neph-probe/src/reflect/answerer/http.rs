@@ -13,7 +13,7 @@ use neph_wire::ws::{HandshakeError, check_request, server_response};
 
 use super::{Asked, Counted, End, Line, Marks, Step};
 use crate::discover::{CLOCK_HEADER, REFLECTOR_HEADER};
-use crate::refusals::REFUSED_HEADER;
+use crate::refused::REFUSED_HEADER;
 
 /// What a request without `reply=` gets.
 const DEFAULT_REPLY: u64 = 64;

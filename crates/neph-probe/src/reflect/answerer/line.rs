@@ -16,7 +16,7 @@ use crate::reflect::caps::Caps;
 use crate::reflect::counters::{Counted, Counters};
 use crate::reflect::departures::Departures;
 use crate::reflect::room::{Held, OWN, Room};
-use crate::refusals::Refusals;
+use crate::refused::Refusals;
 
 /// Room that is always kept for the next reply; beyond, it is kept while nobody needs it.
 const KEPT: usize = OWN / 2;
