@@ -1,8 +1,8 @@
 //! How a plan writes the load that a scenario asks for at sites of the lab: `"none"`,
 //! `"vm1 80%, vm2 25%"`, traffic from them (`"vm2 flow 10.0.0.1:8080 max"`), or a table that names it.
 //!
-//! Owns the words for people and their mistakes. What a load is, is [`Stress`]'s; whoever has the lab
-//! makes it.
+//! Owns how people write a load, and their mistakes. [`Stress`] owns what a load is; the ground that has
+//! the lab makes it.
 
 use neph_model::{BitRate, LoadUnits, NoLoad, Stress};
 use neph_text::{Fault, Node, Placed, Problems, Take, Value, is_hidden, parse_percent, parse_rate};

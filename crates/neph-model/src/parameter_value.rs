@@ -1,9 +1,7 @@
 //! How the value of a parameter is written and read: as it is displayed, but for times.
 
-use std::fmt::Display;
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
-use std::str::FromStr;
 
 use crate::{
     ExpectedStatus, IpVersion, Kilometres, Known, Lifetime, Pins, Span, Stress, TcpStatsWhen,
@@ -22,10 +20,10 @@ macro_rules! as_displayed {
     ($($kind:ty),* $(,)?) => {
         $(impl ParameterValue for $kind {
             fn text(&self) -> String {
-                displayed(self)
+                self.to_string()
             }
             fn read(text: &str) -> Option<Self> {
-                from_displayed(text)
+                text.parse().ok()
             }
         })*
     };
@@ -47,14 +45,6 @@ as_displayed!(
     TcpStatsWhen,
     Unknown,
 );
-
-fn displayed(value: &impl Display) -> String {
-    value.to_string()
-}
-
-fn from_displayed<T: FromStr>(text: &str) -> Option<T> {
-    text.parse().ok()
-}
 
 impl ParameterValue for Span {
     fn text(&self) -> String {

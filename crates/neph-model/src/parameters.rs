@@ -39,11 +39,6 @@ impl Parameters {
     pub fn iter(&self) -> impl Iterator<Item = &Parameter> {
         self.0.values()
     }
-
-    /// Whether nothing is fixed.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl Extend<Parameter> for Parameters {

@@ -38,4 +38,10 @@ impl Scheme {
         let mut all = SCHEMES.iter();
         all.find(|scheme| scheme.name.eq_ignore_ascii_case(name))
     }
+
+    /// `ws, wss, http ...`, for sentences.
+    pub fn list() -> String {
+        let names: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
+        names.join(", ")
+    }
 }

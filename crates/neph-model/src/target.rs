@@ -11,7 +11,7 @@ use crate::ProbeKind;
 use crate::authority::{TargetMistake, port_number, split_authority};
 use crate::credentials::{Credentials, without_credentials};
 use crate::host::{bare, bracketed};
-use crate::scheme::{SCHEMES, Scheme};
+use crate::scheme::Scheme;
 
 /// A target whose text made sense.
 #[derive(Clone, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl Target {
     /// # Errors
     /// As [`Self::parse`].
     pub fn icmp(host: &str) -> Result<Self, NoTarget> {
-        Self::parse(&format!("icmp://{}", bracketed(host)))
+        Self::under("icmp", host)
     }
 
     /// Our framing on TCP, at a port of a host.
@@ -70,6 +70,21 @@ impl Target {
         Self::parse(&format!("{scheme}://{}", bracketed(text)))
     }
 
+    /// `host[:port]` under this scheme, at `port` unless one is written.
+    ///
+    /// # Errors
+    /// As [`Self::parse`], about the text without the scheme, which nobody wrote.
+    pub fn with_port(scheme: &str, text: &str, port: u16) -> Result<Self, NoTarget> {
+        let wrong = |mistake| NoTarget {
+            text: without_credentials(text),
+            mistake,
+        };
+        let typed = bracketed(text);
+        let (_, written) = split_authority(&typed).map_err(wrong)?;
+        let port = written.map_or_else(|| format!(":{port}"), |_| String::new());
+        Self::parse(&format!("{scheme}://{typed}{port}")).map_err(|error| wrong(error.mistake))
+    }
+
     /// Reads `scheme://host[:port][/path]`.
     ///
     /// # Errors
@@ -85,11 +100,10 @@ impl Target {
             return Err(wrong(TargetMistake::new("it has no scheme", remedy)));
         };
         let scheme = Scheme::named(name).ok_or_else(|| {
-            let names: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
             let what = format!("scheme '{name}' is not known");
             wrong(TargetMistake::new(
                 what,
-                format!("use one of {}", names.join(", ")),
+                format!("use one of {}", Scheme::list()),
             ))
         })?;
         let split = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -260,6 +274,7 @@ mod tests {
     use proptest::prelude::Strategy;
 
     use super::*;
+    use crate::SCHEMES;
 
     #[test]
     fn a_target_reads_back_as_it_was_meant() {
@@ -327,6 +342,22 @@ mod tests {
             assert!(told.contains(part) && told.contains(&quoted), "{told}");
             assert!(!told.contains("secret"), "{told}");
         }
+    }
+
+    #[test]
+    fn a_host_alone_is_asked_at_a_port_of_ours() {
+        for (text, shown) in [
+            ("127.0.0.1", "udp://127.0.0.1:8080"),
+            ("h.example:9", "udp://h.example:9"),
+            ("::1", "udp://[::1]:8080"),
+            ("[::1]", "udp://[::1]:8080"),
+            ("[::1]:9", "udp://[::1]:9"),
+        ] {
+            let target = Target::with_port("udp", text, 8080).expect(text);
+            assert_eq!(target.to_string(), shown);
+        }
+        let told = Target::with_port("udp", "h:http", 8080).expect_err("no port");
+        assert_eq!(told.text, "h:http", "the scheme was not typed");
     }
 
     #[test]

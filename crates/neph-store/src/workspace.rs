@@ -11,8 +11,8 @@ use neph_model::ExperimentId;
 use crate::StoreError;
 use crate::fleet::FleetPlace;
 
-/// How long a writer waits for somebody who has the lock for a moment: a reader that looks whether there is
-/// a writer, or a child of a process that had it, until that becomes another program.
+/// How long a writer waits for a process that holds the lock for a moment: a reader that looks whether there
+/// is a writer, or a child of the last writer, until it becomes another program.
 const MOMENT: Duration = Duration::from_millis(200);
 /// How soon it looks again.
 const TICK: Duration = Duration::from_millis(5);
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_writer_waits_for_somebody_who_only_looks() {
+    fn a_writer_waits_for_a_reader_that_only_looks() {
         let folder = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::at(folder.path());
         let looks = File::create(folder.path().join("lock")).expect("a file");

@@ -5,7 +5,7 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{EventKind, Span, Tally, Target, bracketed, split_authority};
+use neph_model::{EventKind, Span, Tally, Target};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, anchor};
 
 use super::added::Added;
@@ -79,11 +79,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
         Target::parse(peer).map_err(Failure::usage)?
     } else {
         // The port of ours, where none is named; STAMP's own is 862.
-        let typed = bracketed(peer);
-        let (_, port) = split_authority(&typed)
-            .map_err(|mistake| Failure::Usage(format!("target '{peer}': {mistake}")))?;
-        let port = port.map_or_else(|| format!(":{PORT}"), |_| String::new());
-        Target::parse(&format!("udp://{typed}{port}")).map_err(Failure::usage)?
+        Target::with_port("udp", peer, PORT).map_err(Failure::usage)?
     };
     let site = args.site.as_ref().map(Place::named);
     let address = resolving::find(&target, args.ip.version(), site)?.address;

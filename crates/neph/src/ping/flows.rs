@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, SCHEMES, Span, Target};
+use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, Scheme, Span, Target};
 use neph_probe::{
     Asking, Authenticated, Discovery, FlowSpec, Followed, Overdue, Place, Resolve, Resolving,
     Schedule, SynSchedule, TargetError, can_build_syns, discover, follow, reply_size, sent_size,
@@ -277,11 +277,10 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
             // An echo shows no certificate: whoever answers it is not who was meant.
             return Err(Failure::Refused(answers.sentence));
         }
-        let schemes: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
         found.remarks.push(format!(
             "{}; ICMP only (name a scheme and port to measure more: {})",
             answers.sentence,
-            schemes.join(", ")
+            Scheme::list()
         ));
         let typed = Target::under("http", &args.target).map_err(Failure::usage)?;
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{BitRate, Target, TargetMistake, bracketed, port_number, split_authority};
+use neph_model::{BitRate, Target};
 
 use crate::exit::Failure;
 use crate::reflect::PORT;
@@ -16,12 +16,8 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
             "target '{text}': neph stress takes no scheme, flow goes over TCP and stream over UDP; {why}"
         )));
     }
-    let mistaken =
-        |mistake: TargetMistake| Failure::Usage(format!("target '{text}': {mistake}; {why}"));
-    let typed = bracketed(text);
-    let (host, port) = split_authority(&typed).map_err(mistaken)?;
-    let port = port.map_or(Ok(PORT), port_number).map_err(mistaken)?;
-    let target = Target::tcp(&host, port).map_err(Failure::usage)?;
+    let target = Target::with_port("tcp", text, PORT);
+    let target = target.map_err(|error| Failure::Usage(format!("{error}; {why}")))?;
     Ok(resolving::find(&target, None, None)?.address)
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use neph_model::{Target, TraceKind, bracketed, of_many_hosts};
+use neph_model::{Target, TraceKind, of_many_hosts};
 
 use crate::exit::Failure;
 
@@ -14,7 +14,8 @@ const MOST_PORTS: u16 = 50_000;
 /// The kind of packets, and the target in the words of probes.
 pub(super) fn parse(text: &str) -> Result<(TraceKind, Target), Failure> {
     let Some((scheme, _)) = text.split_once("://") else {
-        return bare(text);
+        let target = Target::with_port("udp", text, NOBODYS_PORT).map_err(Failure::usage)?;
+        return Ok((TraceKind::Udp, target));
     };
     let (kind, read) = match scheme {
         "udp" => (TraceKind::Udp, Target::parse(text)),
@@ -51,21 +52,6 @@ pub(super) fn with_link(destination: SocketAddr) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// `host` or `host:port`, asked with UDP.
-fn bare(text: &str) -> Result<(TraceKind, Target), Failure> {
-    let host = bracketed(text);
-    let has_port = host
-        .rsplit_once(':')
-        .is_some_and(|(before, _)| !before.contains(':') || before.ends_with(']'));
-    let whole = if has_port {
-        format!("udp://{host}")
-    } else {
-        format!("udp://{host}:{NOBODYS_PORT}")
-    };
-    let target = Target::parse(&whole).map_err(Failure::usage)?;
-    Ok((TraceKind::Udp, target))
 }
 
 /// Ports from the first to the last.
