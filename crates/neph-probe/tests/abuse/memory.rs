@@ -67,7 +67,8 @@ fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others
     for stream in &mut hoarders {
         send_most(stream, &most);
     }
-    eventually("one address gets a quarter", || refused() >= 3);
+    // There is room for one of them, or for two whose buffers happen to grow in small steps.
+    eventually("one address gets its share", || refused() >= 2);
     let before = refused();
     for last in 105..112 {
         let mut stream = connect(&reflector, last);
