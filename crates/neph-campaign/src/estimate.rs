@@ -69,7 +69,7 @@ pub fn trace_time(plan: &Plan, scenario: &Scenario) -> TraceTime {
     let (Some(trace), Some(flows)) = (plan.flow_trace, scenario.flows()) else {
         return TraceTime::default();
     };
-    let probes = i64::from(trace.flows.min(flows)) * i64::from(trace.queries);
+    let probes = i64::from(trace.flows.min(flows)) * i64::from(trace.limits.queries);
     let each = Span::from_nanos(1_000_000_000 / TRACED_A_SECOND);
     TraceTime {
         usual: each.times(probes) + PATIENCE,
@@ -127,7 +127,7 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
     };
     let checks = plan.throughput.as_ref().map_or(Span::ZERO, |check| {
         let servers = check.servers.iter();
-        let pairs = servers.map(|server| sites_to_server(plan, scenarios, server).len());
+        let pairs = servers.map(|server| sites_to_server(plan, scenarios, &server.value).len());
         let pairs = i64::try_from(pairs.sum::<usize>()).unwrap_or(i64::MAX);
         check.duration.times(pairs)
     });

@@ -7,13 +7,13 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Anchor, Campaign, Experiment, Fleet, FleetEndpoint, HostFacts, Instant, Lifetime, Own,
-    Parameter, Provenance, Scenario, ScenarioId, Span, Target, Targets, TracedRoute, Warning,
+    Anchor, Campaign, Ending, Experiment, ExperimentResult, Fleet, FleetEndpoint, HostFacts,
+    Instant, Lifetime, Own, Parameter, Provenance, Scenario, ScenarioId, Span, Target, Targets,
+    TracedRoute, Warning,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 use neph_store::Store;
 
-use crate::carrier::{Carried, Ending};
 use crate::cores::LoadMeter;
 use crate::expand::identity;
 use crate::local::{caps, host_of, intake::Intake};
@@ -143,7 +143,7 @@ impl FleetKeeper {
         };
         let mut warnings = self.intake.warnings();
         warnings.append(&mut self.refused);
-        let carried = Carried {
+        let carried = ExperimentResult {
             trace: None,
             ending,
             ended: neph_probe::anchor().wall,
@@ -179,7 +179,7 @@ impl FleetKeeper {
     /// # Errors
     /// The store refused.
     pub fn record_rest(&mut self) -> Result<(), RunError> {
-        let recorded = self.intake.record(&mut self.recorder);
+        let recorded = self.recorder.keep(&self.intake.records());
         storing("record what is measured", recorded)?;
         if self.routes.is_empty() {
             return Ok(());

@@ -1,12 +1,12 @@
 //! Plans and campaigns: from a file to experiments carried out in order.
 //!
 //! Owns plans (typed text, then meaning), their expansion into scenarios, the order of execution,
-//! what to run next, carrying it out through a [`Carrier`], alarms, provenance and quality warnings. Sends
-//! nothing itself, reads no clock and keeps no data: carriers, clocks and stores are given to it.
+//! what to run next, having it carried out by an executor, alarms, provenance and quality warnings. Sends
+//! nothing itself, reads no clock and keeps no data: executors, clocks and stores are given to it.
 
 mod agenda;
 pub mod alarm;
-mod carrier;
+mod clock;
 mod cores;
 pub mod estimate;
 pub mod expand;
@@ -31,15 +31,12 @@ mod warnings;
 mod watched_hosts;
 
 pub use agenda::{Agenda, Past, Slot, Standing};
-pub use carrier::{
-    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, KeepPings, Part, PingOrder,
-    Prepared, Progress, ThroughputOrder, TracerouteOrder,
-};
+pub use clock::Clock;
 pub use judge::Judged;
 pub use keeper::{FleetKeeper, FleetKept, Keeping};
 pub use local::caps::refusal_warnings;
 pub use local::fleet::check_files;
-pub use local::{Ground, LinkCount, LocalCarrier};
+pub use local::{Ground, LinkCount, LocalExecutor};
 pub use meter::{Figures, kept_fleet};
 pub use observer::{News, Nobody, Observer};
 pub use plan::Plan;

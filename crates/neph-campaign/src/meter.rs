@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use neph_model::{
     Answers, Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex,
-    Message, Outcome, ReadBy, Sample, Span, Tally,
+    Message, Outcome, ReadBy, Records, Sample, Span, Tally,
 };
 use neph_store::{Recorder, SentWithin, Store, StoreError};
 
@@ -290,6 +290,23 @@ impl MeteredRecorder {
     /// The recorder it was made of.
     pub(crate) fn into_inner(self) -> Box<dyn Recorder> {
         self.inner
+    }
+
+    /// Records what was measured; it is safe when this returns.
+    pub(crate) fn keep(&mut self, records: &Records) -> Result<(), StoreError> {
+        if !records.messages.is_empty() {
+            self.messages(&records.messages)?;
+        }
+        if !records.fleet.is_empty() {
+            self.fleet(&records.fleet)?;
+        }
+        for event in &records.events {
+            self.event(event)?;
+        }
+        for sample in &records.samples {
+            self.sample(sample)?;
+        }
+        Ok(())
     }
 
     /// No message comes any more: what the alarms find then is recorded too.

@@ -1,12 +1,12 @@
 //! What a campaign tells whoever watches it: plain values, as it goes.
 
 use neph_model::{
-    Campaign, CampaignStatus, Experiment, Scenario, Span, Throughput, Traceroute, Wall,
+    Campaign, CampaignStatus, Experiment, ExperimentId, Progress, Records, Scenario, Span,
+    Throughput, ThroughputOrder, Traceroute, Wall,
 };
 
 use crate::agenda::Standing;
 use crate::alarm::Change;
-use crate::carrier::{Progress, ThroughputOrder};
 use crate::meter::Figures;
 
 /// Something that happened in a campaign.
@@ -68,6 +68,13 @@ pub enum News<'a> {
         progress: Progress,
         /// What each has measured so far; at least one.
         figures: &'a [Figures],
+    },
+    /// What an experiment measured is safe in the store.
+    Kept {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// What it measured since the last time.
+        records: &'a Records,
     },
     /// An alarm of a running experiment was raised or has ended; it is in the store.
     Alarm {

@@ -1,9 +1,9 @@
 //! Pairs: from which sites a plan measures an endpoint, so that what is measured once per block is
 //! measured on the same paths. Pure.
 
-use neph_model::Scenario;
+use neph_model::{Scenario, ThroughputServer};
 
-use crate::plan::{Plan, ThroughputServer};
+use crate::plan::Plan;
 
 /// Where a scenario is measured from: the site that it names, else the lab's prober; this host as
 /// it is without a lab.
@@ -96,8 +96,8 @@ prober = "home"
             [
                 sites_to_endpoint(&plan, &matrix, "both"),
                 sites_to_endpoint(&plan, &matrix, "one"),
-                sites_to_server(&plan, &matrix, &servers[0]),
-                sites_to_server(&plan, &matrix, &servers[1]),
+                sites_to_server(&plan, &matrix, &servers[0].value),
+                sites_to_server(&plan, &matrix, &servers[1].value),
             ]
             .map(|sites| sites.into_iter().flatten().collect::<Vec<_>>().join(" "))
         };

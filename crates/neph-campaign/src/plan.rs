@@ -18,9 +18,8 @@ mod typed;
 
 pub use compare::{ComparePlan, ComparedLayer};
 pub use meaning::{
-    Axes, Endpoint, FlowTracePlan, LabPlan, LabReflector, Length, Limits, PairOrder,
-    ParameterLists, Ping, Plan, Skip, ThroughputPlan, ThroughputServer, ThroughputTool,
-    TraceroutePlan,
+    Axes, Endpoint, LabPlan, LabReflector, Length, Limits, PairOrder, ParameterLists, Plan, Skip,
+    ThroughputPlan,
 };
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, PlanParameter};

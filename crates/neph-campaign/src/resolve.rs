@@ -52,8 +52,8 @@ pub fn hosts(plan: &Plan) -> impl Iterator<Item = (&str, Range<usize>)> {
     let pings = plan
         .pings
         .iter()
-        .map(|p| (p.host.as_str(), p.written_at.clone()));
+        .map(|p| (p.value.host.as_str(), p.span.clone()));
     let servers = plan.throughput.iter().flat_map(|check| &check.servers);
-    let servers = servers.map(|s| (s.host.as_str(), s.written_at.clone()));
+    let servers = servers.map(|s| (s.value.host.as_str(), s.span.clone()));
     endpoints.chain(pings).chain(servers)
 }

@@ -1,11 +1,12 @@
-//! Carries out a campaign: asks the agenda what is next, has the carrier do it, keeps it in the
-//! store, and tells the observer.
+//! Carries out a campaign: asks the agenda what is next, orders it from the executor, keeps what it reports
+//! in the store, and tells the observer.
 //!
 //! Everything acknowledged is in the store before the next step, so a kill at any moment loses
 //! nothing: [`resume`] replays the store's content through the agenda and goes on.
 
 mod blocks;
 pub(crate) mod experiment;
+mod ordering;
 mod seasons;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +14,14 @@ use std::fmt;
 use std::net::IpAddr;
 
 use neph_model::{
-    BlockOrder, Campaign, CampaignId, CampaignStatus, Experiment, FlowRole, Scenario, Span, Wall,
+    BlockOrder, Campaign, CampaignId, CampaignStatus, Executor, ExecutorLost, Experiment, FlowRole,
+    Scenario, Span, Wall,
 };
 use neph_probe::Stop;
 use neph_store::{Store, StoreError};
 
 use crate::agenda::{Agenda, Slot, Standing};
-use crate::carrier::{Carrier, Clock};
+use crate::clock::Clock;
 use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
 use crate::observer::{News, Observer};
@@ -46,6 +48,9 @@ pub enum RunError {
         /// The campaign.
         campaign: CampaignId,
     },
+    /// Nothing is measured any more; what was reported until then is kept.
+    #[error(transparent)]
+    Executor(#[from] ExecutorLost),
 }
 
 impl RunError {
@@ -72,7 +77,7 @@ pub struct Crew<'a> {
     /// Keeps everything; opened for writing.
     pub store: &'a mut dyn Store,
     /// Does the measuring.
-    pub carrier: &'a mut dyn Carrier,
+    pub executor: &'a mut dyn Executor,
     /// Watches.
     pub observer: &'a mut dyn Observer,
     /// Tells the time.
@@ -85,14 +90,14 @@ impl fmt::Debug for Crew<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             store,
-            carrier,
+            executor,
             clock,
             stop,
             ..
         } = self;
         f.debug_struct("Crew")
             .field("store", store)
-            .field("carrier", carrier)
+            .field("executor", executor)
             .field("clock", clock)
             .field("stop", stop)
             .finish_non_exhaustive()

@@ -8,16 +8,18 @@ mod plot;
 
 use std::num::NonZeroU16;
 
-use neph_model::{Parameter, Target, port_number, split_authority};
+use neph_model::{
+    Parameter, Target, ThroughputServer, ThroughputTool, port_number, split_authority,
+};
 use neph_text::{
     Bytes, Fault, Fields, Nanos, Node, Placed, Port, Problem, Problems, Source, Take, Value,
     parse_yaml,
 };
 
 use crate::plan::{
-    ANY_CERTIFICATE, Also, IPERF3_PORT, Plan, Sections, THROUGHPUT_DURATION, ThroughputServer,
-    ThroughputTool, TypedAxes, TypedCourse, TypedEndpoint, TypedPing, TypedPlan, TypedThroughput,
-    host, interpret, target as plan_target, target_fault, word,
+    ANY_CERTIFICATE, Also, IPERF3_PORT, Plan, Sections, THROUGHPUT_DURATION, TypedAxes,
+    TypedCourse, TypedEndpoint, TypedPing, TypedPlan, TypedThroughput, host, interpret,
+    target as plan_target, target_fault, word,
 };
 use plot::plot;
 
@@ -301,11 +303,13 @@ fn throughput(fields: &mut Fields<'_>) -> Option<TypedThroughput> {
         });
         let port = table.optional_with("port", iperf_port);
         if let (Some(name), Some(ip)) = (name, ip) {
-            servers.push(ThroughputServer {
-                name: name.value,
-                host: ip.value,
-                port: port.map_or(IPERF3_PORT, |port| port.value),
-                written_at: ip.span,
+            servers.push(Placed {
+                value: ThroughputServer {
+                    name: name.value,
+                    host: ip.value,
+                    port: port.map_or(IPERF3_PORT, |port| port.value),
+                },
+                span: ip.span,
             });
         }
         table.finish();

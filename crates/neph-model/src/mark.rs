@@ -1,5 +1,7 @@
 //! Marks: the points in a message's life at which a clock was read.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Instant, Own, Peer, Span};
 
 /// The name of a mark, in the order in which a message passes them. `Acked` stands beside the
@@ -37,7 +39,8 @@ pub enum Mark {
 }
 
 /// The marks that the answering side read, on its own clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PeerMarks {
     /// [`Mark::PeerRx`]
     pub rx: Option<Instant<Peer>>,
@@ -50,7 +53,8 @@ pub struct PeerMarks {
 }
 
 /// All marks of one message. One that could not be read is absent; nothing is invented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Marks {
     /// [`Mark::Intended`]
     pub intended: Instant<Own>,

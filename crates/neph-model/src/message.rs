@@ -40,7 +40,8 @@ impl Outcome {
 }
 
 /// One exchange of a probe.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Message {
     /// The flow it belongs to, within its experiment.
     pub flow: FlowIndex,

@@ -1,11 +1,14 @@
 //! Pings between experiments: the ping destinations of a plan are asked while it waits for a block.
 
+use serde::{Deserialize, Serialize};
+
 use std::net::IpAddr;
 
 use crate::{Outcome, Span, Wall};
 
 /// An ICMP echo to a ping destination while no experiment ran.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PingBetween {
     /// The block that was waited for, from 0.
     pub block: u32,

@@ -1,16 +1,19 @@
 //! `neph execute -`: carries out an order that another neph wrote, read from standard input as JSON.
 //!
-//! Owns the reading. An order is checked by the same types that wrote it; what each does is its own
-//! command's.
+//! Owns the reading, and the lines on standard output: an update each, as JSON, the result last. An order
+//! is checked by the same types that wrote it.
 
 use std::io::{self, Read};
 
 use clap::Args as ClapArgs;
-use neph_model::Order;
+use neph_campaign::LocalExecutor;
+use neph_model::{Executor, Order, Span, Update};
 
 use crate::exit::{Failure, Outcome};
-use crate::stress;
+use crate::{interrupt, output, stress};
 
+/// How long nothing is waited for before ctrl-C is looked for again.
+const PATIENCE: Span = Span::from_millis(50);
 /// The longest order, bytes.
 const LONGEST: u64 = 1 << 20;
 
@@ -29,6 +32,29 @@ pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
     read.map_err(|error| Failure::refused(format!("read the order: {error}")))?;
     match order(&text)? {
         Order::Load(order) => stress::carry_out(&order),
+        order => carry_out(order),
+    }
+}
+
+/// Carries out what measures, and writes down what it reports. Ctrl-C cancels it: what was measured is
+/// reported all the same.
+fn carry_out(order: Order) -> Result<Outcome, Failure> {
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let mut executor = LocalExecutor::new();
+    let ticket = executor.submit(order);
+    loop {
+        if stop.is_set() {
+            executor.cancel(ticket);
+        }
+        for (_, update) in executor.poll(PATIENCE).map_err(Failure::refused)? {
+            output::line(&serde_json::to_string(&update).map_err(Failure::refused)?)?;
+            match update {
+                Update::Done(_) if stop.is_set() => return Ok(Outcome::Interrupted),
+                Update::Done(Ok(_)) => return Ok(Outcome::Done),
+                Update::Done(Err(_)) => return Ok(Outcome::Nothing),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -23,6 +23,8 @@ mod cut_short;
 mod diagnoses;
 #[path = "cli/edges.rs"]
 mod edges;
+#[path = "cli/executes.rs"]
+mod executes;
 #[path = "cli/files.rs"]
 mod files;
 #[path = "cli/fleets.rs"]

@@ -1,9 +1,8 @@
 //! A fleet whose messages are kept: its campaign goes on until what comes after them is kept too.
 
-use neph_model::{Campaign, CampaignStatus, ClassTransfer, Experiment, Instant, Own};
+use neph_model::{Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, Own};
 use neph_store::Store;
 
-use crate::carrier::Ending;
 use crate::run::{RunError, storing};
 
 /// The experiment has ended; the workspace is held until [`Self::end`]. A kill before leaves an

@@ -4,27 +4,24 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{Anchor, FlowIndex, FlowRole, Message, Own, PingBetween, Span};
+use neph_model::{
+    Anchor, EchoTo, FlowIndex, FlowRole, Message, Own, PingBetween, PingOrder, Span, Update,
+};
 use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule, Stop};
-use neph_store::StoreError;
 
+use super::desk::Desk;
 use super::flows::{ECHO, echo_to};
-use crate::carrier::{KeepPings, PingOrder};
 
-/// How often what the flows report is taken in and stored.
+/// How often what the flows report is taken in.
 const TICK: Duration = Duration::from_millis(100);
 /// The last pings get so long for their replies: the block begins on time.
 const LAST: Span = Span::from_secs(1);
-/// Pings are stored together for so long: one transaction each would wear the disk.
+/// Pings are reported together for so long: one transaction each would wear the disk.
 const KEEP_EVERY: Span = Span::from_secs(5);
 
 /// Pings until the order's end. A destination that cannot be resolved is left out: the experiments report
 /// it.
-pub(super) fn ping(
-    order: &PingOrder,
-    site: Option<&Place>,
-    keep: &mut KeepPings<'_>,
-) -> Result<(), StoreError> {
+pub(super) fn ping(order: &PingOrder, site: Option<&Place>, desk: &Desk) {
     let origin = neph_probe::anchor();
     let stop = Stop::new();
     let mut running: Vec<Option<Running>> = Vec::new();
@@ -40,7 +37,7 @@ pub(super) fn ping(
     let mut kept = neph_probe::now();
     while running.iter().any(Option::is_some) {
         thread::sleep(TICK);
-        if order.stop.is_set() || neph_probe::anchor().wall >= order.until {
+        if desk.stop().is_set() || neph_probe::anchor().wall >= order.until {
             stop.set();
         }
         for (place, slot) in running.iter_mut().enumerate() {
@@ -68,10 +65,9 @@ pub(super) fn ping(
             });
             let pings: Vec<PingBetween> = pings.collect();
             found.clear();
-            keep(&pings)?;
+            desk.tell(Update::Pinged(pings));
         }
     }
-    Ok(())
 }
 
 fn ping_between(
@@ -104,7 +100,7 @@ fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<Fl
             .unix_nanos()
             .saturating_sub(origin.wall.unix_nanos()),
     ) - LAST;
-    let flow = |(place, ping): (u32, &crate::plan::Ping)| {
+    let flow = |(place, ping): (u32, &EchoTo)| {
         let (target, address) = echo_to(&ping.host, None, site).ok()?;
         debug_assert!(target.kind().is_echo());
         let count = u64::try_from(left.nanos() / ping.interval.nanos().max(1)).unwrap_or(0);

@@ -4,19 +4,21 @@
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{FlowIndex, FlowRole, HostFacts, ProbeKind, Span, Wall, Warning};
+use neph_model::{
+    Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts, OrderFailed,
+    ProbeKind, Span, Update, Wall, Warning,
+};
 use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
-use neph_store::{Recorder, StoreError};
 
 use super::caps::Before;
+use super::desk::Desk;
 use super::flows::{Missing, Ready};
 use super::intake::Intake;
 use super::{failed, host_of, peer, trace};
-use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Progress};
 use crate::cores::Cores;
 use crate::host_series::HostSeries;
 
-/// How often what the flows told is taken in, recorded and shown.
+/// How often what the flows said is taken in and reported.
 const TICK: Duration = Duration::from_millis(50);
 
 /// How long a fleet, or a single UDP flow, that nobody answers runs at least: the kernel looks for a
@@ -26,7 +28,7 @@ const HOPE: Span = Span::from_secs(5);
 /// One of the experiments that run at the same time.
 pub(super) struct Course<'a> {
     order: &'a ExperimentOrder,
-    recorder: &'a mut dyn Recorder,
+    desk: &'a Desk,
     ready: Ready,
     intake: Intake,
     host: HostFacts,
@@ -38,10 +40,6 @@ pub(super) struct Course<'a> {
     fleet: Option<FleetRun>,
     /// Why the main flow broke off.
     fault: Option<ProbeError>,
-    /// The recorder's refusal.
-    refused: Option<StoreError>,
-    /// Another's recorder refused, so this one was cut short.
-    cut: bool,
     /// When the last of its flows was over.
     ended: Option<Wall>,
 }
@@ -57,6 +55,7 @@ impl Drop for Leash {
 }
 
 /// What is the same for all that ran at the same time.
+#[derive(Debug, Default)]
 pub(super) struct Around {
     /// The texts of `/proc/stat` before and after.
     pub(super) stat: (String, String),
@@ -65,8 +64,11 @@ pub(super) struct Around {
 
 impl<'a> Course<'a> {
     /// Starts what was made ready.
-    pub(super) fn begin(part: &'a mut Part<'_>, mut ready: Ready) -> Result<Self, CarryError> {
-        let order = part.order;
+    pub(super) fn begin(
+        order: &'a ExperimentOrder,
+        mut ready: Ready,
+        desk: &'a Desk,
+    ) -> Result<Self, OrderFailed> {
         let host =
             host_of(ready.site.as_ref()).map_err(|error| failed("look at the host", error))?;
         let series = neph_probe::at_site(ready.site.as_ref(), HostSeries::here)
@@ -83,7 +85,7 @@ impl<'a> Course<'a> {
         }
         let mut course = Self {
             order,
-            recorder: &mut *part.recorder,
+            desk,
             ready,
             intake,
             host,
@@ -92,15 +94,13 @@ impl<'a> Course<'a> {
             running: Vec::new(),
             fleet: None,
             fault: None,
-            refused: None,
-            cut: false,
             ended: None,
         };
         course.start()?;
         Ok(course)
     }
 
-    fn start(&mut self) -> Result<(), CarryError> {
+    fn start(&mut self) -> Result<(), OrderFailed> {
         for spec in &self.ready.specs {
             let stop = self.leash.0.clone();
             if let (FlowRole::Main, Some(spec)) = (spec.role, &self.ready.fleet) {
@@ -116,9 +116,9 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Takes in and records what was told since the last time.
+    /// Takes in and reports what was said since the last time.
     fn go_on(&mut self) {
-        if self.order.stop.is_set() || self.cut {
+        if self.desk.stop().is_set() {
             self.leash.0.set();
         }
         self.take_fleet();
@@ -126,9 +126,7 @@ impl<'a> Course<'a> {
             self.leash.0.set();
         }
         self.take_flows();
-        if self.refused.is_none() {
-            self.refused = self.intake.record(self.recorder).err();
-        }
+        self.record();
         // What runs beside the main flow ends with it.
         if self.fleet.is_none() && self.running[0].is_none() {
             self.leash.0.set();
@@ -136,6 +134,11 @@ impl<'a> Course<'a> {
         if self.fleet.is_none() && self.running.iter().all(Option::is_none) {
             self.ended = Some(neph_probe::anchor().wall);
         }
+    }
+
+    fn record(&mut self) {
+        let records = self.intake.records();
+        self.desk.record(self.order.experiment.id, records);
     }
 
     fn take_fleet(&mut self) {
@@ -183,22 +186,15 @@ impl<'a> Course<'a> {
     /// what was cut short does not count.
     pub(super) fn unanswered(&mut self) -> Option<Before> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
-        if self.order.stop.is_set() || self.cut || is_whole {
+        if self.desk.stop().is_set() || is_whole {
             return None;
         }
         self.ready.refusals.take()
     }
 
     /// What came of it, once it is over; `refused` by the caps of its reflector.
-    pub(super) fn end(
-        mut self,
-        around: &Around,
-        refused: Vec<Warning>,
-    ) -> Result<Carried, CarryError> {
-        if let Some(refused) = self.refused.take() {
-            return Err(refused.into());
-        }
-        let stopped = self.order.stop.is_set() || self.cut;
+    pub(super) fn end(mut self, around: &Around, refused: Vec<Warning>) -> ExperimentResult {
+        let stopped = self.desk.stop().is_set();
         let ending = match (self.fault.take(), stopped) {
             (Some(error), _) => Ending::Failed(error.to_string()),
             (None, true) => Ending::Interrupted,
@@ -213,11 +209,13 @@ impl<'a> Course<'a> {
         self.intake.place_sources(&mut flows);
         let trace = match ending {
             Ending::Complete => {
-                trace::routes(self.order, &self.ready, (&mut self.intake, self.recorder))?
+                let stop = self.desk.stop();
+                trace::routes(self.order, &self.ready, &mut self.intake, stop)
             }
             Ending::Interrupted | Ending::Failed(_) => None,
         };
-        Ok(Carried {
+        self.record();
+        ExperimentResult {
             ending,
             ended: self.ended.unwrap_or_else(|| neph_probe::anchor().wall),
             flows,
@@ -227,34 +225,23 @@ impl<'a> Course<'a> {
             host: self.host,
             load: self.cores.load((&around.stat.0, &around.stat.1)),
             warnings,
-        })
+        }
     }
 }
 
 /// Runs all to their ends: until the main flows' schedules are over, or they are stopped. One that
 /// could not begin is left alone.
-pub(super) fn run(courses: &mut [Result<Course<'_>, CarryError>], progress: &dyn Fn(Progress)) {
+pub(super) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &Desk) {
     loop {
         for course in courses.iter_mut().flatten() {
             if !course.is_over() {
                 course.go_on();
             }
         }
-        // What one disk refuses one of them it refuses all.
-        if courses
-            .iter()
-            .flatten()
-            .any(|course| course.refused.is_some())
-        {
-            courses
-                .iter_mut()
-                .flatten()
-                .for_each(|course| course.cut = true);
-        }
         let Some(first) = courses.iter().flatten().next() else {
             return;
         };
-        progress(first.ready.progress(neph_probe::now()));
+        desk.tell(Update::Progress(first.ready.progress(neph_probe::now())));
         if courses.iter().flatten().all(Course::is_over) {
             return;
         }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Criteria, Fleet, FleetEndpoint, Scenario, Span};
+use neph_model::{Criteria, ExperimentOrder, Fleet, FleetEndpoint, Scenario, Span};
 use neph_probe::{FleetSpec, FlowSpec, ProbeError, SYNS_A_SECOND_EACH};
 
-use crate::carrier::ExperimentOrder;
 use crate::expand;
 use crate::plan::{MOST_FLEET_MESSAGES_A_SECOND, Plan};
 use crate::together::groups;

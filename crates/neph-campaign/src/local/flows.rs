@@ -4,18 +4,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use neph_model::{
-    Anchor, Flow, FlowIndex, FlowRole, Instant, Known, Own, Parameters, Span, Target, Traceroute,
+    Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, Instant, Known, OrderFailed, Own,
+    Parameters, Progress, Span, Target, Traceroute, TracerouteOrder,
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
-    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, SynSchedule, TargetError, TracerouteSpec,
-    Trust, discover,
+    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, Stop, SynSchedule, TargetError,
+    TracerouteSpec, Trust, discover,
 };
 
 use super::fleet::fleet;
 use super::follow::followed;
 use super::{caps, failed};
-use crate::carrier::{CarryError, ExperimentOrder, Progress, TracerouteOrder};
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
@@ -52,7 +52,7 @@ pub(super) struct Missing {
 }
 
 /// Resolves, asks who is there, and decides what runs.
-pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Ready, CarryError> {
+pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Ready, OrderFailed> {
     let mut main = main_flow(order, site.clone())?;
     let asking = Asking {
         tls_version: main.tls_version,
@@ -82,7 +82,7 @@ pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
 }
 
 /// A plan's SYNs are held to what is sent without being asked to.
-fn polite(interval: Span) -> Result<(), CarryError> {
+fn polite(interval: Span) -> Result<(), OrderFailed> {
     let schedule = SynSchedule {
         flows: 1,
         targets: 1,
@@ -99,7 +99,7 @@ fn polite(interval: Span) -> Result<(), CarryError> {
 pub(super) fn main_flow(
     order: &ExperimentOrder,
     site: Option<Place>,
-) -> Result<FlowSpec, CarryError> {
+) -> Result<FlowSpec, OrderFailed> {
     let scenario = &order.scenario;
     let parameters = &scenario.parameters;
     let (target, address) = place(order, site.as_ref())?;
@@ -150,7 +150,7 @@ pub(super) fn main_flow(
 fn place(
     order: &ExperimentOrder,
     site: Option<&Place>,
-) -> Result<(Target, SocketAddr), CarryError> {
+) -> Result<(Target, SocketAddr), OrderFailed> {
     let scenario = &order.scenario;
     let target = scenario.target.first().cloned().ok_or_else(|| {
         let operation = format!("find endpoint '{}'", scenario.endpoint);
@@ -188,7 +188,7 @@ fn trust(parameters: &Parameters) -> Trust {
     }
 }
 
-fn read_key(path: &str) -> Result<Secret, CarryError> {
+fn read_key(path: &str) -> Result<Secret, OrderFailed> {
     Secret::in_file(Path::new(path)).map_err(|error| failed(format!("use key file {path}"), error))
 }
 
@@ -306,7 +306,8 @@ impl Ready {
 /// Carries out a traceroute; a failure is part of the result.
 pub(super) fn trace(
     order: &TracerouteOrder,
-    site: Result<Option<Place>, CarryError>,
+    site: Result<Option<Place>, OrderFailed>,
+    stop: &Stop,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;
     let failure = |destination: IpAddr, why: String| Traceroute {
@@ -329,11 +330,10 @@ pub(super) fn trace(
         Err(error) => return failure(nowhere, error.to_string()),
     };
     let spec = TracerouteSpec {
-        max_hops: order.settings.max_hops,
-        probes: order.settings.queries,
+        max_hops: order.limits.max_hops,
+        probes: order.limits.queries,
         ..TracerouteSpec::default()
     };
-    let stop = &order.stop;
     match neph_probe::traceroute(destination, &spec, site.as_ref(), stop) {
         Ok(route) => route.into_traceroute(order.block, &order.endpoint, destination),
         Err(error) => failure(destination, error.to_string()),

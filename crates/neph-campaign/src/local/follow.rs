@@ -1,17 +1,16 @@
 //! A plan's `follow`: the target that an endpoint's redirects lead to.
 
-use neph_model::Scenario;
+use neph_model::{OrderFailed, Scenario};
 use neph_probe::{Asking, Discovery, FlowSpec, Resolving, follow};
 
 use super::failed;
-use crate::carrier::CarryError;
 
 /// With `follow`, leads the flow to the target that does not redirect.
 pub(super) fn followed(
     main: &mut FlowSpec,
     found: Discovery,
     (scenario, asking): (&Scenario, &Asking),
-) -> Result<(Discovery, Vec<String>), CarryError> {
+) -> Result<(Discovery, Vec<String>), OrderFailed> {
     if scenario.parameters.follow() != Some(&true) {
         return Ok((found, Vec::new()));
     }

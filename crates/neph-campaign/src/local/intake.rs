@@ -1,22 +1,21 @@
-//! What running flows tell, turned into what the recorder keeps.
+//! What running flows tell, turned into what is kept.
 
 mod anchors;
 mod fleet;
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
-    Anchor, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message,
-    Outcome, Own, Sample, Span, Tally, Warning,
+    Anchor, Ending, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message,
+    Outcome, Own, Records, Sample, Span, Tally, Warning,
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
-use neph_store::{Recorder, StoreError};
 
 use super::flows::Missing;
 use super::tcp_samples::TcpSamples;
-use crate::carrier::Ending;
 use crate::host_series::HostSeries;
 use anchors::Anchors;
 use fleet::SoFar;
@@ -24,7 +23,7 @@ use fleet::SoFar;
 /// How often the host's CPU is looked at.
 const SAMPLES: Span = Span::from_secs(1);
 
-/// Takes in reports and records them.
+/// Takes in reports, and hands over what is to be kept of them.
 #[derive(Debug)]
 pub(crate) struct Intake {
     origin: Anchor<Own>,
@@ -62,7 +61,7 @@ impl Intake {
     pub(crate) fn new(origin: Anchor<Own>) -> Self {
         Self {
             origin,
-            messages: Vec::with_capacity(4096),
+            messages: Vec::new(),
             of_fleet: Vec::new(),
             events: Vec::new(),
             anchors: Anchors::begun((0, origin.wall.unix_nanos())),
@@ -211,37 +210,28 @@ impl Intake {
         warnings
     }
 
-    /// Records what was taken in; it is safe when this returns.
-    pub(crate) fn record(&mut self, recorder: &mut dyn Recorder) -> Result<(), StoreError> {
-        if !self.messages.is_empty() {
-            recorder.messages(&self.messages)?;
-            self.messages.clear();
+    /// What was taken in since the last time.
+    pub(crate) fn records(&mut self) -> Records {
+        self.sample();
+        Records {
+            messages: mem::take(&mut self.messages),
+            fleet: mem::take(&mut self.of_fleet),
+            events: mem::take(&mut self.events),
+            samples: mem::take(&mut self.samples),
         }
-        if !self.of_fleet.is_empty() {
-            recorder.fleet(&self.of_fleet)?;
-            self.of_fleet.clear();
-        }
-        for event in self.events.drain(..) {
-            recorder.event(&event)?;
-        }
-        for sample in self.samples.drain(..) {
-            recorder.sample(&sample)?;
-        }
-        self.sample(recorder)
     }
 
-    fn sample(&mut self, recorder: &mut dyn Recorder) -> Result<(), StoreError> {
+    fn sample(&mut self) {
         let now = neph_probe::now();
         if self.sampled.is_some_and(|before| now - before < SAMPLES) {
-            return Ok(());
+            return;
         }
         let since = self.sampled.map_or(Span::ZERO, |before| now - before);
         let at = (now - self.origin.at).nanos();
-        for (series, value) in self.host.next(since) {
-            recorder.sample(&Sample { series, at, value })?;
-        }
+        let of_host = self.host.next(since).into_iter();
+        self.samples
+            .extend(of_host.map(|(series, value)| Sample { series, at, value }));
         self.sampled = Some(now);
-        Ok(())
     }
 
     /// How the main flow's end is to be judged: without a single answer nothing was measured. Errors are

@@ -3,14 +3,13 @@
 //! A reflector is measured differently from a stranger: the same scenario, answered by the one and
 //! then by the other, would be two measurements under one name.
 
-use neph_model::{ByteSize, ProbeKind, Warning};
+use neph_model::{ByteSize, OrderFailed, ProbeKind, Warning};
 use neph_probe::{Discovery, FlowSpec, LONGEST_WS_PING};
 
 use super::failed;
-use crate::carrier::CarryError;
 
 /// Whether the flow can run as what was found. `expected`: it must be a reflector.
-pub(super) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), CarryError> {
+pub(super) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), OrderFailed> {
     let why = match &found.silence {
         Some(why) if expected || must_answer(main.target.kind(), found.accepted) => why.as_str(),
         None if expected && is_asked(main.target.kind()) && !found.reflector => {

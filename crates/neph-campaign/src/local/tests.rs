@@ -1,17 +1,21 @@
+mod contract;
+
+use std::num::NonZeroU32;
+use std::sync::mpsc::Receiver;
+
 use neph_model::{
-    CampaignId, Event, EventKind, Experiment, ExperimentId, FleetMessage, FleetOutcome, Lifetime,
-    Message, Parameter, Sample, Scenario, Span, Wall, Warning,
+    CampaignId, EchoTo, Ending, EventKind, Experiment, ExperimentOrder, ExperimentResult,
+    FleetMessage, FleetOutcome, FlowTraceOrder, Lifetime, Parameter, Prepared, Progress, Records,
+    Scenario, Span, TraceLimits, Wall, Warning,
 };
 use neph_probe::{Caps, Reflector, ReflectorSpec};
-use neph_store::{Recorder, StoreError};
 use neph_text::Source;
-use std::num::NonZeroU32;
 
+use super::course::Course;
 use super::intake::Intake;
 use super::*;
-use crate::carrier::Ending;
 use crate::expand::scenarios;
-use crate::plan::{FlowTracePlan, Ping, parse};
+use crate::plan::parse;
 
 /// The only scenario of a plan for `url`, with the plan's default sizes of 64 B.
 fn scenario(url: &str) -> Scenario {
@@ -35,7 +39,6 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
         companion: None,
         pings: Vec::new(),
         trace: None,
-        stop: neph_probe::Stop::new(),
     }
 }
 
@@ -44,48 +47,87 @@ pub(super) fn reflector() -> Reflector {
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
-/// Prepares one experiment.
-pub(super) fn prepare(
-    carrier: &mut LocalCarrier,
-    order: &ExperimentOrder,
-) -> Result<Prepared, CarryError> {
-    carrier.prepare(&[order]).remove(0)
+/// What an executor reported of experiments, in the order's order.
+pub(super) struct Run {
+    pub(super) prepared: Vec<Result<Prepared, OrderFailed>>,
+    pub(super) results: Vec<Result<ExperimentResult, OrderFailed>>,
+    /// What each measured.
+    records: Vec<Records>,
 }
 
-/// Carries one experiment out.
-fn carry_out(
-    carrier: &mut LocalCarrier,
-    order: &ExperimentOrder,
-    recorder: &mut Told,
-    progress: &dyn Fn(Progress),
-) -> Result<Carried, CarryError> {
-    carrier
-        .carry_out(&mut [Part { order, recorder }], progress)
-        .remove(0)
+impl Run {
+    /// Of the only one.
+    fn result(&self) -> &ExperimentResult {
+        self.results[0].as_ref().expect("it ran")
+    }
+
+    fn fleet(&self) -> &[FleetMessage] {
+        &self.records[0].fleet
+    }
 }
 
-/// Keeps the events and a fleet's messages.
-#[derive(Debug, Default)]
-pub(super) struct Told(Vec<Event>, Vec<FleetMessage>);
+/// Adds what was measured since the last time.
+pub(super) fn add(records: &mut Records, mut more: Records) {
+    records.messages.append(&mut more.messages);
+    records.fleet.append(&mut more.fleet);
+    records.events.append(&mut more.events);
+    records.samples.append(&mut more.samples);
+}
 
-impl Recorder for Told {
-    fn experiment(&self) -> ExperimentId {
-        ExperimentId::new()
+/// Has experiments carried out at the same time; cancels them where `enough` says so.
+pub(super) fn carry_out(
+    executor: &mut LocalExecutor,
+    orders: &[ExperimentOrder],
+    enough: &dyn Fn(Progress) -> bool,
+) -> Run {
+    let ticket = executor.submit(Order::Experiments(orders.to_vec()));
+    let mut prepared = Vec::new();
+    let mut records: Vec<Records> = orders.iter().map(|_| Records::default()).collect();
+    loop {
+        for (of, update) in executor.poll(Span::from_secs(1)).expect("it goes on") {
+            assert_eq!(of, ticket);
+            match update {
+                Update::Prepared(all) => prepared = all,
+                Update::Recorded(experiment, more) => {
+                    let is_its = |order: &ExperimentOrder| order.experiment.id == experiment;
+                    let place = orders.iter().position(is_its).expect("one of them");
+                    add(&mut records[place], more);
+                }
+                Update::Progress(progress) if enough(progress) => executor.cancel(ticket),
+                Update::Done(Ok(OrderResult::Experiments(results))) => {
+                    return Run {
+                        prepared,
+                        results,
+                        records,
+                    };
+                }
+                Update::Progress(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
     }
-    fn messages(&mut self, _: &[Message]) -> Result<(), StoreError> {
-        Ok(())
+}
+
+fn run(order: &ExperimentOrder) -> Run {
+    let orders = std::slice::from_ref(order);
+    carry_out(&mut LocalExecutor::new(), orders, &|_| false)
+}
+
+/// A desk, and what is reported to it.
+pub(super) fn desk() -> (Desk, Receiver<(Ticket, Update)>) {
+    let (sender, updates) = sync_channel(MOST_WAITING);
+    (Desk::new(Ticket(0), sender), updates)
+}
+
+/// All that was measured of an experiment, of what was reported.
+pub(super) fn recorded(updates: &Receiver<(Ticket, Update)>) -> Records {
+    let mut records = Records::default();
+    for (_, update) in updates.try_iter() {
+        if let Update::Recorded(_, more) = update {
+            add(&mut records, more);
+        }
     }
-    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
-        self.1.extend_from_slice(messages);
-        Ok(())
-    }
-    fn event(&mut self, event: &Event) -> Result<(), StoreError> {
-        self.0.push(event.clone());
-        Ok(())
-    }
-    fn sample(&mut self, _: &Sample) -> Result<(), StoreError> {
-        Ok(())
-    }
+    records
 }
 
 #[test]
@@ -94,21 +136,28 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
     let mut order = order(&format!("ws://{}", ours.address()));
     order.timeout = Span::from_secs(1);
     order.companion = Some(Span::from_millis(1));
-    order.pings = vec![Ping {
+    order.pings = vec![EchoTo {
         name: "typo".to_owned(),
         host: "no..host".to_owned(),
         interval: Span::from_millis(1),
-        written_at: 0..0,
     }];
-    let mut carrier = LocalCarrier::new();
-    prepare(&mut carrier, &order).expect("the main flow is fine");
-    let ready = &mut carrier.ready[0].1;
+    let mut ready = flows::ready(&order, None).expect("the main flow is fine");
     // A thread that cannot begin, as where ICMP is forbidden.
     ready.specs[1].site = Some(Place::named("no-such-namespace"));
-    let mut told = Told::default();
-    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("the main flow is fine");
+    let (desk, updates) = desk();
+    let mut courses = [Course::begin(&order, ready, &desk)];
+    course::run(&mut courses, &desk);
+    let [course] = courses;
+    let around = course::Around::default();
+    let whole = course
+        .expect("the main flow is fine")
+        .end(&around, Vec::new());
     assert_eq!(whole.ending, Ending::Complete);
-    let failed = told.0.iter().filter(|e| e.kind == EventKind::FlowFailed);
+    let told = recorded(&updates);
+    let failed = told
+        .events
+        .iter()
+        .filter(|e| e.kind == EventKind::FlowFailed);
     let failed: Vec<(u32, &str)> = failed.map(|e| (e.flow.0, e.text.as_str())).collect();
     assert!(
         matches!(failed[..], [(0, typo), (1, e)] if typo.starts_with("no ICMP echo to typo: ")
@@ -142,21 +191,20 @@ pub(super) fn fleet_order(url: &str) -> ExperimentOrder {
 fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_start() {
     let ours = reflector();
     let order = fleet_order(&format!("udp://{}", ours.address()));
-    let mut carrier = LocalCarrier::new();
-    let prepared = prepare(&mut carrier, &order).expect("a reflector is there");
-    let fleet = prepared.fleet.expect("a fleet");
+    let ran = run(&order);
+    let prepared = ran.prepared[0].as_ref().expect("a reflector is there");
+    let fleet = prepared.fleet.as_ref().expect("a fleet");
     assert_eq!(
         (fleet.lanes, fleet.endpoints[0].address),
         (16, ours.address())
     );
     assert_eq!(fleet.renewal, Some(Span::from_millis(100)));
     assert!(prepared.flows.is_empty(), "no companion was asked for");
-    let mut told = Told::default();
-    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("a fleet that can be");
+    let whole = ran.result();
     assert_eq!(whole.ending, Ending::Complete);
     assert_eq!(whole.late, Some(0));
     assert!(whole.anchors.len() > 1 || whole.anchors[0].0 == 0);
-    let messages = told.1;
+    let messages = ran.fleet();
     assert_eq!(messages.len(), 16 * 20);
     let replied = messages.iter().filter(|m| m.reply().is_some()).count();
     assert!(replied > 16 * 20 / 2, "{replied} replies");
@@ -171,51 +219,47 @@ fn a_fleet_that_is_stopped_keeps_what_it_measured_and_one_without_a_reply_has_fa
     let ours = reflector();
     let mut order = fleet_order(&format!("udp://{}", ours.address()));
     order.scenario.messages = 100_000;
-    let mut carrier = LocalCarrier::new();
-    prepare(&mut carrier, &order).expect("a reflector is there");
-    let mut told = Told::default();
-    let stop = order.stop.clone();
-    let whole = carry_out(&mut carrier, &order, &mut told, &|progress| {
-        if progress.elapsed > Span::from_millis(300) {
-            stop.set();
-        }
-    })
-    .expect("a fleet that can be");
-    assert_eq!(whole.ending, Ending::Interrupted);
-    assert!(!told.1.is_empty());
+    let mut executor = LocalExecutor::new();
+    let ran = carry_out(&mut executor, &[order], &|progress| {
+        progress.elapsed > Span::from_millis(300)
+    });
+    assert_eq!(ran.result().ending, Ending::Interrupted);
+    assert!(!ran.fleet().is_empty());
 
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = nobody.local_addr().expect("bound");
     let mut order = fleet_order(&format!("udp://{address}"));
     order.timeout = Span::from_millis(50);
-    prepare(&mut carrier, &order).expect("silence is not refused");
-    let mut told = Told::default();
-    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("a fleet that can be");
+    let ran = carry_out(&mut executor, &[order], &|_| false);
     assert!(
-        matches!(&whole.ending, Ending::Failed(why) if why.contains("320 messages")),
-        "{whole:?}"
+        matches!(&ran.result().ending, Ending::Failed(why) if why.contains("320 messages")),
+        "{:?}",
+        ran.result()
     );
-    assert!(told.1.iter().all(|m| m.outcome == FleetOutcome::Lost));
+    assert!(ran.fleet().iter().all(|m| m.outcome == FleetOutcome::Lost));
 }
 
 #[test]
 fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
     let ours = reflector();
     let mut order = fleet_order(&format!("udp://{}", ours.address()));
-    order.trace = Some(FlowTracePlan {
+    order.trace = Some(FlowTraceOrder {
         flows: 3,
-        max_hops: 4,
-        queries: 1,
+        limits: TraceLimits {
+            max_hops: 4,
+            queries: 1,
+        },
     });
-    let mut carrier = LocalCarrier::new();
-    prepare(&mut carrier, &order).expect("a reflector is there");
-    let mut told = Told::default();
-    let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("a fleet that can be");
+    let ran = run(&order);
     let mut last = std::collections::BTreeMap::new();
-    for message in &told.1 {
+    for message in ran.fleet() {
         last.insert(message.lane, message.source_port);
     }
-    let trace = whole.trace.expect("over loopback nothing is in the way");
+    let trace = ran
+        .result()
+        .trace
+        .as_ref()
+        .expect("over loopback nothing is in the way");
     assert_eq!(trace.destination, ours.address());
     let traced = trace.routes.iter();
     let traced: Vec<(u16, usize, bool)> = traced
@@ -230,20 +274,19 @@ fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
 fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
     let ours = reflector();
     let mut order = fleet_order(&format!("udp://{}", ours.address()));
-    order.trace = Some(FlowTracePlan {
+    order.trace = Some(FlowTraceOrder {
         flows: 1024,
-        max_hops: 4,
-        queries: 1,
+        limits: TraceLimits {
+            max_hops: 4,
+            queries: 1,
+        },
     });
-    let mut carrier = LocalCarrier::new();
-    prepare(&mut carrier, &order).expect("a reflector is there");
-    let ready = &mut carrier.ready[0].1;
-    let mut told = Told::default();
+    let mut ready = flows::ready(&order, None).expect("a reflector is there");
     let mut intake = Intake::new(ready.origin).tracing(1024);
     ready.site = Some(Place::named("no-such-namespace"));
-    let traced = trace::routes(&order, ready, (&mut intake, &mut told)).expect("recorded");
+    let traced = trace::routes(&order, &ready, &mut intake, &Stop::new());
     assert_eq!(traced, None);
-    let event = &told.0[0];
+    let event = &intake.records().events[0];
     assert_eq!(event.kind, EventKind::FlowFailed);
     assert!(
         event
@@ -263,20 +306,14 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         .map(|address| fleet_order(&format!("udp://{address}")))
         .into();
     orders[1].timeout = Span::from_millis(50);
-    let mut carrier = LocalCarrier::new();
-    let prepared = carrier.prepare(&orders.iter().collect::<Vec<_>>());
-    let started: Vec<Wall> = prepared
+    let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
+    let started: Vec<Wall> = ran
+        .prepared
         .iter()
         .map(|one| one.as_ref().expect("silence is not refused").started)
         .collect();
     assert_eq!(started, [started[0]; 3], "one moment for all");
-    let mut told = [(); 3].map(|()| Told::default());
-    let mut parts: Vec<Part<'_>> = orders
-        .iter()
-        .zip(&mut told)
-        .map(|(order, recorder)| Part { order, recorder })
-        .collect();
-    let all = carrier.carry_out(&mut parts, &|_| {});
+    let (all, told) = (ran.results, ran.records);
     let endings = all.into_iter().map(|one| one.expect("it ran").ending);
     let endings: Vec<Ending> = endings.collect();
     assert!(
@@ -286,10 +323,10 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
         ),
         "{endings:?}"
     );
-    assert!(told.iter().all(|told| told.1.len() == 16 * 20));
+    assert!(told.iter().all(|told| told.fleet.len() == 16 * 20));
     // Each begins before another could have ended its 400 ms.
-    let first = |told: &Told| told.1.iter().map(|m| m.sent.nanos()).min();
-    let last = |told: &Told| told.1.iter().map(|m| m.sent.nanos()).max();
+    let first = |told: &Records| told.fleet.iter().map(|m| m.sent.nanos()).min();
+    let last = |told: &Records| told.fleet.iter().map(|m| m.sent.nanos()).max();
     let latest_begin = told.iter().filter_map(first).max();
     let earliest_end = told.iter().filter_map(last).min();
     assert!(
@@ -311,14 +348,16 @@ fn miserly() -> Reflector {
 #[test]
 fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
     let ours = miserly();
-    let mut carrier = LocalCarrier::new();
     // The second time only what was refused meanwhile counts.
     for _ in 0..2 {
         let order = fleet_order(&format!("udp://{}", ours.address()));
-        prepare(&mut carrier, &order).expect("a reflector is there");
-        let mut told = Told::default();
-        let whole = carry_out(&mut carrier, &order, &mut told, &|_| {}).expect("it can be");
-        let lost = told.1.iter().filter(|one| one.reply().is_none()).count();
+        let ran = run(&order);
+        let whole = ran.result();
+        let lost = ran
+            .fleet()
+            .iter()
+            .filter(|one| one.reply().is_none())
+            .count();
         let refused = whole.warnings.iter().find_map(|warning| match warning {
             Warning::MessagesRefused {
                 messages,
@@ -334,17 +373,9 @@ fn what_the_caps_of_a_reflector_refused_to_a_fleet_is_a_warning() {
 fn fleets_that_ask_one_reflector_at_the_same_time_are_told_once_each_what_it_refused_to_both() {
     let ours = miserly();
     let orders = [(); 2].map(|()| fleet_order(&format!("udp://{}", ours.address())));
-    let mut carrier = LocalCarrier::new();
-    for prepared in carrier.prepare(&orders.each_ref()) {
-        prepared.expect("a reflector is there");
-    }
-    let mut told = [(); 2].map(|()| Told::default());
-    let parts = orders.iter().zip(&mut told);
-    let mut parts: Vec<Part<'_>> = parts
-        .map(|(order, recorder)| Part { order, recorder })
-        .collect();
-    let all = carrier.carry_out(&mut parts, &|_| {});
-    let lost = told.iter().flat_map(|told| &told.1);
+    let ran = carry_out(&mut LocalExecutor::new(), &orders, &|_| false);
+    let (all, told) = (ran.results, ran.records);
+    let lost = told.iter().flat_map(|told| &told.fleet);
     let lost = lost.filter(|one| one.reply().is_none()).count() as u64;
     for one in all {
         let warnings = one.expect("it can be").warnings;

@@ -3,26 +3,21 @@
 //! They are looked for when the fleet is over. Before, nobody knows its ports; while it runs, the
 //! probes would stand in line with its messages.
 
-use neph_model::{FlowTrace, TraceKind};
-use neph_probe::{FlowSet, PortUse, TraceSpec};
-use neph_store::Recorder;
+use neph_model::{ExperimentOrder, FlowTrace, TraceKind};
+use neph_probe::{FlowSet, PortUse, Stop, TraceSpec};
 
 use super::flows::Ready;
 use super::intake::Intake;
-use crate::carrier::{CarryError, ExperimentOrder};
 
 /// Traces them if the order says so. What hinders it is an event: what was measured stands without.
 pub(super) fn routes(
     order: &ExperimentOrder,
     ready: &Ready,
-    (intake, recorder): (&mut Intake, &mut dyn Recorder),
-) -> Result<Option<FlowTrace>, CarryError> {
-    let (Some(wanted), Some(fleet)) = (order.trace, &ready.fleet) else {
-        return Ok(None);
-    };
-    let Some(endpoint) = fleet.fleet.endpoints.first() else {
-        return Ok(None);
-    };
+    intake: &mut Intake,
+    stop: &Stop,
+) -> Option<FlowTrace> {
+    let (wanted, fleet) = (order.trace?, ready.fleet.as_ref()?);
+    let endpoint = fleet.fleet.endpoints.first()?;
     let ports = intake.ports().collect();
     let kind = TraceKind::of_flows(fleet.fleet.probe);
     let ports_are = match kind {
@@ -31,26 +26,23 @@ pub(super) fn routes(
         TraceKind::Syn | TraceKind::Icmp => PortUse::Shared,
     };
     let spec = TraceSpec {
-        max_hops: wanted.max_hops,
-        queries: wanted.queries,
+        max_hops: wanted.limits.max_hops,
+        queries: wanted.limits.queries,
         ports: ports_are,
         ..TraceSpec::new(endpoint.address, kind, FlowSet::These(ports))
     };
-    let stop = &order.stop;
     let traced = neph_probe::trace(&spec, ready.site.as_ref(), stop);
-    let trace = match traced {
+    match traced {
         Ok(traced) => {
             for why in &traced.left_out {
                 intake.untraced("the route of a flow is not known", why);
             }
             // Cut short, it would lack routers.
-            Some(traced.trace).filter(|_| !order.stop.is_set())
+            Some(traced.trace).filter(|_| !stop.is_set())
         }
         Err(error) => {
             intake.untraced("the routes of the flows are not known", &error);
             None
         }
-    };
-    intake.record(recorder)?;
-    Ok(trace)
+    }
 }

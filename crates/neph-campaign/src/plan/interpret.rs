@@ -6,10 +6,10 @@ mod throughput;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use neph_model::{ByteSize, Parameter, ParameterName, Span};
+use neph_model::{ByteSize, EchoTo, Parameter, ParameterName, Span};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
 
-use super::meaning::{Endpoint, Ping, Plan, Skip};
+use super::meaning::{Endpoint, Plan, Skip};
 use super::parameter::{PARAMETERS, PlanParameter};
 use super::sections::TypedPing;
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
@@ -306,24 +306,26 @@ fn skip(typed: TypedSkip, known: &[String], problems: &Problems<'_>) -> Skip {
     skip
 }
 
-fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Ping> {
-    let mut pings: Vec<Ping> = Vec::new();
+fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Placed<EchoTo>> {
+    let mut pings: Vec<Placed<EchoTo>> = Vec::new();
     for ping in typed {
         let interval = ping.interval.as_ref();
         let interval = interval.and_then(|value| above_zero(value, "interval", problems));
         let (Some(name), Some(address)) = (ping.name, ping.address) else {
             continue;
         };
-        if pings.iter().any(|other| other.name == name.value) {
+        if pings.iter().any(|other| other.value.name == name.value) {
             let what = format!("two pings are called '{}'", name.value);
             problems.add(name.span, Fault::new(what, "give each its own name"));
             continue;
         }
-        pings.push(Ping {
-            name: name.value,
-            host: address.value,
-            interval: interval.unwrap_or(DEFAULT_PING),
-            written_at: address.span,
+        pings.push(Placed {
+            value: EchoTo {
+                name: name.value,
+                host: address.value,
+                interval: interval.unwrap_or(DEFAULT_PING),
+            },
+            span: address.span,
         });
     }
     pings

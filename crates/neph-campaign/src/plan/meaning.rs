@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use neph_model::{BlockOrder, ByteSize, Parameter, ParameterName, Scenario, Span, Stress, Target};
+use neph_model::{
+    BlockOrder, ByteSize, EchoTo, FlowTraceOrder, Parameter, ParameterName, Scenario, Span, Stress,
+    Target, ThroughputServer, ThroughputTool, TraceLimits,
+};
 use neph_probe::{Authenticated, sent_size};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
@@ -44,13 +47,13 @@ pub struct Plan {
     /// The interval of the ICMP echo beside each main flow, if there is one.
     pub companion: Option<Span>,
     /// Further destinations of ICMP echo.
-    pub pings: Vec<Ping>,
+    pub pings: Vec<Placed<EchoTo>>,
     /// The throughput check at the start of each block.
     pub throughput: Option<ThroughputPlan>,
     /// The traceroute at the start of each block.
-    pub traceroute: Option<TraceroutePlan>,
+    pub traceroute: Option<TraceLimits>,
     /// The trace of the flows of each fleet.
-    pub flow_trace: Option<FlowTracePlan>,
+    pub flow_trace: Option<FlowTraceOrder>,
     /// What the report shows.
     pub plot: PlotPlan,
     /// What is to be shown equivalent.
@@ -232,38 +235,6 @@ pub struct Skip {
     pub parameters: ParameterLists,
 }
 
-/// A destination of ICMP echo beside the experiments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ping {
-    /// Its name on screen.
-    pub name: String,
-    /// Host name or address.
-    pub host: String,
-    /// Time between two requests.
-    pub interval: Span,
-    /// Where the plan writes it.
-    pub written_at: Range<usize>,
-}
-
-/// Which program does the bulk transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThroughputTool {
-    /// Our own transfer to the reflector.
-    Neph,
-    /// The iperf3 program, against an iperf3 server.
-    Iperf3,
-}
-
-impl ThroughputTool {
-    /// The word for it in plans and in [`neph_model::Throughput::tool`].
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Neph => "neph",
-            Self::Iperf3 => "iperf3",
-        }
-    }
-}
-
 /// The throughput check at the start of each block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThroughputPlan {
@@ -272,40 +243,7 @@ pub struct ThroughputPlan {
     /// Which program does it.
     pub tool: ThroughputTool,
     /// Where to; at least one, each address once.
-    pub servers: Vec<ThroughputServer>,
-}
-
-/// A destination of a throughput check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThroughputServer {
-    /// The endpoint's name, or the server's own.
-    pub name: String,
-    /// Host name or address, IPv6 without brackets.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// Where the plan writes it.
-    pub written_at: Range<usize>,
-}
-
-/// The traceroute at the start of each block, to each host that an endpoint has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TraceroutePlan {
-    /// Greatest distance that is tried, 1 to 64.
-    pub max_hops: u8,
-    /// Questions per distance, 1 to 10.
-    pub queries: u8,
-}
-
-/// The trace of a fleet's flows, when its experiment is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowTracePlan {
-    /// At most so many flows of each fleet, those of its first lanes: at least 1.
-    pub flows: u32,
-    /// Greatest distance that is tried, 1 to 64.
-    pub max_hops: u8,
-    /// Questions per flow and distance, 1 to 10.
-    pub queries: u8,
+    pub servers: Vec<Placed<ThroughputServer>>,
 }
 
 /// The lab that is brought up for a plan.

@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use neph_model::{Span, port_number, split_authority};
+use neph_model::{
+    FlowTraceOrder, Span, ThroughputServer, ThroughputTool, TraceLimits, port_number,
+    split_authority,
+};
 use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
 
 use super::compare::{self, ComparePlan};
-use super::meaning::{
-    FlowTracePlan, LabPlan, LabReflector, Limits, ThroughputServer, ThroughputTool, TraceroutePlan,
-};
+use super::meaning::{LabPlan, LabReflector, Limits};
 use super::parameter::{target_fault, word};
 use super::plot::{self, PlotPlan};
 use super::season::{self, Season};
@@ -40,15 +41,15 @@ pub(crate) struct TypedThroughput {
     pub(crate) span: Range<usize>,
     pub(crate) duration: Span,
     pub(crate) tool: ThroughputTool,
-    pub(crate) servers: Vec<ThroughputServer>,
+    pub(crate) servers: Vec<Placed<ThroughputServer>>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Sections {
     pub(crate) companion: Option<Span>,
     pub(crate) throughput: Option<TypedThroughput>,
-    pub(crate) traceroute: Option<TraceroutePlan>,
-    pub(crate) flow_trace: Option<Placed<FlowTracePlan>>,
+    pub(crate) traceroute: Option<TraceLimits>,
+    pub(crate) flow_trace: Option<Placed<FlowTraceOrder>>,
     /// Where it says how many flows are traced, if it does.
     pub(crate) traced_span: Option<Range<usize>>,
     pub(crate) plot: PlotPlan,
@@ -146,14 +147,7 @@ fn throughput(mut fields: Fields<'_>) -> Option<TypedThroughput> {
         span: fields.span(),
         duration: duration.map_or(THROUGHPUT_DURATION, |duration| duration.value),
         tool,
-        servers: servers
-            .unwrap_or_default()
-            .into_iter()
-            .map(|server| ThroughputServer {
-                written_at: server.span,
-                ..server.value
-            })
-            .collect(),
+        servers: servers.unwrap_or_default(),
     };
     fields.finish();
     on.then_some(throughput)
@@ -178,22 +172,21 @@ fn server(node: &Node, tool: ThroughputTool) -> Result<ThroughputServer, Fault> 
         name: text.clone(),
         host,
         port,
-        written_at: 0..0,
     })
 }
 
-fn traceroute(mut fields: Fields<'_>) -> Option<TraceroutePlan> {
+fn traceroute(mut fields: Fields<'_>) -> Option<TraceLimits> {
     let on = enabled(&mut fields);
     let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
     let queries = fields.optional_with("queries", |node| small(node, 10));
     fields.finish();
-    on.then(|| TraceroutePlan {
+    on.then(|| TraceLimits {
         max_hops: max_hops.map_or(30, |hops| hops.value),
         queries: queries.map_or(3, |queries| queries.value),
     })
 }
 
-fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTracePlan>>, Option<Range<usize>>) {
+fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTraceOrder>>, Option<Range<usize>>) {
     let span = fields.span();
     let on = enabled(&mut fields);
     let flows = fields.optional_with("flows", |node| match u32::take(node) {
@@ -208,10 +201,12 @@ fn flow_trace(mut fields: Fields<'_>) -> (Option<Placed<FlowTracePlan>>, Option<
     fields.finish();
     let written = flows.as_ref().map(|flows| flows.span.clone());
     let plan = on.then(|| Placed {
-        value: FlowTracePlan {
+        value: FlowTraceOrder {
             flows: flows.map_or(TRACED, |flows| flows.value),
-            max_hops: max_hops.map_or(30, |hops| hops.value),
-            queries: queries.map_or(3, |queries| queries.value),
+            limits: TraceLimits {
+                max_hops: max_hops.map_or(30, |hops| hops.value),
+                queries: queries.map_or(3, |queries| queries.value),
+            },
         },
         span,
     });

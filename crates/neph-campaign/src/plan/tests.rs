@@ -101,13 +101,13 @@ lateness_p99 = "2ms"
 steal = "3%"
 "#;
     let plan = parse(&Source::new("p.toml", text)).expect("no mistakes");
-    assert_eq!(plan.pings[0].interval, Span::from_secs(5));
+    assert_eq!(plan.pings[0].value.interval, Span::from_secs(5));
     assert_eq!(plan.companion, None);
     let check = plan.throughput.expect("there");
     let servers: Vec<_> = check
         .servers
         .iter()
-        .map(|s| (s.host.as_str(), s.port))
+        .map(|s| (s.value.host.as_str(), s.value.port))
         .collect();
     assert_eq!(servers, [("10.0.0.9", 5201), ("fd00::9", 80)]);
     assert_eq!(plan.traceroute.expect("there").max_hops, 20);
@@ -134,8 +134,11 @@ fn our_own_throughput_check_goes_to_each_reflector_once() {
            [[endpoint]]\nname = \"echo\"\nurl = \"icmp://metro\"\n[throughput]\n";
     let plan = parse(&Source::new("p.toml", text)).expect("no mistakes");
     let check = plan.throughput.expect("there");
-    assert_eq!((check.tool, check.servers.len()), (ThroughputTool::Neph, 1));
-    assert_eq!(check.servers[0].name, "metro");
+    assert_eq!(
+        (check.tool, check.servers.len()),
+        (neph_model::ThroughputTool::Neph, 1)
+    );
+    assert_eq!(check.servers[0].value.name, "metro");
 }
 
 /// Lines at the top, lines in the endpoint, and what is said.

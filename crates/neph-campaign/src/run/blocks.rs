@@ -1,10 +1,12 @@
 //! What happens at the start of a block: waiting until it is due, then throughput checks and
 //! traceroutes of every pair that the plan measures.
 
-use neph_model::{PingBetween, Span, Throughput, Traceroute, Wall};
+use neph_model::{
+    BitRate, Order, OrderFailed, OrderResult, PingOrder, Span, Throughput, ThroughputOrder,
+    Traceroute, TracerouteOrder, Update, Wall,
+};
 
 use super::{Run, RunError, later, storing};
-use crate::carrier::{PingOrder, ThroughputOrder, TracerouteOrder};
 use crate::observer::News;
 use crate::pairs::{site_of, sites_to_endpoint, sites_to_server};
 
@@ -45,18 +47,34 @@ impl Run<'_, '_> {
         if let (false, Some(first)) = (self.plan.pings.is_empty(), self.matrix.first()) {
             let order = PingOrder {
                 block,
-                pings: self.plan.pings.clone(),
+                pings: self
+                    .plan
+                    .pings
+                    .iter()
+                    .map(|ping| ping.value.clone())
+                    .collect(),
                 until,
                 timeout: self.plan.timeout,
                 site: site_of(self.plan, first),
-                stop: self.crew.stop.clone(),
             };
-            let (store, id) = (&mut *self.crew.store, self.campaign.id);
-            let mut keep = |pings: &[PingBetween]| store.add_pings_between(id, pings);
-            let pinged = self.crew.carrier.ping_between(&order, &mut keep);
-            storing("add pings between experiments", pinged)?;
+            self.ping(order)?;
         }
         self.crew.clock.wait_until(until, self.crew.stop);
+        Ok(())
+    }
+
+    /// That no ping could be sent is reported by the experiments.
+    fn ping(&mut self, order: PingOrder) -> Result<(), RunError> {
+        let done = self.follow(Order::Pings(order), |run, update| {
+            let Update::Pinged(pings) = update else {
+                return Ok(());
+            };
+            let added = run.crew.store.add_pings_between(run.campaign.id, &pings);
+            storing("add pings between experiments", added)
+        })?;
+        if let Err(why) = done {
+            tracing::warn!("{why}");
+        }
         Ok(())
     }
 
@@ -67,10 +85,11 @@ impl Run<'_, '_> {
         };
         let id = self.campaign.id;
         let done = storing("read the checks", self.crew.store.throughputs(id))?;
-        for (server, site) in check.servers.iter().flat_map(|server| {
-            let sites = sites_to_server(self.plan, &self.matrix, server);
-            sites.into_iter().map(move |site| (server, site))
-        }) {
+        let pairs = check.servers.iter().flat_map(|server| {
+            let sites = sites_to_server(self.plan, &self.matrix, &server.value);
+            sites.into_iter().map(move |site| (&server.value, site))
+        });
+        for (server, site) in pairs.collect::<Vec<_>>() {
             let there =
                 |d: &Throughput| (d.block, &d.endpoint, &d.site) == (block, &server.name, &site);
             if done.iter().any(there) || self.crew.stop.is_set() {
@@ -82,12 +101,11 @@ impl Run<'_, '_> {
                 duration: check.duration,
                 tool: check.tool,
                 site: site.clone(),
-                stop: self.crew.stop.clone(),
             };
             self.crew.observer.tell(&News::CheckBegun(&order));
             let result = Throughput {
                 site,
-                ..self.crew.carrier.check_throughput(&order)
+                ..self.checked(&order)?
             };
             if self.crew.stop.is_set() {
                 // Cut short: its figure would be wrong. On resume it is done over.
@@ -101,15 +119,16 @@ impl Run<'_, '_> {
     }
 
     fn trace_routes(&mut self, block: u32) -> Result<(), RunError> {
-        let Some(settings) = self.plan.traceroute else {
+        let Some(limits) = self.plan.traceroute else {
             return Ok(());
         };
         let id = self.campaign.id;
         let done = storing("read the traceroutes", self.crew.store.traceroutes(id))?;
-        for (endpoint, site) in self.plan.endpoints.iter().flat_map(|endpoint| {
+        let pairs = self.plan.endpoints.iter().flat_map(|endpoint| {
             let sites = sites_to_endpoint(self.plan, &self.matrix, &endpoint.name);
             sites.into_iter().map(move |site| (endpoint, site))
-        }) {
+        });
+        for (endpoint, site) in pairs.collect::<Vec<_>>() {
             let there =
                 |d: &Traceroute| (d.block, &d.endpoint, &d.site) == (block, &endpoint.name, &site);
             if done.iter().any(there) || self.crew.stop.is_set() {
@@ -119,13 +138,12 @@ impl Run<'_, '_> {
                 block,
                 endpoint: endpoint.name.clone(),
                 host: endpoint.target.host().to_owned(),
-                settings,
+                limits,
                 site: site.clone(),
-                stop: self.crew.stop.clone(),
             };
             let result = Traceroute {
                 site,
-                ..self.crew.carrier.trace_route(&order)
+                ..self.traced(&order)?
             };
             if self.crew.stop.is_set() {
                 return Ok(());
@@ -135,5 +153,49 @@ impl Run<'_, '_> {
             self.crew.observer.tell(&News::Traced(&result));
         }
         Ok(())
+    }
+
+    /// Has a check carried out; a failure is part of it.
+    fn checked(&mut self, order: &ThroughputOrder) -> Result<Throughput, RunError> {
+        let begun = self.crew.clock.now();
+        let failed = |why: &OrderFailed| Throughput {
+            block: order.block,
+            endpoint: order.server.name.clone(),
+            site: None,
+            tool: order.tool.name().to_owned(),
+            started: begun,
+            seconds: Vec::new(),
+            goodput: BitRate(0),
+            failure: Some(why.to_string()),
+        };
+        Ok(
+            match self.follow(Order::Throughput(order.clone()), |_, _| Ok(()))? {
+                Ok(OrderResult::Throughput(checked)) => checked,
+                Ok(_) => failed(&OrderFailed::another_result("check the throughput")),
+                Err(why) => failed(&why),
+            },
+        )
+    }
+
+    /// Has a route traced; a failure is part of it.
+    fn traced(&mut self, order: &TracerouteOrder) -> Result<Traceroute, RunError> {
+        let begun = self.crew.clock.now();
+        let failed = |why: &OrderFailed| Traceroute {
+            block: order.block,
+            endpoint: order.endpoint.clone(),
+            site: None,
+            destination: [0, 0, 0, 0].into(),
+            started: begun,
+            hops: Vec::new(),
+            reached: false,
+            failure: Some(why.to_string()),
+        };
+        Ok(
+            match self.follow(Order::Traceroute(order.clone()), |_, _| Ok(()))? {
+                Ok(OrderResult::Traceroute(traced)) => traced,
+                Ok(_) => failed(&OrderFailed::another_result("trace the route")),
+                Err(why) => failed(&why),
+            },
+        )
     }
 }

@@ -1,17 +1,17 @@
 //! Experiments that run at the same time, mostly one: from their slots to their place in the store.
 
-use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Event, EventKind, Experiment, ExperimentStatus, FlowIndex, HostFacts, Load, Provenance, Warning,
+    Ending, Event, EventKind, Experiment, ExperimentId, ExperimentOrder, ExperimentResult,
+    ExperimentStatus, FlowIndex, HostFacts, Load, Order, OrderFailed, OrderResult, Prepared,
+    Progress, Provenance, Records, Update, Warning,
 };
 
 use neph_store::Recorder;
 
 use super::{Build, Run, RunError, address_of, reflector_of, storing};
 use crate::agenda::{Past, Slot};
-use crate::carrier::{Carried, CarryError, Ending, ExperimentOrder, Part, Prepared};
 use crate::judge::Judge;
 use crate::meter::{Meter, MeteredRecorder, lock};
 use crate::observer::{News, Observer};
@@ -53,25 +53,97 @@ struct Begun {
 impl Run<'_, '_> {
     /// Carries out experiments at the same time, stores and notes each, whatever became of it.
     pub(super) fn experiments(&mut self, slots: &[Slot]) -> Result<(), RunError> {
-        let orders = slots.iter().map(|slot| self.order(*slot));
-        let orders: Vec<ExperimentOrder> = orders.collect();
-        let prepared = self
-            .crew
-            .carrier
-            .prepare(&orders.iter().collect::<Vec<_>>());
-        let mut begun = Vec::with_capacity(slots.len());
-        for ((slot, order), prepared) in slots.iter().zip(orders).zip(prepared) {
-            begun.push(self.begin(*slot, order, prepared)?);
+        let orders: Vec<_> = slots.iter().map(|slot| self.order(*slot)).collect();
+        let mut begun: Vec<Begun> = Vec::with_capacity(slots.len());
+        let done = self.follow(
+            Order::Experiments(orders.clone()),
+            |run, update| match update {
+                Update::Prepared(all) => {
+                    begun = run.begin_all(slots, &orders, all)?;
+                    Ok(())
+                }
+                Update::Recorded(experiment, records) => run.keep(&mut begun, experiment, &records),
+                Update::Progress(progress) => {
+                    run.show(&begun, progress);
+                    Ok(())
+                }
+                Update::Pinged(_) | Update::Done(_) => Ok(()),
+            },
+        )?;
+        let results = match done {
+            Ok(OrderResult::Experiments(results)) => results,
+            Ok(_) => vec![Err(OrderFailed::another_result("carry experiments out")); slots.len()],
+            Err(why) => vec![Err(why); slots.len()],
+        };
+        if begun.is_empty() {
+            // Nothing was prepared: each is stored as failed.
+            let failed = results.iter().map(|one| match one {
+                Ok(_) => Err(OrderFailed::another_result("prepare an experiment")),
+                Err(why) => Err(why.clone()),
+            });
+            begun = self.begin_all(slots, &orders, failed.collect())?;
         }
-        self.carry(&mut begun)?;
+        for (one, result) in begun.iter_mut().zip(results) {
+            if one.end.is_none() {
+                one.end = Some(self.came_of(one, result)?);
+            }
+        }
         begun.into_iter().try_for_each(|one| self.finish(one))
+    }
+
+    fn begin_all(
+        &mut self,
+        slots: &[Slot],
+        orders: &[ExperimentOrder],
+        prepared: Vec<Result<Prepared, OrderFailed>>,
+    ) -> Result<Vec<Begun>, RunError> {
+        let each = slots.iter().zip(orders).zip(prepared);
+        each.map(|((slot, order), prepared)| self.begin(*slot, order.clone(), prepared))
+            .collect()
+    }
+
+    /// Keeps what an experiment measured.
+    fn keep(
+        &mut self,
+        begun: &mut [Begun],
+        experiment: ExperimentId,
+        records: &Records,
+    ) -> Result<(), RunError> {
+        let mut begun = begun.iter_mut();
+        let Some(one) = begun.find(|one| one.order.experiment.id == experiment) else {
+            return Ok(());
+        };
+        storing("record what is measured", one.recorder.keep(records))?;
+        self.crew.observer.tell(&News::Kept {
+            experiment,
+            records,
+        });
+        Ok(())
+    }
+
+    /// Shows how far they are.
+    fn show(&mut self, begun: &[Begun], progress: Progress) {
+        let running: Vec<&Begun> = begun.iter().filter(|one| one.end.is_none()).collect();
+        let Some(first) = running.first() else {
+            return;
+        };
+        let observer = &mut *self.crew.observer;
+        for one in &running {
+            tell_alarms(observer, &one.order, &one.meter);
+        }
+        let figures = running.iter().map(|one| lock(&one.meter).figures());
+        observer.tell(&News::Running {
+            scenario: &first.order.scenario,
+            progress,
+            figures: &figures.collect::<Vec<_>>(),
+        });
     }
 
     fn begin(
         &mut self,
         slot: Slot,
         mut order: ExperimentOrder,
-        prepared: Result<Prepared, CarryError>,
+        prepared: Result<Prepared, OrderFailed>,
     ) -> Result<Begun, RunError> {
         let mut moved = None;
         let end = match prepared {
@@ -80,10 +152,6 @@ impl Run<'_, '_> {
                 self.reflectors.extend(reflector_of(&order.experiment));
                 moved = self.address(&order);
                 None
-            }
-            Err(CarryError::Store(source)) => {
-                let operation = "prepare an experiment";
-                return Err(RunError::Store { operation, source });
             }
             Err(failed) => Some(End::failed(failed.to_string())),
         };
@@ -180,68 +248,33 @@ impl Run<'_, '_> {
             last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
             companion: self.plan.companion.filter(|_| !scenario.probe.is_echo()),
-            pings: self.plan.pings.clone(),
-            trace: self.plan.flow_trace,
-            stop: self.crew.stop.clone(),
-        }
-    }
-
-    /// Has those carried out that could begin. Only a recorder's refusal is an error.
-    fn carry(&mut self, begun: &mut [Begun]) -> Result<(), RunError> {
-        let mut ready: Vec<&mut Begun> = begun.iter_mut().filter(|one| one.end.is_none()).collect();
-        let Some(first) = ready.first().map(|one| one.order.scenario.clone()) else {
-            return Ok(());
-        };
-        let observer = RefCell::new(&mut *self.crew.observer);
-        let (metered, mut parts): (Vec<_>, Vec<Part<'_>>) = ready
-            .iter_mut()
-            .map(|one| {
-                let (order, recorder) = (&one.order, &mut one.recorder);
-                ((order, &one.meter), Part { order, recorder })
-            })
-            .unzip();
-        let carried = self.crew.carrier.carry_out(&mut parts, &|progress| {
-            let mut observer = observer.borrow_mut();
-            for (order, meter) in &metered {
-                tell_alarms(&mut **observer, order, meter);
-            }
-            let figures: Vec<_> = metered
+            pings: self
+                .plan
+                .pings
                 .iter()
-                .map(|(_, meter)| lock(meter).figures())
-                .collect();
-            observer.tell(&News::Running {
-                scenario: &first,
-                progress,
-                figures: &figures,
-            });
-        });
-        for (one, carried) in ready.into_iter().zip(carried) {
-            one.end = Some(self.came_of(one, carried)?);
+                .map(|ping| ping.value.clone())
+                .collect(),
+            trace: self.plan.flow_trace,
         }
-        Ok(())
     }
 
-    /// Keeps what came of an experiment beside its messages.
+    /// Keeps what came of an experiment besides its messages.
     fn came_of(
         &mut self,
         begun: &mut Begun,
-        carried: Result<Carried, CarryError>,
+        result: Result<ExperimentResult, OrderFailed>,
     ) -> Result<End, RunError> {
-        match carried {
-            Ok(carried) => {
-                if let Some(late) = carried.late {
+        match result {
+            Ok(result) => {
+                if let Some(late) = result.late {
                     lock(&begun.meter).late_replies(late);
                 }
                 let experiment = &mut begun.order.experiment;
-                if let Some(trace) = &carried.trace {
+                if let Some(trace) = &result.trace {
                     let added = self.crew.store.add_flow_trace(experiment.id, trace);
                     storing("add the routes of flows", added)?;
                 }
-                Ok(take(carried, experiment))
-            }
-            Err(CarryError::Store(source)) => {
-                let operation = "record what is measured";
-                Err(RunError::Store { operation, source })
+                Ok(take(result, experiment))
             }
             Err(failed) => Ok(End::failed(failed.to_string())),
         }
@@ -313,13 +346,13 @@ fn begun_as(prepared: Prepared, experiment: &mut Experiment) {
     experiment.fleet = prepared.fleet;
 }
 
-/// What the carrier tells becomes part of the experiment.
-pub(crate) fn take(carried: Carried, experiment: &mut Experiment) -> End {
-    experiment.ended = Some(carried.ended);
-    experiment.flows = carried.flows;
-    experiment.anchors = carried.anchors;
-    experiment.warnings = carried.warnings;
-    let (status, reason) = match carried.ending {
+/// What the executor reports becomes part of the experiment.
+pub(crate) fn take(result: ExperimentResult, experiment: &mut Experiment) -> End {
+    experiment.ended = Some(result.ended);
+    experiment.flows = result.flows;
+    experiment.anchors = result.anchors;
+    experiment.warnings = result.warnings;
+    let (status, reason) = match result.ending {
         Ending::Complete => (ExperimentStatus::Complete, None),
         Ending::Interrupted => (
             ExperimentStatus::Interrupted,
@@ -330,7 +363,7 @@ pub(crate) fn take(carried: Carried, experiment: &mut Experiment) -> End {
     End {
         status,
         reason,
-        host: carried.host,
-        load: carried.load,
+        host: result.host,
+        load: result.load,
     }
 }

@@ -105,13 +105,15 @@ impl Lab {
             version: "0.1.0".to_owned(),
             commit: "abc".to_owned(),
         };
+        let stop = neph_probe::Stop::new();
+        self.fake.stop = stop.clone();
         let known = store.campaigns().expect("campaigns").pop();
         let mut crew = Crew {
             store: store.as_mut(),
-            carrier: &mut self.fake,
+            executor: &mut self.fake,
             observer: &mut self.diary,
             clock: &time,
-            stop: &neph_probe::Stop::new(),
+            stop: &stop,
         };
         match known {
             None => start(&self.plan, None, Some(TOPOLOGY), &build, &mut crew),

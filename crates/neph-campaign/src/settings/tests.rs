@@ -1,10 +1,10 @@
-use neph_model::{ByteSize, ParameterName, Span};
+use neph_model::{ByteSize, ParameterName, Span, ThroughputTool};
 use proptest::prelude::*;
 
 use super::*;
 use crate::estimate::estimate;
 use crate::expand::scenarios;
-use crate::plan::{Length, ThroughputTool};
+use crate::plan::Length;
 
 const THESIS: &str = include_str!("../../../../plans/latency-tester.yaml");
 
@@ -54,12 +54,12 @@ fn every_field_of_the_thesis_is_taken() {
     assert_eq!(plan.block_interval, Span::from_secs(3_600));
     let ping = &plan.pings[0];
     assert_eq!(
-        (ping.name.as_str(), ping.interval),
+        (ping.value.name.as_str(), ping.value.interval),
         ("Pingable-Host", Span::from_secs(30))
     );
     let check = plan.throughput.expect("there");
     assert_eq!(
-        (check.tool, check.servers[0].port),
+        (check.tool, check.servers[0].value.port),
         (ThroughputTool::Iperf3, 80)
     );
     assert_eq!(plan.plot.percentiles_to_remove.to_string(), "1");

@@ -1,4 +1,4 @@
-//! Telling, message by message, what is safe: for whoever must know it from outside.
+//! Writes down, message by message, what is safe: for a program outside that must know it.
 //!
 //! Each line of the file is `experiment flow seq`, written after the store has the message. A flow of
 //! a fleet is `lane/port`: a lane's next flow counts from 0 again.
@@ -7,25 +7,22 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use neph_campaign::{
-    Carried, Carrier, CarryError, ExperimentOrder, KeepPings, Part, PingOrder, Prepared, Progress,
-    ThroughputOrder, TracerouteOrder,
-};
-use neph_model::{Event, ExperimentId, FleetMessage, Message, Sample, Throughput, Traceroute};
-use neph_store::{Kept, Recorder, StoreError};
+use neph_campaign::{News, Observer};
+use neph_model::{ExperimentId, Records};
+use neph_store::Kept;
 use neph_text::Outside;
 
 use crate::exit::Failure;
 
-/// A carrier whose recorders tell what is safe.
+/// An observer that also writes down what is safe.
 #[derive(Debug)]
-pub(super) struct Acknowledging<C> {
-    inner: C,
+pub(super) struct Acknowledging<'a, O> {
+    inner: &'a mut O,
     file: File,
 }
 
-impl<C> Acknowledging<C> {
-    pub(super) fn new(inner: C, path: &Path) -> Result<Self, Failure> {
+impl<'a, O> Acknowledging<'a, O> {
+    pub(super) fn new(inner: &'a mut O, path: &Path) -> Result<Self, Failure> {
         let refused = |error: io::Error| {
             Failure::Usage(format!("--acknowledge {}: {error}", Outside::path(path)))
         };
@@ -42,93 +39,26 @@ impl<C> Acknowledging<C> {
     }
 }
 
-impl<C: Carrier> Carrier for Acknowledging<C> {
-    fn prepare(&mut self, orders: &[&ExperimentOrder]) -> Vec<Result<Prepared, CarryError>> {
-        self.inner.prepare(orders)
-    }
-
-    fn carry_out(
-        &mut self,
-        parts: &mut [Part<'_>],
-        progress: &dyn Fn(Progress),
-    ) -> Vec<Result<Carried, CarryError>> {
-        let file = &self.file;
-        let mut telling: Vec<(&ExperimentOrder, Telling<'_>)> = parts
-            .iter_mut()
-            .map(|part| {
-                let inner = &mut *part.recorder;
-                (part.order, Telling { inner, file })
-            })
-            .collect();
-        let mut parts: Vec<Part<'_>> = telling
-            .iter_mut()
-            .map(|(order, recorder)| Part { order, recorder })
-            .collect();
-        self.inner.carry_out(&mut parts, progress)
-    }
-
-    fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
-        self.inner.check_throughput(order)
-    }
-
-    fn trace_route(&mut self, order: &TracerouteOrder) -> Traceroute {
-        self.inner.trace_route(order)
-    }
-
-    fn ping_between(
-        &mut self,
-        order: &PingOrder,
-        keep: &mut KeepPings<'_>,
-    ) -> Result<(), StoreError> {
-        self.inner.ping_between(order, keep)
-    }
-}
-
-#[derive(Debug)]
-struct Telling<'a> {
-    inner: &'a mut dyn Recorder,
-    file: &'a File,
-}
-
-impl Telling<'_> {
-    /// `places` are flows and messages.
-    fn tell(&mut self, places: impl Iterator<Item = String>) {
-        let experiment = self.inner.experiment();
-        let mut lines = String::new();
-        for place in places {
-            lines.push_str(&format!("{experiment} {place}\n"));
+impl<O: Observer> Observer for Acknowledging<'_, O> {
+    fn tell(&mut self, news: &News<'_>) {
+        if let News::Kept {
+            experiment,
+            records,
+        } = news
+        {
+            // Whoever reads the file loses a line; the store has the message all the same.
+            let _ = self.file.write_all(lines(*experiment, records).as_bytes());
         }
-        // Whoever reads the file loses a line; the store has the message all the same.
-        let _ = self.file.write_all(lines.as_bytes());
+        self.inner.tell(news);
     }
 }
 
-impl Recorder for Telling<'_> {
-    fn experiment(&self) -> ExperimentId {
-        self.inner.experiment()
-    }
-
-    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
-        self.inner.messages(messages)?;
-        let places = messages.iter();
-        self.tell(places.map(|message| format!("{} {}", message.flow.0, message.seq)));
-        Ok(())
-    }
-
-    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
-        self.inner.fleet(messages)?;
-        self.tell(messages.iter().map(|message| {
-            let (lane, port, seq) = (message.lane.0, message.source_port, message.seq);
-            format!("{lane}/{port} {seq}")
-        }));
-        Ok(())
-    }
-
-    fn event(&mut self, event: &Event) -> Result<(), StoreError> {
-        self.inner.event(event)
-    }
-
-    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError> {
-        self.inner.sample(sample)
-    }
+fn lines(experiment: ExperimentId, records: &Records) -> String {
+    let of_flows = records.messages.iter();
+    let of_flows = of_flows.map(|one| format!("{experiment} {} {}\n", one.flow.0, one.seq));
+    let of_fleet = records.fleet.iter().map(|one| {
+        let (lane, port, seq) = (one.lane.0, one.source_port, one.seq);
+        format!("{experiment} {lane}/{port} {seq}\n")
+    });
+    of_flows.chain(of_fleet).collect()
 }

@@ -4,10 +4,10 @@
 use std::ops::Range;
 use std::path::Path;
 
-use neph_campaign::plan::{LabPlan, LabReflector, ThroughputTool};
+use neph_campaign::plan::{LabPlan, LabReflector};
 use neph_campaign::{Plan, resolve};
 use neph_lab::Topology;
-use neph_model::Parameter;
+use neph_model::{Parameter, ThroughputTool};
 use neph_probe::check_private;
 use neph_text::{Fault, FileKind, Placed, Problems, Source, did_you_mean, open_file};
 
@@ -63,7 +63,7 @@ fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
         let what = "iperf3 is not installed here, and the throughput checks need it";
         let remedy =
             "install it (apt-get install iperf3), or write tool = \"neph\" under [throughput]";
-        problems.add(server.written_at.clone(), Fault::new(what, remedy));
+        problems.add(server.span.clone(), Fault::new(what, remedy));
     }
 }
 

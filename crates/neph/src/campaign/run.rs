@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
-use neph_campaign::{Build, Carrier, Clock, Crew, RunError, Standing};
+use neph_campaign::{Build, Clock, Crew, Observer, RunError, Standing};
 use neph_model::{
     BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins, Span,
     Wall,
@@ -180,16 +180,28 @@ pub(crate) fn carry_out(
         None => None,
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
-    let carrier = stage::carrier(&read.plan, &read.scenes, season.as_deref(), &stop)?;
+    let mut executor = stage::executor(&read.plan, &read.scenes, season.as_deref(), &stop)?;
     let mut watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
-    let told = (&mut watch, &stop);
-    let conducted = match &settings.acknowledge {
-        None => conduct(read, (order, earlier), (store.as_mut(), carrier), told),
+    let mut acknowledging;
+    let observer: &mut dyn Observer = match &settings.acknowledge {
+        None => &mut watch,
         Some(path) => {
-            let carrier = Acknowledging::new(carrier, path)?;
-            conduct(read, (order, earlier), (store.as_mut(), carrier), told)
+            acknowledging = Acknowledging::new(&mut watch, path)?;
+            &mut acknowledging
         }
     };
+    let mut crew = Crew {
+        store: store.as_mut(),
+        executor: &mut executor,
+        observer,
+        clock: &RealClock,
+        stop: &stop,
+    };
+    let conducted = conduct(read, (order, earlier), &mut crew);
+    // Its lab goes before anything is said.
+    drop(executor);
+    let conducted =
+        conducted.map_err(|error| Failure::refused(with_the_way_on(&error, watch.campaign())));
     let ended = conducted.and_then(|(campaign, standing)| {
         // Where the store cannot say how it stands, the report and the way on are told all the same.
         let stood = stand(store.as_ref(), &campaign, settings);
@@ -280,31 +292,22 @@ fn season_of_next(
 }
 
 /// Carries out or goes on.
-fn conduct<C: Carrier>(
+fn conduct(
     read: &Read,
     (order, earlier): (Option<BlockOrder>, Option<&Campaign>),
-    (store, mut carrier): (&mut dyn Store, C),
-    (watch, stop): (&mut Watch, &Stop),
-) -> Result<(Campaign, Standing), Failure> {
+    crew: &mut Crew<'_>,
+) -> Result<(Campaign, Standing), RunError> {
     let build = Build {
         version: version::VERSION.to_owned(),
         commit: version::COMMIT.to_owned(),
     };
-    let mut crew = Crew {
-        store,
-        carrier: &mut carrier,
-        observer: &mut *watch,
-        clock: &RealClock,
-        stop,
-    };
     let plan = &read.plan;
     let topology = scenes::kept(&read.scenes);
     let topology = topology.as_deref();
-    let ended = match earlier {
-        None => neph_campaign::start(plan, order, topology, &build, &mut crew),
-        Some(campaign) => neph_campaign::resume(plan, campaign, &build, &mut crew),
-    };
-    ended.map_err(|error| Failure::refused(with_the_way_on(&error, watch.campaign())))
+    match earlier {
+        None => neph_campaign::start(plan, order, topology, &build, crew),
+        Some(campaign) => neph_campaign::resume(plan, campaign, &build, crew),
+    }
 }
 
 /// Why a campaign that has begun was cut off, and how it goes on.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use clap::Parser;
 use neph_campaign::plan::LabReflector;
-use neph_campaign::{Ground, LinkCount, LocalCarrier, Plan};
+use neph_campaign::{Ground, LinkCount, LocalExecutor, Plan};
 use neph_lab::{Direction, Lab, Site, Topology, UpOptions};
 use neph_model::{SiteLoad, Warning};
 use neph_probe::{Place, Reflector, Stop};
@@ -28,15 +28,15 @@ pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Whoever carries a plan's experiments out: in its lab, which is up as it is in this season when this
-/// returns and ends with the carrier, or on this host.
-pub(super) fn carrier(
+/// returns and ends with it, or on this host.
+pub(super) fn executor(
     plan: &Plan,
     scenes: &[Scene],
     season: Option<&str>,
     stop: &Stop,
-) -> Result<LocalCarrier, Failure> {
+) -> Result<LocalExecutor, Failure> {
     let Some(wanted) = &plan.lab else {
-        return Ok(LocalCarrier::new());
+        return Ok(LocalExecutor::new());
     };
     let seasons = plan.seasons.iter().map(|season| season.name.as_str());
     let scene_of = seasons.filter_map(|season| {
@@ -53,7 +53,7 @@ pub(super) fn carrier(
         stressing: Stressing::default(),
     };
     ground.set(ground.scene(season))?;
-    Ok(LocalCarrier::in_lab(Box::new(ground)))
+    Ok(LocalExecutor::in_lab(Box::new(ground)))
 }
 
 /// A lab and its reflectors; both end when this is dropped, reflectors first.

@@ -1,8 +1,8 @@
 //! Keeps what a fleet measures in a workspace.
 
-use neph_campaign::{Build, Ending, FleetKeeper, FleetKept, Keeping, RunError};
+use neph_campaign::{Build, FleetKeeper, FleetKept, Keeping, RunError};
 use neph_model::{
-    Anchor, Campaign, CampaignStatus, ClassTransfer, FleetEndpoint, Own, Span, TracedRoute,
+    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Own, Span, TracedRoute,
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals, Stop, anchor};
 use neph_store::Store;

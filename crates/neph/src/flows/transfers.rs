@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use neph_campaign::Ending;
 use neph_flows::{Completion, completions_of, turns};
-use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Target};
+use neph_model::{
+    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Target,
+};
 use neph_probe::{FleetSpec, ProbeError, Stop, TransferSpec, each_transfer, now, transfers};
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use neph_campaign::{Ending, WatchedHosts};
+use neph_campaign::WatchedHosts;
 use neph_flows::{Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, FleetEndpoint, Instant, Own, Span, WallCourse, Warning};
+use neph_model::{Campaign, Ending, FleetEndpoint, Instant, Own, Span, WallCourse, Warning};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
 
 use super::Args;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::local::flows;
-use crate::local::tests::{Told, fleet_order, reflector};
+use crate::local::tests::{desk, fleet_order, reflector};
 
 #[test]
 fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
@@ -14,12 +14,8 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
     // More than half an hour.
     order.scenario.messages = 100_000;
     let ready = flows::ready(&order, None).expect("a reflector is there");
-    let mut told = Told::default();
-    let mut part = Part {
-        order: &order,
-        recorder: &mut told,
-    };
-    let mut course = Course::begin(&mut part, ready).expect("it starts");
+    let (desk, _updates) = desk();
+    let mut course = Course::begin(&order, ready, &desk).expect("it starts");
     let fleet = course.fleet.take().expect("a fleet");
     // As where a flow beside it has no thread: whoever began it is told of an error.
     drop(course);
@@ -52,20 +48,14 @@ fn given_up(mut order: ExperimentOrder) {
     order.scenario.messages = 100_000;
     let mut ready = flows::ready(&order, None).expect("silence is an answer for UDP");
     ready.origin.at = ready.origin.at - HOPE;
-    let mut told = Told::default();
-    let mut part = Part {
-        order: &order,
-        recorder: &mut told,
-    };
-    let mut courses = [Course::begin(&mut part, ready)];
-    run(&mut courses, &|_| {});
+    let (desk, _updates) = desk();
+    let mut courses = [Course::begin(&order, ready, &desk)];
+    run(&mut courses, &desk);
     let [course] = courses;
-    let around = Around {
-        stat: Default::default(),
-        warnings: Vec::new(),
-    };
-    let ended = course.expect("it began").end(&around, Vec::new());
-    let Ending::Failed(why) = ended.expect("recorded").ending else {
+    let ended = course
+        .expect("it began")
+        .end(&Around::default(), Vec::new());
+    let Ending::Failed(why) = ended.ending else {
         panic!("nobody answered");
     };
     assert!(why.ends_with("nobody answers"), "{why}");

@@ -2,13 +2,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
-use neph_model::{ByteSize, Warning};
+use neph_model::{ByteSize, ExperimentOrder, Prepared, Warning};
 
 use super::*;
-use crate::carrier::{ExperimentOrder, Prepared};
 use crate::local::flows::main_flow;
-use crate::local::tests::{order, prepare, reflector};
-use crate::local::{Ground, LinkCount, LocalCarrier};
+use crate::local::tests::{carry_out, order, reflector};
+use crate::local::{Ground, LinkCount, LocalExecutor};
 
 /// Takes one connection, reads a question, and says `answer`, if anything, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {
@@ -31,8 +30,12 @@ fn nobody() -> SocketAddr {
 }
 
 fn prepared(order: &ExperimentOrder) -> Result<Prepared, String> {
-    let prepared = prepare(&mut LocalCarrier::new(), order);
-    prepared.map_err(|error| error.to_string())
+    prepared_by(&mut LocalExecutor::new(), order)
+}
+
+fn prepared_by(executor: &mut LocalExecutor, order: &ExperimentOrder) -> Result<Prepared, String> {
+    let mut ran = carry_out(executor, std::slice::from_ref(order), &|_| true);
+    ran.prepared.remove(0).map_err(|error| error.to_string())
 }
 
 const ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
@@ -110,12 +113,13 @@ impl Ground for Own {
 #[test]
 fn the_labs_own_reflector_must_answer() {
     let address = stranger(ANSWER);
-    let mut carrier = LocalCarrier::in_lab(Box::new(Own(address)));
-    let told = prepare(&mut carrier, &order(&format!("http://{address}")));
-    assert!(told.is_err(), "{told:?}");
+    let mut executor = LocalExecutor::in_lab(Box::new(Own(address)));
+    let found = prepared_by(&mut executor, &order(&format!("http://{address}")));
+    assert!(found.is_err(), "{found:?}");
     let address = stranger(ANSWER);
-    let mut carrier = LocalCarrier::in_lab(Box::new(Own(nobody())));
-    prepare(&mut carrier, &order(&format!("http://{address}"))).expect("others may be strangers");
+    let mut executor = LocalExecutor::in_lab(Box::new(Own(nobody())));
+    let found = prepared_by(&mut executor, &order(&format!("http://{address}")));
+    found.expect("others may be strangers");
 }
 
 /// The flow towards a stranger.

@@ -64,7 +64,8 @@ fn only_the_flows_of_fleets_are_traced() {
     let traced = |lines: &str| {
         let text = plan(&format!("interval = \"1s\"\n{lines}"), "udp://a");
         let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
-        plan.flow_trace.map(|t| (t.flows, t.max_hops, t.queries))
+        plan.flow_trace
+            .map(|t| (t.flows, t.limits.max_hops, t.limits.queries))
     };
     assert_eq!(traced("flows = 8"), None);
     assert_eq!(traced("flows = 8\n[trace]"), Some((32, 30, 3)));

@@ -1,9 +1,9 @@
 //! The throughput check, and whose servers it asks.
 
-use neph_text::{Fault, Problems};
+use neph_model::{ThroughputServer, ThroughputTool};
+use neph_text::{Fault, Placed, Problems};
 
-use super::super::ThroughputTool;
-use super::super::meaning::{Endpoint, ThroughputPlan, ThroughputServer};
+use super::super::meaning::{Endpoint, ThroughputPlan};
 use super::super::sections::TypedThroughput;
 
 /// Without servers of its own, our transfer goes to each endpoint's reflector once.
@@ -19,15 +19,17 @@ pub(super) fn throughput(
             let port = target.port();
             if servers
                 .iter()
-                .any(|other| other.host == target.host() && other.port == port)
+                .any(|other| other.value.host == target.host() && other.value.port == port)
             {
                 continue;
             }
-            servers.push(ThroughputServer {
-                name: endpoint.name.clone(),
-                host: target.host().to_owned(),
-                port,
-                written_at: endpoint.written_at.clone(),
+            servers.push(Placed {
+                value: ThroughputServer {
+                    name: endpoint.name.clone(),
+                    host: target.host().to_owned(),
+                    port,
+                },
+                span: endpoint.written_at.clone(),
             });
         }
     }

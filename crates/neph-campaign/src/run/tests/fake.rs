@@ -1,4 +1,4 @@
-//! A carrier that does what the test says, in virtual time.
+//! An executor that does what the test says, in virtual time.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -6,15 +6,14 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use neph_model::{
-    BitRate, ExperimentId, Flow, FlowIndex, FlowRole, HostFacts, Instant, Load, Marks, Message,
-    Outcome, PingBetween, ProbeKind, Seq, Span, Throughput, Traceroute, Wall,
+    BitRate, Ending, Executor, ExecutorLost, ExperimentOrder, ExperimentResult, Flow, FlowIndex,
+    FlowRole, HostFacts, Instant, Load, Marks, Message, Order, OrderFailed, OrderResult, Outcome,
+    PingBetween, PingOrder, Prepared, ProbeKind, Progress, Records, Seq, Span, Throughput,
+    ThroughputOrder, Ticket, Traceroute, TracerouteOrder, Update, Wall,
 };
-use neph_store::{Recorder, StoreError};
+use neph_probe::Stop;
 
-use crate::carrier::{
-    Carried, Carrier, CarryError, Clock, Ending, ExperimentOrder, KeepPings, Part, PingOrder,
-    Prepared, Progress, ThroughputOrder, TracerouteOrder,
-};
+use crate::clock::Clock;
 
 /// What becomes of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +47,7 @@ impl Clock for Virtual {
     fn now(&self) -> Wall {
         Wall::from_unix_nanos(self.0.get())
     }
-    fn wait_until(&self, until: Wall, stop: &neph_probe::Stop) {
+    fn wait_until(&self, until: Wall, stop: &Stop) {
         if !stop.is_set() {
             self.0.set(self.0.get().max(until.unix_nanos()));
         }
@@ -60,8 +59,13 @@ impl Clock for Virtual {
 pub(super) struct Fake {
     pub(super) fates: VecDeque<Fate>,
     pub(super) time: Virtual,
-    /// What becomes of those that were prepared.
-    pub(super) prepared: VecDeque<(ExperimentId, Fate)>,
+    /// Of the user, who stops at [`Fate::CtrlC`].
+    pub(super) stop: Stop,
+    /// What was ordered last, and what becomes of each of its experiments that was prepared.
+    pub(super) ordered: Option<Order>,
+    pub(super) prepared: Vec<Option<Fate>>,
+    /// It has been killed.
+    pub(super) gone: bool,
     /// How many ran at the same time, each time.
     pub(super) together: Vec<usize>,
     pub(super) checks: u32,
@@ -87,42 +91,47 @@ fn message(seq: u64, outcome: Outcome, slow: bool) -> Message {
     message
 }
 
+fn refused(order: &ExperimentOrder) -> OrderFailed {
+    OrderFailed {
+        operation: format!("connecting to {}", order.scenario.target),
+        reason: "connection refused".to_owned(),
+    }
+}
+
+fn flow(order: &ExperimentOrder, reflector: bool) -> Flow {
+    Flow {
+        index: FlowIndex(0),
+        role: FlowRole::Main,
+        probe: ProbeKind::Ws,
+        name: order.scenario.endpoint.clone(),
+        source: None,
+        target: SocketAddr::from(([10, 0, 0, 1], 80)),
+        reflector,
+        same_clock: false,
+    }
+}
+
 impl Fake {
-    fn prepare_one(&mut self, order: &ExperimentOrder) -> Result<Prepared, CarryError> {
+    fn prepare_one(&mut self, order: &ExperimentOrder) -> Result<Prepared, OrderFailed> {
         let fate = self.fates.pop_front().unwrap_or(Fate::Complete);
-        self.prepared.push_back((order.experiment.id, fate));
+        self.prepared.push((fate != Fate::Refused).then_some(fate));
         self.expected.push(order.reflector);
         if fate == Fate::Refused {
-            return Err(CarryError::Failed {
-                operation: format!("connecting to {}", order.scenario.target),
-                reason: "connection refused".to_owned(),
-            });
+            return Err(refused(order));
         }
         Ok(Prepared {
             started: self.time.now(),
             fleet: None,
-            flows: vec![Flow {
-                index: FlowIndex(0),
-                role: FlowRole::Main,
-                probe: ProbeKind::Ws,
-                name: order.scenario.endpoint.clone(),
-                source: None,
-                target: SocketAddr::from(([10, 0, 0, 1], 80)),
-                reflector: self.reflector,
-                same_clock: false,
-            }],
+            flows: vec![flow(order, self.reflector)],
         })
     }
 
     fn carry_out_one(
         &mut self,
         order: &ExperimentOrder,
-        recorder: &mut dyn Recorder,
-        progress: &dyn Fn(Progress),
-    ) -> Result<Carried, CarryError> {
-        let mut prepared = self.prepared.iter();
-        let fate = prepared.find(|(id, _)| *id == order.experiment.id);
-        let fate = fate.expect("it was prepared").1;
+        fate: Fate,
+        updates: &mut Vec<Update>,
+    ) -> ExperimentResult {
         let whole = matches!(fate, Fate::Complete | Fate::Slow(..) | Fate::Mute);
         let is_slow = |seq| matches!(fate, Fate::Slow(from, until) if (from..until).contains(&seq));
         let count = if whole {
@@ -136,35 +145,34 @@ impl Fake {
             Outcome::Reply
         };
         for seq in 0..count {
-            recorder.messages(&[message(seq, outcome, is_slow(seq))])?;
+            let records = Records {
+                messages: vec![message(seq, outcome, is_slow(seq))],
+                ..Records::default()
+            };
+            updates.push(Update::Recorded(order.experiment.id, records));
             self.time.pass(order.scenario.interval);
         }
-        progress(Progress {
+        updates.push(Update::Progress(Progress {
             elapsed: Span::from_secs(5),
             due: count,
-        });
+        }));
         let ending = match fate {
             Fate::Complete | Fate::Slow(..) | Fate::Mute => Ending::Complete,
             Fate::Broken => Ending::Failed("the connection was lost for good".to_owned()),
             Fate::CtrlC => {
-                order.stop.set();
+                self.stop.set();
                 Ending::Interrupted
             }
             Fate::Refused => unreachable!("it was not prepared"),
-            // A store that fails ends the campaign without finishing anything: to the store that
-            // is what a kill looks like.
             Fate::Killed => {
-                return Err(neph_store::StoreError::WrongFinish {
-                    experiment: order.experiment.id,
-                    why: "killed".to_owned(),
-                }
-                .into());
+                self.gone = true;
+                Ending::Interrupted
             }
         };
-        Ok(Carried {
+        ExperimentResult {
+            flows: vec![flow(order, self.reflector)],
             ending,
             ended: self.time.now(),
-            flows: order.experiment.flows.clone(),
             late: None,
             trace: None,
             anchors: vec![(0, order.experiment.started.unix_nanos())],
@@ -177,49 +185,43 @@ impl Fake {
                 ..Load::default()
             },
             warnings: Vec::new(),
-        })
-    }
-}
-
-impl Carrier for Fake {
-    fn prepare(&mut self, orders: &[&ExperimentOrder]) -> Vec<Result<Prepared, CarryError>> {
-        self.prepared.clear();
-        orders.iter().map(|order| self.prepare_one(order)).collect()
+        }
     }
 
-    fn carry_out(
-        &mut self,
-        parts: &mut [Part<'_>],
-        progress: &dyn Fn(Progress),
-    ) -> Vec<Result<Carried, CarryError>> {
-        self.together.push(parts.len());
+    /// All of them at the same time: each begins when the first does.
+    fn carry_out(&mut self, orders: &[ExperimentOrder]) -> Vec<Update> {
+        let prepared = std::mem::take(&mut self.prepared);
+        let running = prepared.iter().flatten().count();
+        if running > 0 {
+            self.together.push(running);
+        }
         let began = self.time.now();
         let mut ended = began;
-        let mut all = Vec::new();
-        for part in parts {
+        let (mut updates, mut results) = (Vec::new(), Vec::new());
+        for (order, fate) in orders.iter().zip(prepared) {
             self.time.0.set(began.unix_nanos());
-            let (order, recorder) = (part.order, &mut *part.recorder);
-            all.push(self.carry_out_one(order, recorder, progress));
+            results.push(match fate {
+                Some(fate) => Ok(self.carry_out_one(order, fate, &mut updates)),
+                None => Err(refused(order)),
+            });
             ended = ended.max(self.time.now());
         }
         self.time.0.set(ended.unix_nanos());
-        all
+        if !self.gone {
+            updates.push(Update::Done(Ok(OrderResult::Experiments(results))));
+        }
+        updates
     }
 
-    fn ping_between(
-        &mut self,
-        order: &PingOrder,
-        keep: &mut KeepPings<'_>,
-    ) -> Result<(), StoreError> {
-        let destination = &order.pings[0];
-        keep(&[PingBetween {
+    fn ping_between(&self, order: &PingOrder) -> PingBetween {
+        PingBetween {
             block: order.block,
-            name: destination.name.clone(),
+            name: order.pings[0].name.clone(),
             address: std::net::IpAddr::from([127, 0, 0, 1]),
             sent: self.time.now(),
             outcome: Outcome::Reply,
             round_trip: Some(Span::from_millis(1)),
-        }])
+        }
     }
 
     fn check_throughput(&mut self, order: &ThroughputOrder) -> Throughput {
@@ -251,4 +253,46 @@ impl Carrier for Fake {
             failure: None,
         }
     }
+}
+
+impl Executor for Fake {
+    fn submit(&mut self, order: Order) -> Ticket {
+        self.gone = false;
+        self.prepared.clear();
+        self.ordered = Some(order);
+        Ticket(0)
+    }
+
+    /// First what is prepared, then all the rest.
+    fn poll(&mut self, _: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        if self.gone {
+            return Err(ExecutorLost("killed".to_owned()));
+        }
+        let order = self.ordered.take().expect("it was ordered");
+        let updates = match &order {
+            Order::Experiments(orders) if self.prepared.is_empty() => {
+                let all = orders.iter().map(|order| self.prepare_one(order));
+                let update = Update::Prepared(all.collect());
+                self.ordered = Some(order.clone());
+                vec![update]
+            }
+            Order::Experiments(orders) => self.carry_out(orders),
+            Order::Throughput(order) => {
+                let checked = OrderResult::Throughput(self.check_throughput(order));
+                vec![Update::Done(Ok(checked))]
+            }
+            Order::Traceroute(order) => {
+                let traced = OrderResult::Traceroute(self.trace_route(order));
+                vec![Update::Done(Ok(traced))]
+            }
+            Order::Pings(order) => {
+                let pinged = Update::Pinged(vec![self.ping_between(order)]);
+                vec![pinged, Update::Done(Ok(OrderResult::Pings))]
+            }
+            Order::Load(_) => unreachable!("campaigns order none"),
+        };
+        Ok(updates.into_iter().map(|one| (Ticket(0), one)).collect())
+    }
+
+    fn cancel(&mut self, _: Ticket) {}
 }

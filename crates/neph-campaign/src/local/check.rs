@@ -1,0 +1,66 @@
+//! A throughput check: a bulk transfer whose failure is part of what it says.
+
+use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
+use neph_probe::{Iperf3Spec, Place, Resolve, Resolving, Transfer, UploadSpec};
+
+use super::desk::Desk;
+use super::failed;
+use super::yard::Yard;
+
+pub(super) fn throughput(order: &ThroughputOrder, desk: &Desk, yard: &Yard) -> Throughput {
+    let started = neph_probe::anchor().wall;
+    let site = yard.place(order.site.as_deref());
+    match site.and_then(|site| transfer(order, site, desk)) {
+        Ok(transfer) => transfer.into_throughput(order.block, &order.server.name),
+        Err(error) => Throughput {
+            block: order.block,
+            endpoint: order.server.name.clone(),
+            site: None,
+            tool: order.tool.name().to_owned(),
+            started,
+            seconds: Vec::new(),
+            goodput: BitRate(0),
+            failure: Some(error.to_string()),
+        },
+    }
+}
+
+fn transfer(
+    order: &ThroughputOrder,
+    site: Option<Place>,
+    desk: &Desk,
+) -> Result<Transfer, OrderFailed> {
+    let (host, port) = (order.server.host.as_str(), order.server.port);
+    let operation = || format!("transfer to {host} port {port}");
+    match order.tool {
+        ThroughputTool::Neph => {
+            let target =
+                Target::tcp(host, port).map_err(|error| failed(format!("find {host}"), error))?;
+            let how = Resolving {
+                site: site.clone(),
+                ..Resolving::here(None)
+            };
+            let found = target.find(&how);
+            let address = found.map_err(|error| failed(operation(), error))?.address;
+            let spec = UploadSpec {
+                target,
+                address,
+                duration: order.duration,
+                congestion: None,
+                site,
+            };
+            neph_probe::upload(&spec, desk.stop())
+        }
+        ThroughputTool::Iperf3 => {
+            let spec = Iperf3Spec {
+                host: host.to_owned(),
+                port,
+                duration: order.duration,
+                congestion: None,
+                site,
+            };
+            neph_probe::iperf3(&spec, desk.stop())
+        }
+    }
+    .map_err(|error| failed(operation(), error))
+}

@@ -1,0 +1,94 @@
+//! Experiments that run at the same time: who is there, what runs, and what came of each.
+
+use neph_model::{ExperimentOrder, ExperimentResult, OrderFailed, Prepared, Update};
+use neph_probe::allot_files;
+
+use super::course::{self, Around, Course};
+use super::desk::Desk;
+use super::flows::{self, Ready};
+use super::yard::{Stay, Yard};
+use super::{caps, failed, peer};
+use crate::cores;
+
+type Each<T> = Vec<Result<T, OrderFailed>>;
+
+/// Carries them out. Of each, in their order, what came of it.
+pub(super) fn carry_out(
+    orders: &[ExperimentOrder],
+    desk: &Desk,
+    yard: &Yard,
+) -> Each<ExperimentResult> {
+    let ready = yard.enter(orders).and_then(|stay| {
+        let asked = orders.iter().map(|order| ask(order, yard)).collect();
+        Ok((stay, allotted(asked)?))
+    });
+    let (stay, ready) = match ready {
+        Ok(ready) => ready,
+        Err(why) => {
+            desk.tell(Update::Prepared(vec![Err(why.clone()); orders.len()]));
+            return vec![Err(why); orders.len()];
+        }
+    };
+    let prepared = ready.iter().map(|one| match one {
+        Ok(ready) => Ok(prepared(ready)),
+        Err(why) => Err(why.clone()),
+    });
+    desk.tell(Update::Prepared(prepared.collect()));
+    run(orders, ready, desk, stay)
+}
+
+/// Who is there, and what is to run.
+fn ask(order: &ExperimentOrder, yard: &Yard) -> Result<Ready, OrderFailed> {
+    let site = yard.place(order.site.as_deref())?;
+    let ready = flows::ready(order, site)?;
+    let expected = order.reflector || yard.reflects(ready.specs[0].address);
+    peer::judge(&ready.found, &ready.specs[0], expected)?;
+    Ok(ready)
+}
+
+/// Shares the process's open files between the fleets. All begin at one moment, however long it took to
+/// ask each who is there.
+fn allotted(mut asked: Each<Ready>) -> Result<Each<Ready>, OrderFailed> {
+    let ready = asked.iter_mut().flatten();
+    let fleets: Vec<_> = ready.filter_map(|one| one.fleet.as_mut()).collect();
+    allot_files(&mut { fleets }).map_err(|error| failed("begin the fleets", error))?;
+    let origin = neph_probe::anchor();
+    for ready in asked.iter_mut().flatten() {
+        ready.origin = origin;
+    }
+    Ok(asked)
+}
+
+fn prepared(ready: &Ready) -> Prepared {
+    Prepared {
+        started: ready.origin.wall,
+        flows: ready.flows(),
+        fleet: ready.fleet.as_ref().map(|spec| spec.fleet.clone()),
+    }
+}
+
+fn run(
+    orders: &[ExperimentOrder],
+    ready: Each<Ready>,
+    desk: &Desk,
+    stay: Stay<'_>,
+) -> Each<ExperimentResult> {
+    let (before, links) = (cores::stat(), stay.begin());
+    let pairs = orders.iter().zip(ready);
+    let mut courses: Each<Course<'_>> = pairs
+        .map(|(order, ready)| Course::begin(order, ready?, desk))
+        .collect();
+    course::run(&mut courses, desk);
+    let warnings = [stay.warnings(&links), stay.end()].concat();
+    let around = Around {
+        stat: (before, cores::stat()),
+        warnings,
+    };
+    let unanswered = courses
+        .iter_mut()
+        .map(|course| course.as_mut().ok()?.unanswered());
+    let refused = caps::refused(&unanswered.collect::<Vec<_>>());
+    let ends = courses.into_iter().zip(refused);
+    ends.map(|(course, refused)| Ok(course?.end(&around, refused)))
+        .collect()
+}

@@ -1,0 +1,36 @@
+//! What every executor promises, of the one in this process.
+
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+
+use neph_model::executor::contract;
+use neph_model::{ExperimentOrder, Span};
+use neph_probe::Reflector;
+
+use super::{LocalExecutor, order, reflector};
+
+/// A reflector that stays for all tests of the contract.
+fn lasting() -> SocketAddr {
+    static OURS: OnceLock<Reflector> = OnceLock::new();
+    OURS.get_or_init(reflector).address()
+}
+
+fn of_messages(messages: u64) -> ExperimentOrder {
+    let mut order = order(&format!("ws://{}", lasting()));
+    order.scenario.interval = Span::from_millis(5);
+    order.scenario.messages = messages;
+    order.timeout = Span::from_secs(1);
+    order
+}
+
+#[test]
+fn the_contract_of_executors_holds() {
+    contract::hold(
+        &mut || Box::new(LocalExecutor::new()),
+        contract::Subject {
+            short: || of_messages(40),
+            long: || of_messages(100_000),
+            impossible: || order("ws://127.0.0.1:1"),
+        },
+    );
+}

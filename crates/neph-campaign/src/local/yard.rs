@@ -1,0 +1,193 @@
+//! The lab that orders are carried out in, shared by those that run at the same time.
+//!
+//! Owns who uses it: orders of one season and one load may share it, another has to wait for its turn,
+//! which is not given here: it fails.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_model::{ExperimentOrder, OrderFailed, SiteLoad, Stress, Warning};
+use neph_probe::Place;
+
+use super::{LinkCount, failed, links};
+
+/// The lab that an executor measures in, as far as the executor needs to know it.
+pub trait Ground: std::fmt::Debug + Send {
+    /// The lab becomes what it is in a season; nothing to do where it is the same in all.
+    ///
+    /// # Errors
+    /// It could not be brought up, in a sentence.
+    fn enter(&mut self, season: Option<&str>) -> Result<(), String>;
+    /// Where what measures at a site runs: in its network namespace, within its limits.
+    fn place(&self, site: &str) -> Option<Place>;
+    /// Whether one of the lab's own reflectors listens there.
+    fn reflects(&self, address: SocketAddr) -> bool;
+    /// An experiment begins: what the lab does at given times counts from now.
+    fn cue(&self);
+    /// What each direction of each link did so far, in the same order each time.
+    fn links(&self) -> Vec<LinkCount>;
+    /// What is to be said of everything that is measured in it, however it went.
+    fn warnings(&self) -> Vec<Warning>;
+    /// Loads these sites from now on, and no others; without any, none. What is to be said of the loads
+    /// that end with this, over all of their time.
+    ///
+    /// # Errors
+    /// A load could not be started or ended, in a sentence.
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String>;
+}
+
+/// The lab, if there is one.
+#[derive(Clone, Debug)]
+pub(super) struct Yard(Option<Arc<Mutex<Shared>>>);
+
+#[derive(Debug)]
+struct Shared {
+    ground: Box<dyn Ground>,
+    users: usize,
+    state: State,
+}
+
+/// What the orders that use the lab have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct State {
+    season: Option<String>,
+    loads: Vec<SiteLoad>,
+}
+
+impl State {
+    /// What runs at the same time is of one season and under one load.
+    fn of(order: &ExperimentOrder) -> Self {
+        let loads = order.scenario.parameters.stress().map(Stress::loads);
+        Self {
+            season: order.scenario.season().map(str::to_owned),
+            loads: loads.unwrap_or_default().to_vec(),
+        }
+    }
+}
+
+impl Yard {
+    pub(super) const fn none() -> Self {
+        Self(None)
+    }
+
+    pub(super) fn of(ground: Box<dyn Ground>) -> Self {
+        let shared = Shared {
+            ground,
+            users: 0,
+            state: State::default(),
+        };
+        Self(Some(Arc::new(Mutex::new(shared))))
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Shared>> {
+        let shared = self.0.as_ref()?;
+        Some(shared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The place of a site that an order names.
+    pub(super) fn place(&self, site: Option<&str>) -> Result<Option<Place>, OrderFailed> {
+        let Some(site) = site else {
+            return Ok(None);
+        };
+        let known = self.lock().and_then(|shared| shared.ground.place(site));
+        known.map(Some).ok_or_else(|| {
+            failed(
+                format!("find site '{site}'"),
+                "there is no lab with such a site",
+            )
+        })
+    }
+
+    /// Whether one of the lab's own reflectors listens there.
+    pub(super) fn reflects(&self, address: SocketAddr) -> bool {
+        let shared = self.lock();
+        shared.is_some_and(|shared| shared.ground.reflects(address))
+    }
+
+    /// Makes the lab what experiments need, until the stay ends.
+    pub(super) fn enter(&self, orders: &[ExperimentOrder]) -> Result<Stay<'_>, OrderFailed> {
+        let (Some(mut shared), Some(first)) = (self.lock(), orders.first()) else {
+            return Ok(Stay::of(self));
+        };
+        let wanted = State::of(first);
+        if shared.users > 0 && shared.state != wanted {
+            let why = "another order needs it in another season or under another load";
+            return Err(failed("use the lab", why));
+        }
+        if shared.users == 0 {
+            let entered = shared.ground.enter(wanted.season.as_deref());
+            entered.map_err(|why| failed("bring the season's lab up", why))?;
+            // What ended here had nothing measured during it.
+            let stressed = shared.ground.stress(&wanted.loads).map(drop);
+            stressed.map_err(|why| failed("load the lab's sites", why))?;
+            shared.state = wanted;
+        }
+        shared.users += 1;
+        Ok(Stay::of(self))
+    }
+}
+
+/// An order's use of the lab.
+#[derive(Debug)]
+pub(super) struct Stay<'a> {
+    yard: &'a Yard,
+    is_over: bool,
+}
+
+impl Drop for Stay<'_> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<'a> Stay<'a> {
+    const fn of(yard: &'a Yard) -> Self {
+        Self {
+            yard,
+            is_over: false,
+        }
+    }
+
+    /// The experiments begin: the lab's cue is given. What its links did until now.
+    pub(super) fn begin(&self) -> Vec<LinkCount> {
+        let Some(shared) = self.yard.lock() else {
+            return Vec::new();
+        };
+        let before = shared.ground.links();
+        // Given twice, it would move what an order in progress counts from.
+        if shared.users == 1 {
+            shared.ground.cue();
+        }
+        before
+    }
+
+    /// What the lab earns, where its links had done `before` when the experiments began.
+    pub(super) fn warnings(&self, before: &[LinkCount]) -> Vec<Warning> {
+        let Some(shared) = self.yard.lock() else {
+            return Vec::new();
+        };
+        let own = shared.ground.warnings();
+        let of_links = links::warnings(before, &shared.ground.links());
+        own.into_iter().chain(of_links).collect()
+    }
+
+    /// The stay ends; with the last one the load. What is to be said of the load.
+    pub(super) fn end(mut self) -> Vec<Warning> {
+        self.leave()
+    }
+
+    fn leave(&mut self) -> Vec<Warning> {
+        let was_over = std::mem::replace(&mut self.is_over, true);
+        let Some(mut shared) = self.yard.lock().filter(|_| !was_over) else {
+            return Vec::new();
+        };
+        shared.users = shared.users.saturating_sub(1);
+        if shared.users > 0 {
+            return Vec::new();
+        }
+        shared.ground.stress(&[]).unwrap_or_else(|why| {
+            tracing::warn!("{why}");
+            Vec::new()
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! An order from the campaign's side: submitted, followed to its end, cancelled when the user stops.
+
+use neph_model::{Order, OrderFailed, OrderResult, Span, Ticket, Update};
+
+use super::{Run, RunError};
+
+/// How long an executor that has nothing to report is waited for at a time: a stop is noticed within it.
+const PATIENCE: Span = Span::from_millis(50);
+
+/// What became of an order.
+pub(super) type Done = Result<OrderResult, OrderFailed>;
+
+impl Run<'_, '_> {
+    pub(super) fn submit(&mut self, order: Order) -> Ticket {
+        self.crew.executor.submit(order)
+    }
+
+    /// Waits for the next updates of an order, which is cancelled once the user stops.
+    pub(super) fn updates(&mut self, ticket: Ticket) -> Result<Vec<Update>, RunError> {
+        if self.crew.stop.is_set() {
+            self.crew.executor.cancel(ticket);
+        }
+        let all = self.crew.executor.poll(PATIENCE)?.into_iter();
+        let own = all.filter(|(of, _)| *of == ticket);
+        Ok(own.map(|(_, update)| update).collect())
+    }
+
+    /// Follows an order to its end, and hands every update before that to `take`. What cannot be kept is
+    /// not measured further.
+    pub(super) fn follow(
+        &mut self,
+        order: Order,
+        mut take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
+    ) -> Result<Done, RunError> {
+        let ticket = self.submit(order);
+        loop {
+            for update in self.updates(ticket)? {
+                if let Update::Done(done) = update {
+                    return Ok(done);
+                }
+                if let Err(error) = take(self, update) {
+                    self.crew.executor.cancel(ticket);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The contract between whoever orders and whoever carries orders out: this process, a site of a lab,
+//! an agent at a distance.
+//!
+//! Owns the trait and what an executor reports. What is reported is plain data, so that a store, a
+//! screen or a wire can take it.
+
+#[cfg(feature = "contract")]
+pub mod contract;
+
+use std::fmt::{self, Debug};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ExperimentId, ExperimentResult, Order, OrderFailed, PingBetween, Prepared, Progress, Records,
+    Span, Throughput, Traceroute,
+};
+
+/// An order that was taken on. Each executor counts its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ticket(pub u64);
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "order {}", self.0)
+    }
+}
+
+/// What became of an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderResult {
+    /// Of each experiment, in the order's order.
+    Experiments(Vec<Result<ExperimentResult, OrderFailed>>),
+    /// A failure is part of it.
+    Throughput(Throughput),
+    /// A failure is part of it.
+    Traceroute(Traceroute),
+    /// The pings are over. That none could be sent is no failure: the experiments report it.
+    Pings,
+    /// The load is over.
+    Load,
+}
+
+/// What an executor reports of an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Update {
+    /// Of each experiment, in the order's order: it is about to begin, or why it cannot. Once, before
+    /// everything else; the others go on.
+    Prepared(Vec<Result<Prepared, OrderFailed>>),
+    /// A few times a second.
+    Progress(Progress),
+    /// What an experiment measured.
+    Recorded(ExperimentId, Records),
+    /// Pings that are decided.
+    Pinged(Vec<PingBetween>),
+    /// The last of an order: what became of it, or why nothing did.
+    Done(Result<OrderResult, OrderFailed>),
+}
+
+/// The executor is gone, with what it had not reported. What was reported stands.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what carries out experiments has ended unexpectedly: {0}")]
+pub struct ExecutorLost(pub String);
+
+/// Carries out orders, several at a time.
+///
+/// Of one order, updates come in their order, and nothing comes after [`Update::Done`]. Two orders that
+/// need the same thing in different states do not wait for each other: the later one fails.
+pub trait Executor: Debug {
+    /// Takes an order on. Returns at once.
+    fn submit(&mut self, order: Order) -> Ticket;
+
+    /// What happened since the last time; waits at most `patience` until something does.
+    ///
+    /// # Errors
+    /// Nothing will be reported any more.
+    fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost>;
+
+    /// Ends an order early: what was measured is reported, then its result. Does nothing for an order
+    /// that is over.
+    fn cancel(&mut self, ticket: Ticket);
+}

@@ -1,0 +1,187 @@
+//! What every executor promises, as claims that are tried on one.
+//!
+//! Owns the claims; what there is to measure is given by whoever tries them. A claim that does not hold
+//! panics and says which.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use super::{Executor, OrderResult, Ticket, Update};
+use crate::{Ending, ExperimentId, ExperimentOrder, Order, Span};
+
+/// How long an order may take to end once it is cancelled.
+const MOST_AFTER_CANCEL: Duration = Duration::from_secs(10);
+/// How long an order of the contract may take in all.
+const MOST: Duration = Duration::from_mins(1);
+const PATIENCE: Span = Span::from_millis(20);
+
+/// Something to measure: each call makes a new experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// One of at least 10 messages that is over within some seconds.
+    pub short: fn() -> ExperimentOrder,
+    /// One that would run for minutes.
+    pub long: fn() -> ExperimentOrder,
+    /// One that cannot begin.
+    pub impossible: fn() -> ExperimentOrder,
+}
+
+/// What was reported of one order, up to its end.
+#[derive(Debug, Default)]
+struct Told {
+    updates: Vec<Update>,
+    ended: Option<Instant>,
+}
+
+impl Told {
+    fn results(&self) -> &[Result<crate::ExperimentResult, crate::OrderFailed>] {
+        match self.updates.last() {
+            Some(Update::Done(Ok(OrderResult::Experiments(results)))) => results,
+            _ => panic!("an order for experiments ends with their results"),
+        }
+    }
+
+    fn endings(&self) -> Vec<Ending> {
+        let each = self.results().iter().map(|one| match one {
+            Ok(result) => result.ending.clone(),
+            Err(why) => Ending::Failed(why.to_string()),
+        });
+        each.collect()
+    }
+
+    /// How many messages were reported of an experiment, each once.
+    fn messages(&self, of: ExperimentId) -> usize {
+        let mut seen = BTreeSet::new();
+        for update in &self.updates {
+            let Update::Recorded(experiment, records) = update else {
+                continue;
+            };
+            for message in records.messages.iter().filter(|_| *experiment == of) {
+                let is_new = seen.insert((message.flow, message.seq));
+                assert!(is_new, "{message:?} is reported twice");
+            }
+        }
+        seen.len()
+    }
+}
+
+/// Polls until all these orders have ended; `each` sees the time and what was reported so far.
+fn follow(
+    executor: &mut dyn Executor,
+    tickets: &[Ticket],
+    mut each: impl FnMut(&mut dyn Executor, &BTreeMap<Ticket, Told>),
+) -> BTreeMap<Ticket, Told> {
+    let began = Instant::now();
+    let mut told: BTreeMap<Ticket, Told> = tickets
+        .iter()
+        .map(|ticket| (*ticket, Told::default()))
+        .collect();
+    while told.values().any(|one| one.ended.is_none()) {
+        let open = told.iter().filter(|(_, one)| one.ended.is_none());
+        let open: Vec<&Ticket> = open.map(|(ticket, _)| ticket).collect();
+        assert!(began.elapsed() < MOST, "an order ends: {open:?}");
+        for (ticket, update) in executor.poll(PATIENCE).expect("the executor is there") {
+            let one = told
+                .get_mut(&ticket)
+                .expect("only what was ordered is reported");
+            assert!(one.ended.is_none(), "nothing comes after the end");
+            let is_first = one.updates.is_empty();
+            let is_prepared = matches!(update, Update::Prepared(_));
+            let failed = matches!(update, Update::Done(Err(_)));
+            assert!(
+                failed || is_prepared == is_first,
+                "prepared comes first, and once"
+            );
+            if matches!(update, Update::Done(_)) {
+                one.ended = Some(Instant::now());
+            }
+            one.updates.push(update);
+        }
+        each(executor, &told);
+    }
+    told
+}
+
+/// Tries every claim on executors that `make` makes.
+///
+/// # Panics
+/// A claim does not hold.
+pub fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>, subject: Subject) {
+    an_experiment_is_reported_whole(make().as_mut(), subject);
+    what_cannot_begin_leaves_the_others_alone(make().as_mut(), subject);
+    orders_run_at_the_same_time_and_one_is_cancelled(make().as_mut(), subject);
+    a_cancelled_order_keeps_what_it_measured(make().as_mut(), subject);
+    nothing_to_report_takes_no_longer_than_patience(make().as_mut());
+}
+
+fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject) {
+    let order = (subject.short)();
+    let (id, expected) = (order.experiment.id, order.scenario.messages);
+    let ticket = executor.submit(Order::Experiments(vec![order]));
+    let told = follow(executor, &[ticket], |_, _| {});
+    let told = &told[&ticket];
+    assert_eq!(told.endings(), [Ending::Complete]);
+    let Some(Update::Prepared(prepared)) = told.updates.first() else {
+        panic!("what is prepared comes first");
+    };
+    let prepared = prepared[0].as_ref().expect("it can begin");
+    let ended = told.results()[0].as_ref().expect("it ran").ended;
+    assert!(prepared.started <= ended, "it ends after it began");
+    assert_eq!(told.messages(id) as u64, expected, "each message once");
+    // After the end a cancel does nothing, and nothing more comes.
+    executor.cancel(ticket);
+    let more = executor.poll(PATIENCE).expect("the executor is there");
+    assert_eq!(more, []);
+}
+
+fn what_cannot_begin_leaves_the_others_alone(executor: &mut dyn Executor, subject: Subject) {
+    let orders = vec![(subject.impossible)(), (subject.short)()];
+    let ticket = executor.submit(Order::Experiments(orders));
+    let told = follow(executor, &[ticket], |_, _| {});
+    let endings = told[&ticket].endings();
+    assert!(
+        matches!(&endings[..], [Ending::Failed(_), Ending::Complete]),
+        "{endings:?}"
+    );
+}
+
+fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor, subject: Subject) {
+    let long = executor.submit(Order::Experiments(vec![(subject.long)()]));
+    let short = executor.submit(Order::Experiments(vec![(subject.short)()]));
+    assert_ne!(long, short, "each order has its ticket");
+    // The long one would outlast the contract: the short one ends beside it.
+    let told = follow(executor, &[long, short], |executor, told| {
+        if told[&short].ended.is_some() {
+            executor.cancel(long);
+        }
+    });
+    assert_eq!(told[&short].endings(), [Ending::Complete]);
+    assert_eq!(told[&long].endings(), [Ending::Interrupted]);
+}
+
+fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject: Subject) {
+    let order = (subject.long)();
+    let (id, whole) = (order.experiment.id, order.scenario.messages);
+    let ticket = executor.submit(Order::Experiments(vec![order]));
+    let mut cancelled: Option<Instant> = None;
+    let told = follow(executor, &[ticket], |executor, told| {
+        if cancelled.is_none() && told[&ticket].messages(id) > 0 {
+            executor.cancel(ticket);
+            cancelled = Some(Instant::now());
+        }
+    });
+    let told = &told[&ticket];
+    assert_eq!(told.endings(), [Ending::Interrupted]);
+    let kept = told.messages(id) as u64;
+    assert!((1..whole).contains(&kept), "{kept} of {whole} messages");
+    let ended = told.ended.expect("it ended");
+    let took = ended.duration_since(cancelled.expect("it was cancelled"));
+    assert!(took < MOST_AFTER_CANCEL, "it ends within {took:?}");
+}
+
+fn nothing_to_report_takes_no_longer_than_patience(executor: &mut dyn Executor) {
+    let began = Instant::now();
+    assert_eq!(executor.poll(PATIENCE), Ok(Vec::new()));
+    // A busy machine may take its time; a poll that waits for an update would wait for ever.
+    assert!(began.elapsed() < MOST_AFTER_CANCEL, "a poll returns");
+}

@@ -1,0 +1,175 @@
+use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
+
+use super::*;
+use crate::{
+    BitRate, ByteSize, CampaignId, CpuShare, Experiment, LoadSpec, Parameter, ProbeKind, Scenario,
+    ScenarioId, Span, Target, Targets, Wall,
+};
+
+fn span() -> impl Strategy<Value = Span> {
+    any::<i64>().prop_map(Span::from_nanos)
+}
+
+fn load() -> impl Strategy<Value = Order> {
+    let rate = || any::<u64>().prop_map(BitRate);
+    let load = prop_oneof![
+        (1.0..=100.0_f64).prop_filter_map("a share", |percent| {
+            CpuShare::percent(percent).map(LoadSpec::Cpu)
+        }),
+        (any::<String>(), proptest::option::of(rate()))
+            .prop_map(|(to, rate)| LoadSpec::Flow { to, rate }),
+        (any::<String>(), rate()).prop_map(|(to, rate)| LoadSpec::Stream { to, rate }),
+    ];
+    (load, span()).prop_map(|(load, duration)| Order::Load(LoadOrder { load, duration }))
+}
+
+fn site() -> impl Strategy<Value = Option<String>> {
+    any::<Option<String>>()
+}
+
+fn limits() -> impl Strategy<Value = TraceLimits> {
+    let limits = (1..=64_u8, 1..=10_u8);
+    limits.prop_map(|(max_hops, queries)| TraceLimits { max_hops, queries })
+}
+
+fn echoes() -> impl Strategy<Value = Vec<EchoTo>> {
+    let one = (any::<String>(), any::<String>(), span());
+    let one = one.prop_map(|(name, host, interval)| EchoTo {
+        name,
+        host,
+        interval,
+    });
+    proptest::collection::vec(one, 0..3)
+}
+
+fn between() -> impl Strategy<Value = Order> {
+    let tool = prop_oneof![Just(ThroughputTool::Neph), Just(ThroughputTool::Iperf3)];
+    let server = (any::<String>(), any::<String>(), any::<u16>());
+    let check = (any::<u32>(), server, span(), tool, site());
+    let check = check.prop_map(|(block, (name, host, port), duration, tool, site)| {
+        Order::Throughput(ThroughputOrder {
+            block,
+            server: ThroughputServer { name, host, port },
+            duration,
+            tool,
+            site,
+        })
+    });
+    let route = (any::<u32>(), any::<(String, String)>(), limits(), site());
+    let route = route.prop_map(|(block, (endpoint, host), limits, site)| {
+        Order::Traceroute(TracerouteOrder {
+            block,
+            endpoint,
+            host,
+            limits,
+            site,
+        })
+    });
+    let pings = (any::<u32>(), echoes(), any::<i64>(), span(), site());
+    let pings = pings.prop_map(|(block, pings, until, timeout, site)| {
+        let until = Wall::from_unix_nanos(until);
+        Order::Pings(PingOrder {
+            block,
+            pings,
+            until,
+            timeout,
+            site,
+        })
+    });
+    prop_oneof![check, route, pings]
+}
+
+fn scenario() -> impl Strategy<Value = Scenario> {
+    let target = prop_oneof![
+        Just(Targets::from("nowhere".to_owned())),
+        Just(Targets::Known(vec![
+            Target::parse("ws://[2001:db8::1]:8080/a?b=c").expect("a target"),
+            Target::parse("icmp://example.org").expect("a target"),
+        ])),
+    ];
+    let sizes = (any::<u64>(), any::<u64>()).prop_map(|(a, b)| (ByteSize(a), ByteSize(b)));
+    let kind = proptest::sample::select(ProbeKind::ALL);
+    let several = (
+        target,
+        sizes,
+        kind,
+        any::<String>(),
+        any::<(u64, u32)>(),
+        span(),
+    );
+    several.prop_map(
+        |(target, sizes, probe, endpoint, (id, index), interval)| Scenario {
+            id: ScenarioId(id),
+            index,
+            endpoint,
+            target,
+            probe,
+            interval,
+            request_size: sizes.0,
+            response_size: sizes.1,
+            messages: id,
+            parameters: [
+                Parameter::Follow(true),
+                Parameter::Spin(Span::from_micros(3)),
+            ]
+            .into_iter()
+            .collect(),
+            varied: Vec::new(),
+        },
+    )
+}
+
+fn experiments() -> impl Strategy<Value = Order> {
+    let trace =
+        (any::<u32>(), limits()).prop_map(|(flows, limits)| FlowTraceOrder { flows, limits });
+    let address = any::<Option<[u8; 4]>>().prop_map(|octets| octets.map(Into::into));
+    let more = (
+        address,
+        span(),
+        any::<Option<i64>>(),
+        echoes(),
+        proptest::option::of(trace),
+    );
+    let one =
+        (scenario(), site(), any::<bool>(), more).prop_map(|(scenario, site, reflector, more)| {
+            let (last_address, timeout, companion, pings, trace) = more;
+            let start = Wall::from_unix_nanos(timeout.nanos());
+            Order::Experiments(vec![ExperimentOrder {
+                experiment: Experiment::begun(CampaignId::new(), scenario.id, start),
+                scenario,
+                site,
+                reflector,
+                last_address,
+                timeout,
+                companion: companion.map(Span::from_nanos),
+                pings,
+                trace,
+            }])
+        });
+    one.boxed()
+}
+
+fn order() -> BoxedStrategy<Order> {
+    prop_oneof![load(), between(), experiments()].boxed()
+}
+
+proptest::proptest! {
+    #[test]
+    fn an_order_is_read_as_it_is_written(order in order()) {
+        let text = serde_json::to_string(&order).expect("it is plain data");
+        let read: Order = serde_json::from_str(&text).expect("as it was written");
+        proptest::prop_assert_eq!(read, order);
+    }
+}
+
+#[test]
+fn what_is_no_order_is_refused() {
+    for text in [
+        "{}",
+        r#"{"load": {"load": {"cpu": 101.0}, "duration_ns": 1}}"#,
+        r#"{"load": {"load": {"cpu": 80.0}, "duration_ns": 1, "more": 2}}"#,
+        r#"{"dance": {}}"#,
+    ] {
+        assert!(serde_json::from_str::<Order>(text).is_err(), "{text}");
+    }
+}

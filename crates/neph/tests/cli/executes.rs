@@ -1,0 +1,132 @@
+//! `neph execute -`: orders as JSON on standard input, updates as JSON lines. The contract of executors
+//! is tried on it, each order in a process of its own.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::process::{Child, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use neph_campaign::{expand, plan};
+use neph_model::executor::contract;
+use neph_model::{
+    CampaignId, Executor, ExecutorLost, Experiment, ExperimentOrder, Order, Span, Ticket, Update,
+    Wall,
+};
+use neph_probe::Reflector;
+use neph_text::Source;
+
+use crate::neph::{command, send};
+use crate::pings::reflector;
+
+/// Carries each order out in a neph of its own.
+#[derive(Debug)]
+struct Processes {
+    running: Vec<Child>,
+    cancelled: BTreeSet<Ticket>,
+    sender: Sender<(Ticket, Update)>,
+    updates: Receiver<(Ticket, Update)>,
+}
+
+impl Processes {
+    fn new() -> Self {
+        let (sender, updates) = channel();
+        Self {
+            running: Vec::new(),
+            cancelled: BTreeSet::new(),
+            sender,
+            updates,
+        }
+    }
+}
+
+impl Executor for Processes {
+    fn submit(&mut self, order: Order) -> Ticket {
+        let mut command = command();
+        command.args(["execute", "-"]).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("neph runs");
+        let text = serde_json::to_string(&order).expect("plain data");
+        let mut input = child.stdin.take().expect("piped");
+        input.write_all(text.as_bytes()).expect("it reads");
+        drop(input);
+        let ticket = Ticket(self.running.len() as u64);
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let sender = self.sender.clone();
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let update = serde_json::from_str(&line).expect("an update");
+                if sender.send((ticket, update)).is_err() {
+                    return;
+                }
+            }
+        });
+        self.running.push(child);
+        ticket
+    }
+
+    fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        let first = self.updates.recv_timeout(patience.to_duration());
+        let mut all: Vec<_> = first.into_iter().collect();
+        all.extend(self.updates.try_iter());
+        Ok(all)
+    }
+
+    fn cancel(&mut self, ticket: Ticket) {
+        let place = usize::try_from(ticket.0).expect("few");
+        let child = &mut self.running[place];
+        // A second ctrl-C would end it at once.
+        let is_first = self.cancelled.insert(ticket);
+        if is_first && child.try_wait().expect("it is ours").is_none() {
+            send("INT", child.id());
+        }
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        for child in &mut self.running {
+            // It has ended, or it is not wanted any more.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn lasting() -> SocketAddr {
+    static OURS: OnceLock<Reflector> = OnceLock::new();
+    OURS.get_or_init(reflector).address()
+}
+
+fn order(url: &str, messages: u64) -> ExperimentOrder {
+    let text = format!(
+        "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = {messages}\n\
+         [[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
+    );
+    let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
+    let scenario = expand::scenarios(&plan).remove(0);
+    ExperimentOrder {
+        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
+        scenario,
+        site: None,
+        reflector: false,
+        last_address: None,
+        timeout: Span::from_secs(1),
+        companion: None,
+        pings: Vec::new(),
+        trace: None,
+    }
+}
+
+#[test]
+fn the_contract_of_executors_holds_across_processes() {
+    contract::hold(
+        &mut || Box::new(Processes::new()),
+        contract::Subject {
+            short: || order(&format!("ws://{}", lasting()), 40),
+            long: || order(&format!("ws://{}", lasting()), 100_000),
+            impossible: || order("ws://127.0.0.1:1", 40),
+        },
+    );
+}
