@@ -9,10 +9,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use neph_report::{
-    CampaignData, Equalization, PlotSettings, Tail, diagnose, draw, hops, svg, text, write_figures,
-    write_report,
-};
+use neph_analysis::{CampaignData, Equalization, PlotSettings, Tail, diagnose};
+use neph_report::{draw, hops, svg, text, write_figures, write_report};
 
 #[path = "../tests/report/synthetic/mod.rs"]
 mod synthetic;
@@ -128,7 +126,7 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
             let drawing = svg(&figure.scene, &figure.name, &figure.title);
             told.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));
         }
-        write_figures(&figures, &place, neph_store::Existing::Replace)?;
+        write_figures(&figures, &place, neph_text::Existing::Replace)?;
         std::fs::write(place.join("sizes.txt"), told)?;
     }
     Ok(())

@@ -4,14 +4,14 @@
 mod fleets;
 mod layers;
 
+use crate::axis::{Limits, Scale, Spacing, Spread, choose};
+use crate::shortened::shortened_among;
+use neph_analysis::findings::{ALARM, Finding, FindingKind, Statements, findings_beside};
+use neph_analysis::latencies::Latencies;
+use neph_analysis::numbers::{count, level, millis, percent};
+use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
 use neph_stats::{BoxPlot, boxplot};
 use unicode_width::UnicodeWidthStr;
-
-use crate::axis::{Limits, Scale, Spacing, Spread, choose, count, level, millis, percent};
-use crate::figure::Latencies;
-use crate::findings::{ALARM, Finding, FindingKind, Statements, findings_beside};
-use crate::shortened::shortened_among;
-use crate::{CampaignData, Diagnoses, PlotSettings};
 
 /// Numbers beside the box: median, p99, n and loss.
 const NUMBERS: usize = 11 + 11 + 9 + 9;
@@ -149,7 +149,7 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let room = width.saturating_sub(labels + NUMBERS + errors + not_sent + 2);
     let spreads: Vec<Spread> = lines
         .iter()
-        .filter_map(|line| line.latencies.spread())
+        .filter_map(|line| Spread::of_latencies(&line.latencies))
         .collect();
     let scale = choose(&spreads, Limits::from(settings)).filter(|_| room >= NARROWEST);
     let columns = Columns {

@@ -5,16 +5,17 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use neph_store::{Existing, write_whole};
 use neph_text::visible_file;
+use neph_text::{Existing, write_whole};
 
+use crate::Figure;
 use crate::error::ReportError;
 use crate::figure::draw;
-use crate::findings::{Statements, findings_beside};
 use crate::page::{Contents, TITLE_END, page};
 use crate::scene::{pdf, png, svg};
-use crate::table::{summary, tables_with};
-use crate::{CampaignData, Diagnoses, Figure, PlotSettings};
+use neph_analysis::findings::{Statements, findings_beside};
+use neph_analysis::table::{summary, tables_with};
+use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
 const SCALE: f64 = 2.0;
@@ -24,7 +25,7 @@ const LONGEST_HEAD: u64 = 1 << 16;
 
 /// Writes everything into `folder`, which is made if it does not exist; files of an earlier report
 /// are replaced, [others' never](check_folder). Returns the files, the page first. `told` is what
-/// [`diagnose`](crate::diagnose) says of the same.
+/// [`diagnose`](neph_analysis::diagnose) says of the same.
 ///
 /// # Errors
 /// [`ReportError`] with the file or folder that could not be written, or that is not ours.

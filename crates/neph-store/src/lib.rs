@@ -22,7 +22,6 @@ mod samples_for_tests;
 mod sent_within;
 mod store;
 mod wall_clock;
-mod whole;
 mod workspace;
 
 pub use access::Access;
@@ -45,4 +44,3 @@ pub use open::{OpenStore, STORES, StoreKind, open};
 pub use sent_within::SentWithin;
 pub use store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
 pub use wall_clock::WallClock;
-pub use whole::{Existing, Kept, WholeFile, beside, check_output, create_output, write_whole};

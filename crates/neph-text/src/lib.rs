@@ -1,5 +1,6 @@
 //! Typed text with places: TOML and YAML as trees whose every key and value knows where it
-//! stands, and a cursor that turns them into values while collecting every mistake. Also how text
+//! stands, and a cursor that turns them into values while collecting every mistake. Also files that are
+//! written whole or not at all, and how text
 //! from outside is shown: without control characters, in bounded length, as a field of CSV;
 //! and how large a file of each kind may be that is read whole.
 //!
@@ -9,7 +10,9 @@
 //! Why not serde: its tagged, untagged and flattened enums lose the place, and it stops at the
 //! first mistake.
 
+pub mod counted;
 mod csv;
+pub mod decimals;
 mod fields;
 mod file;
 mod node;
@@ -21,6 +24,7 @@ mod source;
 mod suggest;
 mod take;
 mod toml;
+mod whole;
 mod yaml;
 
 pub use csv::csv_field;
@@ -38,4 +42,5 @@ pub use source::Source;
 pub use suggest::{did_you_mean, nearest};
 pub use take::{BitsPerSecond, Bytes, Nanos, Percent, Port, Take, choice};
 pub use toml::{parse_toml, table_of};
+pub use whole::{Existing, Kept, WholeFile, beside, check_output, create_output, write_whole};
 pub use yaml::parse_yaml;

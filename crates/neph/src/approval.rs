@@ -14,9 +14,9 @@ use neph_lab::{Command, Topology};
 use neph_text::visible;
 use sha2::{Digest, Sha256};
 
-use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
+use neph_text::counted::counted;
 
 /// The longest list of commands that is shown and asked about, bytes.
 const LONGEST_LIST: usize = 16 << 10;

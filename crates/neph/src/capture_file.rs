@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use neph_store::{Existing, create_output};
+use neph_text::{Existing, create_output};
 
 use crate::exit::Failure;
 use crate::output;

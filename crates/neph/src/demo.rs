@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use neph_probe::{Reflector, ReflectorSpec};
-use neph_store::{Existing, write_whole};
 use neph_text::Source;
+use neph_text::{Existing, write_whole};
 
 use crate::approval::Approval;
 use crate::campaign::{self, Settings};

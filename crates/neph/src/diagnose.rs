@@ -3,10 +3,9 @@
 use std::io::Write;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use neph_analysis::{Diagnoses, Include, PlotSettings, diagnose, load};
 use neph_model::Campaign;
-use neph_report::{
-    Diagnoses, Include, PlotSettings, diagnose, diagnoses_in_brief, diagnoses_in_full, load,
-};
+use neph_report::{diagnoses_in_brief, diagnoses_in_full};
 use neph_store::Store;
 use serde_json::{Value, json};
 

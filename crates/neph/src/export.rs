@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{Campaign, Experiment, ExperimentStatus};
 use neph_store::{
-    Store, StoreError, WholeFile, beside, export_csv, export_fleet_csv, export_fleet_jsonl,
-    export_fleet_parquet, export_jsonl, export_latency_tester_csv, export_latency_tester_folder,
-    export_parquet,
+    Store, StoreError, export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet,
+    export_jsonl, export_latency_tester_csv, export_latency_tester_folder, export_parquet,
 };
+use neph_text::{WholeFile, beside};
 
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sink::Force;
 use crate::workspace::{LAST, Workspace, campaign, experiment};
 use crate::{output, sink};
+use neph_text::counted::counted;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

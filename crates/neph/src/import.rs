@@ -11,10 +11,10 @@ use neph_store::{
 };
 use neph_text::Source;
 
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::workspace::Workspace;
+use neph_text::counted::counted;
 
 /// Problems told one by one; the rest is counted.
 const TOLD: usize = 10;

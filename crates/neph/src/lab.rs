@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Subcommand};
 use neph_lab::{Lab, LabError, LabListings, Topology};
 
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{approval, output, topology};
+use neph_text::counted::counted;
 
 /// Options of `neph lab`.
 #[derive(Debug, ClapArgs)]

@@ -11,8 +11,6 @@ mod capture_file;
 mod cli;
 mod clock;
 mod congestion;
-mod counted;
-mod decimals;
 mod demo;
 mod diagnose;
 mod enough;

@@ -5,22 +5,23 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
+use neph_analysis::{
+    Basis, CampaignData, Equalization, Include, Layer, Margin, PlotSettings, Tail, diagnose, load,
+};
 use neph_campaign::Plan;
 use neph_campaign::plan::{ComparePlan, ComparedLayer, PlotPlan};
 use neph_model::{Campaign, Span, UtcOffset};
-use neph_report::{
-    Basis, CampaignData, Equalization, FIGURES, Include, Layer, Margin, PlotSettings, ReportError,
-    Tail, check_folder, diagnose, diagnoses_in_brief, load, write_report,
-};
-use neph_store::{Existing, Store};
+use neph_report::{FIGURES, ReportError, check_folder, diagnoses_in_brief, write_report};
+use neph_store::Store;
+use neph_text::Existing;
 use neph_text::{Fault, Problems, Source};
 
-use crate::counted::{blocks, counted};
 use crate::exit::{Failure, Outcome};
 use crate::sink::Force;
 use crate::when::Zone;
 use crate::workspace::{self, Workspace};
 use crate::{list, output, sink, value};
+use neph_text::counted::{blocks, counted};
 
 /// Options of `neph report`.
 #[derive(Debug, ClapArgs)]

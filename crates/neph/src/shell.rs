@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
-use neph_store::write_whole;
+use neph_text::write_whole;
 
 use crate::cli::Cli;
 use crate::exit::{Failure, Outcome};

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use neph_store::{Existing, write_whole};
+use neph_text::{Existing, write_whole};
 use neph_text::{FileError, FileKind, Source, read_text};
 
 use crate::output;

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use neph_store::{Existing, Kept, check_output, create_output};
+use neph_text::{Existing, Kept, check_output, create_output};
 use neph_text::{Outside, Visible};
 
 use crate::exit::Failure;

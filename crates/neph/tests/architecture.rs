@@ -17,6 +17,16 @@ use toml::Table;
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
     (
+        "neph-analysis",
+        &[
+            "neph-flows",
+            "neph-model",
+            "neph-stats",
+            "neph-store",
+            "neph-text",
+        ],
+    ),
+    (
         "neph-campaign",
         &["neph-model", "neph-probe", "neph-store", "neph-text"],
     ),
@@ -31,10 +41,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "neph-report",
         &[
+            "neph-analysis",
             "neph-flows",
             "neph-model",
             "neph-stats",
-            "neph-store",
             "neph-text",
         ],
     ),
@@ -51,6 +61,7 @@ const TESTS_MAY_USE: &[(&str, &str)] = &[
     ("neph-campaign", "neph-lab"),
     ("neph-flows", "neph-lab"),
     ("neph-flows", "neph-text"),
+    ("neph-report", "neph-store"),
 ];
 
 /// Lines of a file, at most (docs/design.md, section 6).

@@ -1,6 +1,6 @@
 //! Intervals of summaries: how often they hold the truth.
 
-use neph_report::{Layer, PlotSettings, QuantileCell, SummaryRow, summary};
+use neph_analysis::{Layer, PlotSettings, QuantileCell, SummaryRow, summary};
 use neph_stats::{Level, normal_quantile};
 
 use crate::outcome::{Row, Section, Target};

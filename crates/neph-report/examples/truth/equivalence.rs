@@ -1,7 +1,7 @@
 //! Equivalence where the true difference is the margin itself: it must not be said.
 
+use neph_analysis::{Layer, Margin, PlotSettings, findings};
 use neph_model::Span;
-use neph_report::{Layer, Margin, PlotSettings, findings};
 
 use crate::outcome::{Row, Section, Target};
 use crate::world::World;

@@ -1,6 +1,6 @@
 //! False verdicts, and verdicts that are due: whether a report calls something slower or faster.
 
-use neph_report::{Finding, PlotSettings, findings};
+use neph_analysis::{Finding, PlotSettings, findings};
 
 use crate::outcome::{Row, Section, Target};
 use crate::world::World;

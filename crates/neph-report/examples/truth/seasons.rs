@@ -1,8 +1,8 @@
 //! Seasons that are equal: path changes of fleets whose level wanders from block to block.
 
+use neph_analysis::{CampaignData, PlotSettings, findings};
 use neph_flows::FleetView;
 use neph_model::Span;
-use neph_report::{CampaignData, PlotSettings, findings};
 use neph_stats::Random;
 
 use crate::outcome::{Row, Section, Target};

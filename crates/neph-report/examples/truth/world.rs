@@ -5,12 +5,12 @@
 
 use std::net::SocketAddr;
 
+use neph_analysis::{CampaignData, ExperimentData};
 use neph_model::{
     ByteSize, Campaign, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole,
     Instant, Kilometres, Marks, Message, Outcome, Parameter, ProbeKind, Scenario, ScenarioId, Seq,
     Span, Tally, Wall,
 };
-use neph_report::{CampaignData, ExperimentData};
 use neph_stats::{Random, normal_quantile};
 
 /// A place that is measured.

@@ -5,10 +5,8 @@ mod draw;
 mod range;
 mod scale;
 mod tick;
-mod unit;
 
 pub(crate) use draw::{Plot, Style};
 pub(crate) use range::{Limits, Spread, choose, shared};
 pub(crate) use scale::{Scale, Spacing};
 pub(crate) use tick::{Tick, ticks};
-pub(crate) use unit::{TimeUnit, count, elapsed, level, millis, percent, signed};

@@ -2,11 +2,12 @@
 //! the values, turns logarithmic where the bulk spans more than a factor of 12, and what lies
 //! outside is left to be counted in the margin.
 
+use neph_analysis::latencies::Latencies;
 use neph_model::Span;
 use neph_stats::Sorted;
 
 use super::Scale;
-use crate::PlotSettings;
+use neph_analysis::PlotSettings;
 
 /// What decides an axis's range, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +34,11 @@ impl Spread {
             high: values[last - outside],
             max: values[last],
         })
+    }
+
+    /// What an axis needs to know of latencies.
+    pub(crate) fn of_latencies(latencies: &Latencies) -> Option<Self> {
+        Self::of(latencies.sorted())
     }
 }
 
@@ -106,8 +112,10 @@ pub(crate) fn choose(spreads: &[Spread], limits: Limits) -> Option<Scale> {
 pub(crate) fn shared(groups: &[Vec<Spread>], settings: &PlotSettings) -> Vec<Option<Scale>> {
     let limits = Limits::from(settings);
     match settings.equalization {
-        crate::Equalization::Shared => vec![choose(&groups.concat(), limits); groups.len()],
-        crate::Equalization::Separate => groups.iter().map(|group| choose(group, limits)).collect(),
+        neph_analysis::Equalization::Shared => vec![choose(&groups.concat(), limits); groups.len()],
+        neph_analysis::Equalization::Separate => {
+            groups.iter().map(|group| choose(group, limits)).collect()
+        }
     }
 }
 

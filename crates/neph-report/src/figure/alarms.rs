@@ -2,8 +2,8 @@
 
 use super::legend::Swatch;
 use super::strip::Segment;
-use crate::data::ExperimentData;
 use crate::scene::{Colour, Mark, Point, Rect, Stroke};
+use neph_analysis::data::ExperimentData;
 
 const ALARM: Stroke = Stroke::solid(Colour::ALARM, 2.4);
 /// Pixels below the top: losses are marked above.

@@ -1,18 +1,22 @@
 //! Box plots from each point of view: within a panel one factor varies, between panels the others.
 
+use super::Figure;
 use super::boxplot::{self, Seat};
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::values::removed;
-use super::view::{groups, levels, titles};
-use super::{Figure, Group, Latencies};
-use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, count, level, percent, shared};
-use crate::data::{Factor, factors};
+use crate::axis::{Plot, Scale, Spread, Style, shared};
 use crate::palette;
 use crate::scene::{
     Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, fit_among, width,
 };
-use crate::{CampaignData, Equalization, PlotSettings};
+use neph_analysis::data::{Factor, factors};
+use neph_analysis::latencies::Latencies;
+use neph_analysis::latencies::removed;
+use neph_analysis::numbers::{TimeUnit, count, level, percent};
+use neph_analysis::view::Group;
+use neph_analysis::view::{groups, levels, titles};
+use neph_analysis::words::capital;
+use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
 const ROW: f64 = 21.0;
 const TITLE: f64 = 20.0;
@@ -86,7 +90,7 @@ fn panels(
         .collect();
     let spreads: Vec<Vec<Spread>> = with_rows
         .iter()
-        .map(|(_, rows)| rows.iter().filter_map(Latencies::spread).collect())
+        .map(|(_, rows)| rows.iter().filter_map(Spread::of_latencies).collect())
         .collect();
     shared(&spreads, settings)
         .into_iter()
@@ -279,14 +283,6 @@ pub(crate) fn in_unit(scale: Scale, unit: TimeUnit) -> Scale {
 /// `response time, ms`.
 pub(crate) fn axis_title(settings: &PlotSettings, unit: TimeUnit) -> String {
     format!("{}, {}", settings.basis.name(), unit.name())
-}
-
-/// With a capital first letter.
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 /// Vertical grid lines and the base line, without labels.

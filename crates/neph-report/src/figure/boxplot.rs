@@ -1,11 +1,11 @@
 //! One box plot as marks, lying or standing.
 
-use neph_stats::{BoxPlot, boxplot};
-
-use super::Latencies;
-use crate::PlotSettings;
-use crate::axis::{Scale, millis};
+use crate::axis::Scale;
 use crate::scene::{Colour, Fill, Mark, Point, Stroke};
+use neph_analysis::PlotSettings;
+use neph_analysis::latencies::Latencies;
+use neph_analysis::numbers::millis;
+use neph_stats::{BoxPlot, boxplot};
 
 /// At most so many outliers are drawn on each side; all are counted.
 const DRAWN: usize = 60;

@@ -1,22 +1,25 @@
 //! Cumulative distributions from each point of view.
 
-use neph_stats::ecdf;
-
-use super::boxes::{axis_title, capital, in_unit};
+use super::Figure;
+use super::boxes::{axis_title, in_unit};
 use super::boxplot::outside;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, group_title};
-use super::values::removed;
-use super::view::{groups, levels, titles};
-use super::{Figure, Group, Latencies};
-use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
-use crate::data::{Factor, factors};
+use crate::axis::{Plot, Scale, Spread, Style, shared};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
-use crate::settings::Tail;
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::data::{Factor, factors};
+use neph_analysis::latencies::Latencies;
+use neph_analysis::latencies::removed;
+use neph_analysis::numbers::TimeUnit;
+use neph_analysis::settings::Tail;
+use neph_analysis::view::Group;
+use neph_analysis::view::{groups, levels, titles};
+use neph_analysis::words::capital;
+use neph_analysis::{CampaignData, PlotSettings};
+use neph_stats::ecdf;
 
 /// More would not be seen in a panel; the slowest hundred messages are always among them.
 const POINTS: usize = 260;
@@ -115,7 +118,7 @@ fn panels(
         .collect();
     let spreads: Vec<Vec<Spread>> = found
         .iter()
-        .map(|(_, lines)| lines.iter().filter_map(Latencies::spread).collect())
+        .map(|(_, lines)| lines.iter().filter_map(Spread::of_latencies).collect())
         .collect();
     shared(&spreads, settings)
         .into_iter()

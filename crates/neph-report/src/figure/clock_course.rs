@@ -7,9 +7,10 @@ use neph_model::Span;
 use super::Figure;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet};
-use crate::axis::{Plot, Scale, Style, TimeUnit, elapsed, signed};
+use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
+use neph_analysis::numbers::{TimeUnit, elapsed, signed};
 
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 64.0;

@@ -6,10 +6,10 @@ use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title, segments, time_axis};
 use crate::axis::{Plot, Scale, Style};
-use crate::data::FlowData;
 use crate::palette::{self, RETRANSMISSION, SPURIOUS};
 use crate::scene::{Mark, Point, Rect, Stroke};
-use crate::{CampaignData, Equalization, PlotSettings};
+use neph_analysis::data::FlowData;
+use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
 const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;

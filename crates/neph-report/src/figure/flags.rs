@@ -2,13 +2,12 @@
 
 use std::mem::{Discriminant, discriminant};
 
-use neph_model::Warning;
-
-use super::forgotten;
 use super::sheet::Note;
-use crate::findings::first_few;
 use crate::scene::{Colour, Fill, Mark, Point};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::forgotten;
+use neph_analysis::words::first_few;
+use neph_analysis::{CampaignData, PlotSettings};
+use neph_model::Warning;
 
 /// Up to this many warnings are spelled out below a figure one by one; of more, each kind is.
 const SPELLED_OUT: usize = 6;

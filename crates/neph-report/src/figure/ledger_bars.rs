@@ -1,86 +1,27 @@
 //! The ledger's means as bars: where the time goes in each scenario, at a glance, with whiskers
 //! over the whole distribution of the time that the stages add up to.
 
+use neph_analysis::means::{Means, order};
 use neph_model::StageSet;
 use neph_stats::Level;
 
+use super::Figure;
 use super::boxes::in_unit;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::{Figure, Latencies};
-use crate::axis::{Plot, Scale, Style, TimeUnit, millis};
-use crate::data::FlowData;
+use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::latencies::Latencies;
+use neph_analysis::numbers::{TimeUnit, millis};
+use neph_analysis::{CampaignData, PlotSettings};
 
 const ROW: f64 = 24.0;
 const MOST_LABELS: f64 = 290.0;
 const SHARES: f64 = 170.0;
 const NUMBERS: f64 = 62.0;
 const PER_PAGE: usize = 30;
-
-/// The mean of every entry of a scenario's ledgers, in milliseconds; they add up to the mean
-/// response time. A message without an entry counts as 0 in it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Means {
-    pub(crate) entries: Vec<(StageSet, f64)>,
-    pub(crate) total: f64,
-}
-
-impl Means {
-    /// Over several flows; `None` without a reply.
-    pub(crate) fn of<'a>(flows: impl IntoIterator<Item = &'a FlowData>) -> Option<Self> {
-        let mut sums: Vec<(StageSet, i128)> = Vec::new();
-        let (mut replies, mut whole) = (0_u64, 0_i128);
-        for flow in flows {
-            for exchange in &flow.exchanges {
-                let Some(response) = exchange.response else {
-                    continue;
-                };
-                replies += 1;
-                whole += i128::from(response.nanos());
-                for (set, time) in flow.ledger(exchange) {
-                    let place = sums.iter().position(|(known, _)| *known == set);
-                    let place = place.unwrap_or_else(|| {
-                        sums.push((set, 0));
-                        sums.len() - 1
-                    });
-                    sums[place].1 += i128::from(time.nanos());
-                }
-            }
-        }
-        if replies == 0 {
-            return None;
-        }
-        sums.sort_by_key(|(set, _)| order(*set));
-        #[expect(clippy::cast_precision_loss, reason = "a mean for display")]
-        let mean = |sum: i128| sum as f64 / replies as f64 / 1e6;
-        Some(Self {
-            entries: sums
-                .into_iter()
-                .map(|(set, sum)| (set, mean(sum)))
-                .collect(),
-            total: mean(whole),
-        })
-    }
-}
-
-impl Means {
-    /// Each entry's share of the bar, in percent. A wrong clock can make an entry negative, which a bar
-    /// cannot be: the others share the whole.
-    fn percents(&self) -> Vec<f64> {
-        let drawn = || self.entries.iter().map(|(_, mean)| mean.max(0.0));
-        let whole = drawn().sum::<f64>().max(f64::MIN_POSITIVE);
-        drawn().map(|mean| mean / whole * 100.0).collect()
-    }
-}
-
-/// By first stage, then by how many stages are told as one.
-pub(crate) fn order(set: StageSet) -> (Option<neph_model::Stage>, usize) {
-    (set.iter().next(), set.iter().count())
-}
 
 /// One scenario's row.
 struct Row {
@@ -139,7 +80,7 @@ fn row(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<
     Some(Row {
         scenario,
         means,
-        responses: Latencies::of(flows, crate::Basis::Response),
+        responses: Latencies::of(flows, neph_analysis::Basis::Response),
     })
 }
 
@@ -305,6 +246,7 @@ impl Painter<'_> {
 
 #[cfg(test)]
 mod tests {
+    use neph_analysis::data::FlowData;
     use std::net::SocketAddr;
 
     use neph_model::{

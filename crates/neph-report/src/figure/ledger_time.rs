@@ -6,14 +6,16 @@ use neph_stats::Sorted;
 
 use super::Figure;
 use super::flags;
-use super::ledger_bars::{Means, legend, order};
+use super::ledger_bars::legend;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, Segment, panel_title, segments, time_axis};
-use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, millis};
-use crate::data::{Exchange, FlowData};
+use crate::axis::{Plot, Scale, Spread, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::data::{Exchange, FlowData};
+use neph_analysis::means::{Means, order};
+use neph_analysis::numbers::{TimeUnit, millis};
+use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 52.0;
 

@@ -11,7 +11,6 @@ mod clock_course;
 mod cwnd;
 mod flags;
 mod fleet;
-pub(crate) mod forgotten;
 mod hops;
 mod ledger_bars;
 mod ledger_time;
@@ -22,19 +21,12 @@ mod sheet;
 mod skew;
 mod strip;
 mod timeline;
-mod values;
-mod view;
 
-pub(crate) use boxes::capital;
 pub use clock_course::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
-pub(crate) use fleet::{Inflated, Pair, Pooled, SOURCE, pairs};
 pub use hops::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops};
-pub(crate) use ledger_bars::{Means, order};
-pub(crate) use values::Latencies;
-pub(crate) use view::{Group, groups};
 
 use crate::scene::Scene;
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::{CampaignData, PlotSettings};
 
 /// One page of a figure.
 #[derive(Clone, Debug)]

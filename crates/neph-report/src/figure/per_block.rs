@@ -1,19 +1,21 @@
 //! Box plots block by block: one panel per scenario, its blocks from left to right.
 
-use neph_model::Wall;
-
-use super::boxes::{axis_title, capital, in_unit};
+use super::Figure;
+use super::boxes::{axis_title, in_unit};
 use super::boxplot::{self, Seat};
 use super::flags;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title};
-use super::values::removed;
-use super::{Figure, Latencies};
-use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
-use crate::clock_time::ClockTimes;
+use crate::axis::{Plot, Scale, Spread, Style, shared};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
-use crate::{CampaignData, Equalization, PlotSettings};
+use neph_analysis::clock_time::ClockTimes;
+use neph_analysis::latencies::Latencies;
+use neph_analysis::latencies::removed;
+use neph_analysis::numbers::TimeUnit;
+use neph_analysis::words::capital;
+use neph_analysis::{CampaignData, Equalization, PlotSettings};
+use neph_model::Wall;
 
 const HEIGHT: f64 = 108.0;
 const PER_PAGE: usize = 10;
@@ -87,7 +89,9 @@ fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
         })
         .collect();
     let spreads = |blocks: &Vec<Block>| -> Vec<Spread> {
-        let all = blocks.iter().filter_map(|block| block.latencies.spread());
+        let all = blocks
+            .iter()
+            .filter_map(|block| Spread::of_latencies(&block.latencies));
         all.collect()
     };
     let groups: Vec<Vec<Spread>> = found.iter().map(|(_, blocks)| spreads(blocks)).collect();

@@ -3,8 +3,9 @@
 use neph_stats::{Grid, Reading, envelope};
 
 use super::strip::Segment;
-use crate::axis::{Plot, TimeUnit};
+use crate::axis::Plot;
 use crate::scene::{Fill, Mark, Point, Stroke};
+use neph_analysis::numbers::TimeUnit;
 
 /// Messages that are so many pixels apart are marked one by one: a line alone would hide how few
 /// they are.
@@ -41,7 +42,7 @@ pub(crate) fn line(
         fill: Fill::solid(stroke.colour),
     };
     let points = envelope.runs.iter().map(Vec::len).sum();
-    let is_marked = segment.width >= MARKED * crate::findings::real(points);
+    let is_marked = segment.width >= MARKED * neph_analysis::words::real(points);
     let radius = if is_marked {
         // A dot is wider than its line.
         1.4 + stroke.width * 0.55

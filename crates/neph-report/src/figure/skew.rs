@@ -10,11 +10,12 @@ use super::flags;
 use super::readings::line;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, panel_title, segments, time_axis};
-use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose, millis};
-use crate::data::{Exchange, FlowData};
+use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose};
 use crate::palette;
 use crate::scene::{Mark, Rect, Stroke};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::data::{Exchange, FlowData};
+use neph_analysis::numbers::{TimeUnit, millis};
+use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 52.0;
 const HEIGHT: f64 = 84.0;

@@ -1,14 +1,15 @@
 //! A strip of time: a scenario's blocks side by side, each with its own time from its start, and
 //! the panel titles that figures over time share.
 
+use super::flags;
 use super::sheet::WIDTH;
-use super::{Group, flags};
 use crate::axis::{Scale, Style, ticks};
-use crate::clock_time::{ClockTimes, clock_ticks};
-use crate::data::ExperimentData;
-use crate::findings::real;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit_among, width};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::clock_time::{ClockTimes, clock_ticks};
+use neph_analysis::data::ExperimentData;
+use neph_analysis::view::Group;
+use neph_analysis::words::real;
+use neph_analysis::{CampaignData, PlotSettings};
 
 /// Pixels between two blocks.
 const GAP: f64 = 5.0;

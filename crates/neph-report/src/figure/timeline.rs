@@ -11,12 +11,14 @@ use super::per_block::scales;
 use super::readings::line;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, Segment, panel_title, segments, time_axis, time_note};
-use super::{Figure, alarms, boxes::capital, flags};
-use crate::axis::{Plot, Scale, Spread, Style, TimeUnit, shared};
-use crate::data::{ExperimentData, FlowData};
+use super::{Figure, alarms, flags};
+use crate::axis::{Plot, Scale, Spread, Style, shared};
 use crate::palette::{self, RETRANSMISSION, SPURIOUS};
 use crate::scene::{Colour, Mark, Point, Rect, Stroke};
-use crate::{Basis, CampaignData, PlotSettings};
+use neph_analysis::data::{ExperimentData, FlowData};
+use neph_analysis::numbers::TimeUnit;
+use neph_analysis::words::capital;
+use neph_analysis::{Basis, CampaignData, PlotSettings};
 
 const LEFT: f64 = 52.0;
 /// Pale, so that the narrower lines on it are seen.
@@ -70,7 +72,7 @@ impl Series {
 
     /// Milliseconds over nanoseconds since the start; a message without the value is a gap.
     fn readings(self, flow: &FlowData, basis: Basis) -> Vec<(i64, Option<f64>)> {
-        let value = |exchange: &crate::Exchange| match (self, basis) {
+        let value = |exchange: &neph_analysis::Exchange| match (self, basis) {
             (Self::EndToEnd, Basis::Response) => exchange.response,
             (Self::EndToEnd, Basis::Service) => exchange.service,
             (Self::Acknowledgement, _) => exchange.ack,

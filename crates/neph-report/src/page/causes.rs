@@ -1,8 +1,7 @@
 //! What the rules named, before anything else: causes, remedies, and behind them what they rest on.
 
 use maud::{Markup, html};
-
-use crate::{Diagnoses, Diagnosis};
+use neph_analysis::{Diagnoses, Diagnosis};
 
 /// The causes, the costliest first; where no rule speaks that, and which rules could not look.
 pub(super) fn section(told: &Diagnoses) -> Markup {
@@ -21,7 +20,7 @@ pub(super) fn section(told: &Diagnoses) -> Markup {
             @if !blind.is_empty() {
                 details {
                     summary { "What was not looked for, and what that needs" }
-                    ul { @for line in &blind { li { (crate::figure::capital(line)) } } }
+                    ul { @for line in &blind { li { (neph_analysis::words::capital(line)) } } }
                 }
             }
         } }
@@ -31,11 +30,11 @@ pub(super) fn section(told: &Diagnoses) -> Markup {
 fn one(cause: &Diagnosis) -> Markup {
     html! {
         li {
-            b { (crate::figure::capital(cause.title)) } " (" (cause.confidence.level.name()) "). " (cause.cause)
+            b { (neph_analysis::words::capital(cause.title)) } " (" (cause.confidence.level.name()) "). " (cause.cause)
             " What to do: " (cause.remedy) "."
             details {
                 summary { "What this rests on, and what it cannot tell" }
-                p.notes { (crate::figure::capital(&cause.confidence.why)) ". " (cause.limits) }
+                p.notes { (neph_analysis::words::capital(&cause.confidence.why)) ". " (cause.limits) }
                 table {
                     tbody {
                         @for number in &cause.evidence {

@@ -5,17 +5,16 @@ mod causes;
 mod provenance;
 mod tables;
 
+use crate::figure::{FIGURES, Figure, FigureKind};
+use crate::scene::{REGULAR, SEMIBOLD, svg};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use neph_analysis::clock_time::moment;
+use neph_analysis::findings::{Finding, FindingKind};
+use neph_analysis::table::{FLEETS, SummaryRow, Table};
+use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
 use neph_model::UtcOffset;
-
-use crate::clock_time::moment;
-use crate::figure::{FIGURES, Figure, FigureKind};
-use crate::findings::{Finding, FindingKind};
-use crate::scene::{REGULAR, SEMIBOLD, svg};
-use crate::table::{FLEETS, SummaryRow, Table};
-use crate::{CampaignData, Diagnoses, PlotSettings};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -161,7 +160,7 @@ fn section(kind: &FigureKind, figures: &[Figure]) -> Markup {
                 @for figure in shown { (drawn(figure)) }
                 @if !folded.is_empty() {
                     details {
-                        summary { (format!("{} more", super::findings::plural(folded.len(), "page"))) }
+                        summary { (format!("{} more", neph_analysis::words::plural(folded.len(), "page"))) }
                         @for figure in folded { (drawn(figure)) }
                     }
                 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use neph_analysis::clock_time::moment;
+use neph_analysis::data::ExperimentData;
+use neph_analysis::words::plural;
+use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::{BlockOrder, HostFacts, Provenance, UtcOffset};
-
-use crate::clock_time::moment;
-use crate::data::ExperimentData;
-use crate::findings::plural;
-use crate::{CampaignData, PlotSettings};
 
 /// What nobody has recorded.
 const UNKNOWN: &str = "–";

@@ -1,10 +1,10 @@
 //! Tables on the page.
 
 use maud::{Markup, html};
+use neph_analysis::Layer;
+use neph_analysis::numbers::{count, percent, signed};
+use neph_analysis::table::{Cell, FLEETS, QuantileCell, SummaryRow, Table, notes};
 use neph_stats::Level;
-
-use crate::axis::{count, percent, signed};
-use crate::table::{Cell, FLEETS, Layer, QuantileCell, SummaryRow, Table, notes};
 
 /// Longer tables are folded.
 const UNFOLDED: usize = 24;

@@ -3,9 +3,9 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::padded;
-use crate::axis::{count, millis, percent};
-use crate::figure::{Pooled, pairs};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::{Pooled, pairs};
+use neph_analysis::numbers::{count, millis, percent};
+use neph_analysis::{CampaignData, PlotSettings};
 
 /// More pairs are counted.
 const MOST: usize = 24;

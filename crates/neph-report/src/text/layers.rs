@@ -2,9 +2,10 @@
 //! which its files hold beside the messages.
 
 use super::padded;
-use crate::axis::{count, level};
-use crate::table::{Layer, QuantileCell, SummaryRow, summary};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::Layer;
+use neph_analysis::numbers::{count, level};
+use neph_analysis::table::{QuantileCell, SummaryRow, summary};
+use neph_analysis::{CampaignData, PlotSettings};
 
 /// Names are cut down to this.
 const LONGEST: usize = 60;

@@ -1,7 +1,8 @@
 //! What a report says of the alarms of a plan.
 
+use neph_analysis::{CampaignData, Diagnoses, PlotSettings, findings};
 use neph_model::{Event, EventKind, FlowIndex, Wall};
-use neph_report::{CampaignData, Diagnoses, PlotSettings, findings, text};
+use neph_report::text;
 
 use crate::synthetic::{self, CONTINENT, METRO};
 

@@ -1,8 +1,8 @@
 //! What is said of endpoints beside being slower: that they are equivalent, that each is somewhere
 //! the faster one, that the nearer one is the slower one.
 
+use neph_analysis::{CampaignData, Finding, Layer, Margin, PlotSettings, findings};
 use neph_model::{Parameter, ParameterName, Span};
-use neph_report::{CampaignData, Finding, Layer, Margin, PlotSettings, findings};
 
 use crate::synthetic::{self, CONTINENT, Link, METRO};
 

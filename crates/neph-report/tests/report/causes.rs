@@ -1,11 +1,12 @@
 //! Causes in a report: they stand first, and a finding that says less gives way.
 
-use neph_report::{PlotSettings, diagnose, text, write_report};
+use neph_analysis::{PlotSettings, diagnose};
+use neph_report::{text, write_report};
 
 use crate::synthetic::{self, HOME, Link, METRO, Shape};
 
 /// Two sizes over a link of 3 Mbit/s.
-fn narrow() -> neph_report::CampaignData {
+fn narrow() -> neph_analysis::CampaignData {
     synthetic::campaign(&Shape {
         links: vec![HOME],
         intervals_ms: vec![100],
@@ -28,7 +29,7 @@ fn the_page_begins_with_the_causes_and_a_finding_that_says_less_gives_way() {
     assert!(at("Serialisation on a slow link") < at("What was measured"));
     assert!(at("What to do: send fewer bytes") < at("What was measured"));
     // Findings alone would say the same with less in it.
-    let alone = neph_report::findings(&data, &PlotSettings::default());
+    let alone = neph_analysis::findings(&data, &PlotSettings::default());
     let weaker = alone.iter().find(|finding| finding.topic == "transmission");
     let weaker = &weaker.expect("findings know it too").text;
     assert!(!page.contains("into transmitting and queueing"), "{weaker}");

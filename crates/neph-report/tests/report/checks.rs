@@ -1,7 +1,7 @@
 //! What is said of a link beside its throughput checks.
 
+use neph_analysis::{CampaignData, Finding, PlotSettings, findings, tables};
 use neph_model::{BitRate, Instant, Span};
-use neph_report::{CampaignData, Finding, PlotSettings, findings, tables};
 
 use crate::synthetic;
 

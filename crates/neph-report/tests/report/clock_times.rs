@@ -1,7 +1,8 @@
 //! When blocks were measured, by the clock.
 
+use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::Wall;
-use neph_report::{CampaignData, PlotSettings, draw};
+use neph_report::draw;
 
 use crate::legible::{no_text_touches, texts};
 use crate::synthetic::{self, METRO, fleet};

@@ -1,7 +1,7 @@
 //! What the sentences say of two or more scenarios, and when they say nothing.
 
+use neph_analysis::{CampaignData, PlotSettings, findings};
 use neph_model::{Outcome, Span};
-use neph_report::{CampaignData, PlotSettings, findings};
 
 use crate::findings::sentences;
 use crate::synthetic::{self, CONTINENT, Link, METRO};

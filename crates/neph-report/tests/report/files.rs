@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use neph_report::{CampaignData, Diagnoses, PlotSettings, ReportError, write_report};
+use neph_analysis::{CampaignData, Diagnoses, PlotSettings};
+use neph_report::{ReportError, write_report};
 
 use crate::synthetic;
 

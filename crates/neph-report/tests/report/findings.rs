@@ -1,9 +1,8 @@
 //! The sentences, and the numbers behind them.
 
+use neph_analysis::{CampaignData, ExperimentData, FindingKind, PlotSettings, diagnose, findings};
 use neph_model::{ByteSize, CampaignStatus, ExperimentStatus, Marks, Span, Warning};
-use neph_report::{
-    CampaignData, ExperimentData, FindingKind, PlotSettings, diagnose, findings, text,
-};
+use neph_report::text;
 use neph_stats::Random;
 
 use crate::synthetic::{self, CONTINENT, FOREIGN, HOME, Link, METRO, Shape};
@@ -297,14 +296,14 @@ fn an_import_claims_nothing_that_its_files_do_not_tell() {
     }
     let shown = shown(&data, 100);
     assert!(shown.contains("      300        -"), "{shown}");
-    let rows = neph_report::summary(&data, &PlotSettings::default());
+    let rows = neph_analysis::summary(&data, &PlotSettings::default());
     assert!(rows[0].loss.is_none() && rows[0].lost.is_none());
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
     let written = neph_report::write_report(
         &data,
         &settings,
-        &neph_report::Diagnoses::default(),
+        &neph_analysis::Diagnoses::default(),
         folder.path(),
     )
     .unwrap();

@@ -3,7 +3,8 @@
 use neph_model::{Parameter, ParameterName};
 use std::collections::BTreeSet;
 
-use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw};
+use neph_analysis::{CampaignData, PlotSettings};
+use neph_report::{Figure, Mark, draw};
 
 use crate::legible::texts;
 use crate::synthetic::fleet::{Mood, World};

@@ -1,9 +1,10 @@
 //! What a fleet's figures and tables say where something is missing: flows that got nothing back, and
 //! the oldest changes, which were too many to keep.
 
+use neph_analysis::{CampaignData, Cell, PlotSettings, findings, tables};
 use neph_flows::{Curve, CurvePoint, Latency};
 use neph_model::Span;
-use neph_report::{CampaignData, Cell, Figure, Mark, PlotSettings, Point, Rect, findings, tables};
+use neph_report::{Figure, Mark, Point, Rect};
 
 use crate::fleets::{SMALL, drawn, words};
 use crate::synthetic::fleet::{Mood, World};

@@ -3,12 +3,12 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use neph_flows::{FleetView, Latency, Measure, NoValue};
-use neph_model::{Parameter, ParameterName, Span};
-use neph_report::{
+use neph_analysis::{
     CampaignData, Cell, Finding, PlotSettings, Table, blocks_to_compare, comparisons, findings,
     tables,
 };
+use neph_flows::{FleetView, Latency, Measure, NoValue};
+use neph_model::{Parameter, ParameterName, Span};
 use neph_stats::Level;
 
 use crate::synthetic::fleet::{Mood, World, of_season};

@@ -1,7 +1,8 @@
 //! Fleets of many blocks, seasons and pairs: what stands out is shown, and as little as that takes.
 
+use neph_analysis::{CampaignData, PlotSettings, findings};
 use neph_model::Span;
-use neph_report::{CampaignData, Figure, Mark, PlotSettings, draw, findings};
+use neph_report::{Figure, Mark, draw};
 
 use crate::legible::{no_text_touches, texts};
 use crate::synthetic::fleet::{Mood, World, seasons};

@@ -1,8 +1,7 @@
 //! Fleets: their figures, tables and sentences, over flows whose truth is known.
 
-use neph_report::{
-    CampaignData, Diagnoses, Figure, PlotSettings, draw, findings, svg, tables, write_report,
-};
+use neph_analysis::{CampaignData, Diagnoses, PlotSettings, findings, tables};
+use neph_report::{Figure, draw, svg, write_report};
 
 use crate::legible::{in_words, no_text_touches, texts};
 use crate::synthetic::fleet::{Mood, World};
@@ -192,7 +191,7 @@ fn reordering_is_told_also_where_nobody_knows_the_direction() {
         let place = loss.columns.iter().position(|column| column.0 == name);
         loss.rows[0][place.unwrap()].clone()
     });
-    assert_eq!(told, [7, 0, 0].map(neph_report::Cell::Integer));
+    assert_eq!(told, [7, 0, 0].map(neph_analysis::Cell::Integer));
 }
 
 /// Every text of a figure of that kind.
@@ -218,7 +217,7 @@ fn a_quantile_that_so_few_flows_do_not_allow_is_neither_drawn_nor_told() {
         let pairs = all.iter().find(|table| table.name == "flow-pairs").unwrap();
         let told = ["p95_ms", "p99_ms"].map(|name| {
             let place = pairs.columns.iter().position(|column| column.0 == name);
-            pairs.rows[0][place.unwrap()] != neph_report::Cell::Absent
+            pairs.rows[0][place.unwrap()] != neph_analysis::Cell::Absent
         });
         assert_eq!(told, known, "{flows} flows");
     }
@@ -276,7 +275,7 @@ fn a_campaign_of_fleets_is_told_by_fleets_alone() {
     for kind in ["boxes", "cdf", "per-block"] {
         assert!(!kinds(&figures).contains(&kind), "{kind}");
     }
-    let told = neph_report::diagnose(&data, &settings);
+    let told = neph_analysis::diagnose(&data, &settings);
     let shown = neph_report::text(&data, &settings, &told, 120);
     assert!(!shown.contains("response time"), "{shown}");
     let line = shown.lines().find(|line| line.starts_with("sydney-tokyo"));

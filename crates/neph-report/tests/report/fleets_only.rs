@@ -1,14 +1,14 @@
 //! A report over experiments that have a fleet and no messages of a single flow: nothing breaks,
 //! and the fleet's messages come out of the store one by one.
 
+use neph_analysis::{
+    CampaignData, Include, PlotSettings, diagnose, findings, load, summary, tables,
+};
 use neph_model::{
     ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FlowRole, Instant, Lane,
     Parameter, ProbeKind, Span,
 };
-use neph_report::{
-    CampaignData, Include, PlotSettings, diagnose, diagnoses_in_brief, draw, findings, load,
-    summary, tables, text, write_report,
-};
+use neph_report::{diagnoses_in_brief, draw, text, write_report};
 use neph_store::{Access, open};
 use std::num::NonZeroU32;
 

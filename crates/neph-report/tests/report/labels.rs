@@ -3,7 +3,8 @@
 use neph_model::{Parameter, ParameterName};
 use std::collections::BTreeSet;
 
-use neph_report::{CampaignData, Figure, PlotSettings, draw};
+use neph_analysis::{CampaignData, PlotSettings};
+use neph_report::{Figure, draw};
 
 use crate::findings::shown;
 use crate::legible::{no_text_touches, texts};

@@ -2,15 +2,16 @@
 
 use std::error::Error;
 
+use neph_analysis::{
+    CampaignData, Cell, ExperimentData, Include, PlotSettings, load, summary, tables,
+};
 use neph_flows::{Digest, Settings};
 use neph_model::{
     ByteSize, ClassTransfer, Criteria, ExperimentStatus, FleetMessage, FlowIndex, FlowRoute,
     Instant, Lane, Message, PathHash, PinnedOutcome, PinnedTransfer, Span, TraceEnd, TracedChange,
     TracedRoute,
 };
-use neph_report::{
-    CampaignData, Cell, ExperimentData, Include, PlotSettings, draw, load, summary, tables,
-};
+use neph_report::draw;
 use neph_stats::Random;
 use neph_store::{Access, open};
 
@@ -117,7 +118,7 @@ fn an_experiment_that_measured_nothing_breaks_no_report() {
     let all = through_a_store(&data, &[], failed, Include::Everything).unwrap();
     let settings = PlotSettings::default();
     assert!(summary(&all, &settings).is_empty());
-    let told = neph_report::diagnose(&all, &settings);
+    let told = neph_analysis::diagnose(&all, &settings);
     let shown = neph_report::text(&all, &settings, &told, 200);
     assert!(
         shown.contains("1 experiment, 0 messages, 0 of them answered."),

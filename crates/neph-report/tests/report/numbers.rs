@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+use neph_analysis::{
+    CampaignData, ExperimentData, Layer, PlotSettings, QuantileCell, SummaryRow, summary, tables,
+};
 use neph_model::{
     Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, ProbeKind, Seq, Stage, StageSet,
-};
-use neph_report::{
-    CampaignData, ExperimentData, Layer, PlotSettings, QuantileCell, SummaryRow, summary, tables,
 };
 use neph_stats::Level;
 

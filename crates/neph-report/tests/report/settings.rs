@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use neph_analysis::{Basis, CampaignData, Equalization, PlotSettings, Tail};
 use neph_model::{Event, EventKind, FlowIndex, Span, Warning};
-use neph_report::{
-    Anchor, Basis, CampaignData, Equalization, FIGURES, Figure, Mark, PlotSettings, Scene, Tail,
-    draw,
-};
+use neph_report::{Anchor, FIGURES, Figure, Mark, Scene, draw};
 
 use crate::synthetic::{self, CONTINENT, METRO};
 

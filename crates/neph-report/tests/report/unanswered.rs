@@ -1,7 +1,7 @@
 //! What the sentences say of messages and experiments that came to nothing.
 
+use neph_analysis::{CampaignData, ExperimentData};
 use neph_model::{ExperimentStatus, Outcome};
-use neph_report::{CampaignData, ExperimentData};
 
 use crate::findings::{sentences, shown};
 use crate::synthetic::{self, CONTINENT, METRO};

@@ -20,7 +20,8 @@ use super::{
     Belonging, Cells, Column, Constant, LEADING, Leading, LeadingCells, ROW_GROUP_ROWS, Row,
     SCHEMA_VERSION,
 };
-use crate::{StoreError, WholeFile};
+use crate::StoreError;
+use neph_text::WholeFile;
 
 /// What the file says about itself (Parquet's key-value metadata).
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,8 @@ use neph_model::{Experiment, FleetMessage};
 use neph_text::csv_field;
 
 use super::{csv, jsonl, parquet};
-use crate::{Store, StoreError, WholeFile};
+use crate::{Store, StoreError};
+use neph_text::WholeFile;
 
 /// What stands behind the columns of the files: whom the lane asked, and the round trip without
 /// the time at the peer.
@@ -84,10 +85,10 @@ mod tests {
     use serde_json::{Map, Value};
 
     use super::*;
-    use crate::Existing;
     use crate::columns::ColumnsReader;
     use crate::export::tests::with_fleets;
     use crate::samples_for_tests::fleet_message;
+    use neph_text::Existing;
 
     fn messages() -> Vec<FleetMessage> {
         let mut messages: Vec<_> = (0..4).map(|n| fleet_message(n, 7, i64::from(n))).collect();

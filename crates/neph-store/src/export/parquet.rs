@@ -5,7 +5,8 @@ use neph_model::{Experiment, Message};
 use super::matrices::Matrices;
 use super::rows::Stored;
 use crate::columns::{ColumnsWriter, FileFacts};
-use crate::{Store, StoreError, WholeFile};
+use crate::{Store, StoreError};
+use neph_text::WholeFile;
 
 /// Writes the messages of `experiments` to one Parquet file; returns the number of rows. The columns are
 /// those of the store's own files, after those that name the experiment of a row

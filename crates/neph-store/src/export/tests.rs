@@ -10,7 +10,8 @@ use neph_model::{
 use super::*;
 use crate::columns::ColumnsReader;
 use crate::samples_for_tests::{self as samples, message, provenance};
-use crate::{Access, Existing, Store, WholeFile, open};
+use crate::{Access, Store, open};
+use neph_text::{Existing, WholeFile};
 
 /// What both experiments carry out: an endpoint with a name that CSV must quote.
 fn scenario() -> Scenario {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use neph_campaign::{News, Observer};
 use neph_model::{ExperimentId, Records};
-use neph_store::Kept;
+use neph_text::Kept;
 use neph_text::Outside;
 
 use crate::exit::Failure;

@@ -1,10 +1,10 @@
 //! Whether a plan has blocks enough for what its report will compare. The report says how many it
 //! takes.
 
+use neph_analysis::{blocks_to_compare, comparisons};
 use neph_campaign::{Plan, expand};
-use neph_report::{blocks_to_compare, comparisons};
 
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// A sentence about a plan of several blocks that are too few for any verdict. A single block is no
 /// comparison that was planned.

@@ -5,16 +5,16 @@
 use std::io::Write;
 
 use clap::Args;
+use neph_analysis::{Include, LEAST_SHARE, blocks_to_compare, comparisons, load, spread};
 use neph_campaign::Plan;
 use neph_model::Scenario;
-use neph_report::{Include, LEAST_SHARE, blocks_to_compare, comparisons, load, spread};
 use neph_stats::{Wish, blocks_for};
 
 use super::PreviewArgs;
-use crate::counted::counted;
 use crate::exit::Failure;
 use crate::workspace::{Workspace, campaign};
 use crate::{report, value};
+use neph_text::counted::counted;
 
 /// With which chance the difference is to be found.
 const POWER: f64 = 0.8;

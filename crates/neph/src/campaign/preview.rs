@@ -9,9 +9,9 @@ use neph_campaign::{Plan, expand, order, together};
 use neph_model::{BlockOrder, ByteSize, Lifetime, Scenario, Span};
 
 use super::{PreviewArgs, notes, power, read};
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{approval, output};
+use neph_text::counted::counted;
 
 /// Shows what a plan would do.
 pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {

@@ -18,10 +18,10 @@ use super::watch::Watch;
 use super::{Read, notes, read, scenes, stage, understand_kept, unfinished};
 use crate::alarm::webhook::{self, Url};
 use crate::approval::Approval;
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{diagnose, interrupt, output, report, version};
+use neph_text::counted::counted;
 
 /// The order of scenarios within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -6,9 +6,9 @@ use neph_campaign::Standing;
 use neph_model::{Campaign, Experiment, ExperimentStatus, Scenario, ScenarioId};
 use neph_store::Store;
 
-use crate::counted;
 use crate::exit::Failure;
 use crate::output;
+use neph_text::counted;
 
 /// Scenarios are told one by one up to this many.
 const TOLD: usize = 5;

@@ -11,8 +11,8 @@ use neph_model::{
 
 use super::alarming::Alarming;
 use super::preview::time;
-use crate::counted::counted;
 use crate::{output, when};
+use neph_text::counted::counted;
 
 /// Shows progress.
 #[derive(Debug)]

@@ -18,11 +18,11 @@ use super::row::Row;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::Telling;
 use super::{Args, Method, figure};
-use crate::counted::counted;
 use crate::enough::{advice, too_short};
 use crate::exit::{Failure, Outcome};
 use crate::read::packets::packets;
 use crate::{interrupt, output};
+use neph_text::counted::counted;
 
 /// One limit of each kind is kept in so long; of more than [`MOST`], in so small a part of the time in
 /// which packets passed.

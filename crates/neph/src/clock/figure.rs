@@ -7,7 +7,7 @@ use neph_report::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, Figure, clock_course, pdf, png, svg,
 };
 use neph_stats::{ClockFit, ClockStep};
-use neph_store::{check_output, write_whole};
+use neph_text::{check_output, write_whole};
 
 use super::book::{Book, Dots};
 use super::course::Course;

@@ -11,8 +11,8 @@ use super::course::{Course, Drifted};
 use super::drift::Drift;
 use super::row::Row;
 use super::words;
-use crate::counted::counted;
-use crate::decimals::{fixed, signed};
+use neph_text::counted::counted;
+use neph_text::decimals::{fixed, signed};
 
 /// So many horizons have a wander.
 const STRETCHES: i64 = 3;

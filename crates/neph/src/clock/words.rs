@@ -1,7 +1,7 @@
 //! Offsets and rates as people read them: never without their bound, and no digit beyond it but of a
 //! step.
 
-use crate::decimals;
+use neph_text::decimals;
 
 const UNITS: [(i64, &str); 4] = [
     (1_000_000_000, "s"),

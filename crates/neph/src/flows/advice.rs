@@ -4,7 +4,7 @@ use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
 use neph_model::{Fleet, Span};
 
 use super::words::{lasting, percent};
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// All of it for the endpoint of this index.
 pub(super) fn text(advice: &Advice, fleet: &Fleet, endpoint: usize) -> String {

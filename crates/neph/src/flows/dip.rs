@@ -3,7 +3,7 @@
 use neph_flows::Bimodality;
 use neph_model::Span;
 
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// Whether the flows are one group; what lies nearer than the tolerance is, whatever the test says.
 pub(super) fn text(test: &Bimodality, tolerance: Span) -> String {

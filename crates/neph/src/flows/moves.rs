@@ -5,7 +5,7 @@ use neph_model::Span;
 
 use super::follow::Uncompared;
 use super::words::{self, percent};
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// All of it, for the flows to one endpoint; where they were traced, with why changes could not be
 /// compared.

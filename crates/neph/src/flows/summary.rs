@@ -9,8 +9,8 @@ use neph_probe::FleetTally;
 use super::watch::Watched;
 use super::words::{moment, percent};
 use super::{advice, dip, moves, transfers, unfair};
-use crate::counted::counted;
 use crate::syn_answers;
+use neph_text::counted::counted;
 
 /// Ports that are shown of a class.
 const SHOWN: usize = 5;

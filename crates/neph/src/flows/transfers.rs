@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::Args;
 use super::keep::Kept;
 use super::watch::Watched;
-use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
+use neph_text::counted::counted;
 
 /// Between the beginnings of two transfers, at least: one after the other, so that none waits for
 /// another.

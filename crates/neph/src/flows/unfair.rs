@@ -5,7 +5,7 @@ use neph_flows::{Fairness, FlowQuantile, OverBins};
 use neph_model::Span;
 use neph_stats::Level;
 
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// A line of quantiles, each of the bins that have flows enough for it, and one of lost flows;
 /// nothing where no bin has flows enough.

@@ -6,7 +6,7 @@ use neph_probe::Sharing;
 
 use super::follow::Verdict;
 use super::tell::Status;
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// What runs, a line for each endpoint.
 pub(super) fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {

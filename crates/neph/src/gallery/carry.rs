@@ -5,9 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::{io, iter};
 
+use neph_analysis::{CampaignData, Include, load};
 use neph_campaign::{Plan, plan};
 use neph_model::{Campaign, CampaignStatus, Warning};
-use neph_report::{CampaignData, Include, load};
 use neph_text::Source;
 
 use super::entry::{Entry, Shipped, Side};

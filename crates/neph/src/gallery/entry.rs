@@ -159,10 +159,11 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::PathBuf;
 
+    use neph_analysis::RULES;
     use neph_campaign::estimate::estimate;
     use neph_campaign::{expand, plan};
     use neph_lab::Topology;
-    use neph_report::{FIGURES, RULES};
+    use neph_report::FIGURES;
     use neph_text::Source;
 
     use super::*;

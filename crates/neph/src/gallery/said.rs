@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::Scenario;
-use neph_report::{
+use neph_analysis::{
     CampaignData, Diagnosis, Finding, Layer, PlotSettings, QuantileCell, SummaryRow, diagnose,
     findings, summary,
 };
+use neph_model::Scenario;
 
 /// What kind of sentence it is, and its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,9 @@ use super::expectation::{Compared, Expectation, Judged, Number};
 use super::said::Topic;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{decimals, output};
+use neph_text::decimals;
+
+use crate::output;
 
 const ENTRY_COLUMNS: [Column; 3] = [
     Column::left("NAME", "name"),

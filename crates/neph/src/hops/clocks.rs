@@ -13,9 +13,9 @@ use super::{Args, strangers};
 use crate::clock::captures::{refuse_cut, refuse_one_capture};
 use crate::clock::nature;
 use crate::clock::words;
-use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
+use neph_text::counted::counted;
 
 /// Stamps of one kernel's processors differ by less, in nanoseconds.
 const ONE_CLOCK: i64 = 100_000;

@@ -8,7 +8,7 @@ use neph_capture::Way;
 use neph_report::{
     HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, ReportError, hops, write_figures,
 };
-use neph_store::Existing;
+use neph_text::Existing;
 use neph_text::Outside;
 
 use super::passages::{End, PROTOCOLS, Passages, Row, protocol};

@@ -28,7 +28,6 @@ use neph_probe::Stop;
 use neph_wire::dissect::Nothing;
 
 use crate::clock::parts_per_million;
-use crate::counted::counted;
 use crate::exit::{self, Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::packets::packets;
@@ -37,6 +36,7 @@ use crate::sink::Force;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
 use clocks::clocks;
+use neph_text::counted::counted;
 use news::Alarms;
 use passages::Passages;
 use point::Point;

@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 
 use neph_capture::{Called, Followed, Strangers};
 
-use crate::counted::counted;
 use crate::read::conversations::ONCE;
+use neph_text::counted::counted;
 
 /// Of each segment that some packets passed: what is to be said of the others.
 pub(super) fn hints(names: &[String], followed: &Followed) -> Vec<String> {

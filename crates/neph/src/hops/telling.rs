@@ -18,12 +18,12 @@ use super::strangers;
 use super::{Args, Format};
 use crate::clock::drift::Drift;
 use crate::clock::words;
-use crate::counted::counted;
-use crate::decimals::fixed;
 use crate::enough::too_short;
 use crate::exit::Failure;
 use crate::output;
 use crate::sheet::{self, Cell, Column, Sheet};
+use neph_text::counted::counted;
+use neph_text::decimals::fixed;
 
 const COLUMNS: [Column; 14] = [
     Column::left("SEGMENT", "segment"),

@@ -18,10 +18,10 @@ use guests::GuestCheck;
 
 use super::{dead, failure, name_of, predict, tell_stand_ins};
 use crate::approval::Approval;
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, topology};
+use neph_text::counted::counted;
 
 /// Labs that are verified are called by this and the number of their process.
 const PURPOSE: &str = "v";

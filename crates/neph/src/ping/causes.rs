@@ -3,11 +3,11 @@
 
 use std::net::SocketAddr;
 
+use neph_analysis::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Flow, FlowRole,
     Instant, Marks, Message, Own, Parameter, Scenario, ScenarioId, Span, Wall,
 };
-use neph_report::{CampaignData, Diagnoses, ExperimentData, PlotSettings, diagnose};
 
 use super::flows::{Found, Planned};
 use super::watch::{Everything, Watched};

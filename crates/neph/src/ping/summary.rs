@@ -9,8 +9,8 @@ use super::entries::percents;
 use super::flows::{Found, Planned};
 use super::merged;
 use super::watch::{Everything, Watched};
-use crate::counted::counted;
 use crate::syn_answers;
+use neph_text::counted::counted;
 
 /// What a flow is, in a line.
 pub(super) fn title(planned: &Planned) -> String {

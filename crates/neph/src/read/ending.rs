@@ -6,8 +6,8 @@
 use neph_capture::{Account, Ending};
 
 use super::gzip;
-use crate::counted::counted;
 use crate::exit::Failure;
+use neph_text::counted::counted;
 
 /// Whether it ended behind a whole record, whatever stands behind what was packed.
 pub(crate) fn is_whole(account: &Account) -> bool {

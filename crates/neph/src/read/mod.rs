@@ -32,11 +32,11 @@ use neph_model::Wall;
 use neph_probe::Stop;
 use neph_wire::dissect::{Link, Nothing, dissect, plain, why_not};
 
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
 use conversations::Conversations;
 use file::{File, Times};
+use neph_text::counted::counted;
 use row::Sort;
 use source::Taken;
 use telling::{Shown, Telling};

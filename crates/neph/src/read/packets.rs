@@ -11,10 +11,10 @@ use neph_wire::dissect::{Dissected, Nothing, dissect, why_not};
 
 use super::ending;
 use super::source::{self, Taken};
-use crate::counted::counted;
 use crate::enough::advice;
 use crate::exit::Failure;
 use crate::output;
+use neph_text::counted::counted;
 
 /// Times from 1970 to 2116: the differences of any two of them, and of those, are numbers.
 const TIMES: Range<i64> = 0..1 << 62;

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::conversations::{Conversations, ONCE};
 use super::file::{self, File};
 use super::json;
-use crate::counted::counted;
 use crate::enough::advice;
 use crate::when;
+use neph_text::counted::counted;
 
 /// How many of what, and what of them.
 type Oddity = (u64, &'static str, &'static str);

@@ -12,9 +12,9 @@ use super::file::File;
 use super::row::{COLUMNS, First, Sort, row};
 use super::summary::Summary;
 use super::{Format, csv, exchanges, json};
-use crate::counted::counted;
 use crate::output;
 use crate::sheet::{self, Sheet};
+use neph_text::counted::counted;
 
 /// What is told of flows, and how.
 #[derive(Clone, Copy, Debug)]

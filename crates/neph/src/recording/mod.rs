@@ -19,12 +19,12 @@ use clap::Args as ClapArgs;
 use neph_model::{ByteSize, Span, Wall};
 use neph_probe::Stop;
 
-use crate::counted::counted;
 use crate::enough::ENOUGH;
 use crate::exit::Failure;
 use crate::packet_choice::PacketChoice;
 use crate::watch::{ring, snaplen};
 use crate::{output, value};
+use neph_text::counted::counted;
 
 use folder::Folder;
 use running::Ending;

@@ -20,13 +20,13 @@ use super::running::{Ending, has_begun, wait_for_end};
 use super::spelling::{Host, Interface, Point, Spot};
 use super::{Options, Recorded};
 use crate::capture_file::CaptureFile;
-use crate::counted::counted;
 use crate::exit::Failure;
 use crate::output;
 use crate::watch::ears::{Ears, Listening};
 use crate::watch::recording;
 use crate::watch::source::Way;
 use crate::watch::writing::Writing;
+use neph_text::counted::counted;
 
 /// How long who is elsewhere may take to end.
 const GRACE: Duration = Duration::from_secs(10);

@@ -1,11 +1,11 @@
 //! What a fleet found beside its messages: transfers on the ports of its classes, and how many of its
 //! routes and path changes were traced.
 
+use neph_analysis::fleet_view;
 use neph_flows::{Compared, completions};
 use neph_model::{
     ClassTransfer, Diamond, Experiment, ExperimentId, FlowRoute, FlowTrace, LatestRoutes, Span,
 };
-use neph_report::fleet_view;
 use neph_store::{Store, StoreError};
 
 use super::document::Pair;

@@ -16,11 +16,11 @@ use super::announce::{Announce, Beginning};
 use super::crowd::{Crowd, Place, Work};
 use super::duty::{Duty, HELD, PERIOD};
 use super::room::Room;
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
+use neph_text::counted::counted;
 
 /// What is hashed at once: some ten microseconds of work.
 const PIECE: usize = 4096;

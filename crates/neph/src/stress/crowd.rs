@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::duty::HELD;
 use super::room::{CpuTime, Room};
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// Threads that are to work.
 #[derive(Clone, Copy, Debug)]

@@ -12,11 +12,11 @@ use super::aim::{self, Most};
 use super::announce::{Announce, Beginning};
 use super::conversation::{Carried, Subject, converse};
 use super::telling::{add_faults, rate, received_rate};
-use crate::counted::counted;
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
+use neph_text::counted::counted;
 
 /// A message of bulk is what goes in this time, within bounds: small enough for an even rate.
 const MOMENT_MS: u64 = 20;

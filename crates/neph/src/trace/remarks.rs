@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use neph_model::{Diamond, FlowRoute, FlowTrace, ReadBy, TraceEnd, TraceKind};
 
 use super::theory::flows_needed;
-use crate::counted::counted;
+use neph_text::counted::counted;
 
 /// Sentences, one a line.
 /// `stopped`: before all was known that can be.

@@ -7,8 +7,8 @@ use neph_model::{Diamond, DiamondHop, DiamondNode, DiamondPath, FlowTrace, Span,
 use neph_stats::{Level, Sorted, median};
 
 use super::remarks::remarks;
-use crate::counted::counted;
 use crate::sheet::{Cell, Column, Sheet};
+use neph_text::counted::counted;
 
 /// Ports of a path that are listed; the others are counted.
 const PORTS: usize = 6;

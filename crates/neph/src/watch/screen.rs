@@ -8,12 +8,12 @@ use unicode_width::UnicodeWidthChar;
 
 use super::Args;
 use super::watching::Lately;
-use crate::counted::counted;
 use crate::output;
 use crate::read::exchanges;
 use crate::read::row::{First, Sort, both_via, n, path, repairs, span};
 use crate::sheet::{Cell, Column, Sheet};
 use crate::when;
+use neph_text::counted::counted;
 
 const COLUMNS: [Column; 21] = [
     Column::left("CLIENT", "client"),

@@ -7,9 +7,9 @@ use neph_sys::ring::Packet;
 use neph_wire::capture::{COOKED, CookedHeader, pcap_header, pcap_record};
 
 use crate::capture_file::CaptureFile;
-use crate::counted::counted;
 use crate::exit::Failure;
 use crate::sink::{self, Force};
+use neph_text::counted::counted;
 
 /// Where the tag stands in an Ethernet frame.
 const TAG_AT: usize = 12;

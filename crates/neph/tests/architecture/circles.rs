@@ -53,21 +53,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
     ),
     ("neph-probe", "reflect::caps reflect::room"),
     ("neph-probe", "reflect::sessions reflect::udp"),
-    (
-        "neph-report",
-        "axis::range data diagnosis figure::boxes figure::boxplot figure::flags \
-         figure::forgotten figure::ledger_bars figure::values figure::view findings settings \
-         table::layers",
-    ),
-    ("neph-report", "diagnosis::needs diagnosis::rules::ecmp"),
-    (
-        "neph-report",
-        "diagnosis::sight diagnosis::stall diagnosis::stall::peer",
-    ),
-    (
-        "neph-report",
-        "figure::fleet::pair figure::fleet::pooled figure::fleet::standing_out",
-    ),
 ];
 
 /// The modules of one circle.

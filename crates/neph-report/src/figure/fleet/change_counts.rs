@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use super::clock::whole;
 use super::courses::{Band, Course, Over};
 use super::inks::{TOLD_APART, curve as stroke, told_apart};
-use super::pair::{Pair, pairs, scenarios};
 use super::percents::{LEFT, percents};
-use crate::axis::{Plot, Scale, Style, count};
+use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
-use crate::findings::{plural, real};
 use crate::scene::{Fill, Mark, Point, Rect, Stroke};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::{Pair, pairs, scenarios};
+use neph_analysis::numbers::count;
+use neph_analysis::words::{plural, real};
+use neph_analysis::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 260.0;
 /// An axis whose end is more than so many times its 95th percentile is logarithmic.

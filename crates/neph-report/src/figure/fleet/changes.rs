@@ -4,13 +4,13 @@ use super::clock::whole;
 use super::curves::{
     Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
 };
-use super::pair::{pairs, scenarios};
 use super::percents::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
 use crate::scene::Rect;
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::{pairs, scenarios};
+use neph_analysis::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 260.0;
 

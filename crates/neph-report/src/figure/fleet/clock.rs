@@ -1,9 +1,9 @@
 //! Time along the x axis: since the fleet's first message, in the unit that reads best.
 
+use crate::axis::Scale;
+use neph_analysis::fleet::Pair;
+use neph_analysis::numbers::elapsed;
 use neph_model::{Instant, Own, Span};
-
-use super::pair::Pair;
-use crate::axis::{Scale, elapsed};
 
 /// A fleet's time.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,8 @@ use neph_flows::{Curve, CurvePoint};
 use neph_model::Span;
 
 use super::inks::TOLD_APART;
-use super::pair::Pair;
-use crate::findings::plural;
+use neph_analysis::fleet::Pair;
+use neph_analysis::words::plural;
 
 /// From so many values on, a band leaves out the lowest and the highest 5 %.
 const TRIMMED: usize = 20;

@@ -6,11 +6,12 @@ use neph_model::Span;
 use super::clock::whole;
 use super::courses::{Course, Over};
 use super::inks::{TOLD_APART, curve as stroke, told_apart};
-use super::pair::Pair;
 use super::percents::percents;
-use crate::axis::{Plot, Scale, Style, percent};
+use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
+use neph_analysis::fleet::Pair;
+use neph_analysis::numbers::percent;
 
 /// The curve of a pair over its blocks, or of a season over its pairs.
 #[derive(Clone, Debug)]
@@ -156,7 +157,8 @@ pub(super) fn legend(lines: &[Line], soon: Span, ended: &str) -> Vec<(Swatch, St
                     percent(1.0 - point.low)
                 )
             });
-            let n = crate::axis::count(usize::try_from(line.curve.n).unwrap_or(usize::MAX));
+            let n =
+                neph_analysis::numbers::count(usize::try_from(line.curve.n).unwrap_or(usize::MAX));
             (
                 Swatch::Line(line.stroke),
                 format!("{}: {share}n {n}{}", line.label, line.over.counted()),

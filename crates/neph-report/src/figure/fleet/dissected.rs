@@ -5,16 +5,17 @@ use neph_model::{Instant, Own, Span};
 
 use super::clock::Clock;
 use super::inks::{BASE, CONGESTION, OVERTAKEN, SAMPLE};
-use super::pair::{Pair, pairs};
-use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, millis};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, choose};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, width};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::{Pair, pairs};
+use neph_analysis::numbers::{TimeUnit, millis};
+use neph_analysis::words::plural;
+use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 54.0;
 const HEIGHT: f64 = 190.0;

@@ -5,21 +5,22 @@ use neph_model::Span;
 use neph_stats::{Grid, Level, Reading, Sorted, ecdf, envelope};
 
 use super::clock::{Clock, whole};
-use super::pair::{Pair, pairs};
 use super::percents::percents;
 use super::standing_out::StandingOut;
 use super::stretches::bars;
 use super::titles::{labels, title};
-use crate::axis::{Limits, Plot, Scale, Spread, Style, TimeUnit, choose, percent};
+use crate::axis::{Limits, Plot, Scale, Spread, Style, choose};
 use crate::figure::boxes::in_unit;
 use crate::figure::boxplot::outside;
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::findings::plural;
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::{Pair, pairs};
+use neph_analysis::numbers::{TimeUnit, percent};
+use neph_analysis::words::plural;
+use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 50.0;
 /// Between the two panels of a pair.

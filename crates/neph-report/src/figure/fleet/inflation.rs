@@ -1,17 +1,16 @@
 //! Latency inflation: how much longer the slowest path is than the fastest, over pairs.
-
-use super::inflated::{Inflated, SOURCE};
 use super::inks;
-use super::pair::{Pair, pairs};
 use super::percents::{LEFT, percents};
-use super::pooled::Pooled;
 use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
-use crate::findings::{plural, real};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::Pooled;
+use neph_analysis::fleet::{Inflated, SOURCE};
+use neph_analysis::fleet::{Pair, pairs};
+use neph_analysis::words::{plural, real};
+use neph_analysis::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
 const NAMED: usize = 24;

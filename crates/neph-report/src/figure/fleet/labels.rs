@@ -21,14 +21,14 @@ pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec
     // Labels that touch become a block around the mean of what they want.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     let place = |sum: f64, count: usize| {
-        let count = crate::findings::real(count);
+        let count = neph_analysis::words::real(count);
         let half = gap * (count - 1.0) / 2.0;
         (sum / count).clamp(top + half, (bottom - half).max(top + half))
     };
     for y in wanted {
         let mut block = (place(*y, 1), *y, 1);
         while let Some((centre, sum, count)) = blocks.pop() {
-            let near = gap * crate::findings::real(count + block.2) / 2.0;
+            let near = gap * neph_analysis::words::real(count + block.2) / 2.0;
             if block.0 - centre >= near {
                 blocks.push((centre, sum, count));
                 break;
@@ -40,8 +40,8 @@ pub(super) fn spread(wanted: &[f64], gap: f64, (top, bottom): (f64, f64)) -> Vec
     }
     let mut found = Vec::with_capacity(wanted.len());
     for (centre, _, count) in blocks {
-        let half = gap * crate::findings::real(count - 1) / 2.0;
-        found.extend((0..count).map(|i| centre - half + gap * crate::findings::real(i)));
+        let half = gap * neph_analysis::words::real(count - 1) / 2.0;
+        found.extend((0..count).map(|i| centre - half + gap * neph_analysis::words::real(i)));
     }
     found
 }

@@ -12,16 +12,13 @@ mod courses;
 mod curves;
 mod dissected;
 mod fairness;
-mod inflated;
 mod inflation;
 mod inks;
 mod labels;
 mod moved;
-mod pair;
 mod paths;
 mod percents;
 mod persistence;
-mod pooled;
 mod sankey;
 mod scale_bar;
 mod shares;
@@ -30,10 +27,6 @@ mod spectrum;
 mod standing_out;
 mod stretches;
 mod titles;
-
-pub(crate) use inflated::{Inflated, SOURCE};
-pub(crate) use pair::{Pair, pairs};
-pub(crate) use pooled::Pooled;
 
 pub(super) use change_counts::draw as change_counts;
 pub(super) use changes::draw as changes;

@@ -1,18 +1,18 @@
 //! Moves away from each class against its share of the flows: do low paths shed theirs sooner?
 
-use neph_flows::Moved;
-
-use super::pair::{Pair, pairs};
 use super::standing_out::StandingOut;
 use super::titles::{labels, title};
-use crate::axis::{Plot, Scale, Style, millis};
+use crate::axis::{Plot, Scale, Style};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::findings::{plural, real};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
-use crate::{CampaignData, Equalization, PlotSettings};
+use neph_analysis::fleet::{Pair, pairs};
+use neph_analysis::numbers::millis;
+use neph_analysis::words::{plural, real};
+use neph_analysis::{CampaignData, Equalization, PlotSettings};
+use neph_flows::Moved;
 
 const ROW: f64 = 19.0;
 const LEFT: f64 = 62.0;
@@ -128,7 +128,7 @@ fn heading(pair: &Pair<'_>, among: &[String], place: Rect) -> Vec<Mark> {
         .iter()
         .find_map(|one| one.moved)
         .map_or(0, |share| share.n);
-    let n = crate::axis::count(usize::try_from(n).unwrap_or(usize::MAX));
+    let n = neph_analysis::numbers::count(usize::try_from(n).unwrap_or(usize::MAX));
     let y = place.y + 13.0;
     let at = Point::new(place.right(), y);
     let aside = Text::new(at, Anchor::End, Style::NOTE, format!("{n} moves"));

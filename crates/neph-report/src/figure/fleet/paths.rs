@@ -5,13 +5,14 @@ use neph_model::{FlowRoute, FlowTrace, Span};
 use super::inks::{self, FAINT, TOLD_APART};
 use super::labels::{Label, beside};
 use super::sankey::{Column, Layout, Node, Path, Ribbon, Who, paths};
-use crate::axis::{Style, millis, percent};
-use crate::data::ExperimentData;
+use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::findings::{plural, real};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit, width};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::data::ExperimentData;
+use neph_analysis::numbers::{millis, percent};
+use neph_analysis::words::{plural, real};
+use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 30.0;
 const RIGHT: f64 = 222.0;

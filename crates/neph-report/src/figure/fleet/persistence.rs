@@ -6,13 +6,13 @@ use super::clock::whole;
 use super::curves::{
     Line, Shown, any_ended, chosen, draw as curves, legend, lines, scale, shades, without,
 };
-use super::pair::{Pair, pairs, scenarios};
 use super::percents::LEFT;
 use crate::axis::Style;
 use crate::figure::sheet::{Note, Sheet};
 use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Mark, Point, Rect, Text};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::{Pair, pairs, scenarios};
+use neph_analysis::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 220.0;
 
@@ -94,7 +94,7 @@ fn coloured(mut lines: Vec<Line>, all: &[Line]) -> Vec<Line> {
 
 fn panel(name: &str, lines: &[Line], place: Rect, soon: neph_model::Span) -> Vec<Mark> {
     let n: u64 = lines.iter().map(|line| line.curve.n).sum();
-    let n = crate::axis::count(usize::try_from(n).unwrap_or(usize::MAX));
+    let n = neph_analysis::numbers::count(usize::try_from(n).unwrap_or(usize::MAX));
     let at = Point::new(place.x, place.y + 16.0);
     let title = Text::new(at, Anchor::Start, Style::TITLE, name).semibold();
     let at = Point::new(place.right(), place.y + 16.0);

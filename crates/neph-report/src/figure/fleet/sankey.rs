@@ -226,12 +226,12 @@ fn nodes_of(paths: &[Path], ttl: usize) -> Vec<Who> {
             let flows = path.ports.len();
             let (sum, ranks) = met.entry(who).or_default();
             *sum += flows;
-            *ranks += crate::findings::real(flows) * crate::findings::real(rank);
+            *ranks += neph_analysis::words::real(flows) * neph_analysis::words::real(rank);
         }
     }
     let mut nodes: Vec<(Who, usize, f64)> = met
         .into_iter()
-        .map(|(who, (flows, ranks))| (who, flows, ranks / crate::findings::real(flows)))
+        .map(|(who, (flows, ranks))| (who, flows, ranks / neph_analysis::words::real(flows)))
         .collect();
     let many = nodes.len() > NODES;
     if many {

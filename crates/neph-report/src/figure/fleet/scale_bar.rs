@@ -1,9 +1,10 @@
 //! What the colours of a spectrum stand for.
 
 use super::inks::CountScale;
-use crate::axis::{Style, count};
+use crate::axis::Style;
 use crate::figure::sheet::Sheet;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text};
+use neph_analysis::numbers::count;
 
 const BLOCK: f64 = 42.0;
 const HEIGHT: f64 = 9.0;

@@ -4,9 +4,9 @@ use neph_flows::ShareBin;
 
 use super::clock::Clock;
 use super::inks;
-use super::pair::Pair;
 use crate::axis::{Plot, Scale, Style};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
+use neph_analysis::fleet::Pair;
 
 /// The bands in the order of the classes, the lowest latency at the bottom; nothing where no share
 /// is known.

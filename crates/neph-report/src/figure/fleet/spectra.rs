@@ -5,16 +5,17 @@ use neph_flows::Spectrum;
 use super::cells::{Coarse, size, steps};
 use super::clock::Clock;
 use super::inks::CountScale;
-use super::pair::{Pair, counted, pairs};
 use super::scale_bar::scale_bar;
 use super::standing_out::StandingOut;
 use super::titles::{labels, title};
-use crate::axis::{Plot, Scale, Style, millis, percent};
+use crate::axis::{Plot, Scale, Style};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, width};
-use crate::{CampaignData, Equalization, PlotSettings};
+use neph_analysis::fleet::{Pair, counted, pairs};
+use neph_analysis::numbers::{millis, percent};
+use neph_analysis::words::plural;
+use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
 /// Panels of a page.
 const PER_PAGE: usize = 16;

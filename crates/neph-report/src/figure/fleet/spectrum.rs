@@ -6,17 +6,18 @@ use super::cells::{Coarse, size, steps};
 use super::clock::{Clock, whole};
 use super::inks::{self, CONGESTION, CountScale};
 use super::labels::{LINE, Label, beside};
-use super::pair::{Pair, pairs};
 use super::scale_bar::scale_bar;
 use super::shares::shares;
 use super::standing_out::StandingOut;
 use super::stretches::bars;
-use crate::axis::{Plot, Scale, Style, TimeUnit, millis, percent};
+use crate::axis::{Plot, Scale, Style};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
 use crate::figure::{Figure, flags};
-use crate::findings::real;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
-use crate::{CampaignData, PlotSettings};
+use neph_analysis::fleet::{Pair, pairs};
+use neph_analysis::numbers::{TimeUnit, millis, percent};
+use neph_analysis::words::real;
+use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 54.0;
 const RIGHT: f64 = 150.0;
@@ -52,7 +53,8 @@ fn told(pair: &Pair<'_>) -> String {
         1 => "1 latency class".to_owned(),
         several => format!("{several} latency classes"),
     };
-    let number = |count: u64| crate::axis::count(usize::try_from(count).unwrap_or(usize::MAX));
+    let number =
+        |count: u64| neph_analysis::numbers::count(usize::try_from(count).unwrap_or(usize::MAX));
     let (flows, changes) = (number(pair.known.flows), number(pair.known.changes));
     format!("{flows} flows, {classes}, {changes} path changes")
 }
@@ -238,7 +240,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
         .take(if most > 0 { 2 } else { 1 })
     {
         let at = Point::new(strip.x - 6.0, plot.py(value) + 3.4);
-        let text = crate::axis::count(if value > 0.0 { most as usize } else { 0 });
+        let text = neph_analysis::numbers::count(if value > 0.0 { most as usize } else { 0 });
         let text = Text::new(at, Anchor::End, Style::TICK, text);
         marks.push(Mark::Text(text.coloured(Colour::FAINT_INK)));
     }

@@ -1,38 +1,14 @@
 //! Which pairs stand out where there are more than a page or a sentence holds: those with the largest effect.
 
-use std::cmp::Ordering;
+use neph_analysis::fleet::Effect;
+use neph_analysis::fleet::Pair;
+use neph_analysis::words::capital;
+use neph_analysis::words::plural;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::pair::Pair;
-use crate::figure::capital;
-use crate::findings::plural;
-
-/// What path diversity does to a pair: how much slower its slowest path is, then how often flows move.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Effect {
-    /// Highest class over lowest, less one; 0 without classes.
-    inflation: f64,
-    /// Path changes.
-    changes: u64,
-}
-
-impl Effect {
-    /// Of a pair with this inflation (highest class over lowest, less one) and so many path changes.
-    pub(crate) fn new(inflation: Option<f64>, changes: u64) -> Self {
-        let inflation = inflation.unwrap_or(0.0);
-        Self { inflation, changes }
-    }
-
-    fn of(pair: &Pair<'_>) -> Self {
-        let inflation = pair.known.inflation.map(|one| one.ratio - 1.0);
-        Self::new(inflation, pair.known.changes)
-    }
-
-    /// The larger effect first.
-    pub(crate) fn larger_first(&self, other: &Self) -> Ordering {
-        let inflation = other.inflation.total_cmp(&self.inflation);
-        inflation.then(other.changes.cmp(&self.changes))
-    }
+fn effect(pair: &Pair<'_>) -> Effect {
+    let inflation = pair.known.inflation.map(|one| one.ratio - 1.0);
+    Effect::new(inflation, pair.known.changes)
 }
 
 /// Whether nothing happens to its paths: one class at most, no path change, no lost flow. A queue is none of
@@ -89,7 +65,7 @@ impl<'a> StandingOut<'a> {
         if shown.quiet > 0 || shown.pairs.len() > most {
             shown
                 .pairs
-                .sort_by(|a, b| Effect::of(a).larger_first(&Effect::of(b)));
+                .sort_by(|a, b| effect(a).larger_first(&effect(b)));
         }
         if shown.pairs.len() > most {
             shown.smaller = shown.pairs.len() - most;
@@ -152,7 +128,7 @@ fn largest_blocks(found: Vec<Pair<'_>>) -> Vec<Pair<'_>> {
         let key = (pair.scenario, pair.endpoint);
         let is_smaller = largest
             .get(&key)
-            .is_some_and(|known| Effect::of(&pair).larger_first(&Effect::of(known)).is_ge());
+            .is_some_and(|known| effect(&pair).larger_first(&effect(known)).is_ge());
         if !is_smaller {
             largest.insert(key, pair);
         }

@@ -1,7 +1,6 @@
 //! Pairs' labels as titles of their panels.
-
-use super::pair::Pair;
 use crate::scene::{Anchor, Point, Text, fit_among};
+use neph_analysis::fleet::Pair;
 
 /// The labels of pairs that stand in one figure, for [`title`].
 pub(super) fn labels(pairs: &[Pair<'_>]) -> Vec<String> {

@@ -4,11 +4,12 @@ use neph_stats::{EcdfPoint, Sorted, ecdf};
 
 use super::names::within;
 use super::{HopsDelay, HopsDrawing, HopsWay, inks, is_unsure, millis};
-use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, TimeUnit, choose, count};
+use crate::axis::{Limits, Plot, Scale, Spacing, Spread, Style, choose};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
 use crate::figure::sheet::{Note, Sheet};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit, fit_among};
+use neph_analysis::numbers::{TimeUnit, count};
 
 /// More would not be seen in a panel.
 const POINTS: usize = 300;
@@ -308,7 +309,11 @@ impl<'a> Panel<'a> {
         ];
         let parts = told.into_iter().filter(|(packets, _, _)| *packets > 0);
         let parts = parts.map(|(packets, word, end)| {
-            format!("{} {word} {}", count(packets), crate::axis::millis(end))
+            format!(
+                "{} {word} {}",
+                count(packets),
+                neph_analysis::numbers::millis(end)
+            )
         });
         let text = parts.collect::<Vec<_>>().join(", ");
         let mut marks = vec![Mark::Text(name)];

@@ -1,7 +1,7 @@
 //! What figures call points, segments and ways.
 
 use super::{HopsDelay, HopsDrawing, HopsWay};
-use crate::axis::millis;
+use neph_analysis::numbers::millis;
 
 impl HopsWay {
     /// `There`, `Back`: before a panel's points.

@@ -3,14 +3,15 @@
 use super::column::{Clock, Column, middle, share};
 use super::names::within;
 use super::{HopsDrawing, HopsWay, inks, millis};
-use crate::axis::{Plot, Scale, Style, TimeUnit, count, elapsed, percent};
+use crate::axis::{Plot, Scale, Style};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
 use crate::figure::ledger_time::{stack_scale, step};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
-use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
+use neph_analysis::numbers::{TimeUnit, count, elapsed, percent};
+use neph_analysis::words::plural;
 
 const HEIGHT: f64 = 170.0;
 const LEFT: f64 = 54.0;
@@ -206,8 +207,12 @@ impl Panel {
         let totals = self.totals();
         let above = totals.iter().filter(|total| **total > scale.high).count();
         let most = totals.iter().copied().fold(0.0, f64::max);
-        let above =
-            (above > 0).then(|| format!("{above} above, max {}", crate::axis::millis(most)));
+        let above = (above > 0).then(|| {
+            format!(
+                "{above} above, max {}",
+                neph_analysis::numbers::millis(most)
+            )
+        });
         let told: Vec<String> = self.unsure().into_iter().chain(above).collect();
         let right = place.right() - packets.width() - 10.0;
         let room = right - place.x - name.width() - 10.0;

@@ -2,14 +2,15 @@
 
 use super::rows::{End, Row, Rows};
 use super::{HopsDrawing, inks, millis};
-use crate::axis::{Plot, Scale, Style, TimeUnit};
+use crate::axis::{Plot, Scale, Style};
 use crate::figure::Figure;
 use crate::figure::boxes::in_unit;
 use crate::figure::ledger_time::stack_scale;
 use crate::figure::legend::{Swatch, cross};
 use crate::figure::sheet::{Note, Sheet, page_name, page_title};
-use crate::findings::plural;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_among};
+use neph_analysis::numbers::TimeUnit;
+use neph_analysis::words::plural;
 
 const PER_PAGE: usize = 50;
 const ROW: f64 = 13.0;
@@ -96,7 +97,7 @@ fn subtitle(drawing: &HopsDrawing<'_>, rows: &Rows) -> String {
     }
     let lost = rows.shown.len() - arrived;
     if rows.lost > 0 {
-        let all = crate::axis::count(rows.lost);
+        let all = neph_analysis::numbers::count(rows.lost);
         let some = if lost == rows.lost {
             format!(", and {all} lost")
         } else {
@@ -221,7 +222,7 @@ impl Panel<'_> {
             word(strip.x + 128.0, Anchor::Middle, row.way.arrow().to_owned()),
         ];
         let End::Lost(place) = row.end else {
-            let total = crate::axis::millis(millis(row.total));
+            let total = neph_analysis::numbers::millis(millis(row.total));
             words.push(word(strip.right(), Anchor::End, total));
             return words.into_iter().map(Mark::Text).collect();
         };

@@ -11,12 +11,12 @@ mod surroundings;
 
 use std::net::SocketAddr;
 
+use neph_analysis::{CampaignData, ExperimentData};
 use neph_model::{
     BlockOrder, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
     ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Outcome, Parameter,
     Parameters, ProbeKind, Scenario, ScenarioId, Span, Tally, Wall, Warning,
 };
-use neph_report::{CampaignData, ExperimentData};
 use neph_stats::Random;
 
 pub(crate) use link::{CONTINENT, FAR, FOREIGN, HOME, Link, METRO, PROXIED};

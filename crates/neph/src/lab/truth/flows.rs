@@ -11,10 +11,10 @@ use neph_model::{Span, Wall};
 use serde_json::{Value, json};
 
 use super::{Format, failure, tell_cut};
-use crate::counted::counted as counted_as;
 use crate::exit::Failure;
 use crate::sheet::{Cell, Column, Format as SheetFormat, Sheet, field};
 use crate::when::utc;
+use neph_text::counted::counted as counted_as;
 
 const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 

@@ -6,12 +6,12 @@ mod routes;
 mod sums;
 mod wire;
 
+use neph_analysis::{CampaignData, read_fleet};
 use neph_flows::{FleetView, FlowTally, Settings, StatsError, advise};
 use neph_model::{
     Fleet, FleetEndpoint, FleetMessage, Instant, Own, Parameter, ParameterName, ProbeKind,
     Scenario, Span, Wall,
 };
-use neph_report::{CampaignData, read_fleet};
 use neph_stats::Random;
 
 use super::{CONTINENT, over};

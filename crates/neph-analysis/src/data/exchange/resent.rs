@@ -1,0 +1,175 @@
+//! What a connection's counters of retransmissions and of DSACKs say of each message.
+
+use std::collections::BTreeMap;
+
+use neph_model::Outcome;
+
+use super::Exchange;
+
+/// What a connection's counters say of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Resent {
+    /// The segments that were retransmitted since the message before it on the same connection,
+    /// without the spurious ones.
+    pub(crate) segments: u32,
+    /// Those retransmitted since then that the peer had received already.
+    pub(crate) spurious: u32,
+    /// It is the connection's first: the opening is counted with it.
+    pub(crate) is_first: bool,
+}
+
+/// One connection's counters as of its latest message.
+#[derive(Default)]
+struct Counters {
+    segments: u32,
+    duplicates: u32,
+    /// Places of messages with retransmissions that no DSACK has answered yet.
+    open: Vec<usize>,
+}
+
+/// For each message, in their order. A DSACK comes after the retransmission that it answers, often
+/// with a later message: it is set against the latest retransmissions that are still open. One
+/// without a retransmission before it reports a packet that the network duplicated.
+pub(crate) fn count(exchanges: &[Exchange]) -> Vec<Resent> {
+    let mut connections: BTreeMap<u32, Counters> = BTreeMap::new();
+    let mut found: Vec<Resent> = Vec::with_capacity(exchanges.len());
+    for (place, exchange) in exchanges.iter().enumerate() {
+        // What could not be sent was mostly on none.
+        let is_sent = exchange.outcome != Outcome::Failed || exchange.retransmissions.is_some();
+        let is_first = is_sent && !connections.contains_key(&exchange.connection);
+        let mut resent = Resent {
+            segments: 0,
+            spurious: 0,
+            is_first,
+        };
+        if !is_sent {
+            found.push(resent);
+            continue;
+        }
+        let counters = connections.entry(exchange.connection).or_default();
+        let segments = exchange.retransmissions.unwrap_or(0).max(counters.segments);
+        let duplicates = exchange.dsack_duplicates.max(counters.duplicates);
+        resent.segments = segments - counters.segments;
+        found.push(resent);
+        if resent.segments > 0 {
+            counters.open.push(place);
+        }
+        cancel(
+            &mut found,
+            &mut counters.open,
+            duplicates - counters.duplicates,
+        );
+        (counters.segments, counters.duplicates) = (segments, duplicates);
+    }
+    found
+}
+
+/// Sets so many duplicates against the latest retransmissions.
+fn cancel(found: &mut [Resent], open: &mut Vec<usize>, mut duplicates: u32) {
+    while duplicates > 0
+        && let Some(place) = open.last()
+    {
+        let resent = &mut found[*place];
+        let spurious = resent.segments.min(duplicates);
+        resent.segments -= spurious;
+        resent.spurious += spurious;
+        duplicates -= spurious;
+        if resent.segments == 0 {
+            open.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use neph_model::{
+        Flow, FlowIndex, FlowRole, Instant, Marks, Message, ProbeKind, Seq, TcpState,
+    };
+
+    use super::*;
+    use crate::data::FlowData;
+
+    /// Messages by connection, retransmissions and DSACKs so far.
+    fn counted(messages: &[(u32, u32, u32)]) -> Vec<Resent> {
+        let mut flow = FlowData::new(Flow {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            probe: ProbeKind::Http,
+            name: "metro".into(),
+            source: None,
+            target: SocketAddr::new([192, 0, 2, 7].into(), 8080),
+            reflector: true,
+            same_clock: true,
+        });
+        let messages =
+            messages
+                .iter()
+                .zip(0..)
+                .map(|((connection, retransmissions, duplicates), seq)| {
+                    let marks = Marks::intended_at(Instant::from_nanos(0));
+                    let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
+                    message.connection = *connection;
+                    message.outcome = Outcome::Lost;
+                    message.tcp_at_ack = Some(TcpState {
+                        retransmissions: *retransmissions,
+                        dsack_duplicates: *duplicates,
+                        ..TcpState::default()
+                    });
+                    message
+                });
+        flow.add(&messages.collect::<Vec<_>>());
+        flow.resent().map(|(_, resent)| resent).collect()
+    }
+
+    /// HTTP takes whichever connection is idle.
+    #[test]
+    fn connections_in_turn_have_a_counter_each() {
+        let messages = [
+            (0, 1, 0),
+            (1, 0, 0),
+            (0, 1, 0),
+            (1, 2, 0),
+            (0, 1, 0),
+            (1, 2, 0),
+        ];
+        let told = counted(&messages);
+        let told: Vec<(u32, bool)> = told
+            .iter()
+            .map(|one| (one.segments, one.is_first))
+            .collect();
+        let (first, not) = (true, false);
+        let expected = [
+            (1, first),
+            (0, first),
+            (0, not),
+            (2, not),
+            (0, not),
+            (0, not),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_the_peer_had_received_already_is_spurious_also_where_its_dsack_comes_later() {
+        // Two retransmissions with the second message, one with the fourth; the DSACK of one of the
+        // two comes with the third, that of the last with its own message.
+        let told = counted(&[(0, 0, 0), (0, 2, 0), (0, 2, 1), (0, 3, 2)]);
+        let told: Vec<(u32, u32)> = told
+            .iter()
+            .map(|one| (one.segments, one.spurious))
+            .collect();
+        assert_eq!(told, [(0, 0), (1, 1), (0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn a_packet_that_the_network_duplicated_makes_no_later_loss_spurious() {
+        let told = counted(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
+        let told: Vec<(u32, u32)> = told
+            .iter()
+            .map(|one| (one.segments, one.spurious))
+            .collect();
+        assert_eq!(told, [(0, 0), (2, 0), (0, 0), (1, 0)]);
+    }
+}

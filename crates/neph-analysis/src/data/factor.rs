@@ -1,0 +1,122 @@
+//! Factors: what differs between a campaign's scenarios, and the points of view that follow.
+
+use std::collections::BTreeSet;
+
+use neph_model::{ParameterName, Scenario};
+
+/// Something that a plan varies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Factor {
+    /// Whom we talk to.
+    Endpoint,
+    /// Time between two requests.
+    Interval,
+    /// Request size.
+    Size,
+    /// Any other parameter.
+    Parameter(ParameterName),
+}
+
+impl Factor {
+    /// Its name on screen.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Endpoint => "endpoint",
+            Self::Interval => "interval",
+            Self::Size => "size",
+            Self::Parameter(name) => name.as_str(),
+        }
+    }
+
+    /// Whether it says where was measured, and not how: another endpoint or site is another network.
+    pub(crate) fn is_place(&self) -> bool {
+        match self {
+            Self::Endpoint => true,
+            Self::Parameter(name) => matches!(name, ParameterName::Site),
+            Self::Interval | Self::Size => false,
+        }
+    }
+
+    /// Its level in a scenario, as people read it. Levels are compared by it: it rounds nothing.
+    pub fn level(&self, scenario: &Scenario) -> String {
+        match self {
+            Self::Endpoint => scenario.endpoint.clone(),
+            Self::Interval => format!("every {}", scenario.interval.exact()),
+            Self::Size => scenario.request_size.exact(),
+            Self::Parameter(name) => {
+                let level = scenario.level(*name);
+                level.unwrap_or_else(|| format!("no {name}"))
+            }
+        }
+    }
+
+    /// What orders its levels: numbers as numbers, the rest as the plan lists it.
+    pub(crate) fn rank(&self, scenario: &Scenario) -> u64 {
+        match self {
+            Self::Interval => u64::try_from(scenario.interval.nanos()).unwrap_or(0),
+            Self::Size => scenario.request_size.bytes(),
+            Self::Endpoint | Self::Parameter(_) => 0,
+        }
+    }
+}
+
+/// The factors of which the scenarios have more than one level; the endpoint if there is none.
+pub fn factors(scenarios: &[&Scenario]) -> Vec<Factor> {
+    let varied: BTreeSet<ParameterName> = scenarios
+        .iter()
+        .flat_map(|s| s.varied.iter().copied())
+        .collect();
+    let mut all = vec![Factor::Endpoint, Factor::Interval, Factor::Size];
+    all.extend(varied.into_iter().map(Factor::Parameter));
+    let several = |factor: &Factor| {
+        let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
+        levels.len() > 1
+    };
+    let mut found: Vec<Factor> = all.into_iter().filter(several).collect();
+    if found.is_empty() {
+        found.push(Factor::Endpoint);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{ByteSize, Known, Parameter, ProbeKind, ScenarioId, Span, TlsVersion};
+
+    use super::*;
+
+    #[test]
+    fn an_endpoint_and_a_site_are_places() {
+        let site = Factor::Parameter(ParameterName::Site);
+        assert!(Factor::Endpoint.is_place() && site.is_place());
+        let season = Factor::Parameter(ParameterName::Season);
+        assert!(
+            ![Factor::Interval, Factor::Size, season]
+                .iter()
+                .any(Factor::is_place)
+        );
+    }
+
+    #[test]
+    fn sizes_that_round_alike_are_two_levels() {
+        let scenario = |bytes: u64| Scenario {
+            id: ScenarioId(bytes),
+            index: 0,
+            endpoint: "a".to_owned(),
+            target: "ws://192.0.2.1:8080/".to_owned().into(),
+            probe: ProbeKind::Ws,
+            interval: Span::from_millis(25),
+            request_size: ByteSize(bytes),
+            response_size: ByteSize(64),
+            messages: 10,
+            parameters: [Parameter::Tls(Known::Known(TlsVersion::V13))].into(),
+            varied: Vec::new(),
+        };
+        let (one, other) = (scenario(1472), scenario(1473));
+        assert_eq!(factors(&[&one, &other]), [Factor::Size]);
+        assert_eq!(Factor::Size.level(&other), "1473 B");
+        let level = |name| Factor::Parameter(name).level(&one);
+        assert_eq!(level(ParameterName::Tls), "tls 1.3");
+        assert_eq!(level(ParameterName::Season), "no season");
+    }
+}

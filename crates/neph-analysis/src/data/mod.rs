@@ -1,0 +1,266 @@
+//! What a report is made from: a campaign as plain values, held compactly.
+//!
+//! Owns the per-message record that figures and tables need (about 220 bytes a message with all
+//! its stages, half of a full message). Reads no store (see `load.rs`) and calculates no statistics.
+
+mod addresses;
+mod exchange;
+mod factor;
+mod fleet;
+mod traced;
+
+use std::collections::BTreeSet;
+
+use neph_flows::FleetView;
+use neph_model::{
+    Campaign, CampaignStatus, ClassTransfer, Event, EventKind, Experiment, FlowRole, FlowTrace,
+    Instant, Message, Own, Provenance, Sample, Scenario, Throughput, Traceroute, Warning,
+};
+
+pub(crate) use addresses::keep_apart;
+pub(crate) use exchange::Resent;
+pub use exchange::{Exchange, FlowData};
+pub use factor::{Factor, factors};
+pub(crate) use fleet::digest_fleet;
+pub use fleet::read_fleet;
+pub(crate) use traced::Verdicts;
+
+use crate::PlotSettings;
+
+/// One experiment with everything that was measured in it.
+#[derive(Clone, Debug)]
+pub struct ExperimentData {
+    /// Its place in the catalog.
+    pub experiment: Experiment,
+    /// Index of its scenario in [`CampaignData::scenarios`].
+    pub scenario: usize,
+    /// What is needed to doubt it.
+    pub provenance: Option<Provenance>,
+    /// What happened besides its messages, by time.
+    pub events: Vec<Event>,
+    /// Series, by name and time.
+    pub samples: Vec<Sample>,
+    /// Its flows with their messages, the main one first.
+    pub flows: Vec<FlowData>,
+    /// What its fleet's messages say, if it is a fleet's.
+    pub fleet: Option<FleetView>,
+    /// Routes of its flows, by time.
+    pub traces: Vec<FlowTrace>,
+    /// Transfers on the ports of its fleet's classes, by time.
+    pub transfers: Vec<ClassTransfer>,
+}
+
+impl ExperimentData {
+    /// Sorts messages, in any order, to their flows.
+    pub fn new(experiment: Experiment, scenario: usize, messages: &[Message]) -> Self {
+        let flows = experiment
+            .flows
+            .iter()
+            .cloned()
+            .map(FlowData::new)
+            .collect();
+        let mut data = Self {
+            experiment,
+            scenario,
+            provenance: None,
+            events: Vec::new(),
+            samples: Vec::new(),
+            flows,
+            fleet: None,
+            traces: Vec::new(),
+            transfers: Vec::new(),
+        };
+        data.add(messages);
+        data
+    }
+
+    /// Adds more messages, so that a long experiment need never be held in full.
+    pub fn add(&mut self, messages: &[Message]) {
+        for flow in &mut self.flows {
+            flow.add(messages);
+        }
+    }
+
+    /// The flow that the scenario asked for.
+    pub fn main(&self) -> Option<&FlowData> {
+        self.flow(FlowRole::Main)
+    }
+    /// The ICMP echo beside it.
+    pub fn companion(&self) -> Option<&FlowData> {
+        self.flow(FlowRole::Companion)
+    }
+    /// The ICMP echoes to the destinations that the plan names.
+    pub(crate) fn ping_destinations(&self) -> impl Iterator<Item = &FlowData> {
+        self.of_role(FlowRole::PingDestination)
+    }
+    fn flow(&self, role: FlowRole) -> Option<&FlowData> {
+        self.of_role(role).next()
+    }
+    /// The flows that are there for that reason.
+    pub fn of_role(&self, role: FlowRole) -> impl Iterator<Item = &FlowData> {
+        self.flows.iter().filter(move |data| data.flow.role == role)
+    }
+    /// Whether it is a fleet without a flow of its own, which echoes at most go on beside.
+    fn is_fleet_alone(&self) -> bool {
+        let is_fleet = self.fleet.is_some() || self.experiment.fleet.is_some();
+        is_fleet && self.main().is_none_or(|main| main.exchanges.is_empty())
+    }
+    /// The block as people count, from 1.
+    pub fn block(&self) -> u32 {
+        self.experiment.block.saturating_add(1)
+    }
+    /// When the main flow's connection was lost, in nanoseconds since the start.
+    pub fn reconnects(&self) -> impl Iterator<Item = i64> {
+        let lost = |event: &&Event| event.kind == EventKind::ConnectionLost;
+        self.events.iter().filter(lost).map(|event| event.at)
+    }
+    /// From when until when alarms were raised, in nanoseconds since the start; `None`: to its end.
+    pub fn alarms(&self) -> Vec<(i64, Option<i64>)> {
+        let rule = |event: &Event| event.text.split(';').next().map(str::to_owned);
+        let mut spans = Vec::new();
+        for (place, event) in self.events.iter().enumerate() {
+            if event.kind == EventKind::AlarmRaised {
+                let mut later = self.events[place..].iter();
+                let over = later
+                    .find(|other| other.kind == EventKind::AlarmOver && rule(other) == rule(event));
+                spans.push((event.at, over.map(|other| other.at)));
+            }
+        }
+        spans
+    }
+    /// When segments of the main flow were sent again, and how many: as its sockets counted them,
+    /// or as the capture beside an imported measurement saw them.
+    pub fn retransmissions(&self) -> Vec<(Instant<Own>, u32)> {
+        let mut counted = self.main().map_or_else(Vec::new, FlowData::retransmissions);
+        let seen = |event: &&Event| event.kind == EventKind::Retransmitted;
+        let captured = self.events.iter().filter(seen);
+        counted.extend(captured.map(|event| (Instant::from_nanos(event.at), 1)));
+        counted.sort_by_key(|(at, _)| *at);
+        counted
+    }
+}
+
+/// A campaign as plain values.
+#[derive(Clone, Debug)]
+pub struct CampaignData {
+    /// The campaign.
+    pub campaign: Campaign,
+    /// Its matrix, by index.
+    pub scenarios: Vec<Scenario>,
+    /// Its experiments, by block, position and attempt.
+    pub experiments: Vec<ExperimentData>,
+    /// Experiments of which nothing is shown, because they are not complete.
+    pub left_out: Vec<Experiment>,
+    /// Throughput checks, by time.
+    pub throughputs: Vec<Throughput>,
+    /// Traceroutes, by time.
+    pub traceroutes: Vec<Traceroute>,
+}
+
+impl CampaignData {
+    /// Whether it was measured by somebody else's tool, whose files hold the replies and nothing of
+    /// lost messages, the schedule or the host.
+    pub fn is_imported(&self) -> bool {
+        self.campaign.status == CampaignStatus::Imported
+    }
+
+    /// The labels of its matrix, by scenario, without what all scenarios share: what each of them is to be
+    /// distinguished from where it is cut.
+    pub fn labels(&self) -> Vec<String> {
+        Scenario::labels_apart(&self.scenarios)
+    }
+
+    /// A scenario's label, without what all scenarios share.
+    pub fn label(&self, scenario: usize) -> String {
+        self.labels().swap_remove(scenario)
+    }
+
+    /// `Of all scenarios: every 100 ms · 1 KiB.`: what labels leave out; nothing where they do not.
+    pub fn shared_label(&self) -> Option<String> {
+        let shared = Scenario::shared_parts(&self.scenarios);
+        (!shared.is_empty()).then(|| format!("Of all scenarios: {}.", shared.join(" · ")))
+    }
+
+    /// The blocks that something was measured in, counted from 1.
+    pub fn blocks(&self) -> BTreeSet<u32> {
+        self.experiments.iter().map(ExperimentData::block).collect()
+    }
+
+    /// A scenario's experiments in the blocks that the settings show, by block.
+    pub fn experiments_of<'a>(
+        &'a self,
+        scenario: usize,
+        settings: &'a PlotSettings,
+    ) -> impl Iterator<Item = &'a ExperimentData> + 'a {
+        self.experiments.iter().filter(move |data| {
+            data.scenario == scenario && settings.shows_block(data.experiment.block)
+        })
+    }
+
+    /// The main flows of a scenario in the blocks that the settings show.
+    pub fn main_flows<'a>(
+        &'a self,
+        scenario: usize,
+        settings: &'a PlotSettings,
+    ) -> impl Iterator<Item = &'a FlowData> + 'a {
+        self.experiments_of(scenario, settings)
+            .filter_map(ExperimentData::main)
+    }
+
+    /// Indices of the scenarios that have at least one experiment to show.
+    pub fn measured(&self, settings: &PlotSettings) -> Vec<usize> {
+        (0..self.scenarios.len())
+            .filter(|index| self.experiments_of(*index, settings).next().is_some())
+            .collect()
+    }
+
+    /// Indices of the scenarios of which single messages can be shown: of a fleet without any, its
+    /// own figures tell.
+    pub fn told_by_message(&self, settings: &PlotSettings) -> Vec<usize> {
+        let is_told = |experiment: &ExperimentData| {
+            experiment.fleet.is_none()
+                || experiment
+                    .flows
+                    .iter()
+                    .any(|flow| !flow.exchanges.is_empty())
+        };
+        let mut shown = self.measured(settings);
+        shown.retain(|index| self.experiments_of(*index, settings).any(is_told));
+        shown
+    }
+
+    /// Indices of the scenarios of which the messages of one flow can be compared. Echoes beside a
+    /// fleet are no such messages.
+    pub fn told_by_main(&self, settings: &PlotSettings) -> Vec<usize> {
+        let mut shown = self.measured(settings);
+        shown.retain(|index| {
+            let mut experiments = self.experiments_of(*index, settings);
+            experiments.any(|one| !one.is_fleet_alone())
+        });
+        shown
+    }
+
+    /// Whether all that the settings show are fleets, of which nothing is said message by message.
+    pub(crate) fn is_fleets_alone(&self, settings: &PlotSettings) -> bool {
+        !self.measured(settings).is_empty() && self.told_by_main(settings).is_empty()
+    }
+
+    /// The warnings of a scenario's experiments, each with its block (from 1).
+    pub fn flags(&self, scenario: usize, settings: &PlotSettings) -> Vec<(u32, &Warning)> {
+        let flagged = self.flagged(scenario, settings);
+        flagged.map(|(one, w)| (one.block(), w)).collect()
+    }
+
+    /// The same, each with its experiment.
+    pub(crate) fn flagged(
+        &self,
+        scenario: usize,
+        settings: &PlotSettings,
+    ) -> impl Iterator<Item = (&ExperimentData, &Warning)> {
+        let is_shown = move |data: &&ExperimentData| {
+            data.scenario == scenario && settings.shows_block(data.experiment.block)
+        };
+        let shown = self.experiments.iter().filter(is_shown);
+        shown.flat_map(|one| one.experiment.warnings.iter().map(move |w| (one, w)))
+    }
+}

@@ -1,0 +1,117 @@
+//! How sure a diagnosis is: a word, and what it was derived from.
+
+use serde::Serialize;
+
+use crate::words::{plural, real};
+
+/// How sure, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// It was seen once, or barely beyond the rule's threshold.
+    Possible,
+    /// It was seen in most places where it can be seen.
+    Likely,
+    /// It was seen again and again, far beyond the threshold, or is proved by the marks.
+    Sure,
+}
+
+impl Level {
+    /// One less, where something speaks against it.
+    pub(crate) const fn less(self) -> Self {
+        match self {
+            Self::Sure => Self::Likely,
+            Self::Likely | Self::Possible => Self::Possible,
+        }
+    }
+
+    /// The word on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Sure => "sure",
+        }
+    }
+}
+
+/// How sure a diagnosis is, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Confidence {
+    /// In a word.
+    pub level: Level,
+    /// What that is derived from.
+    pub why: String,
+}
+
+/// In how many of the places where a mechanism can be seen it was, and how far beyond its
+/// threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Agreement<'n> {
+    /// Of what there are so many: `experiment`, `message`.
+    pub(crate) noun: &'n str,
+    pub(crate) shown: usize,
+    pub(crate) of: usize,
+    /// The effect over the rule's threshold; 1 is just enough.
+    pub(crate) ratio: f64,
+}
+
+impl Agreement<'_> {
+    /// One place proves little; a mechanism shows wherever it is at work.
+    const SURE_FROM: usize = 3;
+    /// Of ten places one may have been disturbed.
+    const SURE_SHARE: f64 = 0.9;
+    const LIKELY_SHARE: f64 = 0.75;
+    /// Twice the threshold is no matter of the threshold any more.
+    const FAR: f64 = 2.0;
+
+    pub(crate) fn confidence(self) -> Confidence {
+        let share = real(self.shown) / real(self.of.max(1));
+        let is_far = self.ratio >= Self::FAR;
+        let level = if share >= Self::SURE_SHARE && self.of >= Self::SURE_FROM && is_far {
+            Level::Sure
+        } else if share >= Self::LIKELY_SHARE && (self.of > 1 || is_far) {
+            Level::Likely
+        } else {
+            Level::Possible
+        };
+        let why = format!(
+            "seen in {} of {}, {:.1} times the least that counts",
+            self.shown,
+            plural(self.of, self.noun),
+            self.ratio.min(999.0)
+        );
+        Confidence { level, why }
+    }
+}
+
+impl Confidence {
+    pub(crate) fn new(level: Level, why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self { level, why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sure_takes_several_places_that_agree_and_a_large_effect() {
+        let level = |shown, of, ratio| {
+            let noun = "experiment";
+            let agreement = Agreement {
+                noun,
+                shown,
+                of,
+                ratio,
+            };
+            agreement.confidence().level
+        };
+        assert_eq!(level(6, 6, 4.0), Level::Sure);
+        assert_eq!(level(6, 6, 1.2), Level::Likely);
+        assert_eq!(level(1, 1, 9.0), Level::Likely);
+        assert_eq!(level(1, 1, 1.1), Level::Possible);
+        assert_eq!(level(3, 6, 9.0), Level::Possible);
+    }
+}

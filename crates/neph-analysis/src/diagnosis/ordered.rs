@@ -1,0 +1,43 @@
+//! Numbers in ascending order, as rules compare them with thresholds.
+
+use neph_stats::{Sorted, rough_quantile};
+
+/// Numbers in ascending order, of which quantiles are asked to compare them with a threshold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ordered(Vec<f64>);
+
+impl FromIterator<f64> for Ordered {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        let mut values: Vec<f64> = values.into_iter().filter(|one| one.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+}
+
+impl Ordered {
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len()
+    }
+    pub(crate) fn least(&self) -> Option<f64> {
+        self.0.first().copied()
+    }
+    pub(crate) fn greatest(&self) -> Option<f64> {
+        self.0.last().copied()
+    }
+    pub(crate) fn median(&self) -> Option<f64> {
+        self.at(0.5)
+    }
+    /// The value below which the share `p` of them lies.
+    pub(crate) fn at(&self, p: f64) -> Option<f64> {
+        let sorted = Sorted::check(&self.0).ok()?;
+        rough_quantile(sorted, p).ok()
+    }
+    /// From the 10th to the 90th percentile.
+    pub(crate) fn spread(&self) -> Option<f64> {
+        Some(self.at(0.9)? - self.at(0.1)?)
+    }
+    /// How many lie above `limit`.
+    pub(crate) fn above(&self, limit: f64) -> usize {
+        self.0.len() - self.0.partition_point(|one| *one <= limit)
+    }
+}

@@ -1,0 +1,299 @@
+//! Serialisation: on a slow link a message's bytes follow each other so slowly that its size decides
+//! its time, from the first kilobyte on.
+
+use std::collections::BTreeMap;
+
+use neph_model::{ByteSize, INITIAL_WINDOW, Span};
+
+use crate::diagnosis::{Confidence, Found, Level, Need, Ordered, Rule, Run, Sight};
+use crate::numbers::millis;
+use crate::words::plural;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "serialisation",
+    title: "serialisation on a slow link",
+    limits: "It sees the slower of the links in the request's direction, by requests of different sizes (or one size and something small beside it). Replies' serialisation it cannot tell from a slower path, and a link of more than 50 Mbit/s it does not mention.",
+    covers: &["transmission"],
+    needs: &[Need::Network, Need::Sizes],
+    look,
+};
+
+/// Tens of Mbit/s or less (thesis, section 5.3): above, 100 kB take 16 ms and windows matter more.
+const SLOW_MBIT: f64 = 50.0;
+/// The largest message takes at least so much longer than the smallest, in milliseconds ...
+const LEAST_MS: f64 = 1.0;
+/// ... and by this share of it: below, nobody notices.
+const LEAST_SHARE: f64 = 0.05;
+/// What is worth telling the size of: so much of the path.
+const MATTERS: f64 = 0.1;
+/// Rates from different sizes may differ by this factor and still be one line: jitter and
+/// handshaking with the window lie in between.
+const LINEAR: f64 = 1.6;
+/// Sizes whose times differ by less than this (in milliseconds) give no rate of their own.
+const RESOLVED_MS: f64 = 0.5;
+/// What a segment's headers add, in bytes.
+const HEADERS: f64 = 66.0;
+/// A link that is asked for more than this is not measured at rest: its queue is. Below, each
+/// message finds the queue empty.
+const AT_REST: f64 = 0.9;
+/// So long an acknowledgement may wait for a reply to travel with (Linux; or for a round trip, where
+/// that is longer): a proxy's, too.
+const DELAYED_ACK_MS: f64 = 40.0;
+/// The least of fewer messages is not yet the path's.
+const MESSAGES: usize = 5;
+/// Low enough for what did not wait, high enough not to rest on one message.
+const LOW: f64 = 0.1;
+
+/// Messages of one size at one place.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    request: ByteSize,
+    /// On the wire.
+    bytes: f64,
+    /// From being sent to the reply, without programs, in milliseconds.
+    time: f64,
+    /// Of that, the network alone.
+    network: f64,
+    interval: f64,
+}
+
+impl Point {
+    fn of(runs: &[&Run<'_>]) -> Option<Self> {
+        let scenario = runs.first()?.scenario;
+        let crossings = || runs.iter().flat_map(|run| &run.crossings);
+        let networks: Ordered = crossings().map(|one| one.network).collect();
+        let times: Ordered = crossings().map(|one| one.network + one.waited).collect();
+        if networks.len() < MESSAGES {
+            return None;
+        }
+        Some(Self {
+            request: scenario.request_size,
+            bytes: on_the_wire(scenario.request_size),
+            time: times.at(LOW)?,
+            network: networks.at(LOW)?,
+            interval: scenario.interval.millis_f64(),
+        })
+    }
+
+    /// The rate that makes up for the difference to a smaller one, in Mbit/s.
+    fn rate_from(&self, smaller: &Self) -> f64 {
+        let micros = (self.time - smaller.time) * 1e3;
+        (self.bytes - smaller.bytes) * 8.0 / micros.max(f64::MIN_POSITIVE)
+    }
+
+    /// Whether most of the bytes that go out at once are seen in the network itself, where no window
+    /// can be their reason.
+    #[expect(clippy::cast_precision_loss, reason = "some kilobytes")]
+    fn shows_in_the_network(&self, smaller: &Self, rate: f64) -> bool {
+        let burst = (self.bytes - smaller.bytes).min(INITIAL_WINDOW.bytes() as f64);
+        let expected = burst * 8.0 / rate / 1e3;
+        self.network - smaller.network >= 0.5 * expected
+    }
+
+    fn is_at_rest(&self, rate: f64) -> bool {
+        self.bytes * 8.0 / (self.interval * 1e3) <= AT_REST * rate
+    }
+}
+
+fn look(sight: &Sight<'_>) -> Vec<Found> {
+    let places = sight.places_at_rest().into_iter();
+    places
+        .filter_map(|(place, runs)| told(&sight.name(&place), &runs))
+        .collect()
+}
+
+/// A point for each request size, from the longest interval, where the link rests most; replies
+/// alike.
+fn points(runs: &[&Run<'_>]) -> Vec<Point> {
+    let mut sizes: BTreeMap<(u64, u64), Vec<&Run<'_>>> = BTreeMap::new();
+    for run in runs {
+        let scenario = run.scenario;
+        let key = (
+            scenario.response_size.bytes(),
+            scenario.request_size.bytes(),
+        );
+        sizes.entry(key).or_default().push(run);
+    }
+    let replies: BTreeMap<u64, usize> = sizes.keys().fold(BTreeMap::new(), |mut all, key| {
+        *all.entry(key.0).or_insert(0) += 1;
+        all
+    });
+    let most = replies.into_iter().max_by_key(|(_, count)| *count);
+    let of_one_reply = sizes
+        .into_iter()
+        .filter(|(key, _)| Some(key.0) == most.map(|one| one.0));
+    of_one_reply
+        .filter_map(|(_, runs)| {
+            let longest = runs.iter().map(|run| run.scenario.interval).max()?;
+            let rested = runs
+                .into_iter()
+                .filter(|run| run.scenario.interval == longest);
+            Point::of(&rested.collect::<Vec<_>>())
+        })
+        .collect()
+}
+
+/// The path without a message's bytes: an echo or TCP's own least round trip.
+fn bare(runs: &[&Run<'_>]) -> Option<Point> {
+    // An echo may go another way; TCP's own handshake does not.
+    let paths = runs
+        .iter()
+        .filter_map(|run| run.tcp_least().or_else(|| run.echoes().least()));
+    let time = paths.min_by(f64::total_cmp)?;
+    Some(Point {
+        request: ByteSize(0),
+        bytes: HEADERS,
+        time,
+        network: time,
+        interval: f64::INFINITY,
+    })
+}
+
+/// Whether the acknowledgements wait for the bytes as the replies do, and not for the replies.
+fn is_acknowledged_late(runs: &[&Run<'_>], bare: &Point) -> bool {
+    let acknowledged = runs.iter().flat_map(|run| &run.flow.exchanges);
+    let acknowledged = acknowledged.filter_map(|one| one.ack.map(Span::millis_f64));
+    let replied = runs.iter().filter_map(|run| run.networks().least());
+    let [acknowledged, replied]: [Ordered; 2] = [acknowledged.collect(), replied.collect()];
+    let late = acknowledged.least().zip(replied.least());
+    late.is_some_and(|(ack, reply)| {
+        let waited = ack - bare.time;
+        waited >= 0.5 * (reply - bare.time) && waited > DELAYED_ACK_MS.max(bare.time)
+    })
+}
+
+/// A line through the points.
+struct Line {
+    rate: f64,
+    /// Of each size that gives one.
+    rates: Vec<f64>,
+    reference: Point,
+    /// The others, the largest last.
+    others: Vec<Point>,
+    /// Whether the path's own round trip lies on it.
+    is_anchored: bool,
+}
+
+fn line(runs: &[&Run<'_>]) -> Option<Line> {
+    let mut measured = points(runs);
+    let bare = bare(runs);
+    if measured.len() < 2 {
+        // A proxy behind whom the way goes on would look the same, but for the acknowledgements.
+        measured.splice(0..0, bare.filter(|bare| is_acknowledged_late(runs, bare)));
+    }
+    let (reference, others) = measured.split_first()?;
+    let resolved = |point: &&Point| point.time - reference.time >= RESOLVED_MS;
+    let line = |others: Vec<&Point>| -> Option<Line> {
+        let rates: Vec<f64> = others.iter().map(|one| one.rate_from(reference)).collect();
+        let rate = rates.iter().copied().collect::<Ordered>().median()?;
+        Some(Line {
+            rate,
+            rates,
+            reference: *reference,
+            others: others.into_iter().copied().collect(),
+            is_anchored: false,
+        })
+    };
+    let first = line(others.iter().filter(resolved).collect())?;
+    let rested = others
+        .iter()
+        .filter(resolved)
+        .filter(|one| one.is_at_rest(first.rate));
+    let mut found = line(rested.collect())?;
+    let foot = bare.map(|bare| {
+        let expected = reference.time - (reference.bytes - bare.bytes) * 8.0 / found.rate / 1e3;
+        (expected - bare.time).abs() <= RESOLVED_MS.max(LEAST_SHARE * bare.time)
+    });
+    found.is_anchored = foot == Some(true);
+    Some(found)
+}
+
+fn told(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
+    let line = line(runs)?;
+    let (small, large) = (line.reference, *line.others.last()?);
+    let added = large.time - small.time;
+    let least = line.rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = line.rates.iter().copied().fold(0.0, f64::max);
+    let is_a_line = most <= LINEAR * least;
+    let matters = added >= LEAST_MS.max(LEAST_SHARE * small.time);
+    if !is_a_line || !matters || line.rate > SLOW_MBIT || line.rate <= 0.0 {
+        return None;
+    }
+    // Of a large message the window may hold back what the link would have made wait.
+    let mut others = line.others.iter();
+    if !others.any(|one| one.shows_in_the_network(&small, line.rate)) {
+        return None;
+    }
+    let per_kilobyte = 8.0 / line.rate;
+    let path = small.time - (small.bytes * 8.0 / line.rate / 1e3).min(small.time);
+    let matters_from = MATTERS * path / per_kilobyte;
+    let smaller = if small.request.bytes() > 0 {
+        format!("{} take {}", small.request.exact(), millis(small.time))
+    } else {
+        format!("the path alone takes {}", millis(small.time))
+    };
+    let cause = format!(
+        "{name}: requests go through a link of about {}, on which each kilobyte takes {}: {} take {}, {smaller}. From {:.1} kB on, a message's bytes add a tenth to the round trip of {}.",
+        mbit(line.rate),
+        millis(per_kilobyte),
+        large.request.exact(),
+        millis(large.time),
+        matters_from.max(0.1),
+        millis(path),
+    );
+    let remedy = "send fewer bytes (compress, send differences) or buy upstream rate; a faster server or a shorter path changes nothing of it";
+    let mut found = Found::new(cause, remedy.to_owned(), confidence(&line))
+        .costing(added)
+        .with("rate", line.rate, "Mbit/s")
+        .with("time of a kilobyte", per_kilobyte, "ms")
+        .with("smallest message", small.time, "ms")
+        .with("largest message", large.time, "ms")
+        .with("matters from", matters_from, "kB")
+        .with("lowest rate by a size", least, "Mbit/s")
+        .with("highest rate by a size", most, "Mbit/s")
+        .seen_in(runs.iter().copied());
+    for run in runs {
+        found = found.explaining(run, bytes_take(run, line.rate));
+    }
+    Some(found)
+}
+
+/// What a scenario's requests take on a link of that rate, in milliseconds.
+fn bytes_take(run: &Run<'_>, rate: f64) -> f64 {
+    on_the_wire(run.scenario.request_size) * 8.0 / rate / 1e3
+}
+
+/// Bytes with their headers.
+#[expect(clippy::cast_precision_loss, reason = "sizes of messages")]
+fn on_the_wire(size: ByteSize) -> f64 {
+    size.bytes() as f64 + size.segments() as f64 * HEADERS
+}
+
+fn mbit(rate: f64) -> String {
+    if rate < 10.0 {
+        format!("{rate:.1} Mbit/s")
+    } else {
+        format!("{rate:.0} Mbit/s")
+    }
+}
+
+fn confidence(line: &Line) -> Confidence {
+    let sizes = line.rates.len() + usize::from(line.reference.request.bytes() > 0);
+    let on_the_line = sizes + usize::from(line.is_anchored);
+    let level = match on_the_line {
+        3.. => Level::Sure,
+        2 => Level::Likely,
+        _ => Level::Possible,
+    };
+    let anchor = if line.is_anchored {
+        " and the bare path"
+    } else {
+        ""
+    };
+    let spread = line.rates.iter().copied().fold(0.0, f64::max) / line.rate;
+    let why = format!(
+        "{}{anchor} lie on one line, rates within a factor of {spread:.2}",
+        plural(sizes, "size")
+    );
+    Confidence::new(level, why)
+}

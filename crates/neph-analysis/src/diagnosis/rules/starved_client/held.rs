@@ -1,0 +1,276 @@
+//! Replies that lay in our kernel because our TCP held them back, in their connection's order,
+//! behind bytes that were lost and sent again. The program came to read, and there was nothing yet.
+
+use std::collections::BTreeSet;
+
+use neph_model::{Seq, Span, Stage, StageSet};
+
+use super::LEAST_MS;
+use crate::data::{Exchange, FlowData};
+use crate::diagnosis::Ordered;
+
+/// What is held back is given out with what it waited for: both are read within so many
+/// milliseconds.
+const TOGETHER_MS: f64 = 0.5;
+
+/// A reply, in milliseconds of the experiment.
+#[derive(Clone, Copy)]
+struct Reply {
+    seq: Seq,
+    connection: u32,
+    begun: f64,
+    /// When its last byte arrived; of several that one call reads, only the last one tells.
+    arrived: Option<f64>,
+    read: f64,
+}
+
+impl Reply {
+    fn of(flow: &FlowData, one: &Exchange) -> Option<Self> {
+        let own_kernel = StageSet::only(Stage::OwnKernel);
+        let unread = flow.ledger(one).find(|(set, _)| *set == own_kernel);
+        let read = millis(one.intended) + one.response?.millis_f64();
+        Some(Self {
+            seq: one.seq,
+            connection: one.connection,
+            begun: one.begun.map_or_else(|| millis(one.intended), millis),
+            arrived: unread.map(|(_, time)| read - time.millis_f64()),
+            read,
+        })
+    }
+}
+
+fn millis(at: neph_model::Instant<neph_model::Own>) -> f64 {
+    Span::from_nanos(at.nanos()).millis_f64()
+}
+
+/// What the program did and when, besides reading the reply that is looked at. One thread sends and
+/// reads: while it does the one in time, it does the other.
+struct Program {
+    /// When it sent in time, or read.
+    acts: Vec<f64>,
+    /// When it was to send, and did not.
+    missed: Vec<f64>,
+}
+
+impl Program {
+    fn of(flow: &FlowData, replies: &[Reply]) -> Self {
+        let begun = flow.exchanges.iter();
+        let begun = begun.filter_map(|one| Some((millis(one.intended), millis(one.begun?))));
+        let (late, in_time): (Vec<_>, Vec<_>) = begun.partition(|(due, at)| at - due >= LEAST_MS);
+        let reads = replies.iter().map(|one| one.read);
+        let mut acts: Vec<f64> = in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
+        let mut missed: Vec<f64> = late.into_iter().map(|(due, _)| due).collect();
+        acts.sort_by(f64::total_cmp);
+        missed.sort_by(f64::total_cmp);
+        Self { acts, missed }
+    }
+
+    /// Whether it ran between the two moments, and well apart from both: a message may well be sent
+    /// just before a reply arrives, or just after the program woke.
+    fn ran(&self, from: f64, to: f64) -> bool {
+        let first = self.acts.partition_point(|at| *at < from + LEAST_MS);
+        self.acts.get(first).is_some_and(|at| *at <= to - LEAST_MS)
+    }
+
+    fn missed(&self, from: f64, to: f64) -> bool {
+        let first = self.missed.partition_point(|at| *at < from);
+        self.missed.get(first).is_some_and(|at| *at <= to)
+    }
+}
+
+/// The replies whose wait to be read was TCP's.
+///
+/// Either the program did something else in time while such a reply lay there; or the reply was read
+/// together with the one before it, which did not lie there itself, and nothing was sent late from
+/// when that one usually would have come: had the program stood still since, what was due meanwhile
+/// would have gone late as well.
+pub(crate) fn held(flow: &FlowData) -> BTreeSet<Seq> {
+    // Datagrams have no order, and ICMP has none either.
+    if !flow.flow.probe.on_connection() {
+        return BTreeSet::new();
+    }
+    let exchanges = flow.exchanges.iter();
+    let mut replies: Vec<Reply> = exchanges.filter_map(|one| Reply::of(flow, one)).collect();
+    replies.sort_by_key(|one| (one.connection, one.seq));
+    let program = Program::of(flow, &replies);
+    let times: Ordered = replies.iter().map(|one| one.read - one.begun).collect();
+    let usual = times.median().unwrap_or(0.0);
+    let mut held = BTreeSet::new();
+    let mut before: Option<Reply> = None;
+    // When the first of those that were read together would have come.
+    let mut since = 0.0;
+    for one in replies {
+        let together = before.filter(|before| {
+            before.connection == one.connection && one.read - before.read <= TOGETHER_MS
+        });
+        if together.is_none() {
+            since = one.begun + usual;
+        }
+        before = Some(one);
+        let Some(arrived) = one.arrived.filter(|at| one.read - at >= LEAST_MS) else {
+            continue;
+        };
+        let is_behind = together.is_some_and(|before| {
+            let lay = before.arrived.is_some_and(|at| at < arrived);
+            !lay || held.contains(&before.seq)
+        });
+        let is_in_order = is_behind && !program.missed(since.min(arrived), one.read);
+        if is_in_order || program.ran(arrived, one.read) {
+            held.insert(one.seq);
+        }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use neph_model::{Flow, FlowIndex, FlowRole, Instant, Marks, Message, Outcome, Own, Peer};
+
+    use neph_model::ProbeKind;
+
+    use super::*;
+
+    const NONE: [u64; 0] = [];
+
+    /// A message every 20 ms over a round trip of 30 ms, if nothing happens.
+    #[derive(Clone, Copy)]
+    struct Sent {
+        at: f64,
+        arrived: Option<f64>,
+        read: f64,
+        connection: u32,
+    }
+
+    fn usual(seq: usize) -> Sent {
+        let due = 20.0 * f64::from(u32::try_from(seq).unwrap());
+        Sent {
+            at: due,
+            arrived: Some(due + 30.0),
+            read: due + 30.02,
+            connection: 0,
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "milliseconds of a test")]
+    fn own(millis: f64) -> Instant<Own> {
+        Instant::from_nanos((millis * 1e6) as i64)
+    }
+
+    fn flow(probe: ProbeKind, sent: &[Sent]) -> FlowData {
+        let mut data = FlowData::new(Flow {
+            index: FlowIndex(0),
+            role: FlowRole::Main,
+            probe,
+            name: "metro".into(),
+            source: None,
+            target: SocketAddr::new([192, 0, 2, 7].into(), 8080),
+            reflector: true,
+            same_clock: true,
+        });
+        let messages = sent.iter().enumerate().map(|(seq, one)| {
+            let mut marks = Marks::intended_at(own(usual(seq).at));
+            marks.app_send = Some(own(one.at));
+            (marks.queued, marks.nic_tx) = (marks.app_send, marks.app_send);
+            let peer = Some(Instant::<Peer>::from_nanos(0));
+            (marks.peer.rx, marks.peer.app_rx) = (peer, peer);
+            (marks.peer.app_tx, marks.peer.nic_tx) = (peer, peer);
+            (marks.nic_rx, marks.app_recv) = (one.arrived.map(own), Some(own(one.read)));
+            let mut message = Message::new(FlowIndex(0), Seq(u64::try_from(seq).unwrap()), marks);
+            message.outcome = Outcome::Reply;
+            message.connection = one.connection;
+            message
+        });
+        data.add(&messages.collect::<Vec<_>>());
+        data
+    }
+
+    /// Twenty messages, of which some are not as usual; the numbers of those that were held.
+    fn told(probe: ProbeKind, change: impl Fn(usize, &mut Sent)) -> Vec<u64> {
+        let sent = (0..20).map(|seq| {
+            let mut one = usual(seq);
+            change(seq, &mut one);
+            one
+        });
+        let held = held(&flow(probe, &sent.collect::<Vec<_>>()));
+        held.into_iter().map(|seq| seq.0).collect()
+    }
+
+    /// The reply to message 5 is lost and comes again 40 ms late: one call reads it with the two
+    /// behind it, and the kernel tells of the last only when it came.
+    fn lost(seq: usize, one: &mut Sent) {
+        if (5..8).contains(&seq) {
+            one.read = usual(5).read + 40.5;
+        }
+        if (5..7).contains(&seq) {
+            one.arrived = None;
+        }
+    }
+
+    #[test]
+    fn replies_that_are_read_with_the_lost_one_before_them_were_held() {
+        // The last one came just before the lost one: it did not wait.
+        assert_eq!(told(ProbeKind::Ws, lost), NONE);
+        let later = |seq: usize, one: &mut Sent| {
+            lost(seq, one);
+            if (5..8).contains(&seq) {
+                one.read += 9.5;
+            }
+        };
+        assert_eq!(told(ProbeKind::Ws, later), [7]);
+        // Nothing of the kind holds datagrams.
+        assert_eq!(told(ProbeKind::Udp, later), NONE);
+        // The lost one tells, too, that it came when they were read.
+        let apart = |seq: usize, one: &mut Sent| {
+            later(seq, one);
+            if (5..7).contains(&seq) {
+                one.arrived = Some(if seq == 5 {
+                    one.read - 0.02
+                } else {
+                    usual(6).read - 0.02
+                });
+            }
+        };
+        assert_eq!(told(ProbeKind::Ws, apart), [6, 7]);
+    }
+
+    #[test]
+    fn replies_that_a_program_reads_together_because_it_stood_still_were_not_held() {
+        // From 135 to 185 ms: the replies to 6 and 7 lie there, and 7, 8 and 9 go late.
+        let stood = |seq: usize, one: &mut Sent| {
+            if (6..8).contains(&seq) {
+                one.read = 185.0;
+            }
+            if seq == 6 {
+                one.arrived = None;
+            }
+            if (7..10).contains(&seq) {
+                one.at = 185.1;
+            }
+            if (8..10).contains(&seq) {
+                (one.arrived, one.read) = (Some(215.1), 215.12);
+            }
+            if seq == 7 {
+                (one.at, one.arrived) = (usual(7).at + 0.01, Some(170.0));
+            }
+        };
+        assert_eq!(told(ProbeKind::Ws, stood), NONE);
+    }
+
+    #[test]
+    fn a_reply_that_lies_there_while_the_program_sends_in_time_was_held() {
+        // On a connection of its own: nothing else waits behind what was lost of it.
+        let late = |by: f64| {
+            move |seq: usize, one: &mut Sent| {
+                one.connection = u32::try_from(seq).unwrap();
+                if seq == 5 {
+                    one.read += by;
+                }
+            }
+        };
+        assert_eq!(told(ProbeKind::Http, late(28.0)), [5]);
+        // While nothing else happened, it may have been the program.
+        assert_eq!(told(ProbeKind::Http, late(8.0)), NONE);
+    }
+}

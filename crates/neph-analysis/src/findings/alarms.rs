@@ -1,0 +1,88 @@
+//! Alarms of the plan that were raised: which rules, how often, where first, and for how long.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Event, EventKind, Span, Wall};
+
+use super::{Finding, FindingKind};
+use crate::data::ExperimentData;
+use crate::words::{plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// The topic of a raised alarm.
+pub const ALARM: &str = "alarm";
+
+/// What a rule found.
+struct Raised<'a> {
+    times: usize,
+    experiments: usize,
+    /// The first time: where, in which block, and since its start.
+    first: (&'a ExperimentData, Span),
+}
+
+/// A sentence for each rule, in the order of the rules' texts.
+pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let mut rules: BTreeMap<&str, Raised<'_>> = BTreeMap::new();
+    for scenario in data.measured(settings) {
+        for experiment in data.experiments_of(scenario, settings) {
+            let mut here: BTreeMap<&str, (usize, Span)> = BTreeMap::new();
+            for event in raised(experiment) {
+                let at = Span::from_nanos(event.at);
+                here.entry(rule(event)).or_insert((0, at)).0 += 1;
+            }
+            for (rule, (times, at)) in here {
+                let first = (experiment, at);
+                let all = rules.entry(rule).or_insert(Raised {
+                    times: 0,
+                    experiments: 0,
+                    first,
+                });
+                all.times += times;
+                all.experiments += 1;
+                if moment(first) < moment(all.first) {
+                    all.first = first;
+                }
+            }
+        }
+    }
+    let sentences = rules.into_iter();
+    sentences
+        .map(|(rule, raised)| sentence(data, rule, &raised))
+        .collect()
+}
+
+/// What orders alarms by when they were raised.
+fn moment((data, at): (&ExperimentData, Span)) -> (Wall, u32, u32, u32, Span) {
+    let one = &data.experiment;
+    (one.started, one.block, one.position, one.attempt, at)
+}
+
+fn raised(experiment: &ExperimentData) -> impl Iterator<Item = &Event> {
+    let events = experiment.events.iter();
+    events.filter(|event| event.kind == EventKind::AlarmRaised)
+}
+
+/// What stands before the numbers in an alarm's words.
+fn rule(event: &Event) -> &str {
+    let (rule, _) = event.text.split_once(';').unwrap_or((&event.text, ""));
+    rule
+}
+
+fn sentence(data: &CampaignData, rule: &str, raised: &Raised<'_>) -> Finding {
+    let (experiment, at) = raised.first;
+    let label = data.scenarios[experiment.scenario].label();
+    let times = match raised.times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let text = format!(
+        "The alarm \"{rule}\" was raised {times}, in {}; first {:.0} s after the beginning of block {} of {label}.",
+        plural(raised.experiments, "experiment"),
+        at.secs_f64(),
+        experiment.block(),
+    );
+    Finding::new(FindingKind::StandsOut, ALARM, text)
+        .with("times", real(raised.times))
+        .with("experiments", real(raised.experiments))
+        .with("first s", at.secs_f64())
+}

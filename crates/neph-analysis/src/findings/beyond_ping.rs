@@ -1,0 +1,217 @@
+//! What takes much longer than an ICMP echo beside it, and whom that may be blamed on: the network
+//! only where its stage stands apart from everybody else's.
+
+use neph_model::{Span, Stage, StageSet};
+
+use super::compare::median;
+use super::{Finding, FindingKind};
+use crate::data::{Exchange, FlowData};
+use crate::numbers::millis;
+use crate::words::{plural, real};
+use crate::{CampaignData, Diagnosis, PlotSettings};
+
+/// A round trip that takes this many times an echo's carries more than distance.
+const FAR_BEYOND: f64 = 2.0;
+/// Milliseconds below which that is not worth a sentence.
+const WORTH_TELLING: f64 = 1.0;
+/// What causes may explain.
+const TRANSMISSION: &str = "transmission";
+
+/// A scenario whose messages are under way much longer than its echoes.
+struct Beyond {
+    scenario: usize,
+    /// The stages that the time is told of.
+    set: StageSet,
+    /// The median of the entry with the network in milliseconds.
+    network: f64,
+    /// The same with the wait for TCP's window, which fills behind the same bottleneck, where the
+    /// network is told alone.
+    time: f64,
+    /// The quickest echo in milliseconds: an echo beside the messages waits in the same queue, so
+    /// that only this one is the path alone.
+    echo: f64,
+}
+
+impl Beyond {
+    /// What is not distance, in milliseconds.
+    fn excess(&self) -> f64 {
+        self.time - self.echo
+    }
+
+    fn is_network(&self) -> bool {
+        is_network(self.set)
+    }
+
+    /// Whether what is left of the network without so many milliseconds is far beyond an echo. Of the
+    /// network alone: waiting for the window on a path without a queue is round trips, which are
+    /// distance.
+    fn is_far_without(&self, explained: f64) -> bool {
+        let left = self.network - explained;
+        left > self.echo * FAR_BEYOND && left - self.echo > WORTH_TELLING
+    }
+}
+
+/// Whether nobody's program is among the stages: the network alone, or with the peer's send path,
+/// whose end only the next reply tells.
+fn is_network(set: StageSet) -> bool {
+    let alone = StageSet::only(Stage::Network);
+    set == alone || set == alone.with(Stage::PeerSend)
+}
+
+/// One sentence about the network where it is told alone and no cause explains it, one where it is
+/// told with others.
+pub(crate) fn findings(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+) -> Vec<Finding> {
+    let mut all: Vec<Beyond> = data
+        .measured(settings)
+        .into_iter()
+        .filter_map(|scenario| beyond(data, settings, scenario))
+        .collect();
+    all.sort_by(|a, b| b.excess().total_cmp(&a.excess()));
+    let (mut network, merged): (Vec<Beyond>, Vec<Beyond>) =
+        all.into_iter().partition(Beyond::is_network);
+    network.retain(|one| one.is_far_without(explained(causes, one.scenario)));
+    let transmission = first(data, &network, TRANSMISSION, transmission);
+    transmission
+        .into_iter()
+        .chain(first(data, &merged, "beyond_ping", undecided))
+        .collect()
+}
+
+/// What causes explain of a scenario's messages, in milliseconds.
+fn explained(causes: &[Diagnosis], scenario: usize) -> f64 {
+    let told = causes.iter();
+    told.filter_map(|cause| cause.explains(TRANSMISSION, scenario))
+        .sum()
+}
+
+/// The first one's sentence, with the number of the others.
+fn first(
+    data: &CampaignData,
+    members: &[Beyond],
+    topic: &'static str,
+    sentence: fn(&CampaignData, &Beyond) -> String,
+) -> Option<Finding> {
+    let worst = members.first()?;
+    let mut text = sentence(data, worst);
+    if members.len() > 1 {
+        let more = plural(members.len() - 1, "more scenario");
+        text.push_str(&format!(" The same holds, less so, for {more}."));
+    }
+    let finding = Finding::new(FindingKind::StandsOut, topic, text)
+        .with("network_ms", worst.network)
+        .with("with_window_ms", worst.time)
+        .with("icmp_ms", worst.echo)
+        .with("scenarios", real(members.len()));
+    Some(finding)
+}
+
+fn transmission(data: &CampaignData, one: &Beyond) -> String {
+    let scenario = &data.scenarios[one.scenario];
+    format!(
+        "{}: {} of {} go into transmitting and queueing {}, not into distance (median of {}; the quickest ICMP echo takes {}).",
+        scenario.label(),
+        millis(one.excess()),
+        millis(one.time),
+        scenario.request_size.exact(),
+        one.set.with(Stage::SendWindow),
+        millis(one.echo),
+    )
+}
+
+fn undecided(data: &CampaignData, one: &Beyond) -> String {
+    format!(
+        "In {} the median of {} is {}, while the quickest ICMP echo takes {}: at least {} of it is not the path as ping sees it. Whether {} took that cannot be told here, because the marks between them are missing.",
+        data.scenarios[one.scenario].label(),
+        one.set,
+        millis(one.time),
+        millis(one.echo),
+        millis(one.excess()),
+        suspects(one.set),
+    )
+}
+
+/// Who may have taken the time of an entry: `the network or the server`.
+fn suspects(set: StageSet) -> String {
+    let server = [Stage::PeerKernel, Stage::PeerApp, Stage::PeerSend];
+    let is_of = |others: &[Stage]| others.iter().any(|stage| set.contains(*stage));
+    let own: Vec<Stage> = Stage::ALL
+        .into_iter()
+        .filter(|stage| *stage != Stage::Network && !server.contains(stage))
+        .collect();
+    let mut names = vec!["the network"];
+    if is_of(&server) {
+        names.push("the server");
+    }
+    if is_of(&own) {
+        names.push("our own host");
+    }
+    names.join(" or ")
+}
+
+fn beyond(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<Beyond> {
+    let (set, network, time) = under_way(data.main_flows(scenario, settings))?;
+    let companions = data
+        .experiments_of(scenario, settings)
+        .filter_map(|experiment| experiment.companion());
+    let echo = companions
+        .flat_map(|flow| flow.exchanges.iter().filter_map(|one| flow.round_trip(one)))
+        .min()?
+        .millis_f64();
+    let found = Beyond {
+        scenario,
+        set,
+        network,
+        time,
+        echo,
+    };
+    found.is_far_without(0.0).then_some(found)
+}
+
+/// A message's entry that holds the network.
+struct UnderWay {
+    set: StageSet,
+    network: Span,
+    /// With the wait for TCP's window.
+    time: Span,
+}
+
+impl UnderWay {
+    fn of(flow: &FlowData, exchange: &Exchange) -> Option<Self> {
+        let mut entries = flow.ledger(exchange);
+        let (set, network) = entries.find(|(set, _)| set.contains(Stage::Network))?;
+        let window = StageSet::only(Stage::SendWindow);
+        let waited: Span = flow
+            .ledger(exchange)
+            .filter(|(other, _)| *other == window && is_network(set))
+            .map(|(_, time)| time)
+            .sum();
+        let time = network + waited;
+        Some(Self { set, network, time })
+    }
+}
+
+/// The stages that the messages' time under way is told of, the median of their entries and the
+/// same with the wait for the window: the network's own entries where most messages have one, else
+/// everything that some message's entry mixes with it.
+fn under_way<'a>(flows: impl Iterator<Item = &'a FlowData>) -> Option<(StageSet, f64, f64)> {
+    let mut entries: Vec<UnderWay> = flows
+        .flat_map(|flow| flow.exchanges.iter().map(move |one| (flow, one)))
+        .filter_map(|(flow, one)| UnderWay::of(flow, one))
+        .collect();
+    let alone = entries.iter().filter(|one| is_network(one.set)).count();
+    let mostly_alone = 2 * alone > entries.len();
+    entries.retain(|one| is_network(one.set) == mostly_alone);
+    let set = entries
+        .iter()
+        .flat_map(|one| one.set.iter())
+        .fold(StageSet::EMPTY, StageSet::with);
+    let of = |time: fn(&UnderWay) -> Span| {
+        let mut times: Vec<f64> = entries.iter().map(|one| time(one).millis_f64()).collect();
+        median(&mut times)
+    };
+    Some((set, of(|one| one.network)?, of(|one| one.time)?))
+}

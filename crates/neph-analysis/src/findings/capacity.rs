@@ -1,0 +1,193 @@
+//! What a pair's link carries, as far as its throughput checks and its own messages tell.
+//!
+//! Owns when a check's figure is what the link carries, and when the link carries that at least:
+//! where messages got more through, or where the check ended before it had filled the link.
+
+use neph_model::{SEGMENT, Span, Throughput};
+
+use super::compare::median;
+use crate::data::ExperimentData;
+use crate::words::real;
+use crate::{CampaignData, PlotSettings};
+
+/// A check is less than what got through from this share more on: both have their headers.
+const MORE: f64 = 1.1;
+/// Without losses, a window that would carry so many times what was carried has not been used yet.
+const UNUSED: f64 = 2.0;
+/// A full link without losses has a queue: it makes the round trip longer by this share.
+const QUEUED: f64 = 1.25;
+
+#[expect(clippy::cast_precision_loss, reason = "a segment")]
+const SEGMENT_BITS: f64 = SEGMENT.bytes() as f64 * 8.0;
+
+/// Bits of payload per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Capacity {
+    /// What the checks found.
+    Found(f64),
+    /// It is more than what the checks found, or may be.
+    AtLeast(f64),
+}
+
+/// What a pair's messages tell of its link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    /// The most of their payload that got through in one experiment, bits per second.
+    carried: f64,
+    /// The shortest round trip of all.
+    base: Option<Span>,
+}
+
+impl Capacity {
+    /// By the checks that have a figure; none without them.
+    pub(crate) fn of(checks: &[&Throughput], traffic: Traffic) -> Option<Self> {
+        let most = checks.iter().map(|check| goodput(check)).reduce(f64::max)?;
+        let filled = checks.iter().filter(|check| {
+            !ended_early(check, traffic) && MORE * goodput(check) >= traffic.carried
+        });
+        let mut rates: Vec<f64> = filled.map(|check| goodput(check)).collect();
+        let found = median(&mut rates).map(Self::Found);
+        let known = found.unwrap_or_else(|| Self::AtLeast(most.max(traffic.carried)));
+        (most > 0.0).then_some(known)
+    }
+}
+
+impl Traffic {
+    /// Of these experiments, each with the payload of its requests in bytes.
+    pub(crate) fn of<'a>(experiments: impl Iterator<Item = (u64, &'a ExperimentData)>) -> Self {
+        experiments.fold(Self::default(), |so_far, (bytes, experiment)| Self {
+            carried: so_far.carried.max(carried(bytes, experiment)),
+            base: so_far.base.into_iter().chain(shortest(experiment)).min(),
+        })
+    }
+
+    /// Of all experiments of an endpoint, from a site, where one is named.
+    pub(crate) fn between(
+        data: &CampaignData,
+        settings: &PlotSettings,
+        (endpoint, site): (&str, Option<&str>),
+    ) -> Self {
+        let shown = data.experiments.iter().filter(|one| {
+            let own = one.provenance.as_ref().and_then(|ran| ran.site.as_deref());
+            settings.shows_block(one.experiment.block)
+                && data.scenarios[one.scenario].endpoint == endpoint
+                && (site.is_none() || own == site)
+        });
+        Self::of(shown.map(|one| (data.scenarios[one.scenario].request_size.bytes(), one)))
+    }
+}
+
+/// Whether a check ended before it had filled the link: nothing was lost, and its window was still
+/// growing, or no queue had come to be.
+pub(crate) fn ended_early(check: &Throughput, traffic: Traffic) -> bool {
+    let Some(last) = check.seconds.last() else {
+        return false;
+    };
+    let Some(srtt) = last.srtt.filter(|srtt| *srtt > Span::ZERO) else {
+        return false;
+    };
+    if check
+        .seconds
+        .iter()
+        .any(|second| second.retransmissions > second.spurious_retransmissions)
+    {
+        return false;
+    }
+    // A segment that is larger leaves more of the window unused.
+    let window = f64::from(last.cwnd_segments.unwrap_or(0)) * SEGMENT_BITS;
+    let is_growing = window / srtt.secs_f64() > UNUSED * goodput(check);
+    let has_no_queue = |base: Span| srtt.secs_f64() < QUEUED * base.secs_f64();
+    is_growing || traffic.base.is_some_and(has_no_queue)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bits per second")]
+fn goodput(check: &Throughput) -> f64 {
+    check.goodput.bits_per_second() as f64
+}
+
+/// From when the first request was due until the last answer was there.
+#[expect(clippy::cast_precision_loss, reason = "bytes of one message")]
+fn carried(bytes: u64, experiment: &ExperimentData) -> f64 {
+    let messages = experiment.main().map_or(&[][..], |flow| &flow.exchanges);
+    let first = messages.iter().map(|one| one.intended).min();
+    let ends = messages
+        .iter()
+        .filter_map(|one| Some(one.intended + one.response?));
+    let Some((first, last)) = first.zip(ends.clone().max()) else {
+        return 0.0;
+    };
+    let seconds = (last - first).secs_f64().max(1e-9);
+    real(ends.count()) * bytes as f64 * 8.0 / seconds
+}
+
+fn shortest(experiment: &ExperimentData) -> Option<Span> {
+    let own = experiment
+        .main()
+        .into_iter()
+        .flat_map(|flow| &flow.exchanges);
+    let echoes = experiment.companion().into_iter();
+    let echoes = echoes.flat_map(|flow| flow.exchanges.iter().map(|one| flow.round_trip(one)));
+    own.map(|one| one.least_rtt).chain(echoes).flatten().min()
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{BitRate, ThroughputSecond, Wall};
+
+    use super::*;
+
+    /// One second over 40 ms, as (Mbit/s, retransmissions, window, smoothed round trip in ms).
+    fn check((mbit, retransmissions, window, srtt): (u64, u32, u32, i64)) -> Throughput {
+        let goodput = BitRate(mbit * 1_000_000);
+        Throughput {
+            block: 0,
+            endpoint: "continent".into(),
+            site: None,
+            tool: "neph".into(),
+            started: Wall::from_unix_nanos(0),
+            seconds: vec![ThroughputSecond {
+                goodput,
+                retransmissions,
+                spurious_retransmissions: 0,
+                cwnd_segments: Some(window),
+                srtt: Some(Span::from_millis(srtt)),
+            }],
+            goodput,
+            failure: None,
+        }
+    }
+
+    fn told(checks: &[(u64, u32, u32, i64)], carried_mbit: f64) -> Capacity {
+        let checks: Vec<Throughput> = checks.iter().copied().map(check).collect();
+        let traffic = Traffic {
+            carried: carried_mbit * 1e6,
+            base: Some(Span::from_millis(40)),
+        };
+        Capacity::of(&checks.iter().collect::<Vec<_>>(), traffic).expect("there are checks")
+    }
+
+    #[test]
+    fn a_check_that_lost_nothing_and_met_no_queue_found_what_the_link_carries_at_least() {
+        // The window is still growing; it fits, but nothing queues.
+        for early in [(40, 0, 2671, 60), (14, 0, 50, 41)] {
+            assert!(
+                matches!(told(&[early], 1.0), Capacity::AtLeast(_)),
+                "{early:?}"
+            );
+        }
+        // Losses, and a standing queue, are of a full link.
+        for full in [(40, 7, 2671, 60), (3, 0, 46, 177)] {
+            assert!(matches!(told(&[full], 1.0), Capacity::Found(_)), "{full:?}");
+        }
+        // One that filled the link is enough.
+        let told = told(&[(40, 0, 2671, 48), (295, 831, 1579, 43)], 1.0);
+        assert_eq!(told, Capacity::Found(295e6));
+    }
+
+    #[test]
+    fn what_got_through_is_carried_whatever_a_check_found() {
+        assert_eq!(told(&[(14, 9, 50, 60)], 33.0), Capacity::AtLeast(33e6));
+        assert_eq!(told(&[(30, 9, 50, 60)], 32.0), Capacity::Found(30e6));
+        assert_eq!(told(&[(40, 0, 2671, 48)], 33.0), Capacity::AtLeast(40e6));
+    }
+}

@@ -1,0 +1,374 @@
+//! Comparing two scenarios block by block: medians of experiments, paired by block.
+//!
+//! Owns the medians, the family in which all comparisons of a report are judged together, and the words
+//! for what was found. The test and the verdict are `neph_stats`' ([`judge`]).
+//!
+//! A message without an answer lies above every reply, so that a block of which half went
+//! unanswered has a median above every number; a difference to it is infinite.
+
+use std::collections::BTreeMap;
+
+use neph_stats::{
+    Claim, Interval, Judgement, Level, PairedShift, Sorted, Verdict, Wanted, blocks_needed, judge,
+    median_of_levels, tells_apart,
+};
+
+use crate::latencies::Latencies;
+use crate::numbers::millis;
+use crate::{CampaignData, Layer, PlotSettings};
+
+/// The smallest difference that is worth a verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LeastEffect {
+    /// As a share of the baseline's median.
+    pub share: f64,
+    /// And at least so many milliseconds.
+    pub(crate) millis: f64,
+}
+
+impl LeastEffect {
+    fn beside(self, baseline: f64) -> f64 {
+        if baseline.is_finite() {
+            self.millis.max(self.share * baseline)
+        } else {
+            self.millis
+        }
+    }
+}
+
+/// All comparisons of a report, which are judged together.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    claims: Vec<Claim>,
+    /// Of each claim, what it compares; nothing for what is compared once only.
+    subjects: Vec<Option<Subject>>,
+}
+
+/// What is compared: two scenarios by their indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Subject {
+    candidate: usize,
+    baseline: usize,
+}
+
+/// Where a comparison stands in its family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(usize);
+
+impl Family {
+    /// Adds a claim that no other sentence makes.
+    pub(crate) fn add(&mut self, claim: Claim) -> Place {
+        self.claims.push(claim);
+        self.subjects.push(None);
+        Place(self.claims.len() - 1)
+    }
+
+    /// Adds a claim, or finds the same one: two sentences about the same are one test.
+    fn add_once(&mut self, subject: Subject, claim: Claim) -> Place {
+        let known = self
+            .subjects
+            .iter()
+            .zip(&self.claims)
+            .position(|(one, other)| one.as_ref() == Some(&subject) && *other == claim);
+        if let Some(place) = known {
+            return Place(place);
+        }
+        let place = self.add(claim);
+        self.subjects[place.0] = Some(subject);
+        place
+    }
+
+    /// What may be said of each.
+    pub(crate) fn judged(self) -> Judged {
+        Judged(judge(&self.claims))
+    }
+}
+
+/// A family after its judgement.
+#[derive(Debug)]
+pub(crate) struct Judged(Vec<Judgement>);
+
+impl Judged {
+    pub(crate) fn at(&self, place: Place) -> Judgement {
+        self.0[place.0]
+    }
+
+    /// A comparison with what may be said of it.
+    pub(crate) fn of(&self, comparison: Comparison) -> Decided {
+        Decided {
+            comparison,
+            judgement: self.at(comparison.place),
+        }
+    }
+
+    /// Several of them.
+    pub(crate) fn all(&self, comparisons: impl IntoIterator<Item = Comparison>) -> Vec<Decided> {
+        comparisons.into_iter().map(|one| self.of(one)).collect()
+    }
+}
+
+/// One scenario against another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Comparison {
+    /// Candidate minus baseline in milliseconds: Hodges-Lehmann over blocks, or the one block's
+    /// difference.
+    pub shift: f64,
+    /// How many blocks both have.
+    pub blocks: usize,
+    /// The baseline's median over blocks in milliseconds.
+    pub(crate) baseline: f64,
+    /// The smallest difference in milliseconds that matters here.
+    pub least: f64,
+    place: Place,
+}
+
+/// A comparison, judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Decided {
+    pub(crate) comparison: Comparison,
+    judgement: Judgement,
+}
+
+impl Decided {
+    pub(crate) const fn verdict(&self) -> Verdict {
+        self.judgement.verdict
+    }
+
+    /// The p value after correction.
+    pub(crate) const fn p(&self) -> f64 {
+        self.judgement.p
+    }
+
+    pub(crate) const fn interval(&self) -> Option<Interval> {
+        self.judgement.interval
+    }
+
+    /// The other one against this one.
+    pub(crate) fn turned(mut self) -> Self {
+        self.comparison.baseline += self.comparison.shift;
+        self.comparison.shift = -self.comparison.shift;
+        self.judgement.interval = self.judgement.interval.map(Interval::turned);
+        self.judgement.verdict = match self.judgement.verdict {
+            Verdict::Better => Verdict::Worse,
+            Verdict::Worse => Verdict::Better,
+            other => other,
+        };
+        self
+    }
+
+    /// How far the two lie from each other: `12.0 ms (95 % interval 11.8 ms to 12.3 ms)`, without the
+    /// interval where there is none.
+    fn size_in_words(&self) -> String {
+        let shift = self.comparison.shift;
+        if shift.is_infinite() {
+            return IMMEASURABLY.to_owned();
+        }
+        let interval = interval_in_words((shift, self.interval()), told);
+        format!("{}{interval}", told(shift.abs()))
+    }
+
+    /// What may be said of the two by their names; `slower` and `faster` only with a verdict.
+    pub(crate) fn in_words(&self, name: &str, other: &str) -> String {
+        let size = self.size_in_words();
+        match self.verdict() {
+            Verdict::Worse => format!("{name} is {size} slower than {other}"),
+            Verdict::Better => format!("{name} is {size} faster than {other}"),
+            Verdict::Equivalent => {
+                let least = millis(self.comparison.least);
+                format!("{name} and {other} differ by {size}, less than the {least} that matter,")
+            }
+            Verdict::Inconclusive if self.comparison.shift > 0.0 => {
+                format!("{name} lies {size} above {other}")
+            }
+            Verdict::Inconclusive => format!("{name} lies {size} below {other}"),
+        }
+    }
+}
+
+/// How far what has no number lies from what has one.
+pub(crate) const IMMEASURABLY: &str = "immeasurably";
+
+/// ` (95 % interval 11.8 ms to 12.3 ms)` of how far two lie from each other, without its sign;
+/// nothing where there is none.
+pub(crate) fn interval_in_words(
+    (shift, interval): (f64, Option<Interval>),
+    told: impl Fn(f64) -> String,
+) -> String {
+    let Some(interval) = interval else {
+        return String::new();
+    };
+    let interval = if shift < 0.0 {
+        interval.turned()
+    } else {
+        interval
+    };
+    let (low, high) = (told(interval.low), told(interval.high));
+    format!(" (95 % interval {low} to {high})")
+}
+
+/// A difference, or that there is no end to it.
+pub(crate) fn told_by(value: f64, told: impl Fn(f64) -> String) -> String {
+    match value {
+        f64::INFINITY => "∞".to_owned(),
+        f64::NEG_INFINITY => "−∞".to_owned(),
+        value => told(value),
+    }
+}
+
+/// Milliseconds, or that there is no end to them.
+pub(crate) fn told(value: f64) -> String {
+    told_by(value, millis)
+}
+
+/// A sentence about what has no number; nothing if everything has one.
+pub(crate) fn why_infinite(decided: &[Decided]) -> &'static str {
+    if decided.iter().any(|one| one.comparison.shift.is_infinite()) {
+        " Half or more of the slower one's messages went unanswered, so that there is no median to subtract."
+    } else {
+        ""
+    }
+}
+
+/// The middle value; `None` without values.
+pub(crate) fn median(values: &mut [f64]) -> Option<f64> {
+    let sample = Sorted::sort(values).ok()?;
+    neph_stats::median(sample, 0).ok()?.number()
+}
+
+/// A scenario with each block's median.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Medians {
+    /// Index of the scenario.
+    scenario: usize,
+    by_block: BTreeMap<u32, Level>,
+}
+
+impl Medians {
+    /// A scenario's; an experiment without messages has none.
+    pub(crate) fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
+        let by_block = data
+            .experiments_of(scenario, settings)
+            .filter_map(|experiment| {
+                let latencies = Latencies::of(experiment.main(), settings.basis);
+                Some((experiment.block(), latencies.median()?))
+            });
+        Self {
+            scenario,
+            by_block: by_block.collect(),
+        }
+    }
+
+    /// A scenario's in one layer. Below the response time an experiment has none in which no message
+    /// has that layer: kernel stamps may be missing, which says nothing of the network.
+    pub(crate) fn of_layer(
+        data: &CampaignData,
+        settings: &PlotSettings,
+        scenario: usize,
+        layer: &Layer,
+    ) -> Self {
+        if *layer == Layer::Response {
+            return Self::of(data, settings, scenario);
+        }
+        let by_block = data
+            .experiments_of(scenario, settings)
+            .filter_map(|experiment| {
+                let latencies = Latencies::of_layer(layer.flow(experiment)?, layer);
+                let is_seen = !latencies.sorted().values().is_empty();
+                Some((experiment.block(), latencies.median().filter(|_| is_seen)?))
+            });
+        Self {
+            scenario,
+            by_block: by_block.collect(),
+        }
+    }
+
+    /// The logarithm of each block's median, where it has a number above zero.
+    pub(crate) fn logarithms(&self) -> BTreeMap<u32, f64> {
+        let numbers = self.by_block.iter();
+        let numbers = numbers.filter_map(|(block, level)| Some((*block, level.number()?)));
+        let numbers = numbers.filter(|(_, number)| *number > 0.0);
+        numbers
+            .map(|(block, number)| (block, number.ln()))
+            .collect()
+    }
+
+    /// The blocks that both have and in which either has a median: this one's, and the other one's.
+    fn with(&self, other: &Self) -> Vec<(Level, Level)> {
+        let both = self.by_block.iter();
+        let both = both.filter_map(|(block, one)| Some((*one, *other.by_block.get(block)?)));
+        both.filter(|block| tells_apart(*block)).collect()
+    }
+
+    /// How far it lies above another one; `None` without a block in which either has a median.
+    pub(crate) fn shift_from(&self, other: &Self) -> Option<PairedShift> {
+        PairedShift::of_blocks(&self.with(other)).ok()
+    }
+}
+
+/// Compares the blocks that both scenarios have, as part of the report's family; `None` without one in
+/// which either has a median.
+pub(crate) fn compare(
+    family: &mut Family,
+    candidate: &Medians,
+    baseline: &Medians,
+    least: LeastEffect,
+) -> Option<Comparison> {
+    let blocks = candidate.with(baseline);
+    let shift = PairedShift::of_blocks(&blocks).ok()?;
+    let subject = Subject {
+        candidate: candidate.scenario,
+        baseline: baseline.scenario,
+    };
+    let baseline = median_of_levels(blocks.iter().map(|block| block.1)).ok()?;
+    // Infinite where those without a number decide it.
+    let baseline = baseline.number().unwrap_or(f64::INFINITY);
+    let least = least.beside(baseline);
+    Some(Comparison {
+        shift: shift.estimate(),
+        blocks: shift.n(),
+        baseline,
+        least,
+        place: family.add_once(
+            subject,
+            Claim::Shift {
+                shift,
+                least,
+                wanted: Wanted::Lower,
+            },
+        ),
+    })
+}
+
+/// How sure a set of comparisons is: a clause to end a sentence with.
+pub(crate) fn sureness(decided: &[Decided]) -> String {
+    let blocks = decided.iter().map(|one| one.comparison.blocks).min();
+    let blocks = blocks.unwrap_or(0);
+    let family = decided.first().map_or(1, |one| one.judgement.family);
+    let needed = blocks_needed(family);
+    let counted = crate::words::plural(blocks, "block");
+    let among = match family {
+        0 | 1 => String::new(),
+        all => format!(" for {all} comparisons in one report"),
+    };
+    if blocks < needed {
+        let verb = if blocks == 1 { "is" } else { "are" };
+        return format!("{counted} {verb} too few for a verdict{among}; it takes {needed}");
+    }
+    let is_sure = |one: &&Decided| one.verdict() != Verdict::Inconclusive;
+    let corrected = match family {
+        0 | 1 => String::new(),
+        all => format!(", corrected for {all} comparisons"),
+    };
+    match (decided.iter().filter(is_sure).count(), decided) {
+        (0, [one]) => format!(
+            "undecided over {counted}: not shown to be above or below the {} that matter{corrected}",
+            millis(one.comparison.least)
+        ),
+        (0, _) => format!("undecided over {counted}{corrected}"),
+        (1, [one]) => format!("significant over {counted} (p {:.3}{corrected})", one.p()),
+        (sure, all) if sure == all.len() => {
+            format!("significant over {counted} in each{corrected}")
+        }
+        (sure, all) => format!("significant in {sure} of {}{corrected}", all.len()),
+    }
+}

@@ -1,0 +1,119 @@
+//! Where the time goes: which stage takes most of it in which scenario.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use neph_model::StageSet;
+
+use super::{Finding, FindingKind};
+use crate::means::Means;
+use crate::numbers::{millis, percent};
+use crate::words::plural;
+use crate::{CampaignData, PlotSettings};
+
+/// Scenarios are named one by one up to this many.
+const NAMED: usize = 3;
+
+/// The stage that takes most of a scenario's mean time.
+struct Heaviest {
+    scenario: usize,
+    set: StageSet,
+    mean: f64,
+    total: f64,
+}
+
+impl Heaviest {
+    fn share(&self) -> f64 {
+        self.mean / self.total.max(f64::MIN_POSITIVE)
+    }
+
+    fn is_most(&self) -> bool {
+        self.share() > 0.5
+    }
+}
+
+pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let all: Vec<Heaviest> = data
+        .measured(settings)
+        .into_iter()
+        .filter_map(|scenario| heaviest(data, settings, scenario))
+        .collect();
+    // Those of which it is most before those of which it is merely the largest part.
+    let mut by_set: BTreeMap<(Reverse<bool>, StageSet), Vec<&Heaviest>> = BTreeMap::new();
+    for one in &all {
+        let group = (Reverse(one.is_most()), one.set);
+        by_set.entry(group).or_default().push(one);
+    }
+    let mut groups: Vec<Vec<&Heaviest>> = by_set.into_values().collect();
+    groups.sort_by_key(|members| Reverse(members.len()));
+    groups
+        .iter_mut()
+        .map(|members| sentence(data, members, all.len()))
+        .collect()
+}
+
+fn heaviest(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<Heaviest> {
+    let means = Means::of(data.main_flows(scenario, settings))?;
+    let (set, mean) = means
+        .entries
+        .iter()
+        .copied()
+        .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let is_everything = means
+        .entries
+        .iter()
+        .all(|(other, mean)| *other == set || *mean == 0.0);
+    // That the whole is the whole tells nothing.
+    (!set.is_merged() || !is_everything).then_some(Heaviest {
+        scenario,
+        set,
+        mean,
+        total: means.total,
+    })
+}
+
+/// A sentence about scenarios of the same stage, of which it is most or not in all alike.
+fn sentence(data: &CampaignData, members: &mut [&Heaviest], all: usize) -> Finding {
+    let set = members[0].set;
+    let part = if members[0].is_most() {
+        "Most"
+    } else {
+        "The largest part"
+    };
+    members.sort_by(|a, b| b.share().total_cmp(&a.share()));
+    let (most, least) = (members[0].share(), members[members.len() - 1].share());
+    let text = if members.len() <= NAMED {
+        let named: Vec<String> = members
+            .iter()
+            .map(|one| {
+                format!(
+                    "{} ({} of {}, {})",
+                    data.scenarios[one.scenario].label(),
+                    millis(one.mean),
+                    millis(one.total),
+                    percent(one.share())
+                )
+            })
+            .collect();
+        format!("{part} of the mean time is {set} in {}.", named.join("; "))
+    } else {
+        let which = if members.len() == all { "all" } else { "of" };
+        let scenarios = if which == "all" {
+            format!("all {}", plural(all, "scenario"))
+        } else {
+            format!("{} of {}", members.len(), plural(all, "scenario"))
+        };
+        format!(
+            "{part} of the mean time is {set} in {scenarios}: from {} ({}) to {} ({}).",
+            percent(least),
+            data.scenarios[members[members.len() - 1].scenario].label(),
+            percent(most),
+            data.scenarios[members[0].scenario].label()
+        )
+    };
+    Finding::new(FindingKind::StandsOut, "ledger", text)
+        .about(&set.to_string())
+        .with("share_least", least)
+        .with("share_most", most)
+        .with("scenarios", crate::words::real(members.len()))
+}

@@ -1,0 +1,49 @@
+//! How many comparisons a report will judge together, from the plan alone.
+
+use neph_model::Scenario;
+use neph_stats::blocks_needed;
+
+use super::{fleet_levels, levels, position};
+use crate::data::{Factor, factors};
+use crate::view::groups;
+
+/// The size of the family of a report of these scenarios, with so many margins of equivalence.
+pub fn comparisons(scenarios: &[Scenario], margins: usize) -> usize {
+    let with_messages = scenarios.iter().enumerate();
+    let with_messages = with_messages.filter(|(_, one)| one.flows().is_none());
+    let shown: Vec<usize> = with_messages.map(|(index, _)| index).collect();
+    let members: Vec<&Scenario> = shown.iter().map(|index| &scenarios[*index]).collect();
+    let of_factor = |factor: &Factor| -> usize {
+        let all = groups(scenarios, &shown, factor);
+        match factor {
+            // The longest against the shortest.
+            Factor::Interval => all.iter().filter(|group| group.members.len() > 1).count(),
+            factor if levels::is_compared(factor) => {
+                let others = all
+                    .iter()
+                    .map(|group| group.members.len().saturating_sub(1));
+                others.sum()
+            }
+            _ => 0,
+        }
+    };
+    let varied: usize = factors(&members).iter().map(of_factor).sum();
+    let placed = groups(scenarios, &shown, &Factor::Endpoint);
+    let placed = placed.iter().map(|group| {
+        let names: Vec<&str> = group
+            .members
+            .iter()
+            .map(|(_, name)| name.as_str())
+            .collect();
+        position::pairs_among(scenarios, &names)
+    });
+    let placed: usize = placed.sum();
+    varied + placed + margins + fleet_levels::comparisons(scenarios)
+}
+
+/// How many blocks it takes at least until such a report can give a verdict: `None` where it compares
+/// nothing.
+pub fn blocks_to_compare(scenarios: &[Scenario], margins: usize) -> Option<usize> {
+    let family = comparisons(scenarios, margins);
+    (family > 0).then(|| blocks_needed(family))
+}

@@ -1,0 +1,141 @@
+//! What was flagged: warnings of the same kind in one sentence, with what to do about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::Warning;
+
+use super::failed::failed;
+use super::{Finding, FindingKind};
+use crate::words::{first_few, plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// The experiments with one kind of warning; those of a busy host apart in which the plan itself makes
+/// a load.
+struct Flagged<'a> {
+    worst: &'a Warning,
+    /// Where it was at its worst.
+    scenario: usize,
+    scenarios: BTreeSet<usize>,
+    /// What the plan itself made meanwhile, by scenario.
+    loads: BTreeMap<usize, String>,
+    experiments: usize,
+}
+
+pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let mut kinds: BTreeMap<(&'static str, bool), Flagged<'_>> = BTreeMap::new();
+    for scenario in data.measured(settings) {
+        let load = data.scenarios[scenario].stress();
+        for (one, warning) in data.flagged(scenario, settings) {
+            // The advice is the same for all warnings of a kind, and for these only.
+            let kind = warning.advice();
+            let made = one.experiment.load_made(load);
+            let is_planned = warning.advice_under(made.as_deref().as_slice()) != kind;
+            let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
+                worst: warning,
+                scenario,
+                scenarios: BTreeSet::new(),
+                loads: BTreeMap::new(),
+                experiments: 0,
+            });
+            if warning.magnitude() > flagged.worst.magnitude() {
+                (flagged.worst, flagged.scenario) = (warning, scenario);
+            }
+            flagged.experiments += 1;
+            flagged.scenarios.insert(scenario);
+            if let Some(made) = made {
+                flagged.loads.entry(scenario).or_insert(made);
+            }
+        }
+    }
+    if kinds.is_empty() {
+        if !is_whole(data, settings) {
+            return Vec::new();
+        }
+        let text = if data.is_imported() {
+            "Nothing could be flagged: the imported files tell nothing of the sender's schedule, its host's load or kernel stamps."
+        } else {
+            "Nothing was flagged: the sender kept its schedule, the host had time, and no stamps were missing."
+        };
+        return vec![Finding::new(FindingKind::Flagged, "none", text.to_owned())];
+    }
+    let mut kinds: Vec<Flagged<'_>> = kinds.into_values().collect();
+    kinds.sort_by_key(|flagged| std::cmp::Reverse(flagged.experiments));
+    kinds
+        .iter()
+        .map(|flagged| sentence(data, flagged))
+        .collect()
+}
+
+/// Whether there is something that nothing was flagged of: something was measured, and nothing
+/// failed.
+fn is_whole(data: &CampaignData, settings: &PlotSettings) -> bool {
+    !data.measured(settings).is_empty() && failed(data, settings).next().is_none()
+}
+
+fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
+    let advice = flagged.worst.advice_under(&loads(flagged));
+    let label = |index: &usize| data.scenarios[*index].label();
+    let (fact, reason) = told(flagged.worst);
+    let mut what = format!("{fact} in {}", label(&flagged.scenario));
+    if flagged.experiments > 1 {
+        what.push_str(&format!(
+            ", and alike in {}",
+            plural(flagged.experiments - 1, "more experiment")
+        ));
+        let others = flagged.scenarios.iter();
+        let others = others.filter(|index| **index != flagged.scenario);
+        let others: Vec<String> = others.map(label).collect();
+        what.push_str(&match others.as_slice() {
+            [] => " of this scenario".to_owned(),
+            others => format!(", also of {}", first_few(others)),
+        });
+    }
+    // Some reasons ask.
+    let close = if reason.ends_with('?') { "" } else { "." };
+    let text = format!(
+        "{}{reason}{close} What to do: {advice}.",
+        crate::words::capital(&what)
+    );
+    Finding::new(FindingKind::Flagged, "warning", text)
+        .with("experiments", real(flagged.experiments))
+        .with("scenarios", real(flagged.scenarios.len()))
+}
+
+/// What the plan itself made meanwhile, that of the worst first.
+fn loads<'a>(flagged: &'a Flagged<'_>) -> Vec<&'a str> {
+    let worst = flagged.loads.get(&flagged.scenario).into_iter();
+    let mut found: Vec<&str> = Vec::new();
+    for load in worst.chain(flagged.loads.values()) {
+        if !found.contains(&load.as_str()) {
+            found.push(load);
+        }
+    }
+    found
+}
+
+/// What was flagged, and why where that is a sentence of its own: it stands last, because no place
+/// can follow it.
+fn told(warning: &Warning) -> (String, String) {
+    let why = warning
+        .why()
+        .map_or_else(String::new, |why| format!(": {why}"));
+    (warning.without_why(), why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_that_is_a_sentence_stands_last() {
+        let missing = Warning::EchoMissing {
+            names: vec!["home".to_owned()],
+            why: "run this, or use another probe".to_owned(),
+        };
+        let (fact, reason) = told(&missing);
+        assert_eq!(fact, "ICMP echo to home could not be sent");
+        assert_eq!(reason, ": run this, or use another probe");
+        let few = Warning::FewMessages { replies: 1 };
+        assert_eq!(told(&few), ("only 1 reply".to_owned(), String::new()));
+    }
+}

@@ -1,0 +1,309 @@
+//! What is compared: each measure of each level against the first level, and the verdicts.
+
+use std::collections::BTreeMap;
+
+use neph_flows::{FleetView, Measure, NoValue, PairView};
+use neph_model::{Scenario, Span};
+use neph_stats::{Claim, Judgement, Level, Wanted, median_of_levels};
+
+use super::samples::{ByBlock, Samples};
+use crate::data::{Factor, factors};
+use crate::findings::compare::{Family, Judged, Place};
+use crate::numbers::percent;
+use crate::view::Group;
+use crate::view::groups;
+use crate::{CampaignData, PlotSettings};
+
+/// Path changes differ if by so much of the first level's.
+const SHARE_OF_CHANGES: f64 = 0.05;
+/// Inflation and unfairness differ if by 5 % of the latency that they are told in.
+const SHARE_OF_LATENCY: f64 = 0.05;
+
+/// One measure of one level against the first level.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    pub(crate) measure: Measure,
+    /// The medians over experiments: of this level and of the first one.
+    pub(crate) medians: [Level; 2],
+    /// This level minus the first one; infinite where lost flows decide it.
+    pub shift: f64,
+    /// Experiments of this level and of the first one.
+    pub(crate) n: (usize, usize),
+    /// The smallest difference that matters.
+    pub least: f64,
+    /// Where the claim stands in the report's family; none where the two were measured in different
+    /// blocks, and nothing is claimed.
+    place: Option<Place>,
+    /// What may be said.
+    pub(crate) judgement: Option<Judgement>,
+}
+
+/// One level against the first, to one endpoint.
+#[derive(Debug)]
+pub struct Against {
+    /// What both have in common.
+    pub title: String,
+    pub(crate) level: String,
+    pub(crate) first: String,
+    pub(crate) endpoint: String,
+    pub(crate) compared: Vec<Compared>,
+    /// Sentences about what could not be compared, or only in part.
+    pub(crate) limits: Vec<String>,
+}
+
+/// Everything that the fleets of a report are compared in, as part of its family.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Against> {
+    let mut shown = data.measured(settings);
+    shown.retain(|index| {
+        let mut all = data.experiments_of(*index, settings);
+        all.any(|one| one.fleet.is_some())
+    });
+    of_each_group(data, settings, &shown, family)
+}
+
+/// Adds what may be said of each.
+pub(crate) fn decide(all: &mut [Against], judged: &Judged) {
+    for one in all.iter_mut().flat_map(|one| &mut one.compared) {
+        one.judgement = one.place.map(|place| judged.at(place));
+    }
+}
+
+/// How many comparisons there are of fleets of these scenarios.
+pub(crate) fn comparisons(scenarios: &[Scenario]) -> usize {
+    let fleets = scenarios.iter().enumerate();
+    let fleets = fleets.filter(|(_, one)| one.flows().is_some());
+    let fleets: Vec<usize> = fleets.map(|(index, _)| index).collect();
+    let mut comparisons = 0;
+    for group in compared_groups(scenarios, &fleets) {
+        let others = group.members.iter().skip(1);
+        let measures = others.map(|(index, _)| measures_of(&scenarios[*index]));
+        comparisons += measures.sum::<usize>();
+    }
+    comparisons
+}
+
+/// Unfairness takes many flows.
+fn measures_of(fleet: &Scenario) -> usize {
+    let flows = fleet.flows().unwrap_or(1);
+    let takes = |measure: &&Measure| flows >= measure.needs();
+    Measure::ALL.iter().filter(takes).count()
+}
+
+/// Fleets that differ in one factor only. Two endpoints are two networks, whose paths have nothing to
+/// do with each other, and so are two sites that one endpoint is asked from.
+fn compared_groups(scenarios: &[Scenario], fleets: &[usize]) -> Vec<Group> {
+    let shown: Vec<&Scenario> = fleets.iter().map(|index| &scenarios[*index]).collect();
+    let mut found = factors(&shown);
+    found.retain(|factor| !factor.is_place());
+    let of = |factor: &Factor| groups(scenarios, fleets, factor);
+    found.iter().flat_map(of).collect()
+}
+
+fn of_each_group(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown: &[usize],
+    family: &mut Family,
+) -> Vec<Against> {
+    let mut found = Vec::new();
+    for group in compared_groups(&data.scenarios, shown) {
+        let Some((first, others)) = group.members.split_first() else {
+            continue;
+        };
+        let names = endpoints(data, settings, first.0);
+        let side = |(scenario, level): &'_ (usize, String), endpoint| {
+            Side::of(level, fleets(data, settings, *scenario), endpoint)
+        };
+        let firsts: Vec<Side<'_>> = (0..names.len()).map(|one| side(first, one)).collect();
+        for other in others {
+            for ((endpoint, name), first) in names.iter().enumerate().zip(&firsts) {
+                // With one endpoint, the title names it already.
+                let title = match names.as_slice() {
+                    [_] => group.title.clone(),
+                    _ => format!("{}, {name}", group.title),
+                };
+                let sides = [first, &side(other, endpoint)];
+                found.push(Against::of(title, name, sides, family));
+            }
+        }
+    }
+    found
+}
+
+/// What a level's experiments have of a measure, by block.
+type Values = BTreeMap<u32, Result<Level, NoValue>>;
+
+/// A level's fleets, of which one endpoint is looked at.
+struct Side<'a> {
+    level: String,
+    /// By block.
+    fleets: Vec<(u32, &'a FleetView)>,
+    endpoint: usize,
+    values: BTreeMap<Measure, Values>,
+}
+
+impl<'a> Side<'a> {
+    fn of(level: &str, fleets: Vec<(u32, &'a FleetView)>, endpoint: usize) -> Self {
+        let values = |measure: Measure| {
+            let each = fleets.iter();
+            each.map(|(block, view)| (*block, measure.of(view, endpoint)))
+                .collect()
+        };
+        let all = Measure::ALL.into_iter();
+        Self {
+            level: level.to_owned(),
+            values: all.map(|measure| (measure, values(measure))).collect(),
+            fleets,
+            endpoint,
+        }
+    }
+
+    /// The values that there are of a measure.
+    fn by_block(&self, measure: Measure) -> ByBlock {
+        let all = self.values.get(&measure).into_iter().flatten();
+        all.filter_map(|(block, value)| Some((*block, value.ok()?)))
+            .collect()
+    }
+
+    /// The share of the flows' time in which a queue hid path changes.
+    fn hidden(&self) -> f64 {
+        let pairs = || {
+            let views = self.fleets.iter();
+            views.filter_map(|(_, view)| view.pairs.get(self.endpoint))
+        };
+        let time = |of: fn(&PairView) -> Span| pairs().map(of).sum::<Span>().secs_f64();
+        time(|pair| pair.hidden.time) / time(|pair| pair.watched).max(1e-9)
+    }
+
+    /// How many flows unfairness takes, where no experiment has as many.
+    fn too_few_flows(&self) -> Option<u32> {
+        let mut why = self.values.get(&Measure::Unfairness)?.values();
+        let Some(Err(NoValue::TooFewFlows { needs })) = why.next() else {
+            return None;
+        };
+        why.all(|one| matches!(one, Err(NoValue::TooFewFlows { .. })))
+            .then_some(*needs)
+    }
+}
+
+impl Against {
+    fn of(
+        title: String,
+        endpoint: &str,
+        [first, other]: [&Side<'_>; 2],
+        family: &mut Family,
+    ) -> Self {
+        let mut limits = limits(first, other);
+        let mut compared = Vec::new();
+        for measure in Measure::ALL {
+            let samples = Samples::of(&other.by_block(measure), &first.by_block(measure));
+            if samples.are_lost() {
+                let measure = measure.name();
+                limits.push(format!("Both lost too much for {measure} to be compared"));
+            } else {
+                compared.extend(compare(measure, &samples, family));
+            }
+        }
+        if compared.iter().any(|one| one.place.is_none()) {
+            limits.push(DIFFERENT_BLOCKS.to_owned());
+        }
+        Self {
+            title,
+            level: other.level.clone(),
+            first: first.level.clone(),
+            endpoint: endpoint.to_owned(),
+            compared,
+            limits,
+        }
+    }
+}
+
+/// A difference below this in what queues hid is not worth a sentence.
+const HARDLY: f64 = 0.01;
+
+fn limits(first: &Side<'_>, other: &Side<'_>) -> Vec<String> {
+    let mut limits = Vec::new();
+    if let Some(needs) = first.too_few_flows().or_else(|| other.too_few_flows()) {
+        limits.push(format!(
+            "Unfairness is not compared: p95 takes {needs} flows"
+        ));
+    }
+    let hidden = (first.hidden(), other.hidden());
+    if hidden.0.max(hidden.1) >= HARDLY {
+        limits.push(format!(
+            "Queues that all flows shared hid path changes for {} of the time in {} and {} in {}; the rates are of the rest",
+            percent(hidden.1),
+            other.level,
+            percent(hidden.0),
+            first.level
+        ));
+    }
+    limits
+}
+
+fn fleets<'a>(
+    data: &'a CampaignData,
+    settings: &'a PlotSettings,
+    scenario: usize,
+) -> Vec<(u32, &'a FleetView)> {
+    data.experiments_of(scenario, settings)
+        .filter_map(|one| Some((one.block(), one.fleet.as_ref()?)))
+        .collect()
+}
+
+/// The names of those whom a scenario's fleets ask.
+fn endpoints(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Vec<String> {
+    let mut fleets = data
+        .experiments_of(scenario, settings)
+        .filter_map(|one| one.fleet.as_ref());
+    let asked = fleets.next().map(|view| &view.fleet.endpoints);
+    asked
+        .into_iter()
+        .flatten()
+        .map(|one| one.name.clone())
+        .collect()
+}
+
+/// Why there is no verdict on what was measured at different times.
+const DIFFERENT_BLOCKS: &str =
+    "No block has both, so that no verdict is given: what lies between may be the time";
+
+/// `None` where there is nothing to compare.
+fn compare(measure: Measure, samples: &Samples, family: &mut Family) -> Option<Compared> {
+    let (others, firsts) = samples.sides();
+    let n = (others.len(), firsts.len());
+    let medians = [others, firsts].map(|side| median_of_levels(side).ok());
+    let [Some(other), Some(first)] = medians else {
+        return None;
+    };
+    let least = match measure {
+        Measure::Changes => SHARE_OF_CHANGES * first.number()?,
+        Measure::Inflation | Measure::Unfairness => SHARE_OF_LATENCY,
+    };
+    let (estimate, tested) = samples.shift().ok()?;
+    let claim = tested.map(|shift| Claim::Shift {
+        shift,
+        least,
+        wanted: Wanted::Lower,
+    });
+    Some(Compared {
+        measure,
+        shift: estimate,
+        n,
+        medians: [other, first],
+        least,
+        place: claim.map(|claim| family.add(claim)),
+        judgement: None,
+    })
+}
+
+impl Compared {
+    /// Whether both levels were measured in the same blocks.
+    pub(crate) const fn is_paired(&self) -> bool {
+        self.place.is_some()
+    }
+}

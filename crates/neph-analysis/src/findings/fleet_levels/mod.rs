@@ -1,0 +1,156 @@
+//! Fleets of scenarios that differ in one parameter only, such as the season: path changes,
+//! inflation and unfairness, an experiment's value each.
+//!
+//! The unit is the experiment, not the flow: flows of one experiment share the network's mood. Owns
+//! the sentences; what they rest on is `compared`'s.
+
+mod compared;
+mod samples;
+
+use neph_flows::Measure;
+use neph_stats::{Verdict, blocks_needed};
+
+pub(crate) use compared::{Against, Compared};
+pub(crate) use compared::{comparisons, decide, prepare};
+
+use super::compare::{IMMEASURABLY, interval_in_words, told_by};
+use super::{Finding, FindingKind};
+use crate::numbers::{count, signed};
+use crate::words::{plural, real};
+
+/// For each group of scenarios, a sentence for each level beside the first.
+pub(crate) fn findings(all: &[Against]) -> Vec<Finding> {
+    all.iter().filter_map(Against::sentence).collect()
+}
+
+impl Against {
+    fn sentence(&self) -> Option<Finding> {
+        let first = self.compared.first()?;
+        let part = |one: &Compared| format!("{}{}", one.in_words(), one.other_base(first));
+        let parts: Vec<String> = self.compared.iter().map(part).collect();
+        let mut text = format!(
+            "{}: {} against {}: {}. {}.",
+            self.title,
+            self.level,
+            self.first,
+            parts.join("; "),
+            first.evidence()
+        );
+        for limit in &self.limits {
+            text.push_str(&format!(" {limit}."));
+        }
+        let mut finding = Finding::new(FindingKind::StandsOut, "flows", text)
+            .about(&self.endpoint)
+            .about(&self.level)
+            .about(&self.first)
+            .with("experiments_first", real(first.n.1))
+            .with("experiments_other", real(first.n.0))
+            .with("comparisons_together", real(first.together()));
+        for one in &self.compared {
+            let key = one.key();
+            finding = finding
+                .with(&format!("{key}_n_first"), real(one.n.1))
+                .with(&format!("{key}_n_other"), real(one.n.0))
+                .with(&format!("{key}_shift"), one.shift);
+            if let Some(judgement) = one.judgement {
+                finding = finding
+                    .with(&format!("{key}_p"), judgement.p_alone)
+                    .with(&format!("{key}_p_holm"), judgement.p);
+            }
+        }
+        Some(finding)
+    }
+}
+
+impl Compared {
+    const fn key(&self) -> &'static str {
+        match self.measure {
+            Measure::Changes => "changes_per_flow_hour",
+            Measure::Inflation => "inflation",
+            Measure::Unfairness => "unfairness",
+        }
+    }
+
+    /// A difference as a number; the two that are shares are told in hundredths.
+    fn number(&self, difference: f64) -> String {
+        told_by(difference, |difference| {
+            signed(&match self.measure {
+                Measure::Changes => format!("{difference:.2}"),
+                Measure::Inflation | Measure::Unfairness => format!("{:.1}", difference * 100.0),
+            })
+        })
+    }
+
+    /// A difference without its sign, with the measure's unit.
+    fn size(&self, difference: f64) -> String {
+        if difference.is_infinite() {
+            return IMMEASURABLY.to_owned();
+        }
+        let unit = match self.measure {
+            Measure::Changes => "",
+            Measure::Inflation | Measure::Unfairness => " percentage points",
+        };
+        format!("{}{unit}", self.number(difference))
+    }
+
+    /// `latency inflation 12.0 percentage points higher (95 % interval 11.0 to 13.0): worse`.
+    fn in_words(&self) -> String {
+        let shift = self.shift;
+        let way = match shift {
+            shift if self.number(shift) == self.number(0.0) => "no different".to_owned(),
+            shift if shift > 0.0 => format!("{} higher", self.size(shift)),
+            shift => format!("{} lower", self.size(-shift)),
+        };
+        let interval = self.judgement.and_then(|one| one.interval);
+        let interval = interval_in_words((shift, interval), |end| self.number(end));
+        let judged = match self.judgement.map(|one| one.verdict) {
+            Some(Verdict::Better) => "better".to_owned(),
+            Some(Verdict::Worse) => "worse".to_owned(),
+            Some(Verdict::Equivalent) => {
+                format!("equivalent, as {} would matter", self.size(self.least))
+            }
+            Some(Verdict::Inconclusive) => "inconclusive".to_owned(),
+            None => "no verdict".to_owned(),
+        };
+        format!("{} {way}{interval}: {judged}", self.measure.name())
+    }
+
+    /// Where it rests on other experiments than the measure that the sentence counts: bins with too
+    /// few flows, for one, have no unfairness.
+    fn other_base(&self, counted: &Self) -> String {
+        let (other, first) = self.n;
+        if (self.is_paired(), self.n) == (counted.is_paired(), counted.n) {
+            return String::new();
+        }
+        if self.is_paired() {
+            return format!(" (of {} alone)", plural(first, "block"));
+        }
+        let of = plural(other, "experiment");
+        format!(" ({of} against {}, of different blocks)", count(first))
+    }
+
+    /// How many statements of the report are judged together.
+    fn together(&self) -> usize {
+        self.judgement.map_or(0, |one| one.family)
+    }
+
+    /// What all of it rests on.
+    fn evidence(&self) -> String {
+        let (other, first) = self.n;
+        if !self.is_paired() {
+            let of = |n: usize| plural(n, "experiment");
+            return format!(
+                "{} against {}, of different blocks",
+                of(other),
+                count(first)
+            );
+        }
+        let counted = format!("An experiment of each in {}", plural(first, "block"));
+        match blocks_needed(self.together()) {
+            needed if first < needed => {
+                format!("{counted}, too few to tell this from chance; it takes {needed}")
+            }
+            _ => counted,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Which values of two levels are held against each other.
+
+use std::collections::BTreeMap;
+
+use neph_stats::{Level, PairedShift, StatsError, shift_of_levels, tells_apart};
+
+/// An experiment's value in each block.
+pub(crate) type ByBlock = BTreeMap<u32, Level>;
+
+/// The values of a measure that are held against each other: a level's and the first level's.
+pub(crate) enum Samples {
+    /// Block by block, where any block has both.
+    Blocks(Vec<(Level, Level)>),
+    /// Else all of one and all of the other. What lies between is the levels and the time: no test
+    /// can keep the two from each other.
+    Apart(Vec<Level>, Vec<Level>),
+}
+
+impl Samples {
+    pub(crate) fn of(other: &ByBlock, first: &ByBlock) -> Self {
+        let both = other.iter();
+        let both = both.filter_map(|(block, one)| Some((*one, *first.get(block)?)));
+        let both: Vec<(Level, Level)> = both.collect();
+        if both.is_empty() {
+            let all = |levels: &ByBlock| levels.values().copied().collect();
+            Self::Apart(all(other), all(first))
+        } else {
+            Self::Blocks(both)
+        }
+    }
+
+    /// Whether there is something to compare, and no number in it.
+    pub(crate) fn are_lost(&self) -> bool {
+        match self {
+            Self::Blocks(both) => !both.iter().any(|block| tells_apart(*block)),
+            Self::Apart(others, firsts) => {
+                let mut all = others.iter().chain(firsts);
+                !others.is_empty() && !firsts.is_empty() && all.all(|one| *one == Level::Censored)
+            }
+        }
+    }
+
+    /// Those of which the test is made.
+    pub(crate) fn sides(&self) -> (Vec<Level>, Vec<Level>) {
+        match self {
+            Self::Blocks(both) => {
+                let both = both.iter().copied();
+                both.filter(|block| tells_apart(*block)).unzip()
+            }
+            Self::Apart(others, firsts) => (others.clone(), firsts.clone()),
+        }
+    }
+
+    /// How far the level lies above the first one, with what a test rests on where both were measured in
+    /// the same blocks.
+    pub(crate) fn shift(&self) -> Result<(f64, Option<PairedShift>), StatsError> {
+        match self {
+            Self::Blocks(both) => {
+                let shift = PairedShift::of_blocks(both)?;
+                Ok((shift.estimate(), Some(shift)))
+            }
+            Self::Apart(others, firsts) => {
+                let test = shift_of_levels(others, firsts)?;
+                Ok((test.shift.estimate, None))
+            }
+        }
+    }
+}

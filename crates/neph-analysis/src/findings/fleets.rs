@@ -1,0 +1,171 @@
+//! Fleets: the paths of each pair, how much they differ, and how long flows stay on them.
+//!
+//! A pair is told once, over all of its blocks.
+
+use super::{Finding, FindingKind};
+use crate::fleet::Inflated;
+use crate::fleet::Pooled;
+use crate::fleet::SOURCE;
+use crate::fleet::pairs;
+use crate::numbers::{count, millis, percent};
+use crate::words::{plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// So many pairs have a sentence of their own: those that stand out most.
+const TOLD: usize = 10;
+
+pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let found = pairs(data, settings);
+    let mut all = Pooled::all(&found);
+    all.retain(|pair| pair.flows > 0);
+    let mut told: Vec<Finding> = Inflated::all(&all).iter().map(inflated).collect();
+    all.sort_by(|a, b| a.effect().larger_first(&b.effect()));
+    told.extend(all.iter().take(TOLD).map(one));
+    let rest = all.get(TOLD..).unwrap_or_default();
+    if let Some(first) = rest.first() {
+        let most = rest.iter().map(|pair| pair.changes).max().unwrap_or(0);
+        let text = format!(
+            "{} stand out less: an inflation of {} or less and no more than {} each. The table flow-pairs has them all.",
+            plural(rest.len(), "more pair"),
+            percent(first.inflation.unwrap_or(0.0)),
+            plural(most, "path change"),
+        );
+        told.push(Finding::new(FindingKind::StandsOut, "flows", text));
+    }
+    told
+}
+
+/// The share of pairs with more than an inflation, of those that were measured alike.
+fn inflated(set: &Inflated<'_>) -> Finding {
+    let of = match set.setting() {
+        "" => String::new(),
+        setting => format!(", {setting}"),
+    };
+    let text = format!(
+        "Latency inflation (slowest path over fastest, less one){of}: {}",
+        set.in_words()
+    );
+    let largest = set.pairs.last().map_or(0.0, |one| one.0);
+    Finding::new(FindingKind::StandsOut, "flows", text)
+        .with("pairs", real(set.pairs.len()))
+        .with("inflation_level", set.level())
+        .with("pairs_above_level", real(set.above(set.level())))
+        .with("pairs_above_32_percent", real(set.above(SOURCE)))
+        .with("median_inflation", set.median())
+        .with("largest_inflation", largest)
+}
+
+fn one(pair: &Pooled<'_>) -> Finding {
+    let mut text = format!("{}: {}", pair.pair.name, plural(pair.flows, "flow"));
+    text.push_str(&classes(pair));
+    let counted = plural(pair.changes, "path change");
+    text.push_str(&if pair.forgotten {
+        format!(". {counted} since the oldest had to be forgotten")
+    } else {
+        format!(". {counted} in all")
+    });
+    if let Some(rate) = pair.changes_per_flow_hour {
+        let digits = if rate < 9.95 { 2 } else { 1 };
+        text.push_str(&format!(", {rate:.digits$} for each flow and hour"));
+        if pair.unrated > 0 {
+            text.push_str(&format!(
+                " without {} of them, told for what a queue hid or before a flow's first level was learnt",
+                count(pair.unrated)
+            ));
+        }
+    } else if pair.mostly_lost {
+        text.push_str("; where most messages were lost no rate is told");
+    } else if let Some(what) = pair.too_short {
+        text.push_str(&format!("; {what} too short for all to be told"));
+    }
+    if let Some(share) = pair.left_soon {
+        text.push_str(&format!(
+            "; {} of the stays in a class ended within {} s (95 % interval {} to {}, n {})",
+            percent(share.share),
+            pair.soon.secs_f64(),
+            percent(share.low),
+            percent(share.high),
+            count(usize::try_from(share.n).unwrap_or(usize::MAX))
+        ));
+    }
+    text.push('.');
+    text.push_str(&unfairness(pair));
+    text.push_str(&ports(pair));
+    let finding = Finding::new(FindingKind::StandsOut, "flows", text);
+    evidence(finding.about(&pair.pair.endpoint_name()), pair)
+}
+
+/// ` in 4 latency classes from 70.01 ms to 78.01 ms: the slowest path takes 11 % longer than the
+/// fastest`.
+fn classes(pair: &Pooled<'_>) -> String {
+    let (Some((lowest, highest)), Some(inflation)) = (pair.ends, pair.inflation) else {
+        return if pair.mostly_lost {
+            ", without classes: more than half of the messages were lost or late, and what came back says little of paths"
+        } else {
+            ", none of which had a stable latency"
+        }
+        .to_owned();
+    };
+    let number = match pair.classes {
+        (_, 1) => return format!(" in one latency class, {}", millis(lowest.millis_f64())),
+        (fewest, most) if fewest < most => format!("{fewest} to {most}"),
+        (_, most) => most.to_string(),
+    };
+    let over = match pair.blocks {
+        1 => String::new(),
+        several => format!(" (median over {})", plural(several, "block")),
+    };
+    format!(
+        " in {number} latency classes from {} to {}: the slowest path takes {} longer than the fastest{over}",
+        millis(lowest.millis_f64()),
+        millis(highest.millis_f64()),
+        percent(inflation)
+    )
+}
+
+/// Less than this is not worth a sentence.
+const HARDLY_UNFAIR: f64 = 0.01;
+
+/// ` In bins of 20 s the slowest 5 % of the flows have 12 % more latency than the median flow,
+/// or more.`
+fn unfairness(pair: &Pooled<'_>) -> String {
+    pair.unfairness
+        .filter(|share| *share >= HARDLY_UNFAIR)
+        .map_or_else(String::new, |share| {
+            format!(
+                " In bins of {} s the slowest 5 % of the flows have {} more latency than the median flow, or more.",
+                pair.pair.view.bin().secs_f64(),
+                percent(share)
+            )
+        })
+}
+
+/// ` Source ports advised at the end of the last block: 1030, 1041.`
+fn ports(pair: &Pooled<'_>) -> String {
+    let when = match (pair.ports.as_slice(), pair.blocks) {
+        ([], _) => return String::new(),
+        (_, 1) => "at the end",
+        _ => "at the end of the last block",
+    };
+    let named: Vec<String> = pair.ports.iter().map(u16::to_string).collect();
+    format!(" Source ports advised {when}: {}.", named.join(", "))
+}
+
+fn evidence(finding: Finding, pair: &Pooled<'_>) -> Finding {
+    let finding = finding
+        .with("flows", real(pair.flows))
+        .with("blocks", real(pair.blocks))
+        .with("classes", real(pair.classes.1))
+        .with("changes", real(pair.changes));
+    let several = pair.classes.1 > 1;
+    let known = [
+        ("inflation", pair.inflation.filter(|_| several)),
+        ("unfairness", pair.unfairness),
+        ("changes_per_flow_hour", pair.changes_per_flow_hour),
+        ("leave_soon", pair.left_soon.map(|share| share.share)),
+    ];
+    let known = known.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name, value?)))
+        .fold(finding, |finding, (name, value)| finding.with(name, value))
+}

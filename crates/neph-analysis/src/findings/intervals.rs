@@ -1,0 +1,231 @@
+//! The effect of the interval with size and endpoint the same: a connection that idles between
+//! messages loses its congestion window (RFC 2861, RFC 5681 section 4.1) and pays round trips.
+
+use neph_stats::Verdict;
+
+use super::compare::{
+    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, median, sureness, told,
+    why_infinite,
+};
+use super::{Finding, FindingKind};
+use crate::data::Factor;
+use crate::view::groups;
+use crate::words::plural;
+use crate::{CampaignData, Diagnosis, PlotSettings};
+
+/// The topic; a cause may tell why.
+const INTERVAL: &str = "interval";
+/// Sentences for the strongest effects; the others are counted.
+const TOLD: usize = 3;
+/// From a fifth of the shorter interval's median on the interval matters.
+const MATTERS: LeastEffect = LeastEffect {
+    share: 0.2,
+    millis: 0.5,
+};
+
+/// The longest interval of a group against its shortest one.
+#[derive(Debug)]
+pub(crate) struct Effect {
+    group: String,
+    scenario: usize,
+    baseline: usize,
+    compared: Comparison,
+}
+
+/// Every endpoint and size that was measured at several intervals.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Effect> {
+    let mut effects: Vec<Effect> = Vec::new();
+    for group in groups(&data.scenarios, &data.measured(settings), &Factor::Interval) {
+        let [(baseline, _), .., (scenario, _)] = group.members.as_slice() else {
+            continue;
+        };
+        let [of, against] = [scenario, baseline].map(|index| Medians::of(data, settings, *index));
+        let compared = compare(family, &of, &against, MATTERS);
+        effects.extend(compared.map(|compared| Effect {
+            group: group.title,
+            scenario: *scenario,
+            baseline: *baseline,
+            compared,
+        }));
+    }
+    effects
+}
+
+pub(crate) fn findings(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+    (effects, judged): (&[Effect], &Judged),
+) -> Vec<Finding> {
+    let (mut large, small): (Vec<&Effect>, Vec<&Effect>) = effects
+        .iter()
+        .partition(|effect| effect.compared.shift.abs() >= effect.compared.least);
+    if large.is_empty() {
+        let small = small.iter().map(|effect| effect.compared);
+        return no_effect(&judged.all(small)).into_iter().collect();
+    }
+    large.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
+    let mut found: Vec<Finding> = large
+        .iter()
+        .take(TOLD)
+        .map(|effect| sentence(data, settings, causes, (effect, judged.of(effect.compared))))
+        .collect();
+    let more = large.len().saturating_sub(TOLD);
+    if more > 0 {
+        let text = format!(
+            "The median also differs by 20 % or more between intervals in {}.",
+            plural(more, "other combination")
+        );
+        found.push(Finding::new(FindingKind::StandsOut, INTERVAL, text));
+    }
+    found
+}
+
+/// That no difference was seen, and of how many comparisons it is sure that there is none.
+fn no_effect(small: &[Decided]) -> Option<Finding> {
+    let equal = |one: &&Decided| one.verdict() == Verdict::Equivalent;
+    let sure = small.iter().filter(equal).count();
+    let compared = plural(small.len(), "comparison");
+    let text = match (sure, small.len()) {
+        (_, 0) => return None,
+        (sure, all) if sure == all => format!(
+            "The interval makes no difference of 20 % or more at the same endpoint and size ({compared})."
+        ),
+        (sure, _) => format!(
+            "No median differs by 20 % or more between intervals at the same endpoint and size ({compared}, {sure} of them with enough blocks to be sure)."
+        ),
+    };
+    Some(Finding::new(FindingKind::StandsOut, INTERVAL, text))
+}
+
+fn sentence(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+    (effect, decided): (&Effect, Decided),
+) -> Finding {
+    let name = |scenario: usize| data.scenarios[scenario].interval.exact();
+    let (long, short) = (name(effect.scenario), name(effect.baseline));
+    let compared = effect.compared;
+    let how = decided.in_words(
+        &format!("a message every {long}"),
+        &format!("one every {short}"),
+    );
+    let windows =
+        window(data, settings, effect.scenario).zip(window(data, settings, effect.baseline));
+    let why = windows.map_or_else(String::new, |windows| {
+        cause(data, settings, causes, effect, windows).unwrap_or_default()
+    });
+    let text = format!(
+        "{}: {how} (median {} there); {}.{why}{}",
+        effect.group,
+        told(compared.baseline),
+        sureness(&[decided]),
+        why_infinite(&[decided]),
+    );
+    let mut finding = Finding::new(FindingKind::StandsOut, INTERVAL, text)
+        .about(&long)
+        .about(&short)
+        .with("shift_ms", compared.shift)
+        .with("baseline_ms", compared.baseline)
+        .with("p", decided.p());
+    if let Some((idle, busy)) = windows {
+        finding = finding
+            .with("cwnd_segments", idle)
+            .with("cwnd_baseline_segments", busy);
+    }
+    finding
+}
+
+/// Why the longer interval is slower, where the windows show it.
+fn cause(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    causes: &[Diagnosis],
+    effect: &Effect,
+    (idle, busy): (f64, f64),
+) -> Option<String> {
+    if idle * 2.0 > busy || effect.compared.shift <= 0.0 {
+        return None;
+    }
+    let windows =
+        format!(" The median congestion window is {idle:.0} segments against {busy:.0}: ");
+    match Growth::of(data, settings, effect.scenario) {
+        Growth::First => Some(format!(
+            "{windows}it was still growing for the first time since the connection began; a longer experiment leaves that behind."
+        )),
+        // A cause tells it with more in it; that a window grows for the first time it does not tell.
+        Growth::Again if is_told(causes, effect.scenario) => None,
+        Growth::Again if restarts(data, settings, effect.scenario) => Some(format!(
+            "{windows}TCP begins slowly again after idling, and {} need several round trips.",
+            data.scenarios[effect.scenario].request_size.exact()
+        )),
+        Growth::Again => None,
+    }
+}
+
+fn is_told(causes: &[Diagnosis], scenario: usize) -> bool {
+    let mut causes = causes.iter();
+    causes.any(|cause| cause.explains(INTERVAL, scenario).is_some())
+}
+
+/// Whether the hosts that sent forget the window while idle; one that tells nothing does, as Linux
+/// does unless told otherwise.
+fn restarts(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> bool {
+    let setting = "net.ipv4.tcp_slow_start_after_idle";
+    data.experiments_of(scenario, settings)
+        .filter_map(|experiment| experiment.provenance.as_ref()?.host.sysctls.get(setting))
+        .all(|value| value.trim() != "0")
+}
+
+/// How the congestion window went from message to message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    /// For most messages it was larger than ever before in their connection.
+    First,
+    /// It came back to where it had been before.
+    Again,
+}
+
+impl Growth {
+    /// A window that is so many times every earlier one has gone on growing. One that began again
+    /// ends each message a little above the last one, as the slow start's threshold rises: not by
+    /// this much.
+    const GROWN: f64 = 1.5;
+
+    fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
+        let (mut grown, mut all) = (0, 0);
+        for flow in data.main_flows(scenario, settings) {
+            let mut largest: Option<(u32, f64)> = None;
+            for exchange in &flow.exchanges {
+                let Some(window) = exchange.cwnd.map(f64::from) else {
+                    continue;
+                };
+                let earlier = largest.filter(|(connection, _)| *connection == exchange.connection);
+                // A connection's first window is larger than none.
+                let earlier = earlier.map_or(0.0, |(_, window)| window);
+                grown += usize::from(window > earlier * Self::GROWN);
+                all += 1;
+                largest = Some((exchange.connection, earlier.max(window)));
+            }
+        }
+        if 2 * grown > all {
+            Self::First
+        } else {
+            Self::Again
+        }
+    }
+}
+
+fn window(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<f64> {
+    let mut windows: Vec<f64> = data
+        .main_flows(scenario, settings)
+        .flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| exchange.cwnd))
+        .map(f64::from)
+        .collect();
+    median(&mut windows)
+}

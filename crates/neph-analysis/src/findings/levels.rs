@@ -1,0 +1,239 @@
+//! Differences between the levels of a factor, with everything else the same: between endpoints,
+//! and between the values of a parameter that the plan varies.
+
+use neph_model::Scenario;
+use neph_stats::Verdict;
+
+use super::compare::{
+    Comparison, Decided, Family, Judged, LeastEffect, Medians, compare, sureness, told,
+    why_infinite,
+};
+use super::{Finding, FindingKind};
+use crate::data::{Factor, factors};
+use crate::view::groups;
+use crate::words::{plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// The smallest difference of medians that matters, as a share of the baseline's.
+pub const LEAST_SHARE: f64 = 0.05;
+
+/// Levels differ if by so much of the baseline, and by more than the waking of a thread.
+pub(crate) const MATTERS: LeastEffect = LeastEffect {
+    share: LEAST_SHARE,
+    millis: 0.02,
+};
+
+/// The topic of sentences about endpoints.
+const ENDPOINT: &str = "endpoint";
+
+/// Scenarios that differ in their level of one factor only.
+pub(crate) struct Compared {
+    /// What they have in common.
+    pub title: String,
+    /// Each level with its medians, in the plan's order.
+    pub(crate) levels: Vec<(String, Medians)>,
+}
+
+impl Compared {
+    pub(crate) fn of(&self, level: &str) -> Option<&Medians> {
+        let mut all = self.levels.iter();
+        all.find(|(name, _)| *name == level)
+            .map(|(_, medians)| medians)
+    }
+}
+
+/// The groups of scenarios that differ in their level of a factor only.
+pub(crate) fn compared(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    factor: &Factor,
+) -> Vec<Compared> {
+    compared_by(data, settings, factor, |index| {
+        Medians::of(data, settings, index)
+    })
+}
+
+/// As [`compared`], by other medians of each scenario.
+pub(crate) fn compared_by(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    factor: &Factor,
+    medians: impl Fn(usize) -> Medians,
+) -> Vec<Compared> {
+    groups(&data.scenarios, &data.measured(settings), factor)
+        .into_iter()
+        .map(|group| Compared {
+            title: group.title,
+            levels: group
+                .members
+                .into_iter()
+                .map(|(index, level)| (level, medians(index)))
+                .collect(),
+        })
+        .collect()
+}
+
+/// A level against the baseline of its factor, in everything that both were measured in.
+#[derive(Debug)]
+pub(crate) struct Level {
+    topic: &'static str,
+    pub name: String,
+    pub(crate) baseline: String,
+    /// What was the same, and how they compare there.
+    pub(crate) pairs: Vec<(String, Comparison)>,
+}
+
+/// Every endpoint, and every value of a parameter, against the baseline.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Level> {
+    let shown = data.measured(settings);
+    let scenarios: Vec<&Scenario> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    factors(&scenarios)
+        .iter()
+        .filter_map(|factor| Some((factor, topic(factor)?)))
+        .flat_map(|(factor, topic)| of_factor(data, settings, (factor, topic), family))
+        .collect()
+}
+
+/// One sentence for each.
+pub(crate) fn findings(levels: &[Level], judged: &Judged) -> Vec<Finding> {
+    let told = levels.iter().filter_map(|level| level.sentence(judged));
+    told.collect()
+}
+
+/// Whether sentences compare the levels of this factor with a baseline.
+pub(crate) const fn is_compared(factor: &Factor) -> bool {
+    topic(factor).is_some()
+}
+
+/// Intervals have findings of their own; that a larger message takes longer is none.
+const fn topic(factor: &Factor) -> Option<&'static str> {
+    match factor {
+        Factor::Endpoint => Some(ENDPOINT),
+        Factor::Parameter(_) => Some("parameter"),
+        Factor::Interval | Factor::Size => None,
+    }
+}
+
+fn of_factor(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (factor, topic): (&Factor, &'static str),
+    family: &mut Family,
+) -> Vec<Level> {
+    let groups = compared(data, settings, factor);
+    let levels = baseline_first(data, settings, factor);
+    let Some((baseline, others)) = levels.split_first() else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for name in others {
+        let mut pairs = Vec::new();
+        for group in &groups {
+            let both = group.of(name).zip(group.of(baseline));
+            let compared = both.and_then(|(one, other)| compare(family, one, other, MATTERS));
+            pairs.extend(compared.map(|compared| (group.title.clone(), compared)));
+        }
+        pairs.sort_by(|(_, a), (_, b)| a.shift.total_cmp(&b.shift));
+        found.push(Level {
+            topic,
+            name: name.clone(),
+            baseline: baseline.clone(),
+            pairs,
+        });
+    }
+    found
+}
+
+/// The levels of a factor as the plan lists them, the baseline first: the one that the settings name,
+/// or the plan's first. Which one that is must not depend on what was measured: the fastest one of
+/// equals looks faster than it is.
+fn baseline_first(data: &CampaignData, settings: &PlotSettings, factor: &Factor) -> Vec<String> {
+    let mut levels: Vec<String> = Vec::new();
+    for index in data.measured(settings) {
+        let level = factor.level(&data.scenarios[index]);
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    let named = settings.baseline.as_ref();
+    if let Some(at) = named.and_then(|name| levels.iter().position(|level| level == name)) {
+        levels[..=at].rotate_right(1);
+    }
+    levels
+}
+
+impl Level {
+    pub(crate) fn is_endpoint(&self) -> bool {
+        self.topic == ENDPOINT
+    }
+
+    fn sentence(&self, judged: &Judged) -> Option<Finding> {
+        let Self {
+            topic,
+            name,
+            baseline,
+            pairs,
+        } = self;
+        let (least, most) = (pairs.first()?, pairs.last()?);
+        let decided = judged.all(pairs.iter().map(|(_, compared)| *compared));
+        let how = if let [only] = decided.as_slice() {
+            format!("{} at the median", only.in_words(name, baseline))
+        } else {
+            format!(
+                "{} goes from {} ({}) to {} ({}) over {}",
+                counted(name, baseline, &decided),
+                told(least.1.shift),
+                least.0,
+                told(most.1.shift),
+                most.0,
+                plural(pairs.len(), "combination"),
+            )
+        };
+        let text = format!("{how}; {}.{}", sureness(&decided), why_infinite(&decided));
+        let share = |compared: &Comparison| compared.shift / compared.baseline;
+        let finding = Finding::new(FindingKind::StandsOut, topic, text)
+            .about(name)
+            .about(baseline)
+            .with("shift_least_ms", least.1.shift)
+            .with("share_most", share(&most.1))
+            .with("shift_most_ms", most.1.shift)
+            .with("combinations", real(pairs.len()))
+            .with("slower", real(count(&decided, Verdict::Worse)))
+            .with("faster", real(count(&decided, Verdict::Better)))
+            .with("blocks", real(least.1.blocks));
+        Some(finding)
+    }
+}
+
+/// `a is slower than b in 3 of 4 combinations, undecided in 1: the median shift`; without a verdict
+/// `The median shift from b to a`.
+fn counted(name: &str, baseline: &str, decided: &[Decided]) -> String {
+    let of = |verdict: Verdict| count(decided, verdict);
+    let all = plural(decided.len(), "combination");
+    let mut parts: Vec<String> = [
+        (of(Verdict::Worse), format!("slower than {baseline}")),
+        (of(Verdict::Better), format!("faster than {baseline}")),
+        (of(Verdict::Equivalent), format!("as fast as {baseline}")),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, how)| format!("{how} in {count} of {all}"))
+    .collect();
+    if parts.is_empty() {
+        return format!("The median shift from {baseline} to {name}");
+    }
+    match of(Verdict::Inconclusive) {
+        0 => {}
+        open => parts.push(format!("undecided in {open}")),
+    }
+    format!("{name} is {}: the median shift", parts.join(", "))
+}
+
+fn count(decided: &[Decided], wanted: Verdict) -> usize {
+    let of_kind = |one: &&Decided| one.verdict() == wanted;
+    decided.iter().filter(of_kind).count()
+}

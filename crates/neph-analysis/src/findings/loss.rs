@@ -1,0 +1,157 @@
+//! Messages without a valid reply: how many were lost, and where most; how many were errors, or
+//! could not be sent.
+
+use neph_stats::{Interval, grouped_share, proportion};
+
+use super::{Finding, FindingKind};
+use crate::numbers::{count, percent};
+use crate::words::{plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// How a scenario's messages ended.
+struct Ends {
+    scenario: usize,
+    lost: usize,
+    sent: usize,
+    /// The 95 % interval of the share of losses, from how much experiments differ: losses come together.
+    interval: Option<Interval>,
+    errors: usize,
+    failed: usize,
+    messages: usize,
+}
+
+impl Ends {
+    fn of(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Self {
+        let (mut lost, mut errors, mut failed, mut messages) = (0, 0, 0, 0);
+        let mut groups = Vec::new();
+        for flow in data.main_flows(scenario, settings) {
+            lost += flow.lost();
+            groups.push((flow.lost(), flow.exchanges.len() - flow.failed()));
+            errors += flow.errors();
+            failed += flow.failed();
+            messages += flow.exchanges.len();
+        }
+        Self {
+            scenario,
+            lost,
+            sent: messages - failed,
+            interval: grouped_share(&groups).ok().map(|found| found.interval),
+            errors,
+            failed,
+            messages,
+        }
+    }
+
+    fn share(&self) -> f64 {
+        real(self.lost) / real(self.sent.max(1))
+    }
+}
+
+pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    if data.is_imported() {
+        let text = "How many messages were lost is not known: the imported files hold replies only, so that quantiles are those of the replies.";
+        return vec![Finding::new(
+            FindingKind::StandsOut,
+            "loss",
+            text.to_owned(),
+        )];
+    }
+    let shown = data.measured(settings).into_iter();
+    let all: Vec<Ends> = shown
+        .map(|scenario| Ends::of(data, settings, scenario))
+        .filter(|ends| ends.messages > 0)
+        .collect();
+    let not_sent = not_sent(data, &all);
+    let text = [errors(data, &all), lost(data, &all), not_sent]
+        .into_iter()
+        .flatten();
+    let text: Vec<String> = text.collect();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let affected = all.iter().filter(|ends| ends.share() > 0.0).count();
+    let worst = all.iter().map(Ends::share).fold(0.0, f64::max);
+    let failed = all.iter().map(|ends| ends.failed).sum();
+    let finding = Finding::new(FindingKind::StandsOut, "loss", text.join(" "))
+        .with("scenarios_with_loss", real(affected))
+        .with("worst_share", worst)
+        .with("errors", real(all.iter().map(|ends| ends.errors).sum()))
+        .with("not_sent", real(failed));
+    vec![finding]
+}
+
+/// The sentence about messages that were sent; none if no message was.
+fn lost(data: &CampaignData, all: &[Ends]) -> Option<String> {
+    let sent: Vec<&Ends> = all.iter().filter(|ends| ends.sent > 0).collect();
+    let affected = sent.iter().filter(|ends| ends.lost > 0).count();
+    let by_share = |a: &&&Ends, b: &&&Ends| {
+        let order = a.share().total_cmp(&b.share());
+        order.then(b.scenario.cmp(&a.scenario))
+    };
+    let worst = sent.iter().max_by(by_share)?;
+    if affected == 0 {
+        let total = sent.iter().map(|ends| ends.sent).sum();
+        let limit = proportion(0, total).map_or(1.0, |share| share.interval().high);
+        // Whoever could not send everything has not seen what would have been lost.
+        let which = if all.iter().any(|ends| ends.failed > 0) {
+            "No message that was sent was lost"
+        } else {
+            "No message was lost"
+        };
+        return Some(format!(
+            "{which}, of {}: losses that come one at a time are below {}; of bursts nothing is known.",
+            plural(total, "message"),
+            percent(limit)
+        ));
+    }
+    let interval = worst.interval.map_or_else(String::new, |interval| {
+        let (low, high) = (percent(interval.low), percent(interval.high));
+        format!(", 95 % interval over experiments {low} to {high}")
+    });
+    Some(format!(
+        "Messages were lost in {} of {}, most in {}: {} of {} ({}{interval}).",
+        affected,
+        plural(sent.len(), "scenario"),
+        data.scenarios[worst.scenario].label(),
+        worst.lost,
+        worst.sent,
+        percent(worst.share()),
+    ))
+}
+
+/// The sentence about messages that were answered, but not as expected; none if there are none.
+fn errors(data: &CampaignData, all: &[Ends]) -> Option<String> {
+    let errors: usize = all.iter().map(|ends| ends.errors).sum();
+    let affected = all.iter().filter(|ends| ends.errors > 0).count();
+    let most = all.iter().rev().max_by_key(|ends| ends.errors)?;
+    (errors > 0).then(|| {
+        format!(
+            "{} not answered as expected (an HTTP status, a reply cut off), in {affected} of {}, most in {}: {} of {}. They count as slower than every reply.",
+            match errors {
+                1 => "1 message was".to_owned(),
+                more => format!("{} messages were", count(more)),
+            },
+            plural(all.len(), "scenario"),
+            data.scenarios[most.scenario].label(),
+            count(most.errors),
+            count(most.messages),
+        )
+    })
+}
+
+/// The sentence about messages that could not be sent; none if all were.
+fn not_sent(data: &CampaignData, all: &[Ends]) -> Option<String> {
+    let failed: usize = all.iter().map(|ends| ends.failed).sum();
+    let affected = all.iter().filter(|ends| ends.failed > 0).count();
+    let most = all.iter().rev().max_by_key(|ends| ends.failed)?;
+    (failed > 0).then(|| {
+        format!(
+            "{} could not be sent, in {affected} of {}, most in {}: {} of {}. In response time they count as slower than every reply.",
+            plural(failed, "message"),
+            plural(all.len(), "scenario"),
+            data.scenarios[most.scenario].label(),
+            count(most.failed),
+            count(most.messages),
+        )
+    })
+}

@@ -1,0 +1,176 @@
+//! What was measured.
+
+use std::collections::BTreeSet;
+
+use neph_flows::FlowTally;
+use neph_model::{ExperimentStatus, Scenario};
+
+use super::{Finding, FindingKind};
+use crate::data::{Factor, factors};
+use crate::numbers::{count, percent};
+use crate::words::{plural, real};
+use crate::{CampaignData, PlotSettings};
+
+/// Everything shown, counted.
+#[derive(Default)]
+struct Count {
+    experiments: usize,
+    blocks: BTreeSet<u32>,
+    messages: usize,
+    replies: usize,
+    errors: usize,
+    lost: usize,
+    failed: usize,
+}
+
+impl Count {
+    fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
+        let mut found = Self::default();
+        for experiment in &data.experiments {
+            if !settings.shows_block(experiment.experiment.block) {
+                continue;
+            }
+            found.experiments += 1;
+            found.blocks.insert(experiment.block());
+            if let Some(fleet) = &experiment.fleet {
+                found.fleet(&fleet.tally);
+            }
+            if let Some(main) = experiment.main() {
+                let replied = main.exchanges.iter().filter(|e| e.response.is_some());
+                found.messages += main.exchanges.len();
+                found.replies += replied.count();
+                found.errors += main.errors();
+                found.lost += main.lost();
+                found.failed += main.failed();
+            }
+        }
+        found
+    }
+
+    /// Adds the messages of a fleet.
+    fn fleet(&mut self, tally: &FlowTally) {
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        self.messages += count(tally.replies + tally.lost + tally.failed);
+        self.replies += count(tally.replies);
+        self.lost += count(tally.lost);
+        self.failed += count(tally.failed);
+    }
+
+    /// `, 12 not answered as expected`; nothing where all were.
+    fn errors(&self) -> String {
+        match self.errors {
+            0 => String::new(),
+            errors => format!(", {} not answered as expected", count(errors)),
+        }
+    }
+
+    /// `, 3 not sent`; nothing where all were.
+    fn not_sent(&self) -> String {
+        match self.failed {
+            0 => String::new(),
+            failed => format!(", {} not sent", count(failed)),
+        }
+    }
+
+    /// `, 17 lost (0.07 %)`, over all scenarios: a share without an interval, since they differ.
+    fn loss(&self) -> String {
+        match self.lost + self.errors + self.replies {
+            0 => String::new(),
+            sent => {
+                let share = percent(real(self.lost) / real(sent));
+                format!(", {} lost ({share})", count(self.lost))
+            }
+        }
+    }
+}
+
+pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let shown = data.measured(settings);
+    let scenarios: Vec<&Scenario> = shown.iter().map(|i| &data.scenarios[*i]).collect();
+    let count = Count::of(data, settings);
+    // What was lost is not in imported files.
+    let unanswered = if data.is_imported() {
+        String::new()
+    } else {
+        count.errors() + &count.loss() + &count.not_sent()
+    };
+    let text = if scenarios.is_empty() {
+        format!("Nothing was measured.{}", missing(data, settings, 0))
+    } else {
+        format!(
+            "{}, measured in {}: {}, {}, {} of them answered{}.{}",
+            matrix(&scenarios),
+            plural(count.blocks.len(), "block"),
+            plural(count.experiments, "experiment"),
+            plural(count.messages, "message"),
+            crate::numbers::count(count.replies),
+            unanswered,
+            missing(data, settings, scenarios.len()),
+        )
+    };
+    let finding = Finding::new(FindingKind::Measured, "campaign", text)
+        .with("scenarios", real(shown.len()))
+        .with("blocks", real(count.blocks.len()))
+        .with("experiments", real(count.experiments))
+        .with("messages", real(count.messages))
+        .with("replies", real(count.replies));
+    if data.is_imported() {
+        return vec![finding];
+    }
+    vec![
+        finding
+            .with("errors", real(count.errors))
+            .with("lost", real(count.lost))
+            .with("not_sent", real(count.failed)),
+    ]
+}
+
+/// `12 scenarios (3 endpoints, 2 intervals, 2 request sizes)`.
+fn matrix(scenarios: &[&Scenario]) -> String {
+    let levels = |factor: &Factor| {
+        let levels: BTreeSet<String> = scenarios.iter().map(|s| factor.level(s)).collect();
+        levels.len()
+    };
+    let mut parts = vec![
+        plural(levels(&Factor::Endpoint), "endpoint"),
+        plural(levels(&Factor::Interval), "interval"),
+        plural(levels(&Factor::Size), "request size"),
+    ];
+    for factor in factors(scenarios) {
+        if let Factor::Parameter(name) = &factor {
+            parts.push(format!("{} of {name}", plural(levels(&factor), "value")));
+        }
+    }
+    format!(
+        "{} ({})",
+        plural(scenarios.len(), "scenario"),
+        parts.join(", ")
+    )
+}
+
+/// What the plan has and the report does not; experiments that failed have a sentence of their own.
+fn missing(data: &CampaignData, settings: &PlotSettings, shown: usize) -> String {
+    let mut text = String::new();
+    let more = if shown == 0 { "" } else { "more " };
+    match data.scenarios.len() - shown {
+        0 => {}
+        1 => text.push_str(&format!(
+            " 1 {more}scenario of the plan has nothing to show yet."
+        )),
+        rest => text.push_str(&format!(
+            " {rest} {more}scenarios of the plan have nothing to show yet."
+        )),
+    }
+    let cut_off = data
+        .left_out
+        .iter()
+        .filter(|one| one.status != ExperimentStatus::Failed && settings.shows_block(one.block));
+    match cut_off.count() {
+        0 => {}
+        1 => text.push_str(" 1 experiment is left out, because it was not carried out to its end."),
+        more => text.push_str(&format!(
+            " {more} experiments are left out, because they were not carried out to their end."
+        )),
+    }
+    text
+}

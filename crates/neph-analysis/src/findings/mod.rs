@@ -1,0 +1,153 @@
+//! Findings: sentences from data. Each is made of numbers first and can be checked by them.
+//!
+//! Owns what is worth saying and how sure it is. The tests behind it are `neph-stats`'.
+
+mod alarms;
+mod beyond_ping;
+pub(crate) mod capacity;
+mod compare;
+mod crossover;
+mod dominant;
+mod equivalence;
+mod expected;
+mod failed;
+mod flagged;
+mod fleet_levels;
+mod fleets;
+mod intervals;
+mod levels;
+mod loss;
+mod measured;
+mod position;
+mod spread;
+mod throughput;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub use alarms::ALARM;
+pub(crate) use compare::median;
+pub use expected::{blocks_to_compare, comparisons};
+pub(crate) use fleet_levels::{Against, Compared};
+pub use levels::LEAST_SHARE;
+pub use spread::spread;
+
+use crate::{CampaignData, Diagnosis, PlotSettings};
+
+/// Which part of a report's beginning a finding belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// What was measured.
+    Measured,
+    /// What stands out.
+    StandsOut,
+    /// What was flagged.
+    Flagged,
+}
+
+/// A sentence and the numbers it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// Where it belongs.
+    pub kind: FindingKind,
+    /// What it is about, in a word: `ledger`, `endpoint`, `interval`, `loss`, `throughput` ...
+    pub topic: &'static str,
+    /// What it speaks of, by the names that the plan and the ledger have for it: endpoints, levels
+    /// of a parameter, stages; what is compared comes before what it is compared with.
+    pub about: Vec<String>,
+    /// The sentence.
+    pub text: String,
+    /// The numbers in it, by name with the unit; infinite (`null` in json) where messages without an
+    /// answer decide.
+    pub evidence: BTreeMap<String, f64>,
+}
+
+impl Finding {
+    pub(crate) fn new(kind: FindingKind, topic: &'static str, text: String) -> Self {
+        Self {
+            kind,
+            topic,
+            about: Vec::new(),
+            text,
+            evidence: BTreeMap::new(),
+        }
+    }
+    /// Speaking of one thing more.
+    pub(crate) fn about(mut self, name: &str) -> Self {
+        self.about.push(name.to_owned());
+        self
+    }
+    /// With one more number.
+    pub(crate) fn with(mut self, name: &str, value: f64) -> Self {
+        self.evidence.insert(name.to_owned(), value);
+        self
+    }
+}
+
+/// Everything worth saying about a campaign, in the order of the report.
+pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    findings_beside(data, settings, (&[], &Statements::of(data, settings)))
+}
+
+/// Everything of a report that carries a verdict, judged together: one family, so that the chance of a
+/// false verdict is that of the report and not of a sentence.
+#[derive(Debug)]
+pub struct Statements {
+    levels: Vec<levels::Level>,
+    positions: Vec<position::Pair>,
+    margins: Vec<equivalence::Held>,
+    intervals: Vec<intervals::Effect>,
+    pub fleets: Vec<Against>,
+    judged: compare::Judged,
+}
+
+impl Statements {
+    pub fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
+        let mut family = compare::Family::default();
+        let levels = levels::prepare(data, settings, &mut family);
+        let positions = position::prepare(data, settings, &mut family);
+        let margins = equivalence::prepare(data, settings, &mut family);
+        let intervals = intervals::prepare(data, settings, &mut family);
+        let mut fleets = fleet_levels::prepare(data, settings, &mut family);
+        let judged = family.judged();
+        fleet_levels::decide(&mut fleets, &judged);
+        Self {
+            levels,
+            positions,
+            margins,
+            intervals,
+            fleets,
+            judged,
+        }
+    }
+}
+
+/// What is worth saying beside diagnoses, which say the rest.
+pub fn findings_beside(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (causes, statements): (&[Diagnosis], &Statements),
+) -> Vec<Finding> {
+    let judged = &statements.judged;
+    let mut found = measured::findings(data, settings);
+    found.extend(alarms::findings(data, settings));
+    found.extend(dominant::findings(data, settings));
+    found.extend(beyond_ping::findings(data, settings, causes));
+    found.extend(levels::findings(&statements.levels, judged));
+    found.extend(crossover::findings(&statements.levels, judged));
+    let positions = (statements.positions.as_slice(), judged);
+    found.extend(position::findings(data, settings, positions));
+    found.extend(equivalence::findings(&statements.margins, judged));
+    let intervals = (statements.intervals.as_slice(), judged);
+    found.extend(intervals::findings(data, settings, causes, intervals));
+    // What a plan was made to compare comes before what each of the compared is alone.
+    found.extend(fleet_levels::findings(&statements.fleets));
+    found.extend(fleets::findings(data, settings));
+    found.extend(loss::findings(data, settings));
+    found.extend(throughput::findings(data, settings));
+    found.extend(failed::findings(data, settings));
+    found.extend(flagged::findings(data, settings));
+    found
+}

@@ -1,0 +1,135 @@
+//! Endpoints that are nearer on the map and slower all the same: how far a packet travels is not how
+//! far a place is.
+
+use neph_model::{Scenario, Span};
+use neph_stats::Verdict;
+
+use super::compare::{Comparison, Decided, Family, Judged, compare, sureness};
+use super::levels::{MATTERS, compared};
+use super::{Finding, FindingKind};
+use crate::data::Factor;
+use crate::numbers::millis;
+use crate::{CampaignData, PlotSettings};
+
+/// How far there and back light in glass comes within a millisecond, in kilometres: 200,000 km/s,
+/// one way.
+const KM_PER_MS: f64 = 100.0;
+
+/// An endpoint whose distance the plan names.
+#[derive(Clone, Debug)]
+struct Placed {
+    name: String,
+    km: f64,
+}
+
+/// One endpoint that is nearer than another one, and how they compare with everything else the same.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    near: Placed,
+    far: Placed,
+    compared: Comparison,
+}
+
+/// How many pairs there are among endpoints of these names of which one is nearer.
+pub(crate) fn pairs_among(scenarios: &[Scenario], names: &[&str]) -> usize {
+    let mut places = places(scenarios);
+    places.retain(|place| names.contains(&place.name.as_str()));
+    pairs(&places).count()
+}
+
+/// Every two endpoints of which one is nearer.
+pub(crate) fn prepare(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    family: &mut Family,
+) -> Vec<Pair> {
+    let places = places(&data.scenarios);
+    let mut found = Vec::new();
+    for group in compared(data, settings, &Factor::Endpoint) {
+        for (near, far) in pairs(&places) {
+            let medians = group.of(&near.name).zip(group.of(&far.name));
+            let compared = medians.and_then(|(one, other)| compare(family, one, other, MATTERS));
+            found.extend(compared.map(|compared| Pair {
+                near: near.clone(),
+                far: far.clone(),
+                compared,
+            }));
+        }
+    }
+    found
+}
+
+/// The endpoints of which the plan names the distance.
+fn places(scenarios: &[Scenario]) -> Vec<Placed> {
+    let mut places: Vec<Placed> = Vec::new();
+    for scenario in scenarios {
+        let km = scenario
+            .parameters
+            .distance()
+            .map(|distance| distance.get());
+        if let Some(km) = km.filter(|_| places.iter().all(|one| one.name != scenario.endpoint)) {
+            let name = scenario.endpoint.clone();
+            places.push(Placed { name, km });
+        }
+    }
+    places
+}
+
+/// A sentence about the greatest detour: a nearer endpoint that is slower.
+pub(crate) fn findings(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    (pairs, judged): (&[Pair], &Judged),
+) -> Option<Finding> {
+    let decided = pairs.iter().map(|pair| (pair, judged.of(pair.compared)));
+    let (pair, decided) = decided
+        .filter(|(_, decided)| decided.verdict() == Verdict::Worse)
+        .max_by(|(a, _), (b, _)| a.compared.shift.total_cmp(&b.compared.shift))?;
+    let quickest = quickest(data, settings, &pair.near.name)?;
+    Some(sentence(pair, &decided, quickest))
+}
+
+/// Every two of which the first is nearer.
+fn pairs(places: &[Placed]) -> impl Iterator<Item = (&Placed, &Placed)> {
+    places.iter().flat_map(|near| {
+        let farther = places.iter().filter(|far| far.km > near.km);
+        farther.map(move |far| (near, far))
+    })
+}
+
+/// The quickest round trip to an endpoint in milliseconds: of an echo beside the messages where
+/// there is one, else of a message.
+fn quickest(data: &CampaignData, settings: &PlotSettings, endpoint: &str) -> Option<f64> {
+    let there = data.measured(settings).into_iter();
+    let there = there.filter(|index| data.scenarios[*index].endpoint == endpoint);
+    let experiments = there.flat_map(|index| data.experiments_of(index, settings));
+    let flows = experiments.filter_map(|one| one.companion().or_else(|| one.main()));
+    let times = flows.flat_map(|flow| flow.exchanges.iter().filter_map(|one| flow.round_trip(one)));
+    times.min().map(Span::millis_f64)
+}
+
+fn sentence(pair: &Pair, decided: &Decided, quickest: f64) -> Finding {
+    let Pair {
+        near,
+        far,
+        compared,
+    } = pair;
+    let path = quickest * KM_PER_MS;
+    let text = format!(
+        "{} is nearer than {} ({} km against {} km), and yet {} at the median; {}. Its quickest round trip takes {}, in which light in glass travels {path:.0} km and back.",
+        near.name,
+        far.name,
+        near.km,
+        far.km,
+        decided.in_words("it", &far.name),
+        sureness(&[*decided]),
+        millis(quickest),
+    );
+    Finding::new(FindingKind::StandsOut, "position", text)
+        .about(&near.name)
+        .about(&far.name)
+        .with("shift_ms", compared.shift)
+        .with("nearer_km", near.km)
+        .with("farther_km", far.km)
+        .with("path_km", path)
+}

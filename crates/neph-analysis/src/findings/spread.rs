@@ -1,0 +1,47 @@
+//! How much experiments of one scenario differ, for the planning of the next campaign.
+
+use std::collections::BTreeMap;
+
+use super::compare::Medians;
+use crate::words::real;
+use crate::{CampaignData, PlotSettings};
+
+/// The standard deviation of the experiments' medians as a share of the median, without what all
+/// experiments of a block share: what is left of their logarithms after each scenario's and each
+/// block's mean. `None` below two scenarios or two blocks with medians of all of them.
+pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
+    let scenarios = data.measured(settings);
+    let medians: Vec<BTreeMap<u32, f64>> = scenarios
+        .iter()
+        .map(|scenario| Medians::of(data, settings, *scenario).logarithms())
+        .filter(|medians| !medians.is_empty())
+        .collect();
+    let first = medians.first()?;
+    let row = |block: &u32| -> Option<Vec<f64>> {
+        medians.iter().map(|one| one.get(block).copied()).collect()
+    };
+    let rows: Vec<Vec<f64>> = first.keys().filter_map(row).collect();
+    let (blocks, columns) = (rows.len(), medians.len());
+    if blocks < 2 || columns < 2 {
+        return None;
+    }
+    let mean =
+        |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / real(count);
+    let of_block: Vec<f64> = rows
+        .iter()
+        .map(|row| mean(&mut row.iter().copied(), columns))
+        .collect();
+    let of_column: Vec<f64> = (0..columns)
+        .map(|column| mean(&mut rows.iter().map(|row| row[column]), blocks))
+        .collect();
+    let all = mean(&mut of_block.iter().copied(), blocks);
+    let squares: f64 = rows
+        .iter()
+        .zip(&of_block)
+        .flat_map(|(row, block)| {
+            let columns = row.iter().zip(&of_column);
+            columns.map(move |(value, column)| (value - block - column + all).powi(2))
+        })
+        .sum();
+    Some((squares / real((blocks - 1) * (columns - 1))).sqrt())
+}

@@ -1,0 +1,202 @@
+//! Whether the network carries what the scenarios ask of it.
+
+use std::collections::BTreeMap;
+
+use neph_model::{BitRate, Scenario, Throughput, cross_flows};
+
+use super::capacity::{Capacity, Traffic, ended_early};
+use super::{Finding, FindingKind};
+use crate::numbers::percent;
+use crate::{CampaignData, PlotSettings};
+
+/// From this share of the measured throughput on, messages queue behind each other.
+const NEARLY_FULL: f64 = 0.8;
+
+/// An endpoint and the site that measures it.
+type Pair<'a> = (&'a str, Option<&'a str>);
+
+pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let mut pairs: BTreeMap<Pair<'_>, Vec<&Scenario>> = BTreeMap::new();
+    for index in data.measured(settings) {
+        let scenario = &data.scenarios[index];
+        let pair = (scenario.endpoint.as_str(), site_of(data, index));
+        pairs.entry(pair).or_default().push(scenario);
+    }
+    let mut loads: Vec<Load<'_>> = pairs
+        .into_iter()
+        .filter_map(|(pair, scenarios)| load(data, settings, pair, &scenarios))
+        .collect();
+    loads.sort_by(|a, b| b.share().total_cmp(&a.share()));
+    let shared = shared(data, settings);
+    let crowded: Vec<Finding> = loads.iter().filter_map(Load::crowds).collect();
+    if crowded.is_empty() {
+        // What a link carries at least says little of how full it is.
+        let known = loads.iter().find(|load| load.is_known());
+        let most = known.or_else(|| loads.first()).map(Load::asks_most);
+        return most.into_iter().chain(shared).collect();
+    }
+    crowded.into_iter().chain(shared).collect()
+}
+
+/// The scenario of a pair that asks most of its link.
+struct Load<'a> {
+    scenario: &'a Scenario,
+    /// Bits per second.
+    needed: f64,
+    capacity: Capacity,
+}
+
+fn load<'a>(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    pair: Pair<'_>,
+    scenarios: &[&'a Scenario],
+) -> Option<Load<'a>> {
+    let traffic = Traffic::between(data, settings, pair);
+    let capacity = Capacity::of(&checks(data, settings, pair), traffic)?;
+    let loads = scenarios
+        .iter()
+        .map(|scenario| (*scenario, needed(scenario)));
+    let (scenario, needed) = loads.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    // More than what a link carries at least says nothing of what it carries.
+    let is_told = match capacity {
+        Capacity::Found(_) => true,
+        Capacity::AtLeast(least) => needed < least,
+    };
+    is_told.then_some(Load {
+        scenario,
+        needed,
+        capacity,
+    })
+}
+
+impl Load<'_> {
+    const fn rate(&self) -> f64 {
+        match self.capacity {
+            Capacity::Found(rate) | Capacity::AtLeast(rate) => rate,
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.needed / self.rate()
+    }
+
+    const fn is_known(&self) -> bool {
+        matches!(self.capacity, Capacity::Found(_))
+    }
+
+    fn crowds(&self) -> Option<Finding> {
+        let is_full = self.is_known() && self.share() > NEARLY_FULL;
+        is_full.then(|| {
+            self.finding(&format!(
+                "needs {}. Its messages wait for each other: read its latency as that of a full \
+                 link.",
+                self.of_link()
+            ))
+        })
+    }
+
+    fn asks_most(&self) -> Finding {
+        self.finding(&format!("asks most of its link, with {}.", self.of_link()))
+    }
+
+    /// How much, of how much.
+    fn of_link(&self) -> String {
+        let (needed, all, share) = (rate(self.needed), rate(self.rate()), percent(self.share()));
+        if self.is_known() {
+            format!("{needed} of the {all} that the throughput checks found ({share})")
+        } else {
+            format!("{needed} of at least {all} that it carries (at most {share})")
+        }
+    }
+
+    fn finding(&self, said: &str) -> Finding {
+        let text = format!("{} {said}", self.scenario.label());
+        Finding::new(FindingKind::StandsOut, "throughput", text)
+            .with("needed_bit_s", self.needed)
+            .with("goodput_bit_s", self.rate())
+    }
+}
+
+/// Of each pair, the check that found the least, where that is as if others shared the link of which
+/// the best one found the capacity.
+fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
+    let mut pairs: BTreeMap<Pair<'_>, Vec<&Throughput>> = BTreeMap::new();
+    let shown = data.throughputs.iter();
+    for check in shown.filter(|check| check.failure.is_none() && settings.shows_block(check.block))
+    {
+        let pair = (check.endpoint.as_str(), check.site.as_deref());
+        pairs.entry(pair).or_default().push(check);
+    }
+    let told = pairs.into_iter().filter_map(|(pair, mut checks)| {
+        // One that never filled the link had less of it than there was.
+        let traffic = Traffic::between(data, settings, pair);
+        checks.retain(|check| !ended_early(check, traffic));
+        least(&checks)
+    });
+    told.collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bits per second")]
+fn least(checks: &[&Throughput]) -> Option<Finding> {
+    let best = checks.iter().map(|check| check.goodput).max()?;
+    let least = checks.iter().min_by_key(|check| check.goodput)?;
+    let others = cross_flows(best, least.goodput).filter(|others| *others > 0)?;
+    let [own, capacity] = [least.goodput, best].map(|rate| rate.bits_per_second() as f64);
+    let text = format!(
+        "In block {}, the throughput check of {} found {} of the {} that another one found: as if \
+         {others} other bulk flow{} had shared the link.",
+        least.block + 1,
+        least.endpoint,
+        rate(own),
+        rate(capacity),
+        if others == 1 { "" } else { "s" },
+    );
+    Some(
+        Finding::new(FindingKind::StandsOut, "throughput", text)
+            .with("goodput_bit_s", own)
+            .with("capacity_bit_s", capacity)
+            .with("cross_flows", others as f64),
+    )
+}
+
+/// Request payload bits per second.
+#[expect(clippy::cast_precision_loss, reason = "bytes of one message")]
+fn needed(scenario: &Scenario) -> f64 {
+    let seconds = scenario.interval.secs_f64().max(1e-9);
+    scenario.request_size.bytes() as f64 * 8.0 / seconds
+}
+
+/// The site that a scenario's experiments ran in.
+fn site_of(data: &CampaignData, scenario: usize) -> Option<&str> {
+    let experiments = data.experiments.iter();
+    let mut own = experiments.filter(|one| one.scenario == scenario);
+    own.find_map(|one| one.provenance.as_ref()?.site.as_deref())
+}
+
+/// A pair's checks that have a figure. One that tells no site is of the host as it is, or of an older
+/// version that measured from one site only.
+fn checks<'a>(
+    data: &'a CampaignData,
+    settings: &PlotSettings,
+    (endpoint, site): Pair<'_>,
+) -> Vec<&'a Throughput> {
+    let own = data.throughputs.iter().filter(|check| {
+        check.endpoint == endpoint
+            && check.failure.is_none()
+            && (check.site.is_none() || check.site.as_deref() == site)
+            && settings.shows_block(check.block)
+    });
+    own.collect()
+}
+
+/// To three significant digits, as the model prints rates.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is positive and far below 2^64"
+)]
+fn rate(bits: f64) -> String {
+    let unit = 10_f64.powf((bits.max(1.0).log10() - 2.0).floor());
+    BitRate(((bits / unit).round() * unit) as u64).to_string()
+}

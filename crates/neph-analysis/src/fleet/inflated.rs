@@ -1,0 +1,120 @@
+//! Latency inflation over pairs: its distribution, and the share of pairs above a value.
+
+use neph_stats::proportion;
+
+use super::pair::Pair;
+use super::pooled::Pooled;
+use crate::numbers::percent;
+use crate::words::real;
+
+/// What the third source found: inflation above 32 % for 5 % of the 120 pairs of AWS.
+pub const SOURCE: f64 = 0.32;
+/// The share of pairs of the headline.
+const TAIL: f64 = 0.05;
+/// From so many pairs on, 5 % of them is one pair or more.
+const TAILED: usize = 20;
+
+/// Pairs that were measured alike, with their inflation (0.32 is 32 %), the least first.
+#[derive(Clone, Debug)]
+pub struct Inflated<'a> {
+    pub pairs: Vec<(f64, &'a Pair<'a>)>,
+}
+
+impl<'a> Inflated<'a> {
+    /// One for each way of measuring that has two pairs or more: a pair in two seasons is no distribution over
+    /// pairs.
+    pub fn all(apart: &[Pooled<'a>]) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for one in apart {
+            let Some(inflation) = one.inflation else {
+                continue;
+            };
+            let known = found
+                .iter_mut()
+                .find(|set| set.setting() == one.pair.setting);
+            let pair = (inflation, one.pair);
+            match known {
+                Some(set) => set.pairs.push(pair),
+                None => found.push(Self { pairs: vec![pair] }),
+            }
+        }
+        found.retain(|set| set.pairs.len() > 1);
+        for set in &mut found {
+            set.pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+        found
+    }
+
+    /// How they were measured, such as `season low`; empty where the plan varies nothing but places.
+    pub fn setting(&self) -> &'a str {
+        &self.pairs[0].1.setting
+    }
+
+    /// The share of pairs up to the one at this index.
+    pub fn share(&self, index: usize) -> f64 {
+        real(index + 1) / real(self.pairs.len())
+    }
+
+    /// Whether 5 % of the pairs say anything.
+    pub fn has_tail(&self) -> bool {
+        self.pairs.len() >= TAILED
+    }
+
+    /// How many pairs have more.
+    pub fn above(&self, inflation: f64) -> usize {
+        self.pairs.len() - self.pairs.partition_point(|(one, _)| *one <= inflation)
+    }
+
+    /// The least inflation that no more than 5 % of the pairs are above; with fewer than 20 pairs what the
+    /// third source compares with.
+    pub fn level(&self) -> f64 {
+        if !self.has_tail() {
+            return SOURCE;
+        }
+        let pairs = self.pairs.len();
+        let within = |level: &&(f64, &Pair<'_>)| real(self.above(level.0)) <= TAIL * real(pairs);
+        self.pairs.iter().find(within).map_or(SOURCE, |one| one.0)
+    }
+
+    /// `5.0 % of the pairs (6 of 120) have an inflation above 27 %`.
+    pub fn headline(&self) -> String {
+        let level = self.level();
+        let (above, all) = (self.above(level), self.pairs.len());
+        let verb = if above == 1 { "has" } else { "have" };
+        format!(
+            "{} of the pairs ({above} of {all}) {verb} an inflation above {}",
+            percent(real(above) / real(all)),
+            percent(level)
+        )
+    }
+
+    /// The headline with the median and the largest, and how it compares with the third source.
+    pub(crate) fn in_words(&self) -> String {
+        let (largest, pair) = self.pairs[self.pairs.len() - 1];
+        let median = self.median();
+        let mut text = format!(
+            "{}; median {}, largest {} ({}).",
+            self.headline(),
+            percent(median),
+            percent(largest),
+            pair.name
+        );
+        let (above, all) = (self.above(SOURCE), self.pairs.len());
+        let interval = proportion(above, all).map(|share| share.interval());
+        if let (true, Ok(interval)) = (self.has_tail(), interval) {
+            text.push_str(&format!(
+                " Above {}: {} of the pairs (95 % interval {} to {}); the third source found 5 % of the 120 pairs of AWS.",
+                percent(SOURCE),
+                percent(real(above) / real(all)),
+                percent(interval.low),
+                percent(interval.high)
+            ));
+        }
+        text
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        let last = self.pairs.len() - 1;
+        f64::midpoint(self.pairs[last / 2].0, self.pairs[last.div_ceil(2)].0)
+    }
+}

@@ -1,0 +1,169 @@
+//! What the figures of fleets compare: pairs, each as one experiment saw it.
+
+use std::collections::BTreeSet;
+
+use neph_flows::{Advice, Class, Fairness, FleetView, PairView, PathChange, Spectrum};
+use neph_model::{ClassTransfer, Instant, Own, Scenario, Wall};
+
+use crate::clock_time::ClockTimes;
+use crate::data::{ExperimentData, Factor, factors};
+use crate::{CampaignData, PlotSettings};
+
+/// The flows from one place to one endpoint in one experiment.
+#[derive(Clone, Debug)]
+pub struct Pair<'a> {
+    /// What tells it from the others: as much of scenario, endpoint and block as that takes.
+    pub label: String,
+    /// The same without the block.
+    pub short: String,
+    /// The same without the block, for sentences: it names the endpoint, whether or not others are asked.
+    pub name: String,
+    /// How it was measured: the levels of what the plan varies beside endpoints and the sites that it
+    /// measures from, such as the season.
+    pub setting: String,
+    pub scenario: usize,
+    /// The label of its scenario.
+    pub(crate) scenario_label: String,
+    /// The block, from 1.
+    pub block: u32,
+    /// When its fleet's first message was sent, `14:05:03 UTC`.
+    pub began: String,
+    pub view: &'a FleetView,
+    /// Index of the endpoint in the fleet.
+    pub endpoint: usize,
+    pub known: &'a PairView,
+    experiment: &'a ExperimentData,
+}
+
+impl<'a> Pair<'a> {
+    /// The endpoint's name.
+    pub(crate) fn endpoint_name(&self) -> String {
+        named(self.known, self.view, self.endpoint)
+    }
+    /// What is advised, if anybody asked.
+    pub(crate) fn advice(&self) -> Option<&'a Advice> {
+        self.view.advice.get(self.endpoint)
+    }
+    pub fn classes(&self) -> &'a [Class] {
+        self.view
+            .classes
+            .get(self.endpoint)
+            .map_or(&[], Vec::as_slice)
+    }
+    /// Transfers on the ports of its flows.
+    pub(crate) fn transfers(&self) -> impl Iterator<Item = &'a ClassTransfer> {
+        let made = self.experiment.transfers.iter();
+        let endpoint = self.endpoint;
+        made.filter(move |one| one.endpoint == endpoint)
+    }
+    /// The path changes of its flows, by time.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &'a PathChange> {
+        let (view, endpoint) = (self.view, self.endpoint);
+        let is_own = move |change: &&PathChange| view.fleet.endpoint_of(change.lane) == endpoint;
+        view.changes.iter().filter(is_own)
+    }
+    pub fn fairness(&self) -> &'a [Fairness] {
+        self.view
+            .fairness
+            .get(self.endpoint)
+            .map_or(&[], Vec::as_slice)
+    }
+    pub fn spectrum(&self) -> Option<&'a Spectrum> {
+        let found = self.view.spectra.get(self.endpoint)?;
+        (!found.bins.is_empty()).then_some(found)
+    }
+}
+
+/// Every pair of every fleet that the settings show, by scenario, block and endpoint.
+pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair<'a>> {
+    let fleets = |scenario: usize| {
+        let experiments = data.experiments_of(scenario, settings);
+        experiments.filter_map(|one| Some((one, one.fleet.as_ref()?)))
+    };
+    let scenarios: Vec<usize> = data
+        .measured(settings)
+        .into_iter()
+        .filter(|scenario| fleets(*scenario).next().is_some())
+        .collect();
+    let plans: Vec<&Scenario> = scenarios.iter().map(|one| &data.scenarios[*one]).collect();
+    let varied = factors(&plans);
+    let is_same = !varied.contains(&Factor::Endpoint);
+    let mut found = Vec::new();
+    for scenario in &scenarios {
+        let blocks = fleets(*scenario).count();
+        let level = |factor: &Factor| factor.level(&data.scenarios[*scenario]);
+        let levels: Vec<String> = varied.iter().map(level).collect();
+        let beside = varied.iter().filter(|factor| !factor.is_place());
+        let setting = beside.map(level).collect::<Vec<_>>().join(" · ");
+        let blocks_of = fleets(*scenario).map(|(experiment, _)| experiment);
+        let times = ClockTimes::of(blocks_of, settings.utc_offset);
+        for (experiment, view) in fleets(*scenario) {
+            for (endpoint, known) in view.pairs.iter().enumerate() {
+                let scenario_label = data.label(*scenario);
+                let mut parts = Vec::new();
+                if scenarios.len() > 1 {
+                    parts.extend(levels.iter().cloned());
+                }
+                if view.pairs.len() > 1 || scenarios.len() == 1 {
+                    parts.push(named(known, view, endpoint));
+                }
+                let mut name = parts.join(" · ");
+                if scenarios.len() > 1 && view.pairs.len() == 1 && is_same {
+                    name = format!("{} · {name}", named(known, view, endpoint));
+                }
+                let short = parts.join(" · ");
+                if blocks > 1 {
+                    parts.push(block(experiment, times));
+                }
+                found.push(Pair {
+                    label: parts.join(" · "),
+                    short,
+                    name,
+                    setting: setting.clone(),
+                    scenario: *scenario,
+                    scenario_label,
+                    block: experiment.block(),
+                    began: began(experiment, view, settings),
+                    view,
+                    endpoint,
+                    known,
+                    experiment,
+                });
+            }
+        }
+    }
+    found
+}
+
+fn named(known: &PairView, view: &FleetView, endpoint: usize) -> String {
+    if !known.endpoint.is_empty() {
+        return known.endpoint.clone();
+    }
+    let named = view.fleet.endpoints.get(endpoint);
+    named.map_or_else(
+        || format!("endpoint {}", endpoint + 1),
+        |one| one.name.clone(),
+    )
+}
+
+/// `block 3, 14:05`.
+fn block(experiment: &ExperimentData, times: ClockTimes) -> String {
+    let started = times.at(experiment.experiment.started);
+    format!("block {}, {started}", experiment.block())
+}
+
+/// `Nov 25 14:05:03 UTC`, with the date where the fleet ran past midnight.
+fn began(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
+    let started = experiment.experiment.started.unix_nanos();
+    let wall = |at: Instant<Own>| Wall::from_unix_nanos(started.saturating_add(at.nanos()));
+    let (first, last) = (wall(view.from), wall(view.until));
+    let near = Wall::from_unix_nanos(first.unix_nanos().saturating_add(1));
+    let times = ClockTimes::over([first, near, last], settings.utc_offset);
+    format!("{} {}", times.at(first), times.zone())
+}
+
+/// The scenarios of these pairs, each once.
+pub fn scenarios(pairs: &[Pair<'_>]) -> Vec<usize> {
+    let all: BTreeSet<usize> = pairs.iter().map(|pair| pair.scenario).collect();
+    all.into_iter().collect()
+}

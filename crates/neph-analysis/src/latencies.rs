@@ -1,0 +1,189 @@
+//! The latencies that a figure shows: one scenario's, over blocks, as the settings want them.
+
+use neph_model::{Span, Unanswered};
+use neph_stats::{Level, Sorted};
+
+use crate::data::FlowData;
+use crate::{Basis, CampaignData, Layer, PlotSettings};
+
+/// A scenario's latencies in milliseconds, ascending, and how many messages have none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latencies {
+    values: Vec<f64>,
+    /// Messages that were answered, but not as expected.
+    pub errors: usize,
+    /// Messages without a reply in time.
+    pub lost: usize,
+    /// Messages that could not be sent. The schedule wanted them: they have no response time. What
+    /// was never sent has no service time to miss, so that it is no part of that.
+    pub failed: usize,
+}
+
+impl Latencies {
+    /// Replies after these times, milliseconds in ascending order, and so many lost messages.
+    pub fn answered(millis: impl Iterator<Item = i32>, lost: usize) -> Self {
+        Self {
+            values: millis.map(f64::from).collect(),
+            errors: 0,
+            lost,
+            failed: 0,
+        }
+    }
+
+    /// Over several flows, whole.
+    pub fn of<'a>(flows: impl IntoIterator<Item = &'a FlowData>, basis: Basis) -> Self {
+        let mut found = Self::default();
+        for flow in flows {
+            found.errors += flow.errors();
+            found.lost += flow.lost();
+            if basis == Basis::Response {
+                found.failed += flow.failed();
+            }
+            let times = flow.exchanges.iter().filter_map(|exchange| match basis {
+                Basis::Response => exchange.response,
+                Basis::Service => exchange.service,
+            });
+            found.values.extend(times.map(Span::millis_f64));
+        }
+        found.values.sort_unstable_by(f64::total_cmp);
+        found
+    }
+
+    /// Those without a time.
+    pub const fn without_reply(&self) -> Unanswered {
+        Unanswered {
+            errors: self.errors as u64,
+            lost: self.lost as u64,
+            not_sent: self.failed as u64,
+        }
+    }
+
+    /// Of one flow, in a layer that begins when a message is sent.
+    pub(crate) fn of_layer(flow: &FlowData, layer: &Layer) -> Self {
+        let mut values = layer.values(flow);
+        values.sort_unstable_by(f64::total_cmp);
+        Self {
+            values,
+            errors: flow.errors(),
+            lost: flow.lost(),
+            failed: 0,
+        }
+    }
+
+    /// A scenario's, without the percentiles that the settings remove.
+    pub fn plotted(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Self {
+        Self::of(data.main_flows(scenario, settings), settings.basis)
+            .trimmed(settings.percentiles_to_remove)
+    }
+
+    /// Without so many percentiles at each end. What was never answered lies above every reply, so
+    /// it is the first to go: errors, lost messages, then those that were not sent.
+    #[must_use]
+    pub fn trimmed(mut self, percentiles: f64) -> Self {
+        let share = (percentiles / 100.0).clamp(0.0, 0.499);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of a count in memory"
+        )]
+        let each = (self.count() as f64 * share).floor() as usize;
+        let mut above = each;
+        for unanswered in [&mut self.errors, &mut self.lost, &mut self.failed] {
+            let gone = above.min(*unanswered);
+            *unanswered -= gone;
+            above -= gone;
+        }
+        self.values
+            .truncate(self.values.len().saturating_sub(above));
+        self.values.drain(..each.min(self.values.len()));
+        self
+    }
+
+    /// The values.
+    ///
+    /// # Panics
+    /// Never: times are finite, and sorted where they come in.
+    pub fn sorted(&self) -> Sorted<'_> {
+        Sorted::check(&self.values).expect("times are finite and were sorted")
+    }
+
+    /// How many messages were never answered: they count as slower than every reply.
+    pub const fn unanswered(&self) -> usize {
+        self.errors + self.lost + self.failed
+    }
+
+    /// The share of the messages sent that were lost.
+    #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+    pub fn loss(&self) -> f64 {
+        self.lost as f64 / (self.values.len() + self.errors + self.lost).max(1) as f64
+    }
+
+    /// How many messages, answered or not.
+    pub fn count(&self) -> usize {
+        self.values.len() + self.unanswered()
+    }
+
+    /// The middle message's time, however few there are; `None` without any message.
+    pub fn median(&self) -> Option<Level> {
+        neph_stats::median(self.sorted(), self.unanswered()).ok()
+    }
+
+    /// The quantile `p`; `None` with too few messages for it.
+    pub fn quantile(&self, p: f64) -> Option<Level> {
+        let found = neph_stats::quantile(self.sorted(), self.unanswered(), p);
+        found.ok().map(|quantile| quantile.value())
+    }
+}
+
+/// The note that tells of removed percentiles, if any were.
+pub fn removed(settings: &PlotSettings) -> String {
+    if settings.percentiles_to_remove > 0.0 {
+        format!(
+            " The lowest and the highest {} % of each group's messages are left out, unanswered ones as the highest.",
+            settings.percentiles_to_remove
+        )
+    } else {
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hundred(lost: usize, failed: usize) -> Latencies {
+        Latencies {
+            failed,
+            ..Latencies::answered(0..100, lost)
+        }
+    }
+
+    fn ends(latencies: &Latencies) -> (f64, f64) {
+        let values = latencies.sorted().values();
+        (values[0], values[values.len() - 1])
+    }
+
+    #[test]
+    fn percentiles_are_removed_at_both_ends() {
+        let cut = hundred(0, 0).trimmed(1.0);
+        assert_eq!((cut.count(), ends(&cut)), (98, (1.0, 98.0)));
+        assert_eq!(hundred(2, 0).trimmed(0.0), hundred(2, 0));
+    }
+
+    #[test]
+    fn what_was_lost_is_removed_first_and_only_as_much_as_was_asked_for() {
+        // 5 % of 150 are 7: of 50 lost ones 43 stay, and every reply above the seven fastest.
+        let cut = hundred(50, 0).trimmed(5.0);
+        assert_eq!((cut.lost, ends(&cut)), (43, (7.0, 99.0)));
+        // 5 % of 104 are 5: three lost, one that was not sent, and the slowest reply.
+        let cut = hundred(3, 1).trimmed(5.0);
+        assert_eq!((cut.unanswered(), ends(&cut)), (0, (5.0, 98.0)));
+    }
+
+    #[test]
+    fn more_can_be_removed_than_was_answered() {
+        let cut = Latencies::answered(1..=2, 98).trimmed(10.0);
+        assert_eq!((cut.lost, cut.count()), (88, 88));
+    }
+}

@@ -1,0 +1,33 @@
+//! From measurements to what they mean: findings, diagnoses, comparisons and tables.
+//!
+//! Owns what a report says: sentences from data, named causes with their evidence, and the numbers of
+//! every table. Draws nothing and stores nothing; the tests behind it are `neph-stats`'. Everything here
+//! is a pure function of a [`CampaignData`] and [`PlotSettings`], except [`load()`].
+
+pub mod clock_time;
+pub mod data;
+pub mod diagnosis;
+pub mod findings;
+pub mod fleet;
+pub mod forgotten;
+pub mod latencies;
+pub mod layer;
+pub mod load;
+pub mod means;
+pub mod numbers;
+pub mod settings;
+pub mod table;
+pub mod view;
+pub mod words;
+
+pub use data::{CampaignData, Exchange, ExperimentData, FlowData, read_fleet};
+pub use diagnosis::{
+    Blind, Confidence, Diagnoses, Diagnosis, Evidence, Level, Note, RULES, Rule, Seen, diagnose,
+};
+pub use findings::{
+    Finding, FindingKind, LEAST_SHARE, blocks_to_compare, comparisons, findings, spread,
+};
+pub use layer::Layer;
+pub use load::{Include, LoadError, fleet_view, load};
+pub use settings::{Basis, Equalization, Margin, PlotSettings, Tail};
+pub use table::{Cell, Column, LossCell, QuantileCell, SummaryRow, Table, Unit, summary, tables};

@@ -1,0 +1,163 @@
+//! How results are to be shown: everything that can be changed without measuring again.
+//!
+//! These are the Latency Tester's plotting settings (thesis, 4.4) and ours. They change figures
+//! only: tables and findings always rest on everything that was measured in the chosen blocks. What
+//! is to be equivalent is no choice of display: the plan states it before anything is measured.
+
+use std::collections::BTreeSet;
+
+use neph_model::{Span, UtcOffset};
+
+use crate::Layer;
+
+/// Whether the panels of one group share their scale.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Equalization {
+    /// The same scale in all panels of a group, so that they can be compared at a glance.
+    #[default]
+    Shared,
+    /// Each panel has the scale that shows most of it.
+    Separate,
+}
+
+/// How a cumulative distribution is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tail {
+    /// The share of messages up to a latency, on a linear axis.
+    #[default]
+    Linear,
+    /// The share of messages above a latency, on a logarithmic axis: shows the slowest ones.
+    Logarithmic,
+}
+
+/// From when a message's time is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Basis {
+    /// From when the schedule said, free of coordinated omission: what a user waits.
+    #[default]
+    Response,
+    /// From when the program sent it.
+    Service,
+}
+
+impl Basis {
+    /// The name on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response time",
+            Self::Service => "service time",
+        }
+    }
+}
+
+/// How far apart the medians of endpoints may be that count as equivalent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Margin {
+    /// The endpoints by name; empty: all.
+    pub endpoints: Vec<String>,
+    /// The medians of what: the response time, or the network's round trip.
+    pub layer: Layer,
+    /// The difference that begins to matter, above zero.
+    pub width: Span,
+}
+
+impl Margin {
+    /// Whether it holds for the endpoint of that name.
+    pub(crate) fn is_about(&self, endpoint: &str) -> bool {
+        self.endpoints.is_empty() || self.endpoints.iter().any(|name| name == endpoint)
+    }
+}
+
+/// All plot settings. The default shows everything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlotSettings {
+    /// How many percentiles box plots and distributions leave out at each end, from 0 to below 50.
+    pub percentiles_to_remove: f64,
+    /// Whether panels share their scale.
+    pub equalization: Equalization,
+    /// Where latency axes begin, if not chosen from the data.
+    pub rtt_min: Option<Span>,
+    /// Where latency axes end, if not chosen from the data. What lies outside is counted in the
+    /// margin.
+    pub rtt_max: Option<Span>,
+    /// Percentile of the lower whisker, 0 to 25; with it or its counterpart absent, 1.5
+    /// interquartile ranges.
+    pub whisker_min: Option<f64>,
+    /// Percentile of the upper whisker, 75 to 100.
+    pub whisker_max: Option<f64>,
+    /// The blocks to show, counted from 1 as figures name them; all if `None`.
+    pub blocks_to_plot: Option<BTreeSet<u32>>,
+    /// How distributions are drawn.
+    pub tail: Tail,
+    /// Which time figures of the whole message show.
+    pub basis: Basis,
+    /// Names of the figures to draw (see [`crate::FIGURES`]); all if `None`.
+    pub figures: Option<BTreeSet<String>>,
+    /// The offset from UTC at which times of day are shown.
+    pub utc_offset: UtcOffset,
+    /// What the plan wants to be shown equivalent.
+    pub margins: Vec<Margin>,
+    /// The endpoint, or value of a parameter, that the others are compared with; `None`: the plan's first.
+    pub baseline: Option<String>,
+}
+
+impl PlotSettings {
+    /// Whether an experiment's block (counted from 0) is to be shown.
+    pub fn shows_block(&self, block: u32) -> bool {
+        self.blocks_to_plot
+            .as_ref()
+            .is_none_or(|blocks| blocks.contains(&block.saturating_add(1)))
+    }
+
+    /// Whether the figure of that name is to be drawn.
+    pub fn shows_figure(&self, name: &str) -> bool {
+        self.figures
+            .as_ref()
+            .is_none_or(|names| names.contains(name))
+    }
+
+    /// How far whiskers reach.
+    pub fn whiskers(&self) -> neph_stats::Whiskers {
+        if self.whisker_min.is_none() && self.whisker_max.is_none() {
+            return neph_stats::Whiskers::TUKEY;
+        }
+        neph_stats::Whiskers::Percentiles {
+            low: (self.whisker_min.unwrap_or(0.0) / 100.0).clamp(0.0, 0.25),
+            high: (self.whisker_max.unwrap_or(100.0) / 100.0).clamp(0.75, 1.0),
+        }
+    }
+
+    /// The whiskers in words, for a caption.
+    pub fn whiskers_in_words(&self) -> String {
+        match self.whiskers() {
+            neph_stats::Whiskers::Ranges(ranges) => {
+                format!("to the last value within {ranges} interquartile ranges")
+            }
+            neph_stats::Whiskers::Percentiles { low, high } => {
+                format!(
+                    "from the {} to the {} percentile",
+                    low * 100.0,
+                    high * 100.0
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_counted_as_figures_name_them() {
+        let settings = PlotSettings {
+            blocks_to_plot: Some([1, 3].into()),
+            ..PlotSettings::default()
+        };
+        assert_eq!(
+            [0, 1, 2].map(|block| settings.shows_block(block)),
+            [true, false, true]
+        );
+        assert!(PlotSettings::default().shows_block(7));
+    }
+}

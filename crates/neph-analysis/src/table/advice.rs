@@ -1,0 +1,113 @@
+//! Advice on source ports in numbers.
+
+use neph_flows::{Counsel, Guide};
+use neph_model::Span;
+
+use super::cells::Cell;
+use crate::fleet::Pair;
+
+pub(crate) const COLUMNS: [&str; 10] = [
+    "advice",
+    "of",
+    "share_low_path",
+    "share_from",
+    "share_to",
+    "p50_ms",
+    "p99_ms",
+    "random_p50_ms",
+    "random_p99_ms",
+    "note",
+];
+
+/// Ports, connections of which the best is kept, and how the advice would have fared; or why there
+/// is none. Nothing where nobody asked for advice.
+pub(crate) fn rows(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    match pair.advice().map(|advice| &advice.counsel) {
+        None => Vec::new(),
+        Some(Counsel::Refused { why }) => vec![row("none", "", &Numbers::default(), why)],
+        Some(Counsel::Given(guide)) => given(guide),
+    }
+}
+
+/// What a row holds beside its words.
+#[derive(Default)]
+struct Numbers {
+    share: Option<(f64, Option<(f64, f64)>)>,
+    best: Option<(Span, Option<Span>)>,
+    random: Option<(Span, Option<Span>)>,
+}
+
+fn given(guide: &Guide) -> Vec<Vec<Cell>> {
+    let mut rows: Vec<Vec<Cell>> = guide
+        .ports
+        .iter()
+        .map(|port| {
+            let numbers = Numbers {
+                best: Some((port.base, None)),
+                ..Numbers::default()
+            };
+            let loss = port.loss.map_or_else(String::new, |loss| {
+                format!(", lost {} of its last {}", loss.hits, loss.n)
+            });
+            let holds = guide.holds.map_or_else(String::new, |holds| {
+                format!("; such advice held for {:.0} s", holds.secs_f64())
+            });
+            let there = port.held.secs_f64();
+            let held = format!("on the low path for {there:.0} s{loss}{holds}");
+            row("port", &port.port.to_string(), &numbers, &held)
+        })
+        .collect();
+    if let Some(why) = &guide.no_ports {
+        rows.push(row("no port", "", &Numbers::default(), why));
+    }
+    let lossy = guide.loss.filter(|loss| loss.is_more);
+    let lossy = lossy.map_or_else(String::new, |loss| {
+        format!("the low path loses {:.1} %", loss.low.share * 100.0)
+    });
+    rows.extend(guide.best_of.iter().map(|best| {
+        let numbers = Numbers {
+            share: Some((best.chance, None)),
+            best: Some((best.p50, Some(best.p99))),
+            ..Numbers::default()
+        };
+        let of = best.connections.to_string();
+        row("kept best", &of, &numbers, &lossy)
+    }));
+    rows.extend(guide.horizons.iter().map(|tested| {
+        let share = tested.on_low;
+        let numbers = Numbers {
+            share: Some((share.share, Some((share.low, share.high)))),
+            best: tested
+                .p50
+                .map(|p50| (p50.advised, tested.p99.map(|p99| p99.advised))),
+            random: tested
+                .p50
+                .map(|p50| (p50.random, tested.p99.map(|p99| p99.random))),
+        };
+        let of = format!("{:.0} s later", tested.after.secs_f64());
+        let note = format!("{} times; by chance {:.3}", share.n, tested.random_on_low);
+        row("tested", &of, &numbers, &note)
+    }));
+    rows
+}
+
+fn row(advice: &str, of: &str, numbers: &Numbers, note: &str) -> Vec<Cell> {
+    let text = |words: &str| match words {
+        "" => Cell::Absent,
+        words => Cell::Text(words.to_owned()),
+    };
+    let ms = |span: Option<Span>| Cell::real(span.map(Span::millis_f64));
+    let interval = numbers.share.and_then(|(_, interval)| interval);
+    vec![
+        text(advice),
+        text(of),
+        Cell::real(numbers.share.map(|(share, _)| share)),
+        Cell::real(interval.map(|(low, _)| low)),
+        Cell::real(interval.map(|(_, high)| high)),
+        ms(numbers.best.map(|(p50, _)| p50)),
+        ms(numbers.best.and_then(|(_, p99)| p99)),
+        ms(numbers.random.map(|(p50, _)| p50)),
+        ms(numbers.random.and_then(|(_, p99)| p99)),
+        text(note),
+    ]
+}

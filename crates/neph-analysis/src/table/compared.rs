@@ -1,0 +1,103 @@
+//! Fleets that differ in one parameter only, such as the season, held against each other in numbers.
+
+use neph_flows::Measure;
+use neph_stats::{Interval, Level, Verdict};
+
+use super::cells::{Cell, Column, LOST_FLOWS, Table};
+use crate::findings::{Against, Compared};
+
+const COLUMNS: [&str; 17] = [
+    "fleets",
+    "endpoint",
+    "level",
+    "against",
+    "measure",
+    "n",
+    "n_against",
+    "same_blocks",
+    "median",
+    "median_against",
+    "shift",
+    "shift_low",
+    "shift_high",
+    "p",
+    "p_holm",
+    "matters",
+    "verdict",
+];
+
+const NOTE: &str = "The unit is the experiment: a value of each, n experiments of the level and n_against of what it is held against. shift: level minus against (Hodges and Lehmann) with a 95 % interval that holds together with those of all comparisons of the report. p: Wilcoxon's signed ranks against what matters, not against zero; p_holm: corrected for all comparisons of the report. A verdict takes p_holm of 0.05 at most, and the same blocks. What matters: 5 % of the median of path changes, five percentage points of inflation and unfairness, which are shares here (0.05).";
+
+/// A row for each measure of each level beside the first; none where nothing is compared.
+pub(crate) fn table(all: &[Against]) -> Table {
+    let rows = all
+        .iter()
+        .flat_map(|against| against.compared.iter().map(move |one| row(against, one)));
+    let mut notes = vec![NOTE.to_owned()];
+    let limits = all.iter().flat_map(|against| {
+        let told = against.limits.iter();
+        told.map(|limit| format!("{}, {}: {limit}.", against.title, against.level))
+    });
+    notes.extend(limits);
+    Table {
+        name: "fleets-compared",
+        title: "Fleets compared",
+        columns: COLUMNS.map(Column).to_vec(),
+        rows: rows.collect(),
+        notes,
+    }
+}
+
+fn row(against: &Against, one: &Compared) -> Vec<Cell> {
+    let text = |words: &str| Cell::Text(words.to_owned());
+    let (n, n_against) = one.n;
+    let [median, median_against] = one.medians.map(|level| of(one.measure, level));
+    let judgement = one.judgement;
+    let end = |of: fn(Interval) -> f64| {
+        let interval = judgement.and_then(|one| one.interval);
+        interval.map_or(Cell::Absent, |all| difference(of(all)))
+    };
+    vec![
+        text(&against.title),
+        text(&against.endpoint),
+        text(&against.level),
+        text(&against.first),
+        text(one.measure.name()),
+        Cell::Integer(n as u64),
+        Cell::Integer(n_against as u64),
+        text(if one.is_paired() { "yes" } else { "no" }),
+        median,
+        median_against,
+        difference(one.shift),
+        end(|interval| interval.low),
+        end(|interval| interval.high),
+        Cell::real(judgement.map(|one| one.p_alone)),
+        Cell::real(judgement.map(|one| one.p)),
+        Cell::Real(one.least),
+        text(match judgement.map(|one| one.verdict) {
+            Some(Verdict::Better) => "better",
+            Some(Verdict::Worse) => "worse",
+            Some(Verdict::Equivalent) => "equivalent",
+            Some(Verdict::Inconclusive) => "inconclusive",
+            None => "none",
+        }),
+    ]
+}
+
+/// Inflation is kept as a ratio and told as a share, as everywhere in a report.
+fn of(measure: Measure, level: Level) -> Cell {
+    match (level, measure) {
+        (Level::Censored, _) => Cell::Censored(LOST_FLOWS),
+        (Level::At(ratio), Measure::Inflation) => Cell::Real(ratio - 1.0),
+        (Level::At(value), Measure::Changes | Measure::Unfairness) => Cell::Real(value),
+    }
+}
+
+/// Without end where lost flows decide it: json has no such number.
+fn difference(value: f64) -> Cell {
+    match value {
+        f64::INFINITY => Cell::Text("inf".to_owned()),
+        f64::NEG_INFINITY => Cell::Text("-inf".to_owned()),
+        value => Cell::Real(value),
+    }
+}

@@ -1,0 +1,290 @@
+//! What fleets say in numbers: latency classes, path changes, persistence, unfairness, loss.
+
+use neph_flows::{Curve, FleetView, FlowQuantile, OverBins};
+use neph_model::Span;
+use neph_stats::Level;
+
+use super::cells::{Cell, Column, LOST_FLOWS, Table};
+use super::{advice, kept};
+use crate::fleet::Pair;
+use crate::fleet::pairs;
+use crate::forgotten;
+use crate::{CampaignData, PlotSettings};
+
+/// What the names of these tables and of fleets' figures begin with; the tables' first column is the
+/// scenario.
+pub const FLEETS: &str = "flow-";
+
+/// A table of fleets.
+struct Kind {
+    name: &'static str,
+    title: &'static str,
+    /// Its columns after those that say which pair.
+    columns: &'static [&'static str],
+    note: &'static str,
+    rows: fn(&Pair<'_>) -> Vec<Vec<Cell>>,
+}
+
+/// Every table of fleets, in the order of the report.
+const KINDS: [Kind; 7] = [
+    Kind {
+        name: "flow-pairs",
+        title: "Flows and path changes",
+        columns: &PAIRS,
+        note: "Inflation: highest over lowest class, less one. Unfairness: the median over bins of the quantiles over flows; p95 takes 59 flows, p99 299. A flow that lost half of its messages in a bin or more counts as slower than all others there: a quantile that falls on it is lost; most_lost_flows: in one bin at most. Changes for each flow and hour: of the time in which no shared queue hid them. dip_p: the chance of such a dip if all flows were one group (Hartigan).",
+        rows: |pair| vec![of_pair(pair)],
+    },
+    Kind {
+        name: "flow-classes",
+        title: "Latency classes",
+        columns: &CLASSES,
+        note: "A class is flows with the same base latency, so probably a path. share: of all flows' time; moved: of all moves away from a class, with its 95 % interval (Wilson). loss: of the messages of flows that were known to be in it.",
+        rows: classes,
+    },
+    Kind {
+        name: "flow-persistence",
+        title: "Persistence",
+        columns: &PERSISTENCE,
+        note: "Kaplan-Meier with 95 % intervals, in which what many flows did at once is one event; what had not ended with the measurement is censored. Empty medians: more than half lasted longer than was watched. Within: to the nearest interval between two messages of a flow.",
+        rows: persistence,
+    },
+    Kind {
+        name: "flow-loss",
+        title: "Loss by direction",
+        columns: &LOSS,
+        note: "Lost: not back within the timeout. Came late: of these, back after it (empty where several targets were asked), so lost on neither way. Directions are told where the peer counts what it receives. Loss: of the messages that were sent, with its 95 % interval (Wilson). Reordered: replies that came after the reply to a later request, wherever that happened; there and back as in RFC 4737, where the peer's count and stamps tell it.",
+        rows: |pair| vec![loss(pair)],
+    },
+    Kind {
+        name: "flow-transfers",
+        title: "Transfers on the classes' ports",
+        columns: &kept::TRANSFERS,
+        note: "Each port counts once, by the median of its transfers, connecting included; those that failed count as longer than all others. The interval holds the median of ports with 95 %; it takes 6 ports. ratio: to the first class.",
+        rows: kept::transfers,
+    },
+    Kind {
+        name: "flow-traced",
+        title: "Path changes that were traced",
+        columns: &kept::TRACED,
+        note: "compared: the routes before and after the change are both known. other_routers: at some distance another router answered than before the change, which confirms it. same_routers: where routers answered both times they were the same; paths can part behind routers that do not answer.",
+        rows: kept::traced,
+    },
+    Kind {
+        name: "flow-advice",
+        title: "Which source ports",
+        columns: &advice::COLUMNS,
+        note: "Kept best: of so many connections the best one. Tested: the port that was advised so long ago, against a random one.",
+        rows: advice::rows,
+    },
+];
+
+/// Every table of fleets; those without a row are left out by the caller.
+pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
+    let found = pairs(data, settings);
+    let mut all: Vec<Table> = KINDS.iter().map(|kind| table(kind, &found)).collect();
+    let mut scenarios: Vec<usize> = found.iter().map(|pair| pair.scenario).collect();
+    scenarios.dedup();
+    let forgotten = forgotten::sentence(data, scenarios, settings);
+    // Tallies are of the whole time.
+    for table in all.iter_mut().filter(|table| table.name != "flow-loss") {
+        table.notes.extend(forgotten.clone());
+    }
+    let caution = found.iter().find_map(|pair| Some(pair.advice()?.caution));
+    if let (Some(caution), Some(advice)) = (caution, all.last_mut()) {
+        advice.notes.push(caution.to_owned());
+    }
+    all
+}
+
+fn table(kind: &Kind, found: &[Pair<'_>]) -> Table {
+    let columns = ["scenario", "block", "endpoint"].iter().chain(kind.columns);
+    let of_pair = |pair: &Pair<'_>| {
+        let whose = [
+            Cell::Text(pair.scenario_label.clone()),
+            Cell::Integer(u64::from(pair.block)),
+            Cell::Text(pair.endpoint_name()),
+        ];
+        let rows = (kind.rows)(pair).into_iter();
+        rows.map(|row| whose.iter().cloned().chain(row).collect::<Vec<Cell>>())
+            .collect::<Vec<_>>()
+    };
+    Table {
+        name: kind.name,
+        title: kind.title,
+        columns: columns.map(|column| Column(column)).collect(),
+        rows: found.iter().flat_map(of_pair).collect(),
+        notes: vec![kind.note.to_owned()],
+    }
+}
+
+const PAIRS: [&str; 13] = [
+    "flows",
+    "changes",
+    "changes_per_flow_hour",
+    "lowest_ms",
+    "highest_ms",
+    "inflation",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "p99_over_p50",
+    "most_lost_flows",
+    "dip",
+    "dip_p",
+];
+
+fn of_pair(pair: &Pair<'_>) -> Vec<Cell> {
+    let known = pair.known;
+    let inflation = known.inflation;
+    let ms = |span: Span| span.millis_f64();
+    let quantile = |of: FlowQuantile| told(OverBins::median(pair.fairness(), of), 1e-6);
+    let apart = OverBins::ratio(pair.fairness(), FlowQuantile::P99, FlowQuantile::P50);
+    let most_lost = pair.fairness().iter().map(|bin| u64::from(bin.lost)).max();
+    vec![
+        Cell::Integer(known.flows),
+        Cell::Integer(known.changes),
+        Cell::real(known.changes_per_flow_hour()),
+        Cell::real(inflation.map(|one| ms(one.lowest))),
+        Cell::real(inflation.map(|one| ms(one.highest))),
+        Cell::real(inflation.map(|one| one.ratio - 1.0)),
+        quantile(FlowQuantile::P50),
+        quantile(FlowQuantile::P95),
+        quantile(FlowQuantile::P99),
+        told(apart, 1.0),
+        Cell::Integer(most_lost.unwrap_or(0)),
+        Cell::real(known.bimodality.map(|test| test.dip)),
+        Cell::real(known.bimodality.map(|test| test.p)),
+    ]
+}
+
+/// A median over bins in the column's unit, of which there are so many in its own.
+fn told(median: Option<OverBins>, unit: f64) -> Cell {
+    match median.map(|median| median.level) {
+        Some(Level::At(value)) => Cell::Real(value * unit),
+        Some(Level::Censored) => Cell::Censored(LOST_FLOWS),
+        None => Cell::Absent,
+    }
+}
+
+const CLASSES: [&str; 13] = [
+    "class",
+    "base_ms",
+    "from_ms",
+    "to_ms",
+    "share",
+    "flows_at_end",
+    "left",
+    "joined",
+    "moved",
+    "moved_low",
+    "moved_high",
+    "moves_per_flow_hour",
+    "loss",
+];
+
+fn classes(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let numbered = pair.classes().iter().zip(1_u64..);
+    let row = |(class, number): (&neph_flows::Class, u64)| {
+        let moved = pair
+            .known
+            .moved
+            .iter()
+            .find(|one| u64::from(one.class) + 1 == number);
+        let share = moved.and_then(|one| one.moved);
+        vec![
+            Cell::Integer(number),
+            Cell::Real(class.base.millis_f64()),
+            Cell::Real(class.range.0.millis_f64()),
+            Cell::Real(class.range.1.millis_f64()),
+            Cell::Real(class.share),
+            Cell::Integer(u64::from(class.flows)),
+            Cell::Integer(class.left),
+            Cell::Integer(class.joined),
+            Cell::real(share.map(|share| share.share)),
+            Cell::real(share.map(|share| share.low)),
+            Cell::real(share.map(|share| share.high)),
+            Cell::real(
+                moved
+                    .map(|one| one.per_flow_hour)
+                    .filter(|rate| rate.is_finite()),
+            ),
+            Cell::real(class.loss().map(|loss| loss.share)),
+        ]
+    };
+    numbered.map(row).collect()
+}
+
+const PERSISTENCE: [&str; 8] = [
+    "of",
+    "n",
+    "ended",
+    "median_s",
+    "within_s",
+    "left_within",
+    "left_low",
+    "left_high",
+];
+
+fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let known = pair.known;
+    let curves = [
+        ("from a path change to the next", &known.between),
+        ("in a class", &known.persistence),
+        ("on the way there alone", &known.persistence_forward),
+        ("on the way back alone", &known.persistence_reverse),
+    ];
+    let told = curves.into_iter();
+    told.filter_map(|(name, curve)| Some(lasted(name, curve.as_ref()?, pair.view)))
+        .collect()
+}
+
+fn lasted(name: &str, curve: &Curve, view: &FleetView) -> Vec<Cell> {
+    let at = curve.at(view.soon());
+    vec![
+        Cell::Text(name.to_owned()),
+        Cell::Integer(curve.n),
+        Cell::Integer(curve.ended),
+        Cell::real(curve.median().map(Span::secs_f64)),
+        Cell::Real(view.settings.soon.secs_f64()),
+        Cell::real(at.map(|point| 1.0 - point.surviving)),
+        Cell::real(at.map(|point| 1.0 - point.high)),
+        Cell::real(at.map(|point| 1.0 - point.low)),
+    ]
+}
+
+const LOSS: [&str; 13] = [
+    "replies",
+    "lost",
+    "loss",
+    "loss_low",
+    "loss_high",
+    "came_late",
+    "lost_there",
+    "lost_back",
+    "not_sent",
+    "copies",
+    "reordered",
+    "reordered_there",
+    "reordered_back",
+];
+
+fn loss(pair: &Pair<'_>) -> Vec<Cell> {
+    // Of the whole time, flows that are forgotten included.
+    let sum = pair.known.tally;
+    let share = sum.loss();
+    vec![
+        Cell::Integer(sum.replies),
+        Cell::Integer(sum.lost),
+        Cell::real(share.map(|share| share.share)),
+        Cell::real(share.map(|share| share.low)),
+        Cell::real(share.map(|share| share.high)),
+        pair.known.late.map_or(Cell::Absent, Cell::Integer),
+        Cell::Integer(sum.lost_forward),
+        Cell::Integer(sum.lost_reverse),
+        Cell::Integer(sum.failed),
+        Cell::Integer(sum.copies),
+        Cell::Integer(sum.reordered),
+        Cell::Integer(sum.reordered_forward),
+        Cell::Integer(sum.reordered_reverse),
+    ]
+}

@@ -1,0 +1,55 @@
+//! What was found beside a fleet's messages: transfers on the ports of its classes, and what traces
+//! say of its path changes.
+
+use neph_flows::{Compared, Completion, completions};
+use neph_model::Span;
+
+use super::cells::Cell;
+use crate::fleet::Pair;
+
+pub(crate) const TRANSFERS: [&str; 9] = [
+    "class",
+    "bytes",
+    "n",
+    "ports",
+    "failed",
+    "median_ms",
+    "low_ms",
+    "high_ms",
+    "ratio",
+];
+
+/// A row for each class. All transfers of a measurement ask for the same size.
+pub(crate) fn transfers(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let size = pair.transfers().next().map(|one| one.size.bytes());
+    let all = completions(pair.transfers());
+    all.iter().map(|one| completion(one, size)).collect()
+}
+
+fn completion(one: &Completion, size: Option<u64>) -> Vec<Cell> {
+    let ends = one.interval;
+    vec![
+        Cell::Integer(one.class as u64 + 1),
+        size.map_or(Cell::Absent, Cell::Integer),
+        Cell::Integer(one.n),
+        Cell::Integer(one.ports),
+        Cell::Integer(one.failed),
+        Cell::real(one.median.map(Span::millis_f64)),
+        Cell::real(ends.map(|(low, _)| low.millis_f64())),
+        Cell::real(ends.map(|(_, high)| high.millis_f64())),
+        Cell::real(one.ratio),
+    ]
+}
+
+pub(crate) const TRACED: [&str; 4] = ["changes", "compared", "other_routers", "same_routers"];
+
+/// One row; none where the routes of no change were compared.
+pub(crate) fn traced(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
+    let changes = pair.changes().count() as u64;
+    let compared = Compared::of(pair.changes().map(|change| change.evidence.trace));
+    if compared.all() == 0 {
+        return Vec::new();
+    }
+    let row = [changes, compared.all(), compared.others, compared.same].map(Cell::Integer);
+    vec![row.to_vec()]
+}

@@ -1,0 +1,46 @@
+//! Tables: numbers per scenario and layer, throughput checks and routes, each with the same
+//! content in every format. Owns what is in them; `neph-stats` calculates it.
+
+mod advice;
+mod cells;
+mod compared;
+mod fleets;
+mod grouped;
+mod kept;
+mod layers;
+mod routes;
+mod summary;
+mod throughput;
+
+pub use cells::{Cell, Column, Table};
+pub use fleets::FLEETS;
+pub use grouped::Unit;
+pub use summary::{LossCell, QuantileCell, SummaryRow, summary};
+pub use summary::{QUANTILES, notes};
+
+use crate::findings::{Against, Statements};
+use crate::{CampaignData, PlotSettings};
+
+/// Every table of a report, in its order. Tables that have nothing to tell are left out.
+pub fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table> {
+    tables_with(data, settings, &Statements::of(data, settings).fleets)
+}
+
+/// The same, where fleets are compared already.
+pub fn tables_with(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    fleets_compared: &[Against],
+) -> Vec<Table> {
+    let rows = summary(data, settings);
+    [
+        summary::table(&rows),
+        throughput::table(data, settings),
+        routes::table(data, settings),
+        compared::table(fleets_compared),
+    ]
+    .into_iter()
+    .chain(fleets::tables(data, settings))
+    .filter(|table| !table.rows.is_empty())
+    .collect()
+}

@@ -1,0 +1,81 @@
+//! Points of view: scenarios grouped so that one factor varies within a group and the others
+//! stay the same.
+
+use std::collections::BTreeMap;
+
+use neph_model::Scenario;
+
+use crate::CampaignData;
+use crate::data::{Factor, factors};
+
+/// Scenarios that differ in one factor only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What they have in common.
+    pub title: String,
+    /// Index of each scenario, with its level of the factor.
+    pub members: Vec<(usize, String)>,
+}
+
+/// The groups of one point of view, in the plan's order.
+pub fn groups(all: &[Scenario], shown: &[usize], view: &Factor) -> Vec<Group> {
+    let scenarios: Vec<_> = shown.iter().map(|index| &all[*index]).collect();
+    let others: Vec<Factor> = factors(&scenarios)
+        .into_iter()
+        .filter(|factor| factor != view)
+        .collect();
+    let mut keys: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found: Vec<(Vec<u64>, Group)> = Vec::new();
+    for index in shown {
+        let scenario = &all[*index];
+        let levels: Vec<String> = others.iter().map(|factor| factor.level(scenario)).collect();
+        let mut title = levels.join(" · ");
+        if title.is_empty() {
+            title = fixed(view, scenario);
+        }
+        let place = *keys.entry(title.clone()).or_insert_with(|| {
+            let ranks = others.iter().map(|factor| factor.rank(scenario)).collect();
+            let members = Vec::new();
+            found.push((ranks, Group { title, members }));
+            found.len() - 1
+        });
+        found[place].1.members.push((*index, view.level(scenario)));
+    }
+    for (_, group) in &mut found {
+        group
+            .members
+            .sort_by_key(|(index, _)| view.rank(&all[*index]));
+    }
+    // Stable: endpoints stay in the plan's order, numbers ascend within them.
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found.into_iter().map(|(_, group)| group).collect()
+}
+
+/// What a plan that varies one factor only keeps the same.
+fn fixed(view: &Factor, scenario: &Scenario) -> String {
+    let levels: Vec<String> = [Factor::Endpoint, Factor::Interval, Factor::Size]
+        .iter()
+        .filter(|factor| *factor != view)
+        .map(|factor| factor.level(scenario))
+        .collect();
+    levels.join(" · ")
+}
+
+/// What the groups' panels are called, each to be told apart from the others.
+pub fn titles<'a>(groups: impl Iterator<Item = &'a Group>) -> Vec<String> {
+    groups.map(|group| group.title.clone()).collect()
+}
+
+/// The levels of a factor over all scenarios shown, in order.
+pub fn levels(data: &CampaignData, shown: &[usize], view: &Factor) -> Vec<String> {
+    let mut found: Vec<(u64, String)> = Vec::new();
+    for index in shown {
+        let scenario = &data.scenarios[*index];
+        let level = view.level(scenario);
+        if !found.iter().any(|(_, known)| *known == level) {
+            found.push((view.rank(scenario), level));
+        }
+    }
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, level)| level).collect()
+}

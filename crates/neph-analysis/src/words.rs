@@ -1,0 +1,36 @@
+//! Numbers, lists and titles in words.
+//!
+//! Owns how counts and lists are written in sentences; numbers with units are [`crate::numbers`].
+
+/// `1 block`, `3 blocks`.
+pub fn plural(number: usize, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", crate::numbers::count(number))
+}
+
+/// Of a list of scenarios so many are named, the others counted.
+const NAMED: usize = 3;
+
+/// `a; b; c and 2 more scenarios`.
+pub fn first_few<L: AsRef<str>>(labels: &[L]) -> String {
+    let named: Vec<&str> = labels.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let more = match labels.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {}", plural(more, "more scenario")),
+    };
+    format!("{}{more}", named.join("; "))
+}
+
+/// A count as a number of evidence.
+#[expect(clippy::cast_precision_loss, reason = "counts in memory")]
+pub const fn real(count: usize) -> f64 {
+    count as f64
+}
+
+/// With a capital first letter.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

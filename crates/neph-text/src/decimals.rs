@@ -1,0 +1,40 @@
+//! Numbers with so many decimals, as they are shown: what is rounded to nothing is not below it.
+//!
+//! Owns the sign of zero. Does not own how many decimals a number deserves.
+
+/// `-0.25`, `0.50`.
+pub fn fixed(value: f64, digits: usize) -> String {
+    above_nothing(format!("{value:.digits$}"), "")
+}
+
+/// `-0.25`, `+0.50`.
+pub fn signed(value: f64, digits: usize) -> String {
+    above_nothing(format!("{value:+.digits$}"), "+")
+}
+
+/// With this sign instead of a minus, where all digits are zeros.
+fn above_nothing(text: String, sign: &str) -> String {
+    match text.strip_prefix('-') {
+        Some(digits) if digits.chars().all(|one| matches!(one, '0' | '.')) => {
+            format!("{sign}{digits}")
+        }
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_rounded_to_nothing_has_no_minus() {
+        assert_eq!([-0.4, -0.0, 0.4].map(|value| fixed(value, 0)), ["0"; 3]);
+        assert_eq!([-0.4, -0.0, 0.4].map(|value| signed(value, 0)), ["+0"; 3]);
+        assert_eq!(
+            [-0.000_4, -0.06].map(|value| fixed(value, 3)),
+            ["0.000", "-0.060"]
+        );
+        assert_eq!([-0.6, 0.6].map(|value| signed(value, 0)), ["-1", "+1"]);
+        assert_eq!(signed(f64::NEG_INFINITY, 1), "-inf");
+    }
+}

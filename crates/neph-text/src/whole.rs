@@ -1,0 +1,388 @@
+//! Files at paths that people name: the only place that makes them. An earlier file is kept unless it
+//! is to be replaced, a symbolic link is never followed, and a whole file appears only when all of it
+//! is written.
+//!
+//! Owns the file beside the name that is written first, and what is done where the name is a device
+//! or a pipe. Says nothing to people and knows no format.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::file::is_output_handed_over;
+
+/// What becomes of a file that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is kept, and nothing is written. An empty one (`mktemp`) is written to.
+    Keep,
+    /// It is replaced.
+    Replace,
+}
+
+/// Why a path is not written to: the source of an [`io::Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// A file with content is there.
+    #[error("it exists")]
+    Exists,
+    /// A symbolic link is there, to a file or to nothing.
+    #[error("it is a symbolic link, which is not followed")]
+    Link,
+}
+
+impl Kept {
+    /// Of an error of this module.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref::<Self>().copied()
+    }
+}
+
+impl From<Kept> for io::Error {
+    fn from(kept: Kept) -> Self {
+        Self::new(ErrorKind::AlreadyExists, kept)
+    }
+}
+
+/// What is found under a name.
+enum Found {
+    Nothing,
+    Empty(fs::Metadata),
+    /// A file that is to be replaced.
+    Old,
+    /// A device, a pipe, or a file that the shell has opened for us: written through, never replaced.
+    Through(fs::Metadata),
+}
+
+fn find(path: &Path, existing: Existing) -> io::Result<Found> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    if found.is_symlink() {
+        return match fs::metadata(path) {
+            Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            Ok(to) if is_output_handed_over(path) => Ok(Found::Through(to)),
+            _ => Err(Kept::Link.into()),
+        };
+    }
+    match existing {
+        _ if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        _ if !found.is_file() => Ok(Found::Through(found)),
+        _ if found.len() == 0 => Ok(Found::Empty(found)),
+        Existing::Replace => Ok(Found::Old),
+        Existing::Keep => Err(Kept::Exists.into()),
+    }
+}
+
+/// Whether a file could be made at `path`, before anything is measured. Leaves nothing there, and what
+/// is there as it is.
+///
+/// # Errors
+/// [`Kept`], or the system refuses.
+pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
+    match find(path, existing)? {
+        Found::Nothing => {
+            File::create_new(path)?;
+            fs::remove_file(path)
+        }
+        Found::Empty(_) => OpenOptions::new().write(true).open(path).map(drop),
+        // Whoever waits for the end of a pipe must not see one now.
+        Found::Old | Found::Through(_) => Ok(()),
+    }
+}
+
+/// Makes the file at `path`, to be written as results come.
+///
+/// # Errors
+/// [`Kept`], or the system refuses.
+pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
+    match find(path, existing)? {
+        Found::Nothing => File::create_new(path),
+        Found::Empty(found) => {
+            let file = OpenOptions::new().write(true).open(path)?;
+            let opened = file.metadata()?;
+            // Somebody may have put a link in its place.
+            if (opened.dev(), opened.ino()) != (found.dev(), found.ino()) {
+                return Err(Kept::Link.into());
+            }
+            Ok(file)
+        }
+        Found::Old => {
+            // The earlier file goes only when the new one is there.
+            let (file, place) = create_beside(path)?;
+            let renamed = fs::rename(&place, path);
+            renamed.inspect_err(|_| {
+                let _ = fs::remove_file(&place);
+            })?;
+            Ok(file)
+        }
+        Found::Through(to) => open_through(path, &to),
+    }
+}
+
+/// A device or a pipe; a file that the shell has opened, behind what was written through its descriptor.
+fn open_through(path: &Path, to: &fs::Metadata) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .append(to.is_file())
+        .open(path)
+}
+
+/// Makes an empty file next to `path`; returns it with its path.
+fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let place = beside(path)?;
+    // What a killed process left; a link is removed, not followed.
+    match fs::remove_file(&place) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok((File::create_new(&place)?, place)),
+    }
+}
+
+/// A file that comes under its name when all of it is written; dropped before, it leaves an earlier
+/// one as it was. What is no regular file (a device, a pipe) is never replaced: it is written
+/// through.
+#[derive(Debug)]
+pub struct WholeFile {
+    file: File,
+    place: PathBuf,
+    /// What `place` is called at the end; `None` where the path itself is written.
+    name: Option<PathBuf>,
+}
+
+impl WholeFile {
+    /// For the file at `path`. Makes the file beside it, which is empty.
+    ///
+    /// # Errors
+    /// [`Kept`], `path` is a folder, or the system refuses.
+    pub fn at(path: &Path, existing: Existing) -> io::Result<Self> {
+        if let Found::Through(to) = find(path, existing)? {
+            return Ok(Self {
+                file: open_through(path, &to)?,
+                place: path.to_owned(),
+                name: None,
+            });
+        }
+        let (file, place) = create_beside(path)?;
+        Ok(Self {
+            file,
+            place,
+            name: Some(path.to_owned()),
+        })
+    }
+
+    /// The file to write to. It is never opened a second time: another file could have its name by then.
+    ///
+    /// # Errors
+    /// The process may not have one more descriptor.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Where it is while it is written.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Everything is written.
+    ///
+    /// # Errors
+    /// What is there cannot have the name; [`Kept::Link`] where something else is at its place by now.
+    pub fn finish(mut self) -> io::Result<()> {
+        let Some(name) = self.name.take() else {
+            return Ok(());
+        };
+        let there = fs::symlink_metadata(&self.place).and_then(|there| {
+            let written = self.file.metadata()?;
+            Ok((there.dev(), there.ino()) == (written.dev(), written.ino()))
+        });
+        match there {
+            Ok(true) => fs::rename(&self.place, &name).inspect_err(|_| self.name = Some(name)),
+            Ok(false) => Err(Kept::Link.into()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for WholeFile {
+    fn drop(&mut self) {
+        if self.name.is_some() {
+            // Nothing more can be done about a file that cannot be removed.
+            let _ = fs::remove_file(&self.place);
+        }
+    }
+}
+
+/// Writes `content` to `path`, as [`WholeFile`] does.
+///
+/// # Errors
+/// It cannot be written; an earlier file is as it was.
+pub fn write_whole(path: &Path, content: &[u8], existing: Existing) -> io::Result<()> {
+    let file = WholeFile::at(path, existing)?;
+    file.file()?.write_all(content)?;
+    file.finish()
+}
+
+/// Where a file or folder is written that gets the name `path` when it is whole.
+///
+/// # Errors
+/// `path` ends in no name.
+pub fn beside(path: &Path) -> io::Result<PathBuf> {
+    let Some(name) = path.file_name() else {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it names no file"));
+    };
+    let mut name = name.to_owned();
+    name.push(".partial");
+    Ok(path.with_file_name(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    use std::process::Command;
+    use std::thread;
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder");
+        let mut names: Vec<String> = entries
+            .map(|one| one.expect("an entry").file_name().display().to_string())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Why each of the ways to write refuses; all for the same reason.
+    fn kept(path: &Path, existing: Existing) -> Option<Kept> {
+        let whys = [
+            check_output(path, existing).expect_err("kept"),
+            create_output(path, existing).expect_err("kept"),
+            write_whole(path, b"mine", existing).expect_err("kept"),
+        ];
+        let whys = whys.map(|why| Kept::of(&why));
+        assert!(whys.iter().all(|why| *why == whys[0]), "{whys:?}");
+        whys[0]
+    }
+
+    #[test]
+    fn a_file_that_exists_is_kept_unless_it_is_to_be_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.csv");
+        fs::write(&path, "somebody's").expect("a file");
+        assert_eq!(kept(&path, Existing::Keep), Some(Kept::Exists));
+        assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
+        check_output(&path, Existing::Replace).expect("it may be replaced");
+        assert_eq!(fs::read(&path).expect("it is there"), b"somebody's");
+        write_whole(&path, b"one", Existing::Replace).expect("replaced");
+        assert_eq!(fs::read(&path).expect("it is there"), b"one");
+        let mut file = create_output(&path, Existing::Replace).expect("replaced");
+        file.write_all(b"2").expect("written");
+        assert_eq!(fs::read(&path).expect("it is there"), b"2");
+        assert_eq!(names(folder.path()), ["out.csv"]);
+    }
+
+    #[test]
+    fn a_new_name_and_an_empty_file_are_written_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.csv");
+        check_output(&path, Existing::Keep).expect("nothing is there");
+        assert!(names(folder.path()).is_empty(), "nor is it now");
+        create_output(&path, Existing::Keep).expect("a new file");
+        check_output(&path, Existing::Keep).expect("it is empty");
+        create_output(&path, Existing::Keep).expect("it is empty");
+        write_whole(&path, b"whole", Existing::Keep).expect("it is empty");
+        assert_eq!(fs::read(&path).expect("it is there"), b"whole");
+    }
+
+    #[test]
+    fn a_link_is_never_followed_also_where_files_are_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (link, to) = (folder.path().join("link"), folder.path().join("to"));
+        symlink("to", &link).expect("a link");
+        for existing in [Existing::Keep, Existing::Replace] {
+            assert_eq!(kept(&link, existing), Some(Kept::Link), "to nothing");
+            assert!(!to.exists());
+            fs::write(&to, "precious").expect("a file");
+            assert_eq!(kept(&link, existing), Some(Kept::Link), "to a file");
+            assert_eq!(fs::read(&to).expect("it is there"), b"precious");
+            fs::remove_file(&to).expect("removed");
+        }
+        let path = folder.path().join("out");
+        fs::write(&to, "precious").expect("a file");
+        symlink("to", beside(&path).expect("it has a name")).expect("a link");
+        write_whole(&path, b"whole", Existing::Keep).expect("written");
+        assert_eq!(fs::read(&to).expect("it is there"), b"precious");
+    }
+
+    #[test]
+    fn what_is_written_goes_into_the_file_that_was_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, to) = (folder.path().join("out"), folder.path().join("to"));
+        fs::write(&to, "precious").expect("a file");
+        let file = WholeFile::at(&path, Existing::Keep).expect("a place");
+        fs::remove_file(file.place()).expect("an attacker removes it");
+        symlink("to", file.place()).expect("and puts a link there");
+        let mut out = file.file().expect("the file that was made");
+        out.write_all(b"mine").expect("written");
+        let error = file.finish().expect_err("the link is not made the result");
+        assert_eq!(Kept::of(&error), Some(Kept::Link));
+        assert!(fs::symlink_metadata(&path).is_err(), "nothing is there");
+        assert_eq!(fs::read(&to).expect("it is there"), b"precious");
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_the_earlier_file_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("index.html");
+        write_whole(&path, b"whole", Existing::Keep).expect("there is room");
+        drop(WholeFile::at(&path, Existing::Replace).expect("a place"));
+        assert_eq!(fs::read(&path).expect("the earlier file"), b"whole");
+        assert_eq!(names(folder.path()), ["index.html"]);
+    }
+
+    #[test]
+    fn a_pipe_is_written_through_and_stays_a_pipe() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.expect("mkfifo runs").success());
+        let reader = thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read(pipe).expect("a pipe")
+        });
+        // A pipe that was replaced would leave its reader waiting: opening it ends that.
+        let written = write_whole(&pipe, b"through", Existing::Keep);
+        let is_pipe = fs::metadata(&pipe).is_ok_and(|found| found.file_type().is_fifo());
+        assert!(is_pipe, "the pipe was replaced");
+        written.expect("it is read");
+        assert_eq!(reader.join().expect("it has read"), b"through");
+        let link = folder.path().join("link");
+        symlink("pipe", &link).expect("a link");
+        assert_eq!(kept(&link, Existing::Replace), Some(Kept::Link));
+        assert_eq!(names(folder.path()), ["link", "pipe"]);
+    }
+
+    #[test]
+    fn devices_are_written_through() {
+        for device in ["/dev/null", "/dev/stderr"] {
+            let device = Path::new(device);
+            check_output(device, Existing::Keep).expect("usable");
+            create_output(device, Existing::Keep).expect("usable");
+            write_whole(device, b"", Existing::Keep).expect("usable");
+        }
+        let full = write_whole(Path::new("/dev/full"), b"x", Existing::Keep);
+        assert_eq!(full.expect_err("full").kind(), ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn a_folder_and_no_name_are_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let refused = write_whole(folder.path(), b"x", Existing::Replace).expect_err("refused");
+        assert_eq!(refused.kind(), ErrorKind::IsADirectory);
+        beside(Path::new("..")).expect_err("no name");
+    }
+}
