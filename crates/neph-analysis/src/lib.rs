@@ -10,6 +10,7 @@ pub mod diagnosis;
 pub mod findings;
 pub mod fleet;
 pub mod forgotten;
+pub mod gallery;
 pub mod latencies;
 pub mod layer;
 pub mod load;

@@ -2,35 +2,10 @@
 //! and a control without the cause.
 //!
 //! Owns the command: which entries, in which order, what is shown of them. An entry is a campaign
-//! as any other (`carry.rs`) whose sentences are held against what was calculated (`expectation.rs`).
+//! as any other (`carry.rs`) whose sentences are held against what was calculated (`neph_analysis::gallery`).
 
-mod advice;
-mod balancers;
-mod bufferbloat;
-mod cable;
 mod carry;
-mod ecmp;
-mod entry;
-mod expectation;
-mod far_bulk;
-mod guest_load;
-mod guest_pinned;
-mod guest_share;
-mod guest_starved;
-mod idle;
-mod mesh;
-mod near_far;
-mod overlay;
-mod providers;
-mod rerouting;
-mod rest;
-mod said;
-mod seasons;
 mod show;
-mod time_of_day;
-mod transfers;
-mod unfairness;
-mod uplink;
 
 use std::path::PathBuf;
 
@@ -40,8 +15,8 @@ use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::sheet::Format;
 use crate::{demo, output};
-use carry::{Ended, Gallery, Shown};
-use entry::{ENTRIES, Entry, Side};
+use carry::{Ended, Gallery};
+use neph_analysis::gallery::{Entry, Shown, Side, entries, entry};
 
 /// Options of `neph gallery`.
 #[derive(Debug, ClapArgs)]
@@ -110,8 +85,8 @@ enum Which {
 }
 
 fn named(name: &str) -> Result<&'static Entry, Failure> {
-    entry::entry(name).ok_or_else(|| {
-        let known: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+    entry(name).ok_or_else(|| {
+        let known: Vec<&str> = entries().iter().map(|entry| entry.name).collect();
         let remedy = neph_text::did_you_mean(name, &known);
         Failure::usage(format!("the gallery has no entry '{name}'; {remedy}"))
     })
@@ -131,7 +106,7 @@ fn one(gallery: &Gallery, entry: &'static Entry, side: Side) -> Result<Outcome, 
 fn all(gallery: &Gallery, which: Which) -> Result<Outcome, Failure> {
     let mut everything = Vec::new();
     let mut is_whole = true;
-    for (entry, side) in ENTRIES.iter().flat_map(|entry| sides(entry)) {
+    for (entry, side) in entries().iter().flat_map(|entry| sides(entry)) {
         let kept = match which {
             Which::Every => None,
             Which::Unfinished => gallery.finished(entry, side)?,
@@ -171,5 +146,58 @@ const fn outcome(is_right: bool) -> Outcome {
         Outcome::Done
     } else {
         Outcome::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+
+    use neph_campaign::estimate::estimate;
+    use neph_campaign::{expand, plan};
+    use neph_lab::Topology;
+    use neph_report::FIGURES;
+    use neph_text::Source;
+
+    use super::*;
+
+    #[test]
+    fn every_entry_and_its_control_fit_their_labs_and_take_less_than_three_minutes() {
+        for entry in entries() {
+            for side in [Side::Finding, Side::Control] {
+                let [plan, lab] = entry.shipped(side);
+                let told = format!("{}{}: {plan:?}", entry.name, side.suffix());
+                let plan = plan::read(&Source::new("plan.toml", plan.text)).expect(&told);
+                let name = format!("gallery {}{}", entry.name, side.suffix());
+                assert_eq!(plan.name, name);
+                let topology = Topology::parse(&Source::new("lab", lab.text)).expect(&told);
+                let wanted = plan.lab.as_ref().expect("a lab");
+                assert_eq!(wanted.topology.value, lab.file);
+                for site in wanted.reflectors.iter().map(|one| &one.site) {
+                    assert!(topology.site_index(&site.value).is_some(), "{told}");
+                }
+                let whole = estimate(&plan, &expand::scenarios(&plan)).whole;
+                assert!(whole.secs_f64() < 150.0, "{name} takes {whole}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_have_a_folder_and_a_page() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let names: BTreeSet<&str> = entries().iter().map(|entry| entry.name).collect();
+        assert_eq!(names.len(), entries().len());
+        for entry in entries() {
+            let name = entry.name;
+            assert!(root.join("gallery").join(name).is_dir(), "gallery/{name}");
+            let page = root.join("docs/gallery").join(format!("{name}.md"));
+            assert!(page.is_file(), "{}", page.display());
+            assert!(
+                FIGURES
+                    .iter()
+                    .any(|kind| entry.figure.starts_with(kind.name))
+            );
+        }
     }
 }

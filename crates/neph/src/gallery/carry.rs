@@ -5,14 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::{io, iter};
 
-use neph_analysis::{CampaignData, Include, load};
+use neph_analysis::gallery::{Entry, Shipped, Shown, Side, everything};
+use neph_analysis::{Include, load};
 use neph_campaign::{Plan, plan};
-use neph_model::{Campaign, CampaignStatus, Warning};
+use neph_model::{Campaign, CampaignStatus};
 use neph_text::Source;
 
-use super::entry::{Entry, Shipped, Side};
-use super::expectation::Judged;
-use super::said::{Said, Topic, everything};
 use crate::approval::Approval;
 use crate::campaign::{self, Settings};
 use crate::exit::{Failure, Outcome};
@@ -31,21 +29,6 @@ pub(super) struct Gallery {
     pub(super) approval: Approval,
 }
 
-/// An entry that was carried out, and what neph found.
-#[derive(Debug)]
-pub(super) struct Shown {
-    pub(super) entry: &'static Entry,
-    pub(super) side: Side,
-    pub(super) said: Vec<Said>,
-    /// Whether an experiment is flagged for its host: a late sender, a CPU that was taken or busy, a
-    /// clock that was set.
-    pub(super) is_disturbed: bool,
-    /// The figure as an image; none where nothing was drawn.
-    pub(super) figure: Option<PathBuf>,
-    /// From the campaign's start to its end.
-    pub(super) seconds: f64,
-}
-
 /// How carrying an entry out ended.
 #[derive(Debug)]
 pub(super) enum Ended {
@@ -53,50 +36,6 @@ pub(super) enum Ended {
     Whole(Box<Shown>),
     /// Ctrl-C, or experiments failed: there is nothing to hold against what is expected.
     Unfinished(Outcome),
-}
-
-impl Shown {
-    /// Each expectation of the entry, held against what neph found.
-    pub(super) fn judged(&self) -> Vec<Judged<'_>> {
-        let expected = self.entry.expected.iter();
-        match self.side {
-            Side::Finding => expected.map(|one| one.judge(&self.said)).collect(),
-            Side::Control => {
-                let absent = expected.map(|one| one.judge_absent(&self.said));
-                let present = self.entry.of_control.iter();
-                let present = present.map(|one| one.judge(&self.said));
-                absent.chain(present).collect()
-            }
-        }
-    }
-
-    /// Causes that neph names although the entry has put none of them into its network, or not
-    /// where neph sees them.
-    pub(super) fn misnamed(&self) -> impl Iterator<Item = &Said> {
-        self.said.iter().filter(|said| match said.topic {
-            Topic::Cause(_) if self.is_disturbance(said) => false,
-            Topic::Cause(rule) => {
-                !self.entry.has(rule, self.side) || self.entry.is_innocent(&said.about)
-            }
-            Topic::Finding(_) | Topic::Median => false,
-        })
-    }
-
-    /// Causes that are of this host and this hour, and no part of any entry.
-    pub(super) fn disturbances(&self) -> impl Iterator<Item = &Said> {
-        self.said.iter().filter(|said| self.is_disturbance(said))
-    }
-
-    /// Whether a cause says that the host was busy or its clock was set, as it may be anywhere, and
-    /// experiments are flagged for it.
-    fn is_disturbance(&self, said: &Said) -> bool {
-        matches!(said.topic, Topic::Cause("starved-client" | "clock-step")) && self.is_disturbed
-    }
-
-    /// Whether neph says everything that it should and names nothing else; as a control, none of it.
-    pub(super) fn is_right(&self) -> bool {
-        self.judged().iter().all(|judged| judged.is_right) && self.misnamed().next().is_none()
-    }
 }
 
 impl Gallery {
@@ -175,7 +114,7 @@ impl Gallery {
             entry,
             side,
             said,
-            is_disturbed: is_disturbed(&data),
+            is_disturbed: Shown::is_disturbed_in(&data),
             figure: self.figure(entry, campaign),
             seconds: seconds(campaign),
         }))
@@ -195,14 +134,6 @@ fn had_topologies(campaign: &Campaign, plan: &Plan, now: &[Topology]) -> bool {
         let now = now.iter().find(|(file, _)| *file == named.value);
         let kept = campaign::kept_topology(campaign, &named.value);
         now.is_none_or(|(_, text)| kept == Some(text.text()))
-    })
-}
-
-fn is_disturbed(data: &CampaignData) -> bool {
-    let experiments = data.experiments.iter();
-    let mut warnings = experiments.flat_map(|data| &data.experiment.warnings);
-    warnings.any(|warning| {
-        warning.is_of_a_busy_host() || matches!(warning, Warning::ClockStepped { .. })
     })
 }
 

@@ -2,15 +2,12 @@
 
 use std::io::Write;
 
-use super::carry::Shown;
-use super::entry::{ENTRIES, Entry};
-use super::expectation::{Compared, Expectation, Judged, Number};
-use super::said::Topic;
-use crate::exit::{Failure, Outcome};
-use crate::sheet::{Cell, Column, Format, Sheet};
+use neph_analysis::gallery::{Compared, Entry, Expectation, Judged, Number, Shown, Topic, entries};
 use neph_text::decimals;
 
+use crate::exit::{Failure, Outcome};
 use crate::output;
+use crate::sheet::{Cell, Column, Format, Sheet};
 
 const ENTRY_COLUMNS: [Column; 3] = [
     Column::left("NAME", "name"),
@@ -21,8 +18,8 @@ const ENTRY_COLUMNS: [Column; 3] = [
 /// Lists the entries.
 pub(super) fn list(format: Format) -> Result<Outcome, Failure> {
     let mut sheet = Sheet::new(&ENTRY_COLUMNS);
-    let texts = |entry: &Entry| [entry.name, entry.finding, entry.published];
-    let rows = ENTRIES.iter().map(|entry| texts(entry).map(Cell::text));
+    let texts = |entry: &'static Entry| [entry.name, &entry.finding, &entry.published];
+    let rows = entries().iter().map(|entry| texts(entry).map(Cell::text));
     sheet.rows.extend(rows.map(Vec::from));
     let mut out = output::data();
     sheet.write(format, &mut out)?;
@@ -87,19 +84,20 @@ fn said(judged: &Judged<'_>) -> String {
 
 /// Which sentence is meant: `a finding 'endpoint' about REST and persistent`.
 fn wanted(expectation: &Expectation) -> String {
-    let what = match expectation.topic {
+    let what = match &expectation.topic {
         Topic::Finding(topic) => format!("a finding '{topic}'"),
         Topic::Cause(rule) => format!("the cause '{rule}'"),
         Topic::Median => "the median".to_owned(),
     };
-    match expectation.about {
+    match &expectation.about[..] {
         [] => what,
         about => format!("{what} about {}", about.join(" and ")),
     }
 }
 
 fn row(compared: &Compared) -> Vec<Cell> {
-    let Number { name, low, high } = compared.number;
+    let Number { name, low, high } = &compared.number;
+    let (low, high) = (*low, *high);
     let expected = if high.is_infinite() {
         format!("{} or more", rounded(low))
     } else if high - low <= 0.0 {

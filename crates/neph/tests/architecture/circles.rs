@@ -22,15 +22,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
     ),
     (
         "neph",
-        "gallery::advice gallery::balancers gallery::bufferbloat gallery::cable gallery::ecmp \
-         gallery::entry gallery::far_bulk gallery::guest_load gallery::guest_pinned \
-         gallery::guest_share gallery::guest_starved gallery::idle gallery::mesh \
-         gallery::near_far gallery::overlay gallery::providers gallery::rerouting gallery::rest \
-         gallery::seasons gallery::time_of_day gallery::transfers gallery::unfairness \
-         gallery::uplink",
-    ),
-    (
-        "neph",
         "hops::alarms hops::ends hops::news hops::telling hops::told",
     ),
     ("neph", "lab::keeper lab::up"),

@@ -1,32 +1,43 @@
 //! What an entry expects of the sentences that neph writes, and whether they are as expected.
 //!
-//! Pure: findings in, judgement out. Runs nothing and prints nothing.
+//! Pure: findings in, judgement out.
+
+use std::fmt;
+
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::said::{Said, Topic};
 
+/// The number of a scenario's median.
+const MEDIAN: &str = "median_ms";
+
 /// A number of a sentence's evidence, and between what it has to lie.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Number {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
     /// Its name in the evidence, with the unit.
-    pub(crate) name: &'static str,
+    pub name: String,
     /// The least that is right.
-    pub(crate) low: f64,
+    pub low: f64,
     /// The most that is right.
-    pub(crate) high: f64,
+    pub high: f64,
 }
 
 impl Number {
-    pub(crate) const fn between(name: &'static str, low: f64, high: f64) -> Self {
+    /// Between two numbers, both included.
+    pub fn between(name: &str, low: f64, high: f64) -> Self {
+        let name = name.to_owned();
         Self { name, low, high }
     }
 
-    pub(crate) const fn at_least(name: &'static str, low: f64) -> Self {
+    /// So much or more.
+    pub fn at_least(name: &str, low: f64) -> Self {
         Self::between(name, low, f64::INFINITY)
     }
 
     /// The same number in a sentence; nothing if it does not hold it.
     fn measured(&self, said: &Said) -> Option<f64> {
-        said.numbers.get(self.name).copied()
+        said.numbers.get(&self.name).copied()
     }
 
     fn holds(&self, said: &Said) -> bool {
@@ -36,97 +47,133 @@ impl Number {
 }
 
 /// A sentence that an entry ends with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Expectation {
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Told")]
+pub struct Expectation {
     /// A finding's topic, or the rule that names a cause.
-    pub(crate) topic: Topic,
+    pub topic: Topic,
     /// What it speaks of: all of these, and maybe more.
-    pub(crate) about: &'static [&'static str],
+    pub about: Vec<String>,
     /// What makes it the sentence and not its contrary: that something is slower, by a verdict. A
     /// control must have no sentence that claims this.
-    pub(crate) claim: &'static [Number],
+    pub claim: Vec<Number>,
     /// What was calculated before anything was measured.
-    pub(crate) numbers: &'static [Number],
+    pub numbers: Vec<Number>,
+}
+
+/// As an entry writes it: a number is `[least]` or `[least, most]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Told {
+    finding: Option<String>,
+    cause: Option<String>,
+    median_ms: Option<[f64; 2]>,
+    #[serde(default)]
+    about: Vec<String>,
+    #[serde(default)]
+    claim: Numbers,
+    #[serde(default)]
+    numbers: Numbers,
+}
+
+impl TryFrom<Told> for Expectation {
+    type Error = String;
+
+    fn try_from(told: Told) -> Result<Self, String> {
+        let topic = match (told.finding, told.cause, told.median_ms) {
+            (Some(topic), None, None) => Topic::Finding(topic),
+            (None, Some(rule), None) => Topic::Cause(rule),
+            (None, None, Some(_)) => Topic::Median,
+            _ => return Err("an expectation has finding, cause or median_ms".to_owned()),
+        };
+        let mut numbers = told.numbers.0;
+        let median = told.median_ms;
+        numbers.extend(median.map(|[low, high]| Number::between(MEDIAN, low, high)));
+        Ok(Self {
+            topic,
+            about: told.about,
+            claim: told.claim.0,
+            numbers,
+        })
+    }
+}
+
+/// Numbers in the order in which they are written.
+#[derive(Default)]
+struct Numbers(Vec<Number>);
+
+impl<'de> Deserialize<'de> for Numbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Written)
+    }
+}
+
+struct Written;
+
+impl<'de> Visitor<'de> for Written {
+    type Value = Numbers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names with [least] or [least, most]")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Numbers, A::Error> {
+        let mut numbers = Vec::new();
+        while let Some((name, ends)) = map.next_entry::<String, Vec<f64>>()? {
+            numbers.push(match ends[..] {
+                [low] => Number::at_least(&name, low),
+                [low, high] => Number::between(&name, low, high),
+                _ => return Err(A::Error::invalid_length(ends.len(), &self)),
+            });
+        }
+        Ok(Numbers(numbers))
+    }
 }
 
 /// A number as it was expected and as it was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Compared {
-    pub(crate) number: Number,
+pub struct Compared {
+    /// What was expected.
+    pub number: Number,
     /// Absent where no sentence holds it.
-    pub(crate) measured: Option<f64>,
-    pub(crate) holds: bool,
+    pub measured: Option<f64>,
+    /// Whether it is as expected.
+    pub holds: bool,
 }
 
 /// What became of an expectation.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged<'s> {
-    pub(crate) expectation: &'static Expectation,
+pub struct Judged<'s> {
+    /// What was expected.
+    pub expectation: &'s Expectation,
     /// Whether the sentence is to be there.
-    pub(crate) is_wanted: bool,
+    pub is_wanted: bool,
     /// The sentence that it was found in; none if neph wrote no such sentence.
-    pub(crate) said: Option<&'s Said>,
-    pub(crate) numbers: Vec<Compared>,
+    pub said: Option<&'s Said>,
+    /// Each of its numbers.
+    pub numbers: Vec<Compared>,
     /// Whether all is as it should be.
-    pub(crate) is_right: bool,
+    pub is_right: bool,
 }
 
 impl Expectation {
-    /// That the median response time of whatever is called so lies between these milliseconds.
-    pub(crate) const fn median(
-        about: &'static [&'static str],
-        number: &'static [Number; 1],
-    ) -> Self {
-        Self {
-            topic: Topic::Median,
-            about,
-            claim: &[],
-            numbers: number,
-        }
-    }
-
-    /// That these numbers of the flows to whatever is called so are as calculated.
-    pub(crate) const fn of_flows(
-        about: &'static [&'static str],
-        numbers: &'static [Number],
-    ) -> Self {
-        Self {
-            topic: Topic::Finding("flows"),
-            about,
-            claim: &[],
-            numbers,
-        }
-    }
-
-    /// As [`Self::of_flows`], where the entry is about `claim`: in its control the claim must not hold.
-    pub(crate) const fn of_flows_with_claim(
-        about: &'static [&'static str],
-        claim: &'static [Number],
-        numbers: &'static [Number],
-    ) -> Self {
-        Self {
-            claim,
-            ..Self::of_flows(about, numbers)
-        }
-    }
-
     /// Whether a sentence is this one, whatever its numbers are.
     fn is_claimed_by(&self, said: &Said) -> bool {
-        let speaks_of = |name: &&str| said.about.iter().any(|about| about == *name);
+        let speaks_of = |name: &String| said.about.contains(name);
         said.topic == self.topic
             && self.about.iter().all(speaks_of)
             && self.claim.iter().all(|number| number.holds(said))
     }
 
     /// Looks for the sentence, and holds its numbers against what was calculated.
-    pub(crate) fn judge<'s>(&'static self, everything: &'s [Said]) -> Judged<'s> {
+    pub fn judge<'s>(&'s self, everything: &'s [Said]) -> Judged<'s> {
         let right = |said: &&Said| self.numbers.iter().filter(|n| n.holds(said)).count();
         let claimed = everything.iter().filter(|said| self.is_claimed_by(said));
         let said = claimed.max_by_key(right);
-        let all = self.claim.iter().chain(self.numbers);
+        let all = self.claim.iter().chain(&self.numbers);
         let numbers: Vec<Compared> = all
             .map(|number| Compared {
-                number: *number,
+                number: number.clone(),
                 measured: said.and_then(|said| number.measured(said)),
                 holds: said.is_some_and(|said| number.holds(said)),
             })
@@ -141,7 +188,7 @@ impl Expectation {
     }
 
     /// Makes sure that the sentence is absent, as where its cause is.
-    pub(crate) fn judge_absent<'s>(&'static self, everything: &'s [Said]) -> Judged<'s> {
+    pub fn judge_absent<'s>(&'s self, everything: &'s [Said]) -> Judged<'s> {
         let said = everything.iter().find(|said| self.is_claimed_by(said));
         Judged {
             expectation: self,
@@ -157,16 +204,15 @@ impl Expectation {
 mod tests {
     use super::*;
 
-    const SLOWER: Expectation = Expectation {
-        topic: Topic::Finding("endpoint"),
-        about: &["REST", "persistent"],
-        claim: &[Number::at_least("slower", 1.0)],
-        numbers: &[Number::between("shift_ms", 7.5, 9.0)],
-    };
+    fn slower() -> Expectation {
+        let text = "finding = \"endpoint\"\nabout = [\"REST\", \"persistent\"]\n\
+                    claim = { slower = [1] }\nnumbers = { shift_ms = [7.5, 9.0] }\n";
+        toml::from_str(text).expect("as entries write it")
+    }
 
     fn said(about: [&str; 2], slower: f64, shift: f64) -> Said {
         Said {
-            topic: Topic::Finding("endpoint"),
+            topic: Topic::Finding("endpoint".to_owned()),
             about: about.map(str::to_owned).to_vec(),
             text: "a sentence".to_owned(),
             numbers: [
@@ -181,9 +227,10 @@ mod tests {
     fn a_sentence_is_right_if_it_is_there_and_its_numbers_are_as_calculated() {
         let rest = ["REST", "persistent"];
         let right = [said(rest, 1.0, 8.1)];
-        assert!(SLOWER.judge(&right).is_right);
+        assert!(slower().judge(&right).is_right);
         let too_much = [said(rest, 1.0, 12.0)];
-        let judged = SLOWER.judge(&too_much);
+        let meant = slower();
+        let judged = meant.judge(&too_much);
         assert!(!judged.is_right && judged.said.is_some());
         assert_eq!(
             (judged.numbers[1].measured, judged.numbers[1].holds),
@@ -194,7 +241,7 @@ mod tests {
             said(["REST, TLS 1.2", "persistent"], 1.0, 8.1),
             said(rest, 0.0, 8.1),
         ];
-        let judged = SLOWER.judge(&others);
+        let judged = meant.judge(&others);
         assert!(!judged.is_right && judged.said.is_none());
         assert_eq!(judged.numbers[0].measured, None);
     }
@@ -202,28 +249,29 @@ mod tests {
     #[test]
     fn a_cause_is_no_finding_of_that_name() {
         let cause = Said {
-            topic: Topic::Cause("endpoint"),
+            topic: Topic::Cause("endpoint".to_owned()),
             ..said(["REST", "persistent"], 1.0, 8.1)
         };
-        assert!(!SLOWER.judge(std::slice::from_ref(&cause)).is_right);
-        assert!(SLOWER.judge_absent(&[cause]).is_right);
+        assert!(!slower().judge(std::slice::from_ref(&cause)).is_right);
+        assert!(slower().judge_absent(&[cause]).is_right);
     }
 
     #[test]
     fn of_several_such_sentences_the_one_that_fits_best_is_meant() {
         let rest = ["REST", "persistent"];
         let found = [said(rest, 1.0, 30.0), said(rest, 1.0, 8.0)];
-        assert!(SLOWER.judge(&found).is_right);
+        assert!(slower().judge(&found).is_right);
     }
 
     #[test]
     fn a_control_is_right_without_the_claim_whatever_its_numbers() {
         let rest = ["REST", "persistent"];
         let equal = [said(rest, 0.0, 8.1)];
-        assert!(SLOWER.judge_absent(&equal).is_right);
-        assert!(SLOWER.judge_absent(&[]).is_right);
+        assert!(slower().judge_absent(&equal).is_right);
+        assert!(slower().judge_absent(&[]).is_right);
         let claims = [said(rest, 1.0, 0.3)];
-        let judged = SLOWER.judge_absent(&claims);
+        let meant = slower();
+        let judged = meant.judge_absent(&claims);
         assert!(!judged.is_right && judged.said.is_some());
     }
 }

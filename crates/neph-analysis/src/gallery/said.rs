@@ -3,37 +3,37 @@
 
 use std::collections::BTreeMap;
 
-use neph_analysis::{
+use crate::{
     CampaignData, Diagnosis, Finding, Layer, PlotSettings, QuantileCell, SummaryRow, diagnose,
     findings, summary,
 };
 use neph_model::Scenario;
 
 /// What kind of sentence it is, and its topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Topic {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topic {
     /// Of a finding: a distribution or a comparison.
-    Finding(&'static str),
+    Finding(String),
     /// Of a cause: the name of the rule that sees it.
-    Cause(&'static str),
+    Cause(String),
     /// Of the median response time of a scenario: `median_ms`.
     Median,
 }
 
 /// A sentence of neph's.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Said {
-    pub(crate) topic: Topic,
+pub struct Said {
+    pub topic: Topic,
     /// Endpoints, levels of a parameter, stages.
-    pub(crate) about: Vec<String>,
-    pub(crate) text: String,
+    pub about: Vec<String>,
+    pub text: String,
     /// By name with the unit.
-    pub(crate) numbers: BTreeMap<String, f64>,
+    pub numbers: BTreeMap<String, f64>,
 }
 
 /// Everything that neph says of a campaign: its findings, the causes that it sees, then the median of
 /// each scenario.
-pub(super) fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Said> {
+pub fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Said> {
     let found = findings(data, settings).into_iter().map(Said::from);
     let causes = diagnose(data, settings).causes.into_iter();
     let causes = causes.map(|cause| Said::of_cause(cause, &data.scenarios));
@@ -45,7 +45,7 @@ pub(super) fn everything(data: &CampaignData, settings: &PlotSettings) -> Vec<Sa
 impl From<Finding> for Said {
     fn from(finding: Finding) -> Self {
         Self {
-            topic: Topic::Finding(finding.topic),
+            topic: Topic::Finding(finding.topic.to_owned()),
             about: finding.about,
             text: finding.text,
             numbers: finding.evidence,
@@ -63,7 +63,7 @@ impl Said {
             (name.trim_end_matches(", ").to_owned(), one.value)
         });
         Self {
-            topic: Topic::Cause(cause.rule),
+            topic: Topic::Cause(cause.rule.to_owned()),
             about: names(about),
             text: cause.cause,
             numbers: numbers.collect(),

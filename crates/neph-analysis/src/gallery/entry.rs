@@ -1,0 +1,220 @@
+//! An entry of the gallery: a published finding, the network that shows it, and what neph is to
+//! say of it.
+
+use serde::Deserialize;
+
+use super::expectation::Expectation;
+use super::said::Topic;
+
+/// A text that is written into an entry's folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// The name of its file.
+    pub file: &'static str,
+    /// What stands in it.
+    pub text: &'static str,
+}
+
+/// The texts that an entry is made of.
+pub(super) struct Source {
+    pub(super) name: &'static str,
+    pub(super) entry: &'static str,
+    pub(super) plan: &'static str,
+    pub(super) lab: &'static str,
+    pub(super) control: Text,
+    pub(super) seasons: &'static [Text],
+}
+
+/// What `entry.toml` says.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Told {
+    finding: String,
+    published: String,
+    figure: String,
+    #[serde(default)]
+    also: Vec<String>,
+    #[serde(default)]
+    innocent: Vec<String>,
+    expected: Vec<Expectation>,
+    of_control: Vec<Expectation>,
+}
+
+/// A published finding, to be seen again.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its name on the command line, and of its folder in gallery/.
+    pub name: &'static str,
+    /// The finding in a few words.
+    pub finding: String,
+    /// Where it is published.
+    pub published: String,
+    /// The plan, whose lab is in `lab.toml` beside it.
+    pub plan: &'static str,
+    /// The topology.
+    pub lab: &'static str,
+    /// The topologies of the plan's seasons beside it.
+    pub seasons: &'static [Text],
+    /// The same without the cause.
+    pub control: Control,
+    /// The figure that shows it, by the name of its file: the kind, and what it compares.
+    pub figure: String,
+    /// What neph is to say; a control must not say it.
+    pub expected: Vec<Expectation>,
+    /// What was calculated of the control: that its network is as fast as it was built.
+    pub of_control: Vec<Expectation>,
+    /// Rules of causes that are in the entry's network and in its control's too, besides the one
+    /// that it is about: neph may name them.
+    pub also: Vec<String>,
+    /// Endpoints that are without any cause: neph must not name one there.
+    pub innocent: Vec<String>,
+}
+
+/// What takes the cause away.
+#[derive(Clone, Copy, Debug)]
+pub enum Control {
+    /// The same plan over another network.
+    Lab(&'static str),
+    /// Another plan over the same network.
+    Plan(&'static str),
+}
+
+/// An entry itself, or its control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// With the cause.
+    Finding,
+    /// Without.
+    Control,
+}
+
+impl Side {
+    /// What stands behind the entry's name where both are shown.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Finding => "",
+            Self::Control => ", control",
+        }
+    }
+}
+
+const PLAN_FILE: &str = "plan.toml";
+const CONTROL_FILE: &str = "control.toml";
+const LAB_FILE: &str = "lab.toml";
+const CONTROL_LAB_FILE: &str = "control.lab.toml";
+
+/// A text that is written into the entry's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// The name of its file.
+    pub file: &'static str,
+    /// What stands in it.
+    pub text: String,
+}
+
+impl From<Text> for Shipped {
+    fn from(text: Text) -> Self {
+        Self {
+            file: text.file,
+            text: text.text.to_owned(),
+        }
+    }
+}
+
+impl From<&Source> for Entry {
+    fn from(source: &Source) -> Self {
+        let told: Told = toml::from_str(source.entry).expect("a test reads every entry");
+        Self {
+            name: source.name,
+            finding: told.finding,
+            published: told.published,
+            plan: source.plan,
+            lab: source.lab,
+            seasons: source.seasons,
+            control: if source.control.file == CONTROL_FILE {
+                Control::Plan(source.control.text)
+            } else {
+                Control::Lab(source.control.text)
+            },
+            figure: told.figure,
+            expected: told.expected,
+            of_control: told.of_control,
+            also: told.also,
+            innocent: told.innocent,
+        }
+    }
+}
+
+impl Entry {
+    /// Whether the cause that `rule` sees is in the network of that side.
+    pub fn has(&self, rule: &str, side: Side) -> bool {
+        let expected = self.expected.iter();
+        let mut expected = expected.filter(|_| side == Side::Finding);
+        self.also.iter().any(|one| one == rule)
+            || expected.any(|one| matches!(&one.topic, Topic::Cause(name) if name == rule))
+    }
+
+    /// Whether some of what a cause is said to be about is without any.
+    pub fn is_innocent(&self, about: &[String]) -> bool {
+        about.iter().any(|name| self.innocent.contains(name))
+    }
+
+    /// The topologies of the plan's seasons.
+    pub fn season_topologies(&self) -> impl Iterator<Item = Shipped> {
+        self.seasons.iter().copied().map(Shipped::from)
+    }
+
+    /// The plan of a side, then its topology.
+    pub fn shipped(&self, side: Side) -> [Shipped; 2] {
+        let shipped = |file, text: &str| Shipped {
+            file,
+            text: text.to_owned(),
+        };
+        let lab = shipped(LAB_FILE, self.lab);
+        match (side, self.control) {
+            (Side::Finding, _) => [shipped(PLAN_FILE, self.plan), lab],
+            (Side::Control, Control::Plan(plan)) => [shipped(CONTROL_FILE, plan), lab],
+            (Side::Control, Control::Lab(topology)) => {
+                let name = |suffix: &str| format!("name = \"gallery {}{suffix}\"", self.name);
+                let plan = self
+                    .plan
+                    .replacen(&name(""), &name(Side::Control.suffix()), 1)
+                    .replacen(LAB_FILE, CONTROL_LAB_FILE, 1);
+                let topology = shipped(CONTROL_LAB_FILE, topology);
+                [shipped(CONTROL_FILE, &plan), topology]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RULES;
+    use crate::gallery::{entries, entry};
+
+    #[test]
+    fn every_entry_is_read_and_names_rules_that_exist() {
+        for entry in entries() {
+            let name = entry.name;
+            assert!(!entry.expected.is_empty(), "{name} expects nothing");
+            assert!(!entry.of_control.is_empty(), "{name}: of its control");
+            let expected = entry.expected.iter().filter_map(|one| match &one.topic {
+                Topic::Cause(rule) => Some(rule),
+                Topic::Finding(_) | Topic::Median => None,
+            });
+            for rule in expected.chain(&entry.also) {
+                assert!(RULES.iter().any(|one| one.name == rule), "{name}: {rule}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_control_over_another_network_is_the_same_plan_otherwise() {
+        let entry = entry("uplink").expect("it is there");
+        let [plan, lab] = entry.shipped(Side::Control);
+        assert_eq!((plan.file, lab.file), (CONTROL_FILE, CONTROL_LAB_FILE));
+        let back = plan.text.replace(", control\"", "\"");
+        assert_eq!(back.replace(CONTROL_LAB_FILE, LAB_FILE), entry.plan);
+    }
+}
