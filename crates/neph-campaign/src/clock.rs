@@ -2,8 +2,7 @@
 
 use std::fmt::Debug;
 
-use neph_model::Wall;
-use neph_probe::Stop;
+use neph_model::{Stop, Wall};
 
 /// Tells the time and waits. The campaign reads no clock itself.
 pub trait Clock: Debug {

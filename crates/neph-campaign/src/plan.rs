@@ -27,7 +27,6 @@ pub use plot::PlotPlan;
 pub use season::Season;
 pub use trust::Certificates;
 
-pub(crate) use fleet::MOST_A_SECOND as MOST_FLEET_MESSAGES_A_SECOND;
 pub(crate) use interpret::plan as interpret;
 pub(crate) use meaning::hash_of;
 pub(crate) use parameter::{target, target_fault, word};

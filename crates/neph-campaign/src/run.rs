@@ -15,9 +15,8 @@ use std::net::IpAddr;
 
 use neph_model::{
     BlockOrder, Campaign, CampaignId, CampaignStatus, Executor, ExecutorLost, Experiment, FlowRole,
-    Scenario, Span, Wall,
+    Scenario, Span, Stop, Wall,
 };
-use neph_probe::Stop;
 use neph_store::{Store, StoreError};
 
 use crate::agenda::{Agenda, Slot, Standing};

@@ -1,18 +1,16 @@
 //! What the hosts themselves did to a fleet that is watched and need not be kept: by the figures and
 //! bounds of one that is.
 
-use neph_model::{FleetMessage, Span, Warning};
+use neph_model::{FleetMessage, Load, Span, Warning};
 
-use crate::cores::LoadMeter;
 use crate::meter::Meter;
 use crate::plan::Limits;
 use crate::warnings::warnings;
 
-/// A fleet's messages and this host's load, from the beginning on.
+/// A fleet's messages, from the beginning on.
 #[derive(Debug)]
 pub struct WatchedHosts {
     meter: Meter,
-    load: LoadMeter,
 }
 
 impl WatchedHosts {
@@ -20,7 +18,6 @@ impl WatchedHosts {
     pub fn begin() -> Self {
         Self {
             meter: Meter::new(false),
-            load: LoadMeter::begin(),
         }
     }
 
@@ -39,10 +36,10 @@ impl WatchedHosts {
         self.meter.lateness().map(|(_, p99)| p99)
     }
 
-    /// What is to be said of this host and the reflectors at the end, by the usual bounds. How many
+    /// What is to be said of this host, which was so busy, and the reflectors, by the usual bounds. How many
     /// messages came, and how many lack stamps, is told as numbers.
-    pub fn warnings(&self) -> Vec<Warning> {
-        let all = warnings(&self.meter, &self.load.load(), &Limits::default()).into_iter();
+    pub fn warnings(&self, load: &Load) -> Vec<Warning> {
+        let all = warnings(&self.meter, load, &Limits::default()).into_iter();
         let of_hosts = |warning: &Warning| {
             warning.is_of_a_busy_host() || matches!(warning, Warning::ReflectorSlow { .. })
         };
@@ -75,7 +72,7 @@ mod tests {
                 None,
                 "what nobody answered stayed nowhere"
             );
-            let warnings = hosts.warnings();
+            let warnings = hosts.warnings(&Load::default());
             let few = warnings.iter();
             assert!(
                 !few.clone()

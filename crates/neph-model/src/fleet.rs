@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, Peer, ProbeKind, Span, SynAnswer};
 
+/// The most messages a second of a fleet: half of what one core sends.
+pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
+
 /// A place in a fleet, counted from 0. It holds one flow at a time: where flows are renewed, a lane
 /// holds one after the other, each with a source port of its own.
 #[derive(

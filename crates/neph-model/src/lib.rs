@@ -41,6 +41,7 @@ mod series;
 mod site_load;
 mod span;
 mod stage;
+mod stop;
 mod stress;
 mod syn_answer;
 mod target;
@@ -70,7 +71,8 @@ pub use expected_status::{ExpectedStatus, NoStatus};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fingerprint::{Fingerprint, NoFingerprint, Pins};
 pub use fleet::{
-    AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane, ReadBy,
+    AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane,
+    MOST_FLEET_MESSAGES_A_SECOND, ReadBy,
 };
 pub use flow::{Flow, FlowIndex, FlowRole};
 pub use flow_route::{
@@ -104,6 +106,7 @@ pub use series::{CpuUse, NetCount, Sample, SeriesName};
 pub use site_load::{CpuShare, LoadSpec, LoadUnits, NoLoad, SiteLoad};
 pub use span::{NoSpan, Span};
 pub use stage::{Stage, StageSet};
+pub use stop::Stop;
 pub use stress::Stress;
 pub use syn_answer::SynAnswer;
 pub use target::{NoTarget, Target};

@@ -14,9 +14,9 @@ use std::error::Error;
 use std::fs;
 use std::io::Read;
 
-use neph_model::{Fleet, FleetEndpoint, ProbeKind, ReadBy, Span};
+use neph_model::{Fleet, FleetEndpoint, ProbeKind, ReadBy, Span, Stop};
 use neph_probe::{
-    Caps, FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, ReflectorSpec, Stop,
+    Caps, FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, ReflectorSpec,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, Span, Target, ThroughputSecond};
+use neph_model::{Instant, Own, Span, Stop, Target, ThroughputSecond};
 use neph_sys::place::Place;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp::{self, TcpStats};
@@ -20,7 +20,6 @@ use socket2::SockRef;
 use crate::ProbeError;
 use crate::fault;
 use crate::stamp_clock::{StampClock, now};
-use crate::stop::Stop;
 use crate::transfer::{Transfer, rate};
 
 /// For connecting.

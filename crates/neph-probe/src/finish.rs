@@ -2,9 +2,7 @@
 //!
 //! Time is an argument. Does not know sessions: their drivers say how far they are.
 
-use neph_model::{Instant, Own, Span};
-
-use crate::stop::Stop;
+use neph_model::{Instant, Own, Span, Stop};
 
 /// How long replies to what is under way are still taken once nothing more is sent: a message that
 /// was sent just before the end is not lost.

@@ -1,6 +1,6 @@
 //! A running flow: what it is asked to do, on which sockets.
 
-use neph_model::ProbeKind;
+use neph_model::{ProbeKind, Stop};
 
 use crate::ProbeError;
 use crate::datagram;
@@ -10,7 +10,6 @@ use crate::raw_tcp;
 use crate::report::{Report, Reports};
 use crate::running::Running;
 use crate::spec::FlowSpec;
-use crate::stop::Stop;
 use crate::stream;
 
 /// A flow that runs on a thread of its own; what it tells ends with [`Report::Ended`].

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-use neph_model::{BitRate, Span, ThroughputSecond};
+use neph_model::{BitRate, Span, Stop, ThroughputSecond};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Place;
 use neph_sys::process::Birth;
@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
-use crate::stop::Stop;
 use crate::transfer::Transfer;
 
 const PROGRAM: &str = "iperf3";

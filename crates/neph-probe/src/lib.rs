@@ -43,7 +43,6 @@ mod sizes;
 mod spec;
 mod ssid;
 mod stamp_clock;
-mod stop;
 mod stream;
 mod syn_rate;
 mod synchrony;
@@ -82,7 +81,6 @@ pub use sizes::{
     Authenticated, reply_size, reply_size_in_words, sent_size, why_raised, why_replies_are_raised,
 };
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
-pub use stop::Stop;
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
 pub use tls::{Identity, TlsError};

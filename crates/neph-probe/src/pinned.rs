@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Target};
+use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop, Target};
 use neph_sys::place::Place;
 use socket2::{SockAddr, Socket};
 
@@ -20,7 +20,6 @@ use crate::discover::{Asking, discover};
 use crate::pace::Pace;
 use crate::spec::{ConnectionUse, FlowSpec, Trust};
 use crate::stamp_clock::now;
-use crate::stop::Stop;
 use crate::stream::socket_for;
 
 /// The source's size: "moving 1K of data".

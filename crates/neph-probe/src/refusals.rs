@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use neph_model::{FleetEndpoint, Instant, Own, ProbeKind, Span, Target};
+use neph_model::{FleetEndpoint, Instant, Own, ProbeKind, Span, Stop, Target};
 use neph_sys::clock;
 use neph_sys::place::Place;
 
@@ -18,7 +18,6 @@ use crate::machine::at_site;
 use crate::refused::Refusals;
 use crate::spec::Trust;
 use crate::stamp_clock::now;
-use crate::stop::Stop;
 
 /// How long one answer is waited for.
 const PATIENCE: Span = Span::from_secs(1);

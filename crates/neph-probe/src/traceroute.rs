@@ -13,7 +13,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use neph_model::{Hop, Instant, Own, Span, Traceroute, Wall};
+use neph_model::{Hop, Instant, Own, Span, Stop, Traceroute, Wall};
 use neph_sys::clock::WallNanos;
 use neph_sys::icmp_error::{self, IcmpError, Queued};
 use neph_sys::place::Place;
@@ -23,7 +23,6 @@ use socket2::SockRef;
 
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
-use crate::stop::Stop;
 
 /// The port that traceroutes have always begun with: hardly anybody listens there.
 const FIRST_PORT: u16 = 33_434;

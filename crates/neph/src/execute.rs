@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 
 use clap::Args as ClapArgs;
-use neph_campaign::LocalExecutor;
+use neph_agent::LocalExecutor;
 use neph_model::{Executor, Order, Span, Update};
 
 use crate::exit::{Failure, Outcome};

@@ -16,6 +16,7 @@ use toml::Table;
 
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
+    ("neph-agent", &["neph-model", "neph-probe"]),
     (
         "neph-analysis",
         &[
@@ -58,6 +59,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Arrows that only tests need: shipped plans are held against shipped topologies, and what is told
 /// of flows against the links of the lab.
 const TESTS_MAY_USE: &[(&str, &str)] = &[
+    ("neph-agent", "neph-campaign"),
+    ("neph-agent", "neph-text"),
     ("neph-campaign", "neph-lab"),
     ("neph-flows", "neph-lab"),
     ("neph-flows", "neph-text"),

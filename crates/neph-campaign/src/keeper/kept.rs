@@ -1,6 +1,6 @@
 //! A fleet whose messages are kept: its campaign goes on until what comes after them is kept too.
 
-use neph_model::{Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, Own};
+use neph_model::{Campaign, CampaignStatus, ClassTransfer, Ending, Experiment, Instant, Own, Wall};
 use neph_store::Store;
 
 use crate::run::{RunError, storing};
@@ -29,11 +29,11 @@ impl FleetKept {
         storing("add the transfers", added)
     }
 
-    /// Ends the campaign; `ending` is that of what came after the messages.
+    /// Ends the campaign now; `ending` is that of what came after the messages.
     ///
     /// # Errors
     /// The store refused.
-    pub fn end(mut self, ending: &Ending) -> Result<Campaign, RunError> {
+    pub fn end(mut self, ending: &Ending, now: Wall) -> Result<Campaign, RunError> {
         use neph_model::ExperimentStatus as Status;
         let mut campaign = self.campaign;
         campaign.status = match (self.experiment.status, ending) {
@@ -43,7 +43,7 @@ impl FleetKept {
             }
             _ => CampaignStatus::Incomplete,
         };
-        campaign.ended = Some(neph_probe::anchor().wall);
+        campaign.ended = Some(now);
         let (id, status) = (campaign.id, campaign.status);
         let set = self.store.set_campaign_status(id, status, campaign.ended);
         storing("record how the campaign ended", set)?;

@@ -1,10 +1,10 @@
 use std::path::Path;
 
 use neph_model::{
-    CampaignStatus, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply,
-    Lane, ReadBy,
+    ByteSize, CampaignStatus, Ending, ExperimentStatus, FleetEndpoint, FleetMessage, FleetOutcome,
+    FleetReply, HostFacts, Lane, Load, Parameters, ProbeKind, ReadBy, ScenarioId, Span, Wall,
+    Warning,
 };
-use neph_probe::{FleetTally, Priority};
 use neph_store::{Access, SentWithin};
 
 use super::*;
@@ -16,29 +16,33 @@ fn endpoint(name: &str) -> FleetEndpoint {
     }
 }
 
-fn spec() -> FleetSpec {
-    FleetSpec {
-        fleet: Fleet {
-            probe: neph_model::ProbeKind::Udp,
-            lanes: 4,
-            endpoints: vec![endpoint("udp://a"), endpoint("udp://b")],
-            interval: Span::from_millis(100),
-            renewal: None,
-            criteria: Some(neph_model::Criteria {
-                window: 8,
-                ..neph_model::Criteria::after(Span::from_secs(1))
-            }),
-        },
-        count: Some(2),
-        request_size: 64,
-        response_size: 64,
-        timeout: Span::from_secs(1),
-        first_port: None,
-        rate_cap: 1000,
-        key: None,
-        priority: Priority::Normal,
-        site: None,
-        sharing: None,
+fn fleet() -> Fleet {
+    Fleet {
+        probe: ProbeKind::Udp,
+        lanes: 4,
+        endpoints: vec![endpoint("udp://a"), endpoint("udp://b")],
+        interval: Span::from_millis(100),
+        renewal: None,
+        criteria: Some(neph_model::Criteria {
+            window: 8,
+            ..neph_model::Criteria::after(Span::from_secs(1))
+        }),
+    }
+}
+
+fn scenario() -> Scenario {
+    Scenario {
+        id: ScenarioId(0),
+        index: 0,
+        endpoint: "udp://a, udp://b".to_owned(),
+        target: "udp://a".to_owned().into(),
+        probe: ProbeKind::Udp,
+        interval: Span::from_millis(100),
+        request_size: ByteSize(64),
+        response_size: ByteSize(64),
+        messages: 2,
+        parameters: Parameters::default(),
+        varied: Vec::new(),
     }
 }
 
@@ -57,34 +61,58 @@ fn begin(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
             commit: "c".to_owned(),
         },
     };
-    FleetKeeper::begin(store, keeping, &spec(), origin).expect("a store that takes it")
+    FleetKeeper::begin(store, keeping, scenario(), fleet(), origin).expect("a store that takes it")
 }
 
-/// A fleet whose messages were all replied to, one of them once more when it was too late.
+/// A fleet whose messages were all replied to.
 fn measured(place: &Path, origin: Anchor<Own>) -> FleetKeeper {
     let mut keeper = begin(place, origin);
-    keeper.take(messages(origin, replied()));
-    keeper.take(FleetReport::Ended(FleetTally {
-        sent: 8,
-        replies: 8,
-        late: 1,
-        dropped_here: 2,
-        ..FleetTally::default()
-    }));
+    keeper
+        .keep(&messages(replied()))
+        .expect("a store that works");
     keeper
 }
 
-/// Two messages of each lane, 100 ms apart, the first 5 ms after `origin`.
-fn messages(origin: Anchor<Own>, outcome: FleetOutcome) -> FleetReport {
+/// Two messages of each lane, 100 ms apart, the first 5 ms after the start.
+fn messages(outcome: FleetOutcome) -> Records {
     let message = |n: u32| FleetMessage {
         lane: Lane(n % 4),
         source_port: 10_000,
         seq: n / 4,
-        sent: origin.at + Span::from_millis(5 + 100 * i64::from(n / 4)),
+        sent: Instant::from_nanos(5_000_000 + 100_000_000 * i64::from(n / 4)),
         late: Span::from_micros(3),
         outcome,
     };
-    FleetReport::Messages((0..8).map(message).collect())
+    Records {
+        fleet: (0..8).map(message).collect(),
+        ..Records::default()
+    }
+}
+
+/// How it ended; one reply came too late.
+fn result(ending: Ending) -> ExperimentResult {
+    ExperimentResult {
+        ending,
+        ended: now(),
+        flows: Vec::new(),
+        late: Some(1),
+        trace: None,
+        anchors: vec![(0, now().unix_nanos())],
+        host: HostFacts::default(),
+        load: Load::default(),
+        warnings: vec![Warning::DroppedHere { packets: 2 }],
+    }
+}
+
+fn origin() -> Anchor<Own> {
+    Anchor {
+        at: Instant::from_nanos(7_000),
+        wall: now(),
+    }
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(1_700_000_000_000_000_000)
 }
 
 fn replied() -> FleetOutcome {
@@ -118,16 +146,13 @@ fn read(place: &Path) -> (Campaign, Experiment, Vec<FleetMessage>) {
 #[test]
 fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
     let folder = tempfile::tempdir().expect("a folder");
-    let origin = neph_probe::anchor();
-    let mut keeper = measured(folder.path(), origin);
-    let refused = Refusals {
-        messages: 3,
-        messages_per_second: 10,
-        ..Refusals::default()
-    };
-    keeper.refused(&refused);
-    let kept = keeper.finish(Ending::Complete).expect("a store that works");
-    let ended = kept.end(&Ending::Complete).expect("a store that works");
+    let keeper = measured(folder.path(), origin());
+    let kept = keeper
+        .finish(result(Ending::Complete))
+        .expect("a store that works");
+    let ended = kept
+        .end(&Ending::Complete, now())
+        .expect("a store that works");
     let (campaign, experiment, messages) = read(folder.path());
     assert_eq!(ended, campaign);
     assert_eq!(campaign.status, CampaignStatus::Complete);
@@ -136,30 +161,21 @@ fn a_fleet_is_kept_as_a_campaign_of_one_experiment() {
         ("night", "neph flows udp://a udp://b")
     );
     assert_eq!(experiment.status, ExperimentStatus::Complete);
-    assert_eq!(experiment.fleet, Some(spec().fleet));
+    assert_eq!(experiment.fleet, Some(fleet()));
     let tally = experiment.tally;
     assert_eq!((tally.messages, tally.replies, tally.late), (8, 8, 1));
-    let expected = [
-        Warning::DroppedHere { packets: 2 },
-        Warning::MessagesRefused {
-            messages: 3,
-            per_second: 10,
-        },
-    ];
-    for warning in expected {
-        let all = &experiment.warnings;
-        assert!(all.contains(&warning), "{all:?}");
-    }
+    let all = &experiment.warnings;
+    assert!(
+        all.contains(&Warning::DroppedHere { packets: 2 }),
+        "{all:?}"
+    );
     let sent: Vec<i64> = messages.iter().map(|one| one.sent.nanos()).collect();
     assert_eq!(sent.len(), 8);
-    assert!(
-        sent.iter().all(|at| [5_000_000, 105_000_000].contains(at)),
-        "marks count from the start: {sent:?}"
-    );
+    assert!(sent.iter().all(|at| [5_000_000, 105_000_000].contains(at)));
 }
 
 #[test]
-fn what_was_cut_off_is_interrupted_and_what_nobody_answered_has_failed() {
+fn what_was_cut_off_is_interrupted_and_what_failed_has_failed() {
     for (ending, outcome, wanted) in [
         (
             Ending::Interrupted,
@@ -167,17 +183,17 @@ fn what_was_cut_off_is_interrupted_and_what_nobody_answered_has_failed() {
             (CampaignStatus::Interrupted, ExperimentStatus::Interrupted),
         ),
         (
-            Ending::Complete,
+            Ending::Failed("no reply".to_owned()),
             FleetOutcome::Lost,
             (CampaignStatus::Incomplete, ExperimentStatus::Failed),
         ),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        let origin = neph_probe::anchor();
-        let mut keeper = begin(folder.path(), origin);
-        keeper.take(messages(origin, outcome));
-        let kept = keeper.finish(ending).expect("a store that works");
-        kept.end(&Ending::Complete).expect("a store that works");
+        let mut keeper = begin(folder.path(), origin());
+        keeper.keep(&messages(outcome)).expect("a store that works");
+        let kept = keeper.finish(result(ending)).expect("a store that works");
+        kept.end(&Ending::Complete, now())
+            .expect("a store that works");
         let (campaign, experiment, messages) = read(folder.path());
         assert_eq!((campaign.status, experiment.status), wanted);
         assert_eq!(messages.len(), 8);
@@ -187,14 +203,13 @@ fn what_was_cut_off_is_interrupted_and_what_nobody_answered_has_failed() {
 #[test]
 fn what_was_recorded_before_a_kill_is_there_after_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    let origin = neph_probe::anchor();
-    let mut keeper = begin(folder.path(), origin);
-    keeper.take(messages(origin, replied()));
-    keeper.route(traced(origin));
-    keeper.record_rest().expect("a store that works");
+    let mut keeper = measured(folder.path(), origin());
+    keeper
+        .routes(vec![traced(origin())])
+        .expect("a store that works");
     drop(keeper);
     // The next who writes finds it, and ends what was cut off.
-    let next = begin(folder.path(), neph_probe::anchor());
+    let next = begin(folder.path(), origin());
     let (campaign, experiment, messages) = read(folder.path());
     assert_eq!(campaign.status, CampaignStatus::Interrupted);
     assert_eq!(experiment.status, ExperimentStatus::Interrupted);
@@ -239,7 +254,7 @@ fn routes(place: &Path, experiment: &Experiment) -> Vec<(i64, Option<i64>)> {
 
 #[test]
 fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
-    use neph_model::{ByteSize, ClassTransfer, PinnedOutcome, PinnedTransfer};
+    use neph_model::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 
     for (ending, wanted) in [
         (Some(Ending::Complete), CampaignStatus::Complete),
@@ -252,9 +267,10 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
         (None, CampaignStatus::Interrupted),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        let origin = neph_probe::anchor();
-        let keeper = measured(folder.path(), origin);
-        let mut kept = keeper.finish(Ending::Complete).expect("a store that works");
+        let keeper = measured(folder.path(), origin());
+        let mut kept = keeper
+            .finish(result(Ending::Complete))
+            .expect("a store that works");
         let transfer = |nanos| ClassTransfer {
             endpoint: 1,
             class: 0,
@@ -266,13 +282,13 @@ fn what_comes_after_the_messages_is_kept_and_decides_how_the_campaign_ended() {
                 outcome: PinnedOutcome::Failed("refused".to_owned()),
             },
         };
-        let made = transfer(origin.at.nanos() + 9);
+        let made = transfer(origin().at.nanos() + 9);
         kept.transfers(&[made]).expect("a store that works");
         if let Some(ending) = ending {
-            kept.end(&ending).expect("a store that works");
+            kept.end(&ending, now()).expect("a store that works");
         } else {
             drop(kept);
-            drop(begin(folder.path(), neph_probe::anchor()));
+            drop(begin(folder.path(), origin()));
         }
         let (campaign, experiment, _) = read(folder.path());
         let told = (campaign.status, experiment.status);

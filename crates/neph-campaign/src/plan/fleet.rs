@@ -3,7 +3,9 @@
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use neph_model::{Lifetime, Parameter, ParameterName, Span, Target, of_many_hosts};
+use neph_model::{
+    Lifetime, MOST_FLEET_MESSAGES_A_SECOND, Parameter, ParameterName, Span, Target, of_many_hosts,
+};
 use neph_probe::SYNS_A_SECOND_EACH;
 use neph_text::{Fault, Nanos, Node, Placed, Problems, Take};
 
@@ -13,8 +15,6 @@ use crate::{expand, together};
 
 /// The most flows of a fleet: source ports that a host can give out without running dry.
 const MOST_FLOWS: u32 = 50_000;
-/// The most messages a second of a fleet: half of what one core sends.
-pub(crate) const MOST_A_SECOND: u32 = 100_000;
 /// What a fleet's flows cannot have, and why.
 const NOT_FOR_FLEETS: [(ParameterName, &str); 5] = [
     (
@@ -55,9 +55,9 @@ fn count(node: &Node, most: u32) -> Option<NonZeroU32> {
 
 /// How many SYNs a second.
 pub(crate) fn rate_cap(node: &Node) -> Result<Parameter, Fault> {
-    let cap = count(node, MOST_A_SECOND);
+    let cap = count(node, MOST_FLEET_MESSAGES_A_SECOND);
     cap.map(Parameter::RateCap).ok_or_else(|| {
-        let remedy = format!("write a number from 1 to {MOST_A_SECOND}");
+        let remedy = format!("write a number from 1 to {MOST_FLEET_MESSAGES_A_SECOND}");
         Fault::new("this is no number of SYNs a second", remedy)
     })
 }
@@ -140,7 +140,7 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
     let cap = if may_alarm {
         allowed.min().unwrap_or_else(|| SYNS_A_SECOND_EACH.into())
     } else {
-        MOST_A_SECOND.into()
+        MOST_FLEET_MESSAGES_A_SECOND.into()
     };
     if rate > cap && may_alarm {
         let what = format!(
@@ -157,7 +157,8 @@ pub(crate) fn too_dense(target: &Target, axes: &Axes) -> Option<Fault> {
             "{most} flows every {} are {rate} messages a second",
             shortest.exact()
         );
-        let remedy = format!("at most {MOST_A_SECOND}: fewer flows, or a longer interval");
+        let remedy =
+            format!("at most {MOST_FLEET_MESSAGES_A_SECOND}: fewer flows, or a longer interval");
         Fault::new(what, remedy)
     })
 }
@@ -186,10 +187,10 @@ pub(crate) fn check_pairs(
 /// What runs at the same time is sent by one host.
 pub(crate) fn check_rate(plan: &Plan, whole: &Range<usize>, problems: &Problems<'_>) {
     let rate = together::greatest_rate(plan, &expand::scenarios(plan));
-    if rate > u64::from(MOST_A_SECOND) {
+    if rate > u64::from(MOST_FLEET_MESSAGES_A_SECOND) {
         let what = format!("the pairs that run at the same time are {rate} messages a second");
         let remedy = format!(
-            "at most {MOST_A_SECOND}: fewer flows, a longer interval, or pairs = \"in turn\""
+            "at most {MOST_FLEET_MESSAGES_A_SECOND}: fewer flows, a longer interval, or pairs = \"in turn\""
         );
         problems.add(whole.clone(), Fault::new(what, remedy));
     }

@@ -105,7 +105,7 @@ impl Lab {
             version: "0.1.0".to_owned(),
             commit: "abc".to_owned(),
         };
-        let stop = neph_probe::Stop::new();
+        let stop = neph_model::Stop::new();
         self.fake.stop = stop.clone();
         let known = store.campaigns().expect("campaigns").pop();
         let mut crew = Crew {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, Span, Wall};
+use neph_model::{Instant, Own, Span, Stop, Wall};
 use neph_sys::icmp_error::{self, IcmpError, Queued};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Carrier, Family, Notice};
@@ -21,7 +21,6 @@ use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
-use crate::stop::Stop;
 use crate::vigil::Vigil;
 
 /// From the socket's opening to the first message: receive stamps are switched on by then.

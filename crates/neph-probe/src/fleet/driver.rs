@@ -4,7 +4,7 @@
 //! messages: the kernel stamps departures and arrivals, so that nothing is gained by being woken
 //! for each reply.
 
-use neph_model::{Answer, Instant, Lane, LocalFault, Own, Span};
+use neph_model::{Answer, Instant, Lane, LocalFault, Own, Span, Stop};
 use neph_sys::clock;
 use neph_sys::stamp::KeepAwake;
 
@@ -18,7 +18,6 @@ use crate::ProbeError;
 use crate::finish::Finish;
 use crate::spec::Overdue;
 use crate::stamp_clock::{StampClock, now};
-use crate::stop::Stop;
 
 /// From the sockets' opening to the first message: receive stamps are switched on by then.
 const SETTLE: Span = Span::from_millis(20);

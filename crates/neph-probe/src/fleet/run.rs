@@ -1,6 +1,6 @@
 //! A running fleet, and which transport carries it.
 
-use neph_model::ProbeKind;
+use neph_model::{ProbeKind, Stop};
 
 use super::connect::Connects;
 use super::driver;
@@ -16,7 +16,6 @@ use crate::ProbeError;
 use crate::pace;
 use crate::raw_tcp;
 use crate::running::Running;
-use crate::stop::Stop;
 
 /// Messages a second above which a call for each to send, to read its stamp and to read its reply
 /// takes most of a core.

@@ -27,7 +27,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use neph_model::{Fingerprint, Span, TlsVersion};
+use neph_model::{Fingerprint, Span, Stop, TlsVersion};
 use neph_sys::place::Place;
 use neph_sys::stamp::KeepAwake;
 use rustls::ServerConfig;
@@ -39,7 +39,6 @@ pub use ports::ANSWERING_PORTS;
 use crate::ProbeError;
 use crate::discover::told_identity;
 use crate::secret::Secret;
-use crate::stop::Stop;
 use crate::tls::{self, Identity};
 use budget::Budgets;
 use bulk_turn::BulkGate;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, Own, Span, Stop};
 use neph_sys::ppoll::Awaited;
 use neph_sys::stamp::{self, Notice};
 use socket2::Socket;
@@ -26,7 +26,6 @@ use crate::outlet::Outlet;
 use crate::pace::{Nearness, Pace};
 use crate::spec::FlowSpec;
 use crate::stamp_clock::{StampClock, now};
-use crate::stop::Stop;
 use crate::tls;
 use crate::vigil::Vigil;
 use opening::first_socket;

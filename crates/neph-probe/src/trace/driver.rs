@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use neph_model::{FlowRoute, FlowTrace, Instant, Own, PathHash, TraceEnd, TraceKind, Wall};
+use neph_model::{FlowRoute, FlowTrace, Instant, Own, PathHash, Stop, TraceEnd, TraceKind, Wall};
 use neph_sys::files;
 use neph_sys::place::Place;
 
@@ -16,7 +16,6 @@ use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
 use super::tracer::{Apart, Tracer, Turn};
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
-use crate::stop::Stop;
 
 /// The last identifier of ICMP echo that may be a checksum too.
 const LAST_PORT: u16 = 0xfffe;

@@ -13,8 +13,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use neph_model::{BitRate, ByteSize, Span, Tally};
-use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Secret, Stop};
+use neph_model::{BitRate, ByteSize, Span, Stop, Tally};
+use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Secret};
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
 use neph_wire::stamp::{

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, ProbeKind, ReadBy, Span};
+use neph_model::{
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, ProbeKind, ReadBy, Span, Stop,
+};
 use neph_probe::{
     Caps, FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, ReflectorSpec,
-    RefusalWatch, Sharing, Stop,
+    RefusalWatch, Sharing,
 };
 
 use crate::loopback::reflector;

@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use neph_model::{Span, Target};
-use neph_probe::{Flow, FlowSpec, Stop};
+use neph_model::{Span, Stop, Target};
+use neph_probe::{Flow, FlowSpec};
 use neph_wire::frame::{HelloReply, Status};
 use neph_wire::http::parse_request;
 use neph_wire::ws::{check_request, server_response};

@@ -8,8 +8,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use neph_model::{EventKind, Message, Span, Tally};
-use neph_probe::{Flow, Report, Stop};
+use neph_model::{EventKind, Message, Span, Stop, Tally};
+use neph_probe::{Flow, Report};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use neph_wire::stamp::{
     Answer, Auth, ErrorEstimate, Format, Request, Timestamp, decode_request, reflect,

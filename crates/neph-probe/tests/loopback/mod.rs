@@ -1,9 +1,9 @@
 use std::net::SocketAddr;
 
-use neph_model::{Message, Span, Stage, Tally, Target};
+use neph_model::{Message, Span, Stage, Stop, Tally, Target};
 use neph_probe::{
     Asking, ConnectionUse, Flow, FlowSpec, Identity, Priority, Reflector, ReflectorSpec, Report,
-    Resolve, Schedule, Stop, Trust, discover,
+    Resolve, Schedule, Trust, discover,
 };
 
 fn spec(think: Span) -> ReflectorSpec {

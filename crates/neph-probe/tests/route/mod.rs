@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use neph_model::Span;
-use neph_probe::{Stop, TracerouteSpec, traceroute};
+use neph_model::{Span, Stop};
+use neph_probe::{TracerouteSpec, traceroute};
 
 use crate::support::{End, Net, has, is_root, skip};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use neph_model::{FleetMessage, FleetOutcome, ProbeKind, ReadBy, Span};
-use neph_probe::{FleetRun, FleetSpec, Reflector, ReflectorSpec, Sharing, Stop};
+use neph_model::{FleetMessage, FleetOutcome, ProbeKind, ReadBy, Span, Stop};
+use neph_probe::{FleetRun, FleetSpec, Reflector, ReflectorSpec, Sharing};
 
 use super::PORT;
 use super::pair::{Pair, Side};

@@ -1,8 +1,8 @@
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
 
-use neph_model::{Span, Target};
-use neph_probe::{Counted, Iperf3Spec, Stop, UploadSpec, iperf3, upload};
+use neph_model::{Span, Stop, Target};
+use neph_probe::{Counted, Iperf3Spec, UploadSpec, iperf3, upload};
 
 use crate::loopback::reflector;
 use crate::support::{eventually, has, skip};

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::process::Command;
 
-use neph_model::{FlowRoute, ReadBy, Span, TraceEnd, TraceKind};
+use neph_model::{FlowRoute, ReadBy, Span, Stop, TraceEnd, TraceKind};
 use neph_probe::{
-    FlowSet, PortUse, Reflector, ReflectorSpec, Sockets, Stop, TraceSpec, trace, trace_flow,
+    FlowSet, PortUse, Reflector, ReflectorSpec, Sockets, TraceSpec, trace, trace_flow,
 };
 
 use crate::support::{eventually, has, is_root, skip};

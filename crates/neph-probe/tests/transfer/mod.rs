@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 
-use neph_model::{PinnedOutcome, Span, Target};
-use neph_probe::{Resolve, Stop, TRANSFER_SIZE, TransferSpec, transfers};
+use neph_model::{PinnedOutcome, Span, Stop, Target};
+use neph_probe::{Resolve, TRANSFER_SIZE, TransferSpec, transfers};
 
 use crate::loopback::reflector;
 

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
-use neph_campaign::{Build, Clock, Crew, Observer, RunError, Standing};
+use neph_campaign::{Build, Clock, Crew, Observer, Plan, RunError, Standing, expand, together};
 use neph_model::{
     BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins, Span,
-    Wall,
+    Stop, Wall,
 };
-use neph_probe::Stop;
 use neph_store::Store;
 
 use super::acknowledge::Acknowledging;
@@ -173,7 +172,7 @@ pub(crate) fn carry_out(
     stage::check_rights(&read.plan)?;
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     settings.approval.ask(read.source.name(), topologies)?;
-    neph_campaign::check_files(&read.plan).map_err(Failure::usage)?;
+    check_files(&read.plan)?;
     let mut store = settings.workspace.write()?;
     store.recover().map_err(Failure::refused)?;
     let season = match earlier {
@@ -212,6 +211,14 @@ pub(crate) fn carry_out(
     // Last: who does not hear must not keep the report back.
     watch.finish();
     ended
+}
+
+/// Whether this process may open the files of all fleets that the plan runs at the same time.
+fn check_files(plan: &Plan) -> Result<(), Failure> {
+    let scenarios = expand::scenarios(plan);
+    let groups = together::groups(plan, &scenarios);
+    let grouped = scenarios.iter().zip(groups);
+    neph_agent::check_files(grouped, plan.timeout).map_err(Failure::usage)
 }
 
 /// Says how a campaign stands, unless nothing is to be said.

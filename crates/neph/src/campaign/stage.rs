@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use clap::Parser;
+use neph_agent::{Ground, LinkCount, LocalExecutor};
+use neph_campaign::Plan;
 use neph_campaign::plan::LabReflector;
-use neph_campaign::{Ground, LinkCount, LocalExecutor, Plan};
 use neph_lab::{Direction, Lab, Site, Topology, UpOptions};
-use neph_model::{SiteLoad, Warning};
-use neph_probe::{Place, Reflector, Stop};
+use neph_model::{SiteLoad, Stop, Warning};
+use neph_probe::{Place, Reflector};
 
 use super::Scene;
 use super::stressing::Stressing;

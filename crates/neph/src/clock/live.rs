@@ -5,8 +5,8 @@ use std::sync::mpsc::TryRecvError;
 use std::thread;
 use std::time::Duration;
 
-use neph_model::{EventKind, Span, Tally, Target};
-use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, Stop, anchor};
+use neph_model::{EventKind, Span, Stop, Tally, Target};
+use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, anchor};
 
 use super::added::Added;
 use super::book::Book;

@@ -1,10 +1,14 @@
 //! Keeps what a fleet measures in a workspace.
 
+use neph_agent::{FleetIntake, scenario_of};
 use neph_campaign::{Build, FleetKeeper, FleetKept, Keeping, RunError};
+use std::mem;
+
 use neph_model::{
-    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Own, Span, TracedRoute,
+    Anchor, Campaign, CampaignStatus, ClassTransfer, Ending, FleetEndpoint, Instant, Own, Span,
+    Stop, TracedRoute,
 };
-use neph_probe::{FleetReport, FleetSpec, Refusals, Stop, anchor};
+use neph_probe::{FleetReport, FleetSpec, Refusals, anchor, now};
 use neph_store::Store;
 use neph_text::is_hidden;
 
@@ -12,6 +16,9 @@ use super::Args;
 use crate::exit::Failure;
 use crate::workspace::LAST;
 use crate::{output, version};
+
+/// How often what the fleet said is recorded.
+const TICK: Span = Span::from_millis(50);
 
 /// Reads a campaign's name.
 pub(super) fn name(text: &str) -> Result<String, String> {
@@ -50,9 +57,40 @@ enum State {
         keeping: Keeping,
         spec: Box<FleetSpec>,
     },
-    Going(Box<FleetKeeper>),
+    Going(Box<Going>),
     /// The store refused.
     Broken,
+}
+
+/// A fleet whose messages are being kept.
+#[derive(Debug)]
+struct Going {
+    keeper: FleetKeeper,
+    intake: FleetIntake,
+    routes: Vec<TracedRoute>,
+    /// When something was recorded last.
+    recorded: Instant<Own>,
+}
+
+impl Going {
+    fn record_rest(&mut self) -> Result<(), RunError> {
+        self.keeper.keep(&self.intake.records())?;
+        self.keeper.routes(mem::take(&mut self.routes))
+    }
+
+    fn record(&mut self) -> Result<(), RunError> {
+        let now = now();
+        if now - self.recorded < TICK {
+            return Ok(());
+        }
+        self.recorded = now;
+        self.record_rest()
+    }
+
+    fn finish(mut self, ending: Ending) -> Result<FleetKept, RunError> {
+        self.record_rest()?;
+        self.keeper.finish(self.intake.end(ending))
+    }
 }
 
 /// The command with the options that say what was measured; never a secret.
@@ -127,8 +165,8 @@ impl Keep {
         if matches!(self.state, State::Waiting { .. }) {
             self.begin()?;
         }
-        if let State::Going(keeper) = &mut self.state {
-            keeper.take(report.clone());
+        if let State::Going(going) = &mut self.state {
+            going.intake.take(report.clone());
         }
         Ok(())
     }
@@ -141,25 +179,31 @@ impl Keep {
             spec,
         } = state
         {
-            let begun = FleetKeeper::begin(store, keeping, &spec, self.origin);
-            self.state = State::Going(Box::new(begun.map_err(|error| refused(&error))?));
+            let (scenario, fleet) = (scenario_of(&spec), spec.fleet.clone());
+            let begun = FleetKeeper::begin(store, keeping, scenario, fleet, self.origin);
+            self.state = State::Going(Box::new(Going {
+                keeper: begun.map_err(|error| refused(&error))?,
+                intake: FleetIntake::begin(&spec, self.origin),
+                routes: Vec::new(),
+                recorded: self.origin.at,
+            }));
         }
         Ok(())
     }
 
     /// Takes in the route of one of its flows.
     pub(super) fn route(&mut self, route: TracedRoute) {
-        if let State::Going(keeper) = &mut self.state {
-            keeper.route(route);
+        if let State::Going(going) = &mut self.state {
+            going.routes.push(route);
         }
     }
 
     /// Records what was taken in, if it is time to.
     pub(super) fn record(&mut self) -> Result<(), Failure> {
-        let State::Going(keeper) = &mut self.state else {
+        let State::Going(going) = &mut self.state else {
             return Ok(());
         };
-        let recorded = keeper.record();
+        let recorded = going.record();
         recorded.map_err(|error| {
             // What a store refused it would refuse again.
             self.state = State::Broken;
@@ -170,7 +214,7 @@ impl Keep {
     /// Records the rest: whatever comes now, it is safe.
     pub(super) fn record_rest(&mut self) -> Result<(), Failure> {
         match &mut self.state {
-            State::Going(keeper) => keeper.record_rest().map_err(|error| refused(&error)),
+            State::Going(going) => going.record_rest().map_err(|error| refused(&error)),
             State::Waiting { .. } | State::Broken => Ok(()),
         }
     }
@@ -187,11 +231,11 @@ impl Keep {
             Ending::Complete
         };
         match self.state {
-            State::Going(mut keeper) => {
+            State::Going(mut going) => {
                 for (_, one) in by_caps {
-                    keeper.refused(one);
+                    going.intake.refused(one);
                 }
-                let kept = keeper.finish(ending);
+                let kept = going.finish(ending);
                 Ok(Some(Kept(kept.map_err(|error| refused(&error))?)))
             }
             State::Waiting { .. } | State::Broken => Ok(None),
@@ -208,13 +252,10 @@ impl Keep {
                 Ending::Interrupted
             }
         };
-        if let State::Going(keeper) = self.state {
+        if let State::Going(going) = self.state {
             // That it failed is being told already, by its first reason.
-            drop(
-                keeper
-                    .finish(ending)
-                    .and_then(|kept| kept.end(&Ending::Complete)),
-            );
+            let kept = going.finish(ending);
+            drop(kept.and_then(|kept| kept.end(&Ending::Complete, anchor().wall)));
         }
     }
 }
@@ -231,7 +272,9 @@ impl Kept {
 
     /// Nothing more comes; `ending` is that of the transfers.
     pub(super) fn end(self, ending: &Ending) -> Result<Campaign, Failure> {
-        self.0.end(ending).map_err(|error| refused(&error))
+        self.0
+            .end(ending, anchor().wall)
+            .map_err(|error| refused(&error))
     }
 }
 

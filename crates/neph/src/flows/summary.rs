@@ -1,7 +1,7 @@
 //! The summary for people: what was lost where, the classes of latency, how flows move between them,
 //! and how unequal they are.
 
-use neph_campaign::refusal_warnings;
+use neph_agent::refusal_warnings;
 use neph_flows::{FleetView, PairView};
 use neph_model::{ProbeKind, Warning};
 use neph_probe::FleetTally;

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use neph_flows::{Completion, completions_of, turns};
 use neph_model::{
-    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Target,
+    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop, Target,
 };
-use neph_probe::{FleetSpec, ProbeError, Stop, TransferSpec, each_transfer, now, transfers};
+use neph_probe::{FleetSpec, ProbeError, TransferSpec, each_transfer, now, transfers};
 use serde_json::{Value, json};
 
 use super::Args;

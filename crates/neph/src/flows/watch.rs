@@ -3,10 +3,11 @@
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
 use neph_flows::{Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, Ending, FleetEndpoint, Instant, Own, Span, WallCourse, Warning};
-use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, Stop, now};
+use neph_model::{Campaign, Ending, FleetEndpoint, Instant, Own, Span, Stop, WallCourse, Warning};
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, now};
 
 use super::Args;
 use super::follow::{Follow, Traced, Uncompared};
@@ -61,6 +62,7 @@ pub(super) struct Watched {
 struct Watch<'a, 'b> {
     digest: Digest,
     hosts: WatchedHosts,
+    load: LoadMeter,
     tell: &'a mut Tell<'b>,
     follow: Option<Follow>,
     keep: Option<Keep>,
@@ -98,6 +100,7 @@ pub(super) fn run(
     let mut watch = Watch {
         digest,
         hosts: WatchedHosts::begin(),
+        load: LoadMeter::begin(),
         tell,
         follow: args.trace.then(|| Follow::new(&fleet, args.place())),
         keep,
@@ -291,7 +294,7 @@ impl Watch<'_, '_> {
             keep.record_rest()?;
         }
         // Before reflectors are asked: the load is that of the measurement.
-        let warnings = self.hosts.warnings();
+        let warnings = self.hosts.warnings(&self.load.load());
         let own = self.own.unwrap_or_default();
         let refused = if own.is_whole() {
             Vec::new()

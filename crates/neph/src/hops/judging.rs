@@ -13,8 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_capture::{Hops, Mapping, Twice};
-use neph_model::{Span, Wall};
-use neph_probe::Stop;
+use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
 use neph_wire::dissect::dissect;
 

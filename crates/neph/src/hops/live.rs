@@ -1,7 +1,7 @@
 //! Points that are live: recorded first, and then captures like any others.
 
 use neph_lab::quoted;
-use neph_probe::Stop;
+use neph_model::Stop;
 
 use super::judging::Judging;
 use super::point::Point;

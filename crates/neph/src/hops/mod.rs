@@ -23,8 +23,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Hops, Mapping, Twice};
-use neph_model::Wall;
-use neph_probe::Stop;
+use neph_model::{Stop, Wall};
 use neph_wire::dissect::Nothing;
 
 use crate::clock::parts_per_million;

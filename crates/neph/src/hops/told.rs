@@ -5,7 +5,7 @@
 
 use std::io;
 
-use neph_probe::Stop;
+use neph_model::Stop;
 use serde_json::{Value, json};
 
 use super::alarms::Found;

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use neph_probe::Stop;
+use neph_model::Stop;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
 

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use neph_model::{Target, Traceroute};
-use neph_probe::{Stop, TracerouteSpec, traceroute};
+use neph_model::{Stop, Target, Traceroute};
+use neph_probe::{TracerouteSpec, traceroute};
 
 use super::Args;
 use super::flows::Found;

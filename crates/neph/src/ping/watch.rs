@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{
-    Answer, Answers, ClockOffset, EventKind, FlowRole, Instant, Message, Own, SynAnswer, Tally,
+    Answer, Answers, ClockOffset, EventKind, FlowRole, Instant, Message, Own, Stop, SynAnswer,
+    Tally,
 };
-use neph_probe::{Backends, Flow, Report, Stop, now};
+use neph_probe::{Backends, Flow, Report, now};
 use neph_stats::RunningSummary;
 
 use super::columns::Column;

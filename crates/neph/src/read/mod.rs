@@ -28,8 +28,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::{Ending, Limits, Method};
-use neph_model::Wall;
-use neph_probe::Stop;
+use neph_model::{Stop, Wall};
 use neph_wire::dissect::{Link, Nothing, dissect, plain, why_not};
 
 use crate::exit::{Failure, Outcome};

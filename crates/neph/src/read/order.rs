@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use neph_probe::Stop;
+use neph_model::Stop;
 
 use super::file::{File, Times};
 use super::source;

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use neph_capture::Ending;
-use neph_probe::Stop;
+use neph_model::Stop;
 use neph_wire::dissect::{Dissected, Nothing, dissect, why_not};
 
 use super::ending;

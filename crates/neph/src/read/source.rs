@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use neph_capture::{Account, read_capture, read_merged};
-use neph_probe::Stop;
+use neph_model::Stop;
 use neph_sys::ppoll::{Awaited, wait};
 use neph_wire::capture::Record;
 

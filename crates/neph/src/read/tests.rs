@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use neph_capture::{Limits, Method};
-use neph_probe::Stop;
+use neph_model::Stop;
 use serde_json::Value;
 
 use super::conversations::Conversations;

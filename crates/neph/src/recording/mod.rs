@@ -16,8 +16,7 @@ mod threads;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_model::{ByteSize, Span, Wall};
-use neph_probe::Stop;
+use neph_model::{ByteSize, Span, Stop, Wall};
 
 use crate::enough::ENOUGH;
 use crate::exit::Failure;

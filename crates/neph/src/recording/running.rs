@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use neph_model::Span;
-use neph_probe::Stop;
+use neph_model::{Span, Stop};
 use neph_sys::clock;
 
 use super::Options;

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::{Duration, Instant};
 
-use neph_model::Wall;
-use neph_probe::Stop;
+use neph_model::{Stop, Wall};
 use neph_sys::clock;
 
 use super::course::Tally;

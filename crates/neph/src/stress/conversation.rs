@@ -8,8 +8,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{BitRate, Span};
-use neph_probe::Stop;
+use neph_model::{BitRate, Span, Stop};
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp;

@@ -6,8 +6,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use clap::Args as ClapArgs;
-use neph_model::{CpuShare, Span};
-use neph_probe::Stop;
+use neph_model::{CpuShare, Span, Stop};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::sched;
 use sha2::{Digest, Sha256};

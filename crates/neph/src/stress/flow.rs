@@ -4,8 +4,7 @@ use std::io::Write;
 use std::thread;
 
 use clap::Args as ClapArgs;
-use neph_model::{BitRate, ByteSize, Span, cross_flows};
-use neph_probe::Stop;
+use neph_model::{BitRate, ByteSize, Span, Stop, cross_flows};
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 
 use super::aim::{self, Most};

@@ -9,8 +9,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use neph_model::{BitRate, ByteSize, Span};
-use neph_probe::Stop;
+use neph_model::{BitRate, ByteSize, Span, Stop};
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::ppoll::{self, Awaited};
 use neph_wire::stamp::{

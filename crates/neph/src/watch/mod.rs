@@ -24,8 +24,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::Limits;
-use neph_model::{ByteSize, Span};
-use neph_probe::Stop;
+use neph_model::{ByteSize, Span, Stop};
 use neph_sys::clock;
 use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};

@@ -15,10 +15,9 @@ use std::process::{Command, Output};
 use neph_lab::{
     FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
 };
-use neph_model::{IpVersion, Message, Span, Target};
+use neph_model::{IpVersion, Message, Span, Stop, Target};
 use neph_probe::{
-    Flow, FlowSpec, Identity, Place, Reflector, ReflectorSpec, Report, Resolve, Schedule, Stop,
-    Trust,
+    Flow, FlowSpec, Identity, Place, Reflector, ReflectorSpec, Report, Resolve, Schedule, Trust,
 };
 use neph_text::Source;
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, ProbeKind, Span, Target};
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, ProbeKind, Span, Stop, Target};
 use neph_probe::{
-    FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, Stop, TRANSFER_SIZE, TransferSpec,
-    transfers,
+    FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, TRANSFER_SIZE, TransferSpec, transfers,
 };
 
 use crate::stage::{TwoSites, measure, median, privileged};

@@ -8,10 +8,9 @@ use std::rc::Rc;
 use neph_model::{
     BitRate, Ending, Executor, ExecutorLost, ExperimentOrder, ExperimentResult, Flow, FlowIndex,
     FlowRole, HostFacts, Instant, Load, Marks, Message, Order, OrderFailed, OrderResult, Outcome,
-    PingBetween, PingOrder, Prepared, ProbeKind, Progress, Records, Seq, Span, Throughput,
+    PingBetween, PingOrder, Prepared, ProbeKind, Progress, Records, Seq, Span, Stop, Throughput,
     ThroughputOrder, Ticket, Traceroute, TracerouteOrder, Update, Wall,
 };
-use neph_probe::Stop;
 
 use crate::clock::Clock;
 

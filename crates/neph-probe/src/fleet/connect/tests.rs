@@ -1,13 +1,12 @@
 use std::net::TcpListener;
 
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy};
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy, Stop};
 
 use super::*;
 use crate::fleet::driver;
 use crate::fleet::reports::FleetReports;
 use crate::fleet::spec::{FleetReport, FleetTally};
 use crate::spec::Priority;
-use crate::stop::Stop;
 
 fn spec(address: SocketAddr, renewal: Option<Span>) -> FleetSpec {
     FleetSpec {

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy};
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy, Stop};
 
 use super::*;
 use crate::fleet::FleetRun;
@@ -9,7 +9,6 @@ use crate::fleet::reports::FleetReports;
 use crate::fleet::sockets::Sockets;
 use crate::fleet::spec::{FleetReport, FleetTally};
 use crate::spec::Priority;
-use crate::stop::Stop;
 use crate::{Reflector, ReflectorSpec};
 
 fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use neph_model::{ExperimentOrder, OrderFailed, SiteLoad, Stress, Warning};
 use neph_probe::Place;
 
-use super::{LinkCount, failed, links};
+use crate::failure::failed;
+use crate::{LinkCount, links};
 
 /// The lab that an executor measures in, as far as the executor needs to know it.
 pub trait Ground: std::fmt::Debug + Send {
@@ -38,7 +39,7 @@ pub trait Ground: std::fmt::Debug + Send {
 
 /// The lab, if there is one.
 #[derive(Clone, Debug)]
-pub(super) struct Yard(Option<Arc<Mutex<Shared>>>);
+pub(crate) struct Yard(Option<Arc<Mutex<Shared>>>);
 
 #[derive(Debug)]
 struct Shared {
@@ -66,11 +67,11 @@ impl State {
 }
 
 impl Yard {
-    pub(super) const fn none() -> Self {
+    pub(crate) const fn none() -> Self {
         Self(None)
     }
 
-    pub(super) fn of(ground: Box<dyn Ground>) -> Self {
+    pub(crate) fn of(ground: Box<dyn Ground>) -> Self {
         let shared = Shared {
             ground,
             users: 0,
@@ -85,7 +86,7 @@ impl Yard {
     }
 
     /// The place of a site that an order names.
-    pub(super) fn place(&self, site: Option<&str>) -> Result<Option<Place>, OrderFailed> {
+    pub(crate) fn place(&self, site: Option<&str>) -> Result<Option<Place>, OrderFailed> {
         let Some(site) = site else {
             return Ok(None);
         };
@@ -99,13 +100,13 @@ impl Yard {
     }
 
     /// Whether one of the lab's own reflectors listens there.
-    pub(super) fn reflects(&self, address: SocketAddr) -> bool {
+    pub(crate) fn reflects(&self, address: SocketAddr) -> bool {
         let shared = self.lock();
         shared.is_some_and(|shared| shared.ground.reflects(address))
     }
 
     /// Makes the lab what experiments need, until the stay ends.
-    pub(super) fn enter(&self, orders: &[ExperimentOrder]) -> Result<Stay<'_>, OrderFailed> {
+    pub(crate) fn enter(&self, orders: &[ExperimentOrder]) -> Result<Stay<'_>, OrderFailed> {
         let (Some(mut shared), Some(first)) = (self.lock(), orders.first()) else {
             return Ok(Stay::of(self));
         };
@@ -129,7 +130,7 @@ impl Yard {
 
 /// An order's use of the lab.
 #[derive(Debug)]
-pub(super) struct Stay<'a> {
+pub(crate) struct Stay<'a> {
     yard: &'a Yard,
     is_over: bool,
 }
@@ -149,7 +150,7 @@ impl<'a> Stay<'a> {
     }
 
     /// The experiments begin: the lab's cue is given. What its links did until now.
-    pub(super) fn begin(&self) -> Vec<LinkCount> {
+    pub(crate) fn begin(&self) -> Vec<LinkCount> {
         let Some(shared) = self.yard.lock() else {
             return Vec::new();
         };
@@ -162,7 +163,7 @@ impl<'a> Stay<'a> {
     }
 
     /// What the lab earns, where its links had done `before` when the experiments began.
-    pub(super) fn warnings(&self, before: &[LinkCount]) -> Vec<Warning> {
+    pub(crate) fn warnings(&self, before: &[LinkCount]) -> Vec<Warning> {
         let Some(shared) = self.yard.lock() else {
             return Vec::new();
         };
@@ -172,7 +173,7 @@ impl<'a> Stay<'a> {
     }
 
     /// The stay ends; with the last one the load. What is to be said of the load.
-    pub(super) fn end(mut self) -> Vec<Warning> {
+    pub(crate) fn end(mut self) -> Vec<Warning> {
         self.leave()
     }
 

@@ -5,12 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{
-    Anchor, EchoTo, FlowIndex, FlowRole, Message, Own, PingBetween, PingOrder, Span, Update,
+    Anchor, EchoTo, FlowIndex, FlowRole, Message, Own, PingBetween, PingOrder, Span, Stop, Update,
 };
-use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule, Stop};
+use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule};
 
-use super::desk::Desk;
-use super::flows::{ECHO, echo_to};
+use crate::desk::Desk;
+use crate::flows::{ECHO, echo_to};
 
 /// How often what the flows report is taken in.
 const TICK: Duration = Duration::from_millis(100);
@@ -21,7 +21,7 @@ const KEEP_EVERY: Span = Span::from_secs(5);
 
 /// Pings until the order's end. A destination that cannot be resolved is left out: the experiments report
 /// it.
-pub(super) fn ping(order: &PingOrder, site: Option<&Place>, desk: &Desk) {
+pub(crate) fn ping(order: &PingOrder, site: Option<&Place>, desk: &Desk) {
     let origin = neph_probe::anchor();
     let stop = Stop::new();
     let mut running: Vec<Option<Running>> = Vec::new();

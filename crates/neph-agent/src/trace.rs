@@ -3,14 +3,14 @@
 //! They are looked for when the fleet is over. Before, nobody knows its ports; while it runs, the
 //! probes would stand in line with its messages.
 
-use neph_model::{ExperimentOrder, FlowTrace, TraceKind};
-use neph_probe::{FlowSet, PortUse, Stop, TraceSpec};
+use neph_model::{ExperimentOrder, FlowTrace, Stop, TraceKind};
+use neph_probe::{FlowSet, PortUse, TraceSpec};
 
-use super::flows::Ready;
-use super::intake::Intake;
+use crate::flows::Ready;
+use crate::intake::Intake;
 
 /// Traces them if the order says so. What hinders it is an event: what was measured stands without.
-pub(super) fn routes(
+pub(crate) fn routes(
     order: &ExperimentOrder,
     ready: &Ready,
     intake: &mut Intake,

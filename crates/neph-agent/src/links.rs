@@ -22,7 +22,7 @@ pub struct LinkCount {
 const LATE_SHARE: u64 = 100;
 
 /// The warnings that the time between two counts of the same links earns.
-pub(super) fn warnings(before: &[LinkCount], after: &[LinkCount]) -> Vec<Warning> {
+pub(crate) fn warnings(before: &[LinkCount], after: &[LinkCount]) -> Vec<Warning> {
     let during = before.iter().zip(after).map(|(before, after)| LinkCount {
         late: after.late - before.late,
         carried: after.carried - before.carried,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use neph_model::Span;
+use crate::Span;
 
 /// Shared by everything that one command runs.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ impl From<Arc<AtomicBool>> for Stop {
 
 impl Stop {
     /// How long a waiting thread may take to notice.
-    pub(crate) const PATIENCE: Span = Span::from_millis(50);
+    pub const PATIENCE: Span = Span::from_millis(50);
 
     /// A flag that is not set.
     pub fn new() -> Self {

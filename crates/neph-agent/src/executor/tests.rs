@@ -5,17 +5,19 @@ use std::sync::mpsc::Receiver;
 
 use neph_model::{
     CampaignId, EchoTo, Ending, EventKind, Experiment, ExperimentOrder, ExperimentResult,
-    FleetMessage, FleetOutcome, FlowTraceOrder, Lifetime, Parameter, Prepared, Progress, Records,
-    Scenario, Span, TraceLimits, Wall, Warning,
+    FleetMessage, FleetOutcome, FlowTraceOrder, Lifetime, OrderFailed, Parameter, Prepared,
+    Progress, Records, Scenario, Span, TraceLimits, Wall, Warning,
 };
 use neph_probe::{Caps, Reflector, ReflectorSpec};
 use neph_text::Source;
 
-use super::course::Course;
-use super::intake::Intake;
 use super::*;
-use crate::expand::scenarios;
-use crate::plan::parse;
+use crate::course::{self, Course};
+use crate::intake::Intake;
+use crate::{flows, trace};
+use neph_campaign::expand::scenarios;
+use neph_campaign::plan::parse;
+use neph_probe::Place;
 
 /// The only scenario of a plan for `url`, with the plan's default sizes of 64 B.
 fn scenario(url: &str) -> Scenario {
@@ -27,7 +29,7 @@ fn scenario(url: &str) -> Scenario {
     scenarios(&plan).remove(0)
 }
 
-pub(super) fn order(url: &str) -> ExperimentOrder {
+pub(crate) fn order(url: &str) -> ExperimentOrder {
     let scenario = scenario(url);
     ExperimentOrder {
         experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
@@ -42,15 +44,15 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
     }
 }
 
-pub(super) fn reflector() -> Reflector {
+pub(crate) fn reflector() -> Reflector {
     let here = ([127, 0, 0, 1], 0).into();
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
 /// What an executor reported of experiments, in the order's order.
-pub(super) struct Run {
-    pub(super) prepared: Vec<Result<Prepared, OrderFailed>>,
-    pub(super) results: Vec<Result<ExperimentResult, OrderFailed>>,
+pub(crate) struct Run {
+    pub(crate) prepared: Vec<Result<Prepared, OrderFailed>>,
+    pub(crate) results: Vec<Result<ExperimentResult, OrderFailed>>,
     /// What each measured.
     records: Vec<Records>,
 }
@@ -67,7 +69,7 @@ impl Run {
 }
 
 /// Adds what was measured since the last time.
-pub(super) fn add(records: &mut Records, mut more: Records) {
+pub(crate) fn add(records: &mut Records, mut more: Records) {
     records.messages.append(&mut more.messages);
     records.fleet.append(&mut more.fleet);
     records.events.append(&mut more.events);
@@ -75,7 +77,7 @@ pub(super) fn add(records: &mut Records, mut more: Records) {
 }
 
 /// Has experiments carried out at the same time; cancels them where `enough` says so.
-pub(super) fn carry_out(
+pub(crate) fn carry_out(
     executor: &mut LocalExecutor,
     orders: &[ExperimentOrder],
     enough: &dyn Fn(Progress) -> bool,
@@ -114,13 +116,13 @@ fn run(order: &ExperimentOrder) -> Run {
 }
 
 /// A desk, and what is reported to it.
-pub(super) fn desk() -> (Desk, Receiver<(Ticket, Update)>) {
+pub(crate) fn desk() -> (Desk, Receiver<(Ticket, Update)>) {
     let (sender, updates) = sync_channel(MOST_WAITING);
     (Desk::new(Ticket(0), sender), updates)
 }
 
 /// All that was measured of an experiment, of what was reported.
-pub(super) fn recorded(updates: &Receiver<(Ticket, Update)>) -> Records {
+pub(crate) fn recorded(updates: &Receiver<(Ticket, Update)>) -> Records {
     let mut records = Records::default();
     for (_, update) in updates.try_iter() {
         if let Update::Recorded(_, more) = update {
@@ -173,7 +175,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
 }
 
 /// An order for a fleet of 16 flows that ask our reflector 20 times each.
-pub(super) fn fleet_order(url: &str) -> ExperimentOrder {
+pub(crate) fn fleet_order(url: &str) -> ExperimentOrder {
     let mut order = order(url);
     let flows = NonZeroU32::new(16).expect("some");
     let renewal = Lifetime(Span::from_millis(100));

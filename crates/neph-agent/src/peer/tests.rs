@@ -5,9 +5,9 @@ use std::thread;
 use neph_model::{ByteSize, ExperimentOrder, Prepared, Warning};
 
 use super::*;
-use crate::local::flows::main_flow;
-use crate::local::tests::{carry_out, order, reflector};
-use crate::local::{Ground, LinkCount, LocalExecutor};
+use crate::executor::tests::{carry_out, order, reflector};
+use crate::flows::main_flow;
+use crate::{Ground, LinkCount, LocalExecutor};
 
 /// Takes one connection, reads a question, and says `answer`, if anything, until the peer ends.
 fn stranger(answer: &'static str) -> SocketAddr {

@@ -2,19 +2,18 @@
 
 use std::sync::mpsc::SyncSender;
 
-use neph_model::{ExperimentId, Records, Ticket, Update};
-use neph_probe::Stop;
+use neph_model::{ExperimentId, Records, Stop, Ticket, Update};
 
 /// The desk of one order.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(crate) struct Desk {
     ticket: Ticket,
     updates: SyncSender<(Ticket, Update)>,
     stop: Stop,
 }
 
 impl Desk {
-    pub(super) fn new(ticket: Ticket, updates: SyncSender<(Ticket, Update)>) -> Self {
+    pub(crate) fn new(ticket: Ticket, updates: SyncSender<(Ticket, Update)>) -> Self {
         let stop = Stop::new();
         Self {
             ticket,
@@ -25,21 +24,21 @@ impl Desk {
 
     /// Reports; waits where too much waits already. An executor that is gone takes nothing, and ends its
     /// orders.
-    pub(super) fn tell(&self, update: Update) {
+    pub(crate) fn tell(&self, update: Update) {
         if self.updates.send((self.ticket, update)).is_err() {
             self.stop.set();
         }
     }
 
     /// Reports what an experiment measured, if it did.
-    pub(super) fn record(&self, experiment: ExperimentId, records: Records) {
+    pub(crate) fn record(&self, experiment: ExperimentId, records: Records) {
         if !records.is_empty() {
             self.tell(Update::Recorded(experiment, records));
         }
     }
 
     /// Set when the order is cancelled.
-    pub(super) const fn stop(&self) -> &Stop {
+    pub(crate) const fn stop(&self) -> &Stop {
         &self.stop
     }
 }

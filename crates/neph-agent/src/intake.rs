@@ -14,9 +14,9 @@ use neph_model::{
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 
-use super::flows::Missing;
-use super::tcp_samples::TcpSamples;
+use crate::flows::Missing;
 use crate::host_series::HostSeries;
+use crate::tcp_samples::TcpSamples;
 use anchors::Anchors;
 use fleet::SoFar;
 
@@ -84,19 +84,19 @@ impl Intake {
     }
 
     /// The same, with the counters of where the sender is.
-    pub(super) fn sampling(mut self, host: HostSeries) -> Self {
+    pub(crate) fn sampling(mut self, host: HostSeries) -> Self {
         self.host = host;
         self
     }
 
     /// The same, keeping in mind the ports of the first lanes: so many flows are to be traced.
-    pub(super) const fn tracing(mut self, flows: u32) -> Self {
+    pub(crate) const fn tracing(mut self, flows: u32) -> Self {
         self.traced = flows;
         self
     }
 
     /// Takes in what a flow told; whether it may tell more.
-    pub(super) fn take(&mut self, reports: &Receiver<Report>, flow: FlowIndex) -> bool {
+    pub(crate) fn take(&mut self, reports: &Receiver<Report>, flow: FlowIndex) -> bool {
         loop {
             match reports.try_recv() {
                 Ok(report) => self.one(report, flow),
@@ -151,7 +151,7 @@ impl Intake {
 
     /// Takes note that an echo beside the main flow does not go; `flow` is the main one's if it
     /// never came to be.
-    pub(super) fn miss(&mut self, missing: Missing, flow: FlowIndex) {
+    pub(crate) fn miss(&mut self, missing: Missing, flow: FlowIndex) {
         let Missing { name, why } = &missing;
         self.events.push(Event {
             flow,
@@ -163,7 +163,7 @@ impl Intake {
     }
 
     /// Takes note of a redirect that was followed.
-    pub(super) fn redirected(&mut self, text: String) {
+    pub(crate) fn redirected(&mut self, text: String) {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: 0,
@@ -173,7 +173,7 @@ impl Intake {
     }
 
     /// Takes note of what was not traced of the fleet's flows, and why.
-    pub(super) fn untraced(&mut self, what: &str, why: &ProbeError) {
+    pub(crate) fn untraced(&mut self, what: &str, why: &ProbeError) {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: (neph_probe::now() - self.origin.at).nanos(),
@@ -252,7 +252,7 @@ impl Intake {
 
     /// Puts into `flows` where their sockets were. ICMP has no port, and a flow with a connection
     /// for each message has as many as messages.
-    pub(super) fn place_sources(&self, flows: &mut [Flow]) {
+    pub(crate) fn place_sources(&self, flows: &mut [Flow]) {
         for flow in flows.iter_mut().filter(|flow| flow.index.0 == 0) {
             flow.same_clock &= self.backends.may_share_our_clock();
         }
@@ -267,7 +267,7 @@ impl Intake {
     }
 
     /// Congestion control of the main flow, if it is TCP.
-    pub(super) fn congestion(&self) -> Option<String> {
+    pub(crate) fn congestion(&self) -> Option<String> {
         self.congestion.clone()
     }
 

@@ -6,13 +6,13 @@ use neph_model::{Sample, SeriesName, TcpField};
 
 /// The values that were kept last.
 #[derive(Debug, Default)]
-pub(super) struct TcpSamples {
+pub(crate) struct TcpSamples {
     last: BTreeMap<TcpField, u64>,
 }
 
 impl TcpSamples {
     /// What of a reading (the beginning of a `struct tcp_info`) differs from the reading before.
-    pub(super) fn changed(&mut self, at: i64, info: &[u8]) -> Vec<Sample> {
+    pub(crate) fn changed(&mut self, at: i64, info: &[u8]) -> Vec<Sample> {
         let read = TcpField::all().filter_map(|field| Some((field, field.read(info)?)));
         let mut changed = Vec::new();
         for (field, value) in read {

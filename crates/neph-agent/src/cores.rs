@@ -55,20 +55,22 @@ impl Cores {
 
 /// The load of the cores that the calling thread may use, from now on.
 #[derive(Clone, Debug)]
-pub(crate) struct LoadMeter {
+pub struct LoadMeter {
     cores: Cores,
     before: String,
 }
 
 impl LoadMeter {
-    pub(crate) fn begin() -> Self {
+    /// From now on.
+    pub fn begin() -> Self {
         Self {
             cores: Cores::here(),
             before: stat(),
         }
     }
 
-    pub(crate) fn load(&self) -> Load {
+    /// Until now.
+    pub fn load(&self) -> Load {
         self.cores.load((&self.before, &stat()))
     }
 }

@@ -3,17 +3,18 @@
 use neph_model::{ExperimentOrder, ExperimentResult, OrderFailed, Prepared, Update};
 use neph_probe::allot_files;
 
-use super::course::{self, Around, Course};
-use super::desk::Desk;
-use super::flows::{self, Ready};
-use super::yard::{Stay, Yard};
-use super::{caps, failed, peer};
 use crate::cores;
+use crate::course::{self, Around, Course};
+use crate::desk::Desk;
+use crate::failure::failed;
+use crate::flows::{self, Ready};
+use crate::yard::{Stay, Yard};
+use crate::{caps, peer};
 
 type Each<T> = Vec<Result<T, OrderFailed>>;
 
 /// Carries them out. Of each, in their order, what came of it.
-pub(super) fn carry_out(
+pub(crate) fn carry_out(
     orders: &[ExperimentOrder],
     desk: &Desk,
     yard: &Yard,

@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use neph_model::{
     Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts, OrderFailed,
-    ProbeKind, Span, Update, Wall, Warning,
+    ProbeKind, Span, Stop, Update, Wall, Warning,
 };
-use neph_probe::{FleetRun, Flow as Running, ProbeError, Stop};
+use neph_probe::{FleetRun, Flow as Running, ProbeError};
 
-use super::caps::Before;
-use super::desk::Desk;
-use super::flows::{Missing, Ready};
-use super::intake::Intake;
-use super::{failed, host_of, peer, trace};
+use crate::caps::Before;
 use crate::cores::Cores;
+use crate::desk::Desk;
+use crate::failure::failed;
+use crate::flows::{Missing, Ready};
 use crate::host_series::HostSeries;
+use crate::intake::Intake;
+use crate::provenance::host_of;
+use crate::{peer, trace};
 
 /// How often what the flows said is taken in and reported.
 const TICK: Duration = Duration::from_millis(50);
@@ -26,7 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 const HOPE: Span = Span::from_secs(5);
 
 /// One of the experiments that run at the same time.
-pub(super) struct Course<'a> {
+pub(crate) struct Course<'a> {
     order: &'a ExperimentOrder,
     desk: &'a Desk,
     ready: Ready,
@@ -56,15 +58,15 @@ impl Drop for Leash {
 
 /// What is the same for all that ran at the same time.
 #[derive(Debug, Default)]
-pub(super) struct Around {
+pub(crate) struct Around {
     /// The texts of `/proc/stat` before and after.
-    pub(super) stat: (String, String),
-    pub(super) warnings: Vec<Warning>,
+    pub(crate) stat: (String, String),
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl<'a> Course<'a> {
     /// Starts what was made ready.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         order: &'a ExperimentOrder,
         mut ready: Ready,
         desk: &'a Desk,
@@ -184,7 +186,7 @@ impl<'a> Course<'a> {
 
     /// Who is to be asked what its caps refused: where all was answered there is nothing to ask, and
     /// what was cut short does not count.
-    pub(super) fn unanswered(&mut self) -> Option<Before> {
+    pub(crate) fn unanswered(&mut self) -> Option<Before> {
         let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
         if self.desk.stop().is_set() || is_whole {
             return None;
@@ -193,7 +195,7 @@ impl<'a> Course<'a> {
     }
 
     /// What came of it, once it is over; `refused` by the caps of its reflector.
-    pub(super) fn end(mut self, around: &Around, refused: Vec<Warning>) -> ExperimentResult {
+    pub(crate) fn end(mut self, around: &Around, refused: Vec<Warning>) -> ExperimentResult {
         let stopped = self.desk.stop().is_set();
         let ending = match (self.fault.take(), stopped) {
             (Some(error), _) => Ending::Failed(error.to_string()),
@@ -231,7 +233,7 @@ impl<'a> Course<'a> {
 
 /// Runs all to their ends: until the main flows' schedules are over, or they are stopped. One that
 /// could not begin is left alone.
-pub(super) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &Desk) {
+pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &Desk) {
     loop {
         for course in courses.iter_mut().flatten() {
             if !course.is_over() {

@@ -29,7 +29,7 @@ impl SoFar {
 
 impl Intake {
     /// Takes in what the fleet told; whether it may tell more.
-    pub(in crate::local) fn take_fleet(&mut self, reports: &Receiver<FleetReport>) -> bool {
+    pub(crate) fn take_fleet(&mut self, reports: &Receiver<FleetReport>) -> bool {
         loop {
             match reports.try_recv() {
                 Ok(report) => self.one_of_fleet(report),
@@ -103,7 +103,7 @@ impl Intake {
     }
 
     /// The source ports of the latest flows that are to be traced, by lane.
-    pub(in crate::local) fn ports(&self) -> impl Iterator<Item = u16> + '_ {
+    pub(crate) fn ports(&self) -> impl Iterator<Item = u16> + '_ {
         self.ports.values().copied()
     }
 

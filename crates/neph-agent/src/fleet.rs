@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Criteria, ExperimentOrder, Fleet, FleetEndpoint, Scenario, Span};
+use neph_model::{
+    Criteria, ExperimentOrder, Fleet, FleetEndpoint, MOST_FLEET_MESSAGES_A_SECOND, Scenario, Span,
+};
 use neph_probe::{FleetSpec, FlowSpec, ProbeError, SYNS_A_SECOND_EACH};
 
-use crate::expand;
-use crate::plan::{MOST_FLEET_MESSAGES_A_SECOND, Plan};
-use crate::together::groups;
-
 /// The fleet of an order whose scenario has one; `main` is the same scenario as a single flow.
-pub(super) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpec> {
+pub(crate) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpec> {
     let scenario = &order.scenario;
     let endpoint = FleetEndpoint {
         name: main.name.clone(),
@@ -44,20 +42,23 @@ fn flows_of(scenario: &Scenario, timeout: Span, endpoints: Vec<FleetEndpoint>) -
     })
 }
 
-/// Whether this process may open the files of all fleets that a plan runs at the same time.
+/// Whether this process may open the files of all fleets that run at the same time: scenarios of one
+/// group, whose messages count as lost after `timeout`.
 ///
 /// # Errors
 /// Where it may not: a sentence with the remedy.
-pub fn check_files(plan: &Plan) -> Result<(), ProbeError> {
-    let scenarios = expand::scenarios(plan);
+pub fn check_files<'a>(
+    scenarios: impl IntoIterator<Item = (&'a Scenario, u32)>,
+    timeout: Span,
+) -> Result<(), ProbeError> {
     let mut together: BTreeMap<u32, Vec<Fleet>> = BTreeMap::new();
-    for (scenario, group) in scenarios.iter().zip(groups(plan, &scenarios)) {
-        if let Some(fleet) = flows_of(scenario, plan.timeout, Vec::new()) {
+    for (scenario, group) in scenarios {
+        if let Some(fleet) = flows_of(scenario, timeout, Vec::new()) {
             together.entry(group).or_default().push(fleet);
         }
     }
     for fleets in together.values() {
-        let fleets: Vec<_> = fleets.iter().map(|fleet| (fleet, plan.timeout)).collect();
+        let fleets: Vec<_> = fleets.iter().map(|fleet| (fleet, timeout)).collect();
         neph_probe::check_files(&fleets)?;
     }
     Ok(())
@@ -77,8 +78,8 @@ mod tests {
     use neph_text::Source;
 
     use super::*;
-    use crate::expand::scenarios;
-    use crate::plan::parse;
+    use neph_campaign::expand::scenarios;
+    use neph_campaign::plan::parse;
 
     #[test]
     fn syns_are_capped_by_the_plan_also_while_catching_up() {

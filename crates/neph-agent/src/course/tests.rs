@@ -4,8 +4,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::local::flows;
-use crate::local::tests::{desk, fleet_order, reflector};
+use crate::executor::tests::{desk, fleet_order, reflector};
+use crate::flows;
 
 #[test]
 fn a_fleet_ends_with_its_course_also_where_that_never_ran() {

@@ -5,54 +5,55 @@ use std::path::Path;
 
 use neph_model::{
     Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, Instant, Known, OrderFailed, Own,
-    Parameters, Progress, Span, Target, Traceroute, TracerouteOrder,
+    Parameters, Progress, Span, Stop, Target, Traceroute, TracerouteOrder,
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
-    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, Stop, SynSchedule, TargetError,
-    TracerouteSpec, Trust, discover,
+    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, SynSchedule, TargetError, TracerouteSpec,
+    Trust, discover,
 };
 
-use super::fleet::fleet;
-use super::follow::followed;
-use super::{caps, failed};
+use crate::caps;
+use crate::failure::failed;
+use crate::fleet::fleet;
+use crate::follow::followed;
 
 /// How long to wait at least for somebody to say who they are: this is not yet the measurement, so
 /// a short timeout of the plan does not bind it, and a lost SYN is sent again after 1 and 3 s.
 const PATIENCE: Span = Span::from_secs(5);
 /// Payload of an echo, as ping's.
-pub(super) const ECHO: usize = 56;
+pub(crate) const ECHO: usize = 56;
 
 /// Everything that will run, and since when it counts.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(crate) struct Ready {
     /// The scenario's flow and what runs beside it. With a fleet, the first does not run.
-    pub(super) specs: Vec<FlowSpec>,
+    pub(crate) specs: Vec<FlowSpec>,
     /// The fleet that runs in the place of the main flow.
-    pub(super) fleet: Option<FleetSpec>,
+    pub(crate) fleet: Option<FleetSpec>,
     /// What the order wants beside the main flow and cannot have.
-    pub(super) missing: Vec<Missing>,
+    pub(crate) missing: Vec<Missing>,
     /// What the fleet's reflector refused before.
-    pub(super) refusals: Option<caps::Before>,
+    pub(crate) refusals: Option<caps::Before>,
     /// Who answers the main flow.
-    pub(super) found: Discovery,
+    pub(crate) found: Discovery,
     /// The redirects that led there, in words.
-    pub(super) redirects: Vec<String>,
-    pub(super) site: Option<Place>,
-    pub(super) origin: Anchor<Own>,
+    pub(crate) redirects: Vec<String>,
+    pub(crate) site: Option<Place>,
+    pub(crate) origin: Anchor<Own>,
 }
 
 /// An ICMP echo that does not go.
 #[derive(Debug)]
-pub(super) struct Missing {
+pub(crate) struct Missing {
     /// To whom, by name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Why not.
-    pub(super) why: String,
+    pub(crate) why: String,
 }
 
 /// Resolves, asks who is there, and decides what runs.
-pub(super) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Ready, OrderFailed> {
+pub(crate) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Ready, OrderFailed> {
     let mut main = main_flow(order, site.clone())?;
     let asking = Asking {
         tls_version: main.tls_version,
@@ -96,7 +97,7 @@ fn polite(interval: Span) -> Result<(), OrderFailed> {
 }
 
 /// The flow that the scenario asks for.
-pub(super) fn main_flow(
+pub(crate) fn main_flow(
     order: &ExperimentOrder,
     site: Option<Place>,
 ) -> Result<FlowSpec, OrderFailed> {
@@ -248,7 +249,7 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
 }
 
 /// Where an echo to `host` goes.
-pub(super) fn echo_to(
+pub(crate) fn echo_to(
     host: &str,
     known: Option<SocketAddr>,
     site: Option<&Place>,
@@ -269,7 +270,7 @@ pub(super) fn echo_to(
 
 impl Ready {
     /// The flows as the store keeps them.
-    pub(super) fn flows(&self) -> Vec<Flow> {
+    pub(crate) fn flows(&self) -> Vec<Flow> {
         let flow = |spec: &FlowSpec| Flow {
             index: spec.index,
             role: spec.role,
@@ -292,7 +293,7 @@ impl Ready {
     }
 
     /// How far the main flow is.
-    pub(super) fn progress(&self, now: Instant<Own>) -> Progress {
+    pub(crate) fn progress(&self, now: Instant<Own>) -> Progress {
         let elapsed = now - self.origin.at;
         let schedule = &self.specs[0].schedule;
         let due = u64::try_from(elapsed.nanos() / schedule.interval.nanos().max(1)).unwrap_or(0);
@@ -304,7 +305,7 @@ impl Ready {
 }
 
 /// Carries out a traceroute; a failure is part of the result.
-pub(super) fn trace(
+pub(crate) fn trace(
     order: &TracerouteOrder,
     site: Result<Option<Place>, OrderFailed>,
     stop: &Stop,

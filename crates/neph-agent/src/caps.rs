@@ -9,7 +9,7 @@ use neph_probe::{Discovery, FleetSpec, Place, RefusalWatch, Refusals};
 
 /// Who is to be asked later, from where, and what it had refused before.
 #[derive(Clone, Debug)]
-pub(super) struct Before {
+pub(crate) struct Before {
     endpoint: FleetEndpoint,
     refused: Refusals,
     site: Option<Place>,
@@ -17,7 +17,7 @@ pub(super) struct Before {
 
 impl Before {
     /// Nothing of a stranger, who tells nothing.
-    pub(super) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
+    pub(crate) fn of(found: &Discovery, fleet: &FleetSpec) -> Option<Self> {
         Some(Self {
             endpoint: fleet.fleet.endpoints.first()?.clone(),
             refused: found.refused?,
@@ -28,7 +28,7 @@ impl Before {
 
 /// What each fleet's reflector refused meanwhile. All are asked at the same time, those of one site
 /// together: where many pairs lost something, one after the other would take minutes.
-pub(super) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
+pub(crate) fn refused(before: &[Option<Before>]) -> Vec<Vec<Warning>> {
     let mut sites: Vec<Option<&Place>> = Vec::new();
     for one in before.iter().flatten() {
         if !sites.contains(&one.site.as_ref()) {

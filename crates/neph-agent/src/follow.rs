@@ -3,10 +3,10 @@
 use neph_model::{OrderFailed, Scenario};
 use neph_probe::{Asking, Discovery, FlowSpec, Resolving, follow};
 
-use super::failed;
+use crate::failure::failed;
 
 /// With `follow`, leads the flow to the target that does not redirect.
-pub(super) fn followed(
+pub(crate) fn followed(
     main: &mut FlowSpec,
     found: Discovery,
     (scenario, asking): (&Scenario, &Asking),

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use neph_model::{CpuUse, HostFacts, Load};
+use neph_probe::{Place, ProbeError};
 
 /// Directory of settings below `/proc/sys`, and which names of it matter; an empty list: all that
 /// begin with `tcp_`.
@@ -193,6 +194,15 @@ pub fn load_average() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = text.split_whitespace().next();
     first.and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
+/// The host as it is where a site's flows are sent from.
+pub(crate) fn host_of(site: Option<&Place>) -> Result<HostFacts, ProbeError> {
+    let mut host = neph_probe::at_site(site, || {
+        host_facts(neph_probe::clock_sync(), neph_probe::offloads())
+    })?;
+    host.sysctls.extend(neph_probe::core_wake());
+    Ok(host)
 }
 
 #[cfg(test)]

@@ -3,37 +3,16 @@
 //! Each order has a thread of its own, which turns it into flows of `neph-probe` and reports what they
 //! say. Own marks count from the experiment's start.
 
-mod between;
-pub(crate) mod caps;
-mod check;
-mod course;
-mod desk;
-mod experiments;
-pub(crate) mod fleet;
-mod flows;
-mod follow;
-pub(crate) mod intake;
-mod links;
-mod peer;
-mod tcp_samples;
-mod trace;
-mod yard;
-
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use neph_model::{
-    Executor, ExecutorLost, HostFacts, Order, OrderFailed, OrderResult, Span, Ticket, Update,
-};
-use neph_probe::{Place, ProbeError, Stop};
+use neph_model::{Executor, ExecutorLost, Order, OrderResult, Span, Stop, Ticket, Update};
 
-use crate::provenance;
-use desk::Desk;
-pub use links::LinkCount;
-pub use yard::Ground;
-use yard::Yard;
+use crate::desk::Desk;
+use crate::failure::failed;
+use crate::yard::{Ground, Yard};
+use crate::{between, check, experiments, flows};
 
 /// So many updates wait for whoever takes them; then the order's thread waits, and what its flows
 /// measure stands in their own queues.
@@ -180,21 +159,5 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
     desk.tell(Update::Done(Ok(result)));
 }
 
-fn failed(operation: impl Into<String>, reason: impl Display) -> OrderFailed {
-    OrderFailed {
-        operation: operation.into(),
-        reason: reason.to_string(),
-    }
-}
-
-/// The host as it is where a site's flows are sent from.
-pub(crate) fn host_of(site: Option<&Place>) -> Result<HostFacts, ProbeError> {
-    let mut host = neph_probe::at_site(site, || {
-        provenance::host_facts(neph_probe::clock_sync(), neph_probe::offloads())
-    })?;
-    host.sysctls.extend(neph_probe::core_wake());
-    Ok(host)
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

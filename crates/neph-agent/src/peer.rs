@@ -6,10 +6,10 @@
 use neph_model::{ByteSize, OrderFailed, ProbeKind, Warning};
 use neph_probe::{Discovery, FlowSpec, LONGEST_WS_PING};
 
-use super::failed;
+use crate::failure::failed;
 
 /// Whether the flow can run as what was found. `expected`: it must be a reflector.
-pub(super) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), OrderFailed> {
+pub(crate) fn judge(found: &Discovery, main: &FlowSpec, expected: bool) -> Result<(), OrderFailed> {
     let why = match &found.silence {
         Some(why) if expected || must_answer(main.target.kind(), found.accepted) => why.as_str(),
         None if expected && is_asked(main.target.kind()) && !found.reflector => {
@@ -44,7 +44,7 @@ const fn must_answer(kind: ProbeKind, accepted: bool) -> bool {
 }
 
 /// The warning that the main flow earns if its sizes are not the scenario's.
-pub(super) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
+pub(crate) fn sizes_not_applied(main: &FlowSpec) -> Option<Warning> {
     let (request, response) = (main.request_size, main.response_size);
     let applied = match main.target.kind() {
         _ if main.reflector => true,

@@ -3,11 +3,11 @@
 use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
 use neph_probe::{Iperf3Spec, Place, Resolve, Resolving, Transfer, UploadSpec};
 
-use super::desk::Desk;
-use super::failed;
-use super::yard::Yard;
+use crate::desk::Desk;
+use crate::failure::failed;
+use crate::yard::Yard;
 
-pub(super) fn throughput(order: &ThroughputOrder, desk: &Desk, yard: &Yard) -> Throughput {
+pub(crate) fn throughput(order: &ThroughputOrder, desk: &Desk, yard: &Yard) -> Throughput {
     let started = neph_probe::anchor().wall;
     let site = yard.place(order.site.as_deref());
     match site.and_then(|site| transfer(order, site, desk)) {

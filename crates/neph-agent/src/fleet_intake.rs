@@ -1,0 +1,231 @@
+//! A fleet that runs without an order: what it says, turned into what is kept.
+
+use std::num::{NonZeroU16, NonZeroU32};
+
+use neph_model::{
+    Anchor, Ending, ExperimentResult, Fleet, FleetEndpoint, HostFacts, Lifetime, Own, Parameter,
+    Records, Scenario, ScenarioId, Target, Targets, Warning,
+};
+use neph_probe::{FleetReport, FleetSpec, Refusals};
+
+use crate::caps;
+use crate::cores::LoadMeter;
+use crate::intake::Intake;
+use crate::provenance::host_of;
+
+/// Takes in what a fleet reports.
+#[derive(Debug)]
+pub struct FleetIntake {
+    intake: Intake,
+    /// What the caps of reflectors refused to it.
+    refused: Vec<Warning>,
+    host: HostFacts,
+    load: LoadMeter,
+}
+
+impl FleetIntake {
+    /// The fleet begins. Own marks will count from `origin`, which is not later than its first message.
+    pub fn begin(spec: &FleetSpec, origin: Anchor<Own>) -> Self {
+        Self {
+            intake: Intake::new(origin),
+            refused: Vec::new(),
+            // What could not be read is left empty, as everywhere in a provenance.
+            host: host_of(spec.site.as_ref()).unwrap_or_default(),
+            load: LoadMeter::begin(),
+        }
+    }
+
+    /// Takes in what the fleet said.
+    pub fn take(&mut self, report: FleetReport) {
+        self.intake.one_of_fleet(report);
+    }
+
+    /// Takes note of what the caps of one of its reflectors refused.
+    pub fn refused(&mut self, by: &Refusals) {
+        self.refused.extend(caps::refusal_warnings(by));
+    }
+
+    /// What was taken in since the last time.
+    pub fn records(&mut self) -> Records {
+        self.intake.records()
+    }
+
+    /// What came of it. A fleet to which nobody replied has failed, whatever `ending` says.
+    pub fn end(mut self, ending: Ending) -> ExperimentResult {
+        let ending = match ending {
+            Ending::Complete => self.intake.verdict(),
+            other => other,
+        };
+        let mut warnings = self.intake.warnings();
+        warnings.append(&mut self.refused);
+        ExperimentResult {
+            trace: None,
+            ending,
+            ended: neph_probe::anchor().wall,
+            flows: Vec::new(),
+            late: self.intake.fleet().map(|tally| tally.late),
+            warnings,
+            anchors: self.intake.into_anchors(),
+            host: self.host,
+            load: self.load.load(),
+        }
+    }
+}
+
+/// What a plan would fix, without its identity. A fleet that runs until it is stopped has 0 messages.
+pub fn scenario_of(spec: &FleetSpec) -> Scenario {
+    let fleet = &spec.fleet;
+    let names: Vec<&str> = fleet
+        .endpoints
+        .iter()
+        .map(|one| one.name.as_str())
+        .collect();
+    let flows = NonZeroU32::new(fleet.lanes).map(Parameter::Flows);
+    let renewal = fleet.renewal.map(|life| Parameter::Renewal(Lifetime(life)));
+    let port = spec.first_port.and_then(NonZeroU16::new);
+    let optional = [flows, renewal, port.map(Parameter::SourcePort)];
+    let timeout = Parameter::Timeout(spec.timeout);
+    let parameters = optional.into_iter().flatten().chain([timeout]).collect();
+    Scenario {
+        id: ScenarioId(0),
+        index: 0,
+        endpoint: names.join(", "),
+        target: targets(fleet),
+        probe: fleet.probe,
+        interval: fleet.interval,
+        request_size: spec.sent_size(),
+        response_size: spec.asked_size(),
+        messages: spec.count.unwrap_or(0),
+        parameters,
+        varied: Vec::new(),
+    }
+}
+
+/// Where its endpoints are, as they were named.
+fn targets(fleet: &Fleet) -> Targets {
+    let named = |one: &FleetEndpoint| {
+        let whole = format!("{}://{}", fleet.probe, one.name);
+        Target::parse(&one.name).or_else(|_| Target::parse(&whole))
+    };
+    let found: Result<Vec<Target>, _> = fleet.endpoints.iter().map(named).collect();
+    found.map_or_else(|error| Targets::Called(error.text), Targets::Known)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{
+        Criteria, FleetMessage, FleetOutcome, FleetReply, Lane, ProbeKind, ReadBy, Span,
+    };
+    use neph_probe::{FleetTally, Priority};
+
+    use super::*;
+
+    fn spec() -> FleetSpec {
+        let endpoint = |name: &str| FleetEndpoint {
+            name: name.to_owned(),
+            address: ([192, 0, 2, 1], 862).into(),
+        };
+        FleetSpec {
+            fleet: Fleet {
+                probe: ProbeKind::Udp,
+                lanes: 4,
+                endpoints: vec![endpoint("udp://a"), endpoint("b")],
+                interval: Span::from_millis(100),
+                renewal: None,
+                criteria: Some(Criteria::after(Span::from_secs(1))),
+            },
+            count: Some(2),
+            request_size: 64,
+            response_size: 64,
+            timeout: Span::from_secs(1),
+            first_port: None,
+            rate_cap: 1000,
+            key: None,
+            priority: Priority::Normal,
+            site: None,
+            sharing: None,
+        }
+    }
+
+    fn replied() -> FleetOutcome {
+        FleetOutcome::Reply(FleetReply {
+            round_trip: Span::from_millis(7),
+            read_by: ReadBy::Kernel,
+            at_peer: None,
+            ttl: None,
+            copies: 0,
+            answer: None,
+        })
+    }
+
+    /// Eight messages, the first 5 ms after the origin, with that outcome.
+    fn taken(outcome: FleetOutcome) -> FleetIntake {
+        let origin = neph_probe::anchor();
+        let mut intake = FleetIntake::begin(&spec(), origin);
+        let message = |n: u32| FleetMessage {
+            lane: Lane(n % 4),
+            source_port: 10_000,
+            seq: n / 4,
+            sent: origin.at + Span::from_millis(5),
+            late: Span::from_micros(3),
+            outcome,
+        };
+        intake.take(FleetReport::Messages((0..8).map(message).collect()));
+        intake.take(FleetReport::Ended(FleetTally {
+            sent: 8,
+            replies: if outcome == FleetOutcome::Lost { 0 } else { 8 },
+            late: 1,
+            dropped_here: 2,
+            ..FleetTally::default()
+        }));
+        intake
+    }
+
+    #[test]
+    fn messages_count_from_the_origin_and_are_handed_over_once() {
+        let mut intake = taken(replied());
+        let records = intake.records();
+        assert_eq!(records.fleet.len(), 8);
+        assert!(
+            records
+                .fleet
+                .iter()
+                .all(|one| one.sent.nanos() == 5_000_000)
+        );
+        assert!(intake.records().fleet.is_empty());
+    }
+
+    #[test]
+    fn what_was_dropped_and_refused_is_said_and_without_a_reply_it_has_failed() {
+        let mut intake = taken(replied());
+        intake.refused(&Refusals {
+            messages: 3,
+            messages_per_second: 10,
+            ..Refusals::default()
+        });
+        let result = intake.end(Ending::Complete);
+        assert_eq!((result.ending, result.late), (Ending::Complete, Some(1)));
+        let expected = [
+            Warning::DroppedHere { packets: 2 },
+            Warning::MessagesRefused {
+                messages: 3,
+                per_second: 10,
+            },
+        ];
+        assert_eq!(result.warnings, expected);
+        let result = taken(FleetOutcome::Lost).end(Ending::Complete);
+        assert!(matches!(result.ending, Ending::Failed(_)), "{result:?}");
+    }
+
+    #[test]
+    fn a_scenario_names_its_targets_with_the_scheme() {
+        let scenario = scenario_of(&spec());
+        let Targets::Known(targets) = scenario.target else {
+            panic!("both are targets");
+        };
+        assert!(targets.iter().all(|one| one.kind() == ProbeKind::Udp));
+        let hosts: Vec<&str> = targets.iter().map(Target::host).collect();
+        assert_eq!(hosts, ["a", "b"]);
+        assert_eq!(scenario.messages, 2);
+    }
+}

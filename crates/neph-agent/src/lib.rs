@@ -1,0 +1,35 @@
+//! Carries out orders with the instruments: from an order to flows, and from what they say to what is
+//! reported.
+//!
+//! Owns the executor of this process, what it knows of its host (facts, load, series), and the lab that
+//! it measures in, as far as it needs to know it. Plans nothing and keeps nothing.
+
+mod between;
+mod caps;
+mod check;
+mod cores;
+mod course;
+mod desk;
+mod executor;
+mod experiments;
+mod failure;
+mod fleet;
+mod fleet_intake;
+mod flows;
+mod follow;
+mod host_series;
+mod intake;
+mod links;
+mod peer;
+pub mod provenance;
+mod tcp_samples;
+mod trace;
+mod yard;
+
+pub use caps::refusal_warnings;
+pub use cores::LoadMeter;
+pub use executor::LocalExecutor;
+pub use fleet::check_files;
+pub use fleet_intake::{FleetIntake, scenario_of};
+pub use links::LinkCount;
+pub use yard::Ground;
