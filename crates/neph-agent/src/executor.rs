@@ -12,7 +12,7 @@ use neph_model::{Executor, ExecutorLost, Order, OrderResult, Span, Stop, Ticket,
 use crate::desk::Desk;
 use crate::failure::failed;
 use crate::yard::{Ground, Yard};
-use crate::{between, check, experiments, flows};
+use crate::{between, check, experiments, flows, load};
 
 /// So many updates wait for whoever takes them; then the order's thread waits, and what its flows
 /// measure stands in their own queues.
@@ -151,10 +151,10 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
             }
             OrderResult::Pings
         }
-        Order::Load(_) => {
-            let why = failed("make a load", "this executor only measures");
-            return desk.tell(Update::Done(Err(why)));
-        }
+        Order::Load(order) => match load::make(order, desk) {
+            Ok(()) => OrderResult::Load,
+            Err(why) => return desk.tell(Update::Done(Err(why))),
+        },
     };
     desk.tell(Update::Done(Ok(result)));
 }

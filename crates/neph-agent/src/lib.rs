@@ -20,6 +20,7 @@ mod follow;
 mod host_series;
 mod intake;
 mod links;
+mod load;
 mod peer;
 pub mod provenance;
 mod tcp_samples;

@@ -4,25 +4,16 @@
 
 mod aim;
 mod announce;
-mod conversation;
 mod cpu;
-mod crowd;
-mod duty;
 mod flow;
-mod pace;
-mod room;
 mod stream;
 mod telling;
-mod video;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_model::{LoadOrder, LoadSpec};
 
-pub(crate) use self::duty::HELD;
 use crate::exit::{Failure, Outcome};
 use crate::privileges::{Needs, Row};
-
-pub(crate) use announce::WORKS;
 
 /// Options of `neph stress`.
 #[derive(Debug, ClapArgs)]

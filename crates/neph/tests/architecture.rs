@@ -16,7 +16,7 @@ use toml::Table;
 
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("neph-agent", &["neph-model", "neph-probe"]),
+    ("neph-agent", &["neph-load", "neph-model", "neph-probe"]),
     (
         "neph-analysis",
         &[
@@ -34,6 +34,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-capture", &["neph-model", "neph-stats", "neph-wire"]),
     ("neph-flows", &["neph-model", "neph-stats"]),
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
+    (
+        "neph-load",
+        &["neph-model", "neph-sys", "neph-text", "neph-wire"],
+    ),
     ("neph-model", &[]),
     (
         "neph-probe",

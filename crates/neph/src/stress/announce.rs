@@ -1,13 +1,10 @@
 //! Saying that a load works, for those who measure under it: once all of its threads or connections do.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use clap::Args as ClapArgs;
 
-use crate::output;
+use neph_load::WORKS;
 
-/// What is said then, on standard error.
-pub(crate) const WORKS: &str = "neph stress: it works";
+use crate::output;
 
 /// Whether it is to be said.
 #[derive(Debug, Default, ClapArgs)]
@@ -21,28 +18,10 @@ pub(super) struct Announce {
 impl Announce {
     /// It is.
     pub(super) const YES: Self = Self { announce: true };
-}
 
-/// How many parts of a load do not work yet.
-#[derive(Debug)]
-pub(super) struct Beginning {
-    asked: bool,
-    idle: AtomicUsize,
-}
-
-impl Beginning {
-    /// Of a load of so many parts.
-    pub(super) const fn of(announce: &Announce, parts: usize) -> Self {
-        Self {
-            asked: announce.announce,
-            idle: AtomicUsize::new(parts),
-        }
-    }
-
-    /// One of them works from now on. It says so once.
-    pub(super) fn one_works(&self) {
-        let was_last = self.idle.fetch_sub(1, Ordering::Relaxed) == 1;
-        if self.asked && was_last {
+    /// The load works: says so, if it is to.
+    pub(super) fn works(&self) {
+        if self.announce {
             output::say(WORKS);
         }
     }

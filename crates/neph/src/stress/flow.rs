@@ -1,25 +1,21 @@
 //! `neph stress flow`: cross traffic on TCP, bulk or request and reply.
 
 use std::io::Write;
-use std::thread;
 
 use clap::Args as ClapArgs;
-use neph_model::{BitRate, ByteSize, Span, Stop, cross_flows};
-use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
+use neph_model::{BitRate, ByteSize, Span, cross_flows};
+
+use neph_load::{Beginning, Bulk, Carried, Subject, Turns, converse_all, received_rate};
 
 use super::aim::{self, Most};
-use super::announce::{Announce, Beginning};
-use super::conversation::{Carried, Subject, converse};
-use super::telling::{add_faults, rate, received_rate};
+use super::announce::Announce;
+use super::telling::{add_faults, rate};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{interrupt, output, value};
 use neph_text::counted::counted;
 
-/// A message of bulk is what goes in this time, within bounds: small enough for an even rate.
-const MOMENT_MS: u64 = 20;
-const PIECES: (u64, u64) = (1 << 10, 64 << 10);
 /// As the smallest reflector's cap allows.
 const LARGEST: u64 = 16 << 20;
 
@@ -89,28 +85,25 @@ impl Args {
                  nothing of others"
             )));
         }
-        let each = |rate: BitRate| BitRate((rate.bits_per_second() / u64::from(self.flows)).max(1));
-        let rate = self.rate.0.map(each);
-        let piece = rate.map_or(PIECES.1, |rate| {
-            (rate.bits_per_second() / 8 * MOMENT_MS / 1_000).clamp(PIECES.0, PIECES.1)
-        });
-        let (request, reply) = match self.reply {
-            Some(reply) => (self.request.bytes(), reply.bytes()),
-            None => (piece, REPLY_MIN as u64),
+        let bulk = self.bulk();
+        let address = aim::address(&self.target)?;
+        let Some(reply) = self.reply else {
+            return Ok(bulk.subject(address, self.duration));
         };
-        if request.max(reply) > LARGEST {
+        if self.request.bytes().max(reply.bytes()) > LARGEST {
             let why = "--request and --reply are 16MiB at most";
             return Err(Failure::usage(why));
         }
-        let fitting = |bytes: u64, least: usize| usize::try_from(bytes).map(|b| b.max(least));
-        Ok(Subject {
-            address: aim::address(&self.target)?,
-            request: fitting(request, REQUEST_MIN).map_err(Failure::usage)?,
-            reply: fitting(reply, REPLY_MIN).map_err(Failure::usage)?,
-            in_turn: self.reply.is_some(),
-            rate,
-            duration: self.duration,
-        })
+        let bytes = |size: ByteSize| usize::try_from(size.bytes()).map_err(Failure::usage);
+        let sizes = (bytes(self.request)?, bytes(reply)?);
+        Ok(Turns { sizes, bulk }.subject(address, self.duration))
+    }
+
+    const fn bulk(&self) -> Bulk {
+        Bulk {
+            rate: self.rate.0,
+            flows: self.flows,
+        }
     }
 }
 
@@ -119,8 +112,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let subject = args.subject()?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let flows = usize::from(args.flows);
-    let beginning = Beginning::of(&args.announce, flows);
-    let all = all(&subject, flows, (&beginning, &stop));
+    let works = || args.announce.works();
+    let all = converse_all(&subject, flows, &Beginning::of(flows, &works), &stop);
     // Where no flow began, a table of zeros tells nothing; a document is one all the same.
     let is_told = args.format != Format::Text || all.iter().any(Result::is_ok);
     let mut whole = true;
@@ -178,23 +171,6 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
             counted(flows, "flow")
         ),
     }
-}
-
-fn all(
-    subject: &Subject,
-    flows: usize,
-    course: (&Beginning, &Stop),
-) -> Vec<Result<Carried, String>> {
-    thread::scope(|scope| {
-        let begun: Vec<_> = (0..flows)
-            .map(|_| scope.spawn(move || converse(subject, course)))
-            .collect();
-        let ended = begun.into_iter().map(|thread| {
-            let ended = thread.join();
-            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        ended.collect()
-    })
 }
 
 fn tell(all: &[Carried], args: &Args) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use neph_model::{LoadSpec, SiteLoad, Warning};
 use serde_json::Value;
 
 use super::WITHIN;
-use crate::stress::HELD;
+use neph_load::HELD;
 
 /// Below this share of the rate that was asked, TCP did not carry it.
 const CARRIED: f64 = 0.9;

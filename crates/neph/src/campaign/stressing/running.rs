@@ -16,7 +16,7 @@ use neph_sys::place::{Place, PlaceError};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
 
-use crate::stress::WORKS;
+use neph_load::WORKS;
 
 /// A load that was started.
 #[derive(Debug)]

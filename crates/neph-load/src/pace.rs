@@ -10,14 +10,14 @@ const DEBT: Span = Span::from_millis(100);
 
 /// A rate that is not exceeded, but for what was missed a moment ago.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// None: as fast as it goes.
     rate: Option<BitRate>,
     forgiven: Span,
 }
 
 impl Pace {
-    pub(super) fn new(rate: Option<BitRate>) -> Self {
+    pub(crate) fn new(rate: Option<BitRate>) -> Self {
         Self {
             rate,
             forgiven: Span::ZERO,
@@ -26,7 +26,7 @@ impl Pace {
 
     /// When the next bytes may go, from the start on, where it is `elapsed` after that and `sent`
     /// bytes went until now.
-    pub(super) fn due(&mut self, elapsed: Span, sent: u64) -> Span {
+    pub(crate) fn due(&mut self, elapsed: Span, sent: u64) -> Span {
         let Some(rate) = self.rate else {
             return Span::ZERO;
         };

@@ -13,19 +13,19 @@ const PARTS: [u64; 25] = [
 ];
 const WHOLE: u64 = 1_000;
 /// From one frame to the next.
-pub(super) const INTERVAL: Span = Span::from_millis(40);
+pub(crate) const INTERVAL: Span = Span::from_millis(40);
 /// The payload of a packet: what fits into a frame of any link, with headers of tunnels.
 const PACKET: u64 = 1_200;
 
 /// The payload of each packet of the frame with this number, bytes; the last ones may be smaller.
-pub(super) fn packets(frame: u64, rate: BitRate) -> impl Iterator<Item = u64> {
+pub(crate) fn packets(frame: u64, rate: BitRate) -> impl Iterator<Item = u64> {
     let bytes = bytes(frame, rate);
     let count = bytes.div_ceil(PACKET).max(1);
     (0..count).map(move |packet| bytes * (packet + 1) / count - bytes * packet / count)
 }
 
 /// The payload of all packets of the frame with this number, bytes.
-pub(super) fn bytes(frame: u64, rate: BitRate) -> u64 {
+pub(crate) fn bytes(frame: u64, rate: BitRate) -> u64 {
     let second = rate.bits_per_second() / 8;
     let place = usize::try_from(frame % PARTS.len() as u64).unwrap_or_default();
     let before: u64 = PARTS.iter().take(place).sum();

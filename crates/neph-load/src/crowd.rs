@@ -5,22 +5,22 @@
 
 use std::fmt;
 
-use super::duty::HELD;
-use super::room::{CpuTime, Room};
+use crate::duty::HELD;
+use crate::room::{CpuTime, Room};
 use neph_text::counted::counted;
 
 /// Threads that are to work.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
-    pub(super) threads: u64,
+pub struct Work {
+    pub(crate) threads: u64,
     /// What each of them is to have.
-    pub(super) each: CpuTime,
-    pub(super) on: Place,
+    pub(crate) each: CpuTime,
+    pub(crate) on: Place,
 }
 
 /// Where they work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
     /// Wherever the kernel puts them (`--cores`).
     Anywhere,
     /// On a CPU each, that was named (`--cpus`).
@@ -34,7 +34,7 @@ impl Work {
         clippy::cast_sign_loss,
         reason = "a share of a second in microseconds"
     )]
-    pub(super) fn of(threads: usize, share: f64, on: Place) -> Self {
+    pub fn of(threads: usize, share: f64, on: Place) -> Self {
         Self {
             threads: threads as u64,
             each: CpuTime((share * 1e6).round() as u64),
@@ -45,7 +45,7 @@ impl Work {
 
 /// Work that there is no room for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Crowd {
+pub struct Crowd {
     work: Work,
     limit: Limit,
 }
@@ -68,7 +68,7 @@ impl Limit {
 
 impl Crowd {
     /// `None` where there is room.
-    pub(super) fn of(work: Work, room: Room) -> Option<Self> {
+    pub fn of(work: Work, room: Room) -> Option<Self> {
         let cpus = match work.on {
             Place::Anywhere => Some(Limit::Cpus(room.cpus)),
             Place::Pinned => None,
@@ -80,7 +80,7 @@ impl Crowd {
     }
 
     /// Why threads worked less than they should, which worked so much together, in percent of a CPU.
-    pub(super) fn why(&self, worked: f64) -> String {
+    pub fn why(&self, worked: f64) -> String {
         let limit = match self.limit {
             Limit::Cpus(_) => "there are too few CPUs".to_owned(),
             Limit::Quota(time) => {

@@ -17,8 +17,8 @@ use neph_wire::frame::{
     FrameError, HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame,
 };
 
-use super::announce::Beginning;
-use super::pace::Pace;
+use crate::beginning::Beginning;
+use crate::pace::Pace;
 
 /// For connecting and the answer to the hello: a busy peer takes its time.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,42 +33,42 @@ const CHUNK: usize = 256 << 10;
 
 /// What a connection is to carry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Subject {
-    pub(super) address: SocketAddr,
+pub struct Subject {
+    pub address: SocketAddr,
     /// Bytes of each message.
-    pub(super) request: usize,
+    pub(crate) request: usize,
     /// Bytes of the reply to it.
-    pub(super) reply: usize,
+    pub(crate) reply: usize,
     /// Whether each request waits for the last one's reply. The rate holds for both then.
-    pub(super) in_turn: bool,
-    pub(super) rate: Option<BitRate>,
-    pub(super) duration: Span,
+    pub(crate) in_turn: bool,
+    pub(crate) rate: Option<BitRate>,
+    pub(crate) duration: Span,
 }
 
 /// What it carried.
 #[derive(Debug, Default)]
-pub(super) struct Carried {
+pub struct Carried {
     /// Messages written, and those that were answered.
-    pub(super) messages: u64,
-    pub(super) answered: u64,
+    pub messages: u64,
+    pub answered: u64,
     /// Bytes written, those that the reflector received by its replies, and those of the replies.
-    pub(super) sent: u64,
-    pub(super) received: u64,
-    pub(super) back: u64,
-    pub(super) retransmissions: u32,
+    pub sent: u64,
+    pub received: u64,
+    pub back: u64,
+    pub retransmissions: u32,
     /// Of these, those that the reflector had received already.
-    pub(super) spurious: u32,
+    pub spurious: u32,
     /// The time in which it was to send.
-    pub(super) lasted: Span,
+    pub lasted: Span,
     /// Of what was received and came back, the bytes within that time: of them are its rates.
-    pub(super) received_in_time: u64,
-    pub(super) back_in_time: u64,
+    pub received_in_time: u64,
+    pub back_in_time: u64,
     /// Why it ended before its time, or its answers did.
-    pub(super) broken: Option<String>,
+    pub broken: Option<String>,
 }
 
 /// Carries the traffic until its time is over or `stop` is set; it has begun with the first reply.
-pub(super) fn converse(
+pub(crate) fn converse(
     subject: &Subject,
     (beginning, stop): (&Beginning, &Stop),
 ) -> Result<Carried, String> {
@@ -143,7 +143,7 @@ fn greet(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
 
 struct Talk<'s> {
     subject: &'s Subject,
-    beginning: &'s Beginning,
+    beginning: &'s Beginning<'s>,
     stream: TcpStream,
     /// A whole message with its length, written again and again under another number.
     message: Vec<u8>,

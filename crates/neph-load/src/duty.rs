@@ -5,23 +5,23 @@
 use neph_model::Span;
 
 /// The time within which the share holds, unless somebody else has the processor.
-pub(super) const PERIOD: Span = Span::from_millis(10);
+pub(crate) const PERIOD: Span = Span::from_millis(10);
 /// How far from its target a load counts as held, in percent of the time.
-pub(crate) const HELD: f64 = 3.0;
+pub const HELD: f64 = 3.0;
 /// What is caught up at most: who was kept from working for long does not work without a pause
 /// afterwards for as long.
 const DEBT: Span = Span::from_millis(100);
 
 /// A share of the time that is to be worked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Duty {
+pub(crate) struct Duty {
     share: f64,
     forgiven: Span,
 }
 
 impl Duty {
     /// To work this share of the time, from 0 to 1.
-    pub(super) fn new(share: f64) -> Self {
+    pub(crate) fn new(share: f64) -> Self {
         Self {
             share,
             forgiven: Span::ZERO,
@@ -35,7 +35,7 @@ impl Duty {
         clippy::cast_precision_loss,
         reason = "nanoseconds of some weeks, far below 2^53"
     )]
-    pub(super) fn due(&mut self, elapsed: Span, worked: Span) -> Span {
+    pub(crate) fn due(&mut self, elapsed: Span, worked: Span) -> Span {
         let until = (elapsed + PERIOD).nanos() as f64 * self.share;
         let owed = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
         if owed > PERIOD + DEBT {

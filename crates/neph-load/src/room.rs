@@ -13,17 +13,17 @@ use neph_sys::sched;
 
 /// CPU time in each second of the wall, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CpuTime(pub(super) u64);
+pub(crate) struct CpuTime(pub(crate) u64);
 
 impl CpuTime {
     /// Of so many CPUs.
-    pub(super) const fn of_cpus(cpus: u64) -> Self {
+    pub(crate) const fn of_cpus(cpus: u64) -> Self {
         Self(cpus.saturating_mul(1_000_000))
     }
 
     /// Of each of so many threads that share it, in percent of a CPU.
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-    pub(super) fn percent_of_each(self, threads: u64) -> f64 {
+    pub(crate) fn percent_of_each(self, threads: u64) -> f64 {
         self.0 as f64 / 1e4 / threads.max(1) as f64
     }
 }
@@ -43,16 +43,16 @@ impl fmt::Display for CpuTime {
 
 /// What bounds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub struct Room {
     /// CPUs that may be used.
-    pub(super) cpus: u64,
+    pub(crate) cpus: u64,
     /// The least of what control groups leave, where one of them has a quota.
-    pub(super) quota: Option<CpuTime>,
+    pub(crate) quota: Option<CpuTime>,
 }
 
 impl Room {
     /// As the kernel tells.
-    pub(super) fn here() -> Self {
+    pub fn here() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let folders = folders(&text("/proc/self/cgroup"), &text("/proc/self/mountinfo"));
         let read = |file: PathBuf| fs::read_to_string(file).ok();

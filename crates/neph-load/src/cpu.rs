@@ -1,0 +1,184 @@
+//! Threads that hash, each for a share of the time by its own CPU clock.
+
+use std::fs;
+use std::thread;
+
+use neph_model::{Span, Stop};
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::sched;
+use sha2::{Digest, Sha256};
+
+use crate::beginning::Beginning;
+use crate::duty::{Duty, HELD, PERIOD};
+use crate::error::LoadError;
+
+/// What is hashed at once: some ten microseconds of work.
+const PIECE: usize = 4096;
+/// How long it must be held until the load is said to work.
+const PROOF: Span = Span::from_millis(100);
+
+/// Threads that work a share of the time.
+#[derive(Clone, Debug)]
+pub struct CpuLoad {
+    /// The share, above 0 to 1.
+    pub share: f64,
+    /// A thread each: on that CPU, or wherever the kernel puts it.
+    pub cpus: Vec<Option<usize>>,
+    /// After how long it ends.
+    pub duration: Span,
+}
+
+/// What one thread did.
+#[derive(Clone, Copy, Debug)]
+pub struct Worked {
+    /// The CPU that it was pinned to.
+    pub cpu: Option<usize>,
+    /// By its own CPU clock.
+    pub busy: Span,
+    /// From its beginning to its end.
+    pub lasted: Span,
+    /// Pieces that were hashed.
+    pub hashes: u64,
+}
+
+impl Worked {
+    /// The share of the time that it worked, percent.
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+    pub fn percent(&self) -> f64 {
+        100.0 * self.busy.nanos() as f64 / self.lasted.nanos().max(1) as f64
+    }
+}
+
+impl CpuLoad {
+    /// Whether a thread can be on each of its CPUs: before one of them works for hours beside another
+    /// that never could.
+    ///
+    /// # Errors
+    /// The first on which none can be.
+    pub fn try_pins(&self) -> Result<(), LoadError> {
+        let pin = |cpu: usize| thread::scope(|scope| scope.spawn(|| pin_to(cpu)).join());
+        let mut cpus = self.cpus.iter().flatten();
+        cpus.try_for_each(|&cpu| pin(cpu).unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+
+    /// Works until the time is over or `stop` is set: what each thread did, when all have ended.
+    ///
+    /// # Errors
+    /// A thread cannot be begun, or not be on its CPU.
+    pub fn run(&self, beginning: &Beginning<'_>, stop: &Stop) -> Result<Vec<Worked>, LoadError> {
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (begun, cpu) in self.cpus.iter().copied().enumerate() {
+                let work = move || self.work(cpu, beginning, stop);
+                match thread::Builder::new().spawn_scoped(scope, work) {
+                    Ok(thread) => threads.push(thread),
+                    Err(source) => {
+                        stop.set();
+                        return Err(LoadError::Threads { begun, source });
+                    }
+                }
+            }
+            let ended = threads.into_iter().map(|thread| {
+                let ended = thread.join();
+                ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            ended.collect()
+        })
+    }
+
+    /// One thread's work.
+    fn work(
+        &self,
+        cpu: Option<usize>,
+        beginning: &Beginning<'_>,
+        stop: &Stop,
+    ) -> Result<Worked, LoadError> {
+        if let Some(cpu) = cpu {
+            pin_to(cpu)?;
+        }
+        let (start, first) = (clock::raw(), clock::thread_cpu());
+        let end = RawNanos(start.0.saturating_add(self.duration.nanos()));
+        let since = |from: RawNanos| Span::from_nanos(clock::raw().0 - from.0);
+        let worked = || Span::from_nanos(clock::thread_cpu() - first);
+        let mut duty = Duty::new(self.share);
+        let (mut piece, mut hashes) = ([0_u8; PIECE], 0_u64);
+        let mut begin = start;
+        let mut proof = Some(Proof::default());
+        while begin < end && !stop.is_set() {
+            let before = worked();
+            let due = before + duty.due(Span::from_nanos(begin.0 - start.0), before);
+            while worked() < due && clock::raw() < end && !stop.is_set() {
+                let digest = Sha256::digest(piece);
+                piece[..digest.len()].copy_from_slice(&digest);
+                hashes += 1;
+            }
+            let next = RawNanos(begin.0 + PERIOD.nanos()).min(end);
+            begin = clock::sleep_until(next, Spin::NONE);
+            let held = |proof: &mut Proof| proof.is_held((since(start), worked()), self.share);
+            if proof.as_mut().is_some_and(held) {
+                proof = None;
+                beginning.one_works();
+            }
+        }
+        // Without this nobody would need the hashes, and so nobody would make them.
+        std::hint::black_box(piece);
+        Ok(Worked {
+            cpu,
+            busy: worked(),
+            lasted: since(start),
+            hashes,
+        })
+    }
+}
+
+pub(crate) fn pin_to(cpu: usize) -> Result<(), LoadError> {
+    sched::pin_to_cpus(&[cpu]).map_err(|source| {
+        let there = usable().map_or_else(String::new, |cpus| format!("; {cpus} may be used"));
+        LoadError::Cpu { cpu, source, there }
+    })
+}
+
+/// The CPUs that this process may use, as the kernel writes them: `0-3`.
+fn usable() -> Option<String> {
+    let told = fs::read_to_string("/proc/self/status").ok()?;
+    let mut lines = told.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().to_owned())
+}
+
+/// Whether a thread works as it shall, looked at anew after a while.
+#[derive(Clone, Copy, Debug, Default)]
+struct Proof {
+    from: Span,
+    worked: Span,
+}
+
+impl Proof {
+    /// Whether the target was held since the last look, or from the start on; `now` is how long it has
+    /// been and how much was worked. Too early nothing is looked at.
+    #[expect(clippy::cast_precision_loss, reason = "a share of a tenth of a second")]
+    fn is_held(&mut self, now: (Span, Span), target: f64) -> bool {
+        let (lasted, worked) = (now.0 - self.from, now.1 - self.worked);
+        if lasted < PROOF {
+            return false;
+        }
+        (self.from, self.worked) = now;
+        let percent = 100.0 * worked.nanos() as f64 / lasted.nanos().max(1) as f64;
+        percent >= target * 100.0 - HELD
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_works_when_it_held_its_target_for_a_tenth_of_a_second() {
+        let at = |millis: i64, worked: i64| (Span::from_millis(millis), Span::from_millis(worked));
+        let mut proof = Proof::default();
+        assert!(!proof.is_held(at(50, 50), 0.8), "too early");
+        assert!(!proof.is_held(at(100, 60), 0.8), "others had it");
+        assert!(!proof.is_held(at(190, 150), 0.8), "too early again");
+        assert!(proof.is_held(at(200, 138), 0.8), "78 % since then");
+    }
+}
