@@ -5,14 +5,7 @@
 use std::io::{self, Read};
 
 use libfuzzer_sys::fuzz_target;
-
-#[expect(dead_code, reason = "what stands behind is told where captures are read")]
-#[path = "../../crates/neph/src/read/gzip.rs"]
-mod gzip;
-#[path = "../../crates/neph/src/read/packed.rs"]
-mod packed;
-
-use packed::{Unpacked, unpacked};
+use neph_capture::reading::packed::{Unpacked, unpacked};
 
 /// A few bytes unpack to very many: so many are looked at.
 const MOST: u64 = 1 << 14;

@@ -15,6 +15,7 @@ mod meeting;
 mod merged;
 #[cfg(test)]
 mod packets;
+pub mod reading;
 mod sample;
 mod sequence;
 mod steady;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use miette::{MietteDiagnostic, Report, Severity};
+use neph_capture::reading::ReadError;
 use neph_probe::ProbeError;
 use neph_text::{Problem, Source};
 
@@ -59,6 +60,15 @@ impl From<std::io::Error> for Failure {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::OutputClosed,
             _ => Self::Refused(format!("write the output: {error}")),
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Wrong(sentence) => Self::Usage(sentence),
+            ReadError::Failed(sentence) => Self::Refused(sentence),
         }
     }
 }

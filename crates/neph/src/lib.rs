@@ -13,7 +13,6 @@ mod clock;
 mod congestion;
 mod demo;
 mod diagnose;
-mod enough;
 mod excerpt;
 mod execute;
 mod exit;

@@ -31,7 +31,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "neph-campaign",
         &["neph-model", "neph-probe", "neph-store", "neph-text"],
     ),
-    ("neph-capture", &["neph-model", "neph-stats", "neph-wire"]),
+    (
+        "neph-capture",
+        &["neph-model", "neph-stats", "neph-text", "neph-wire"],
+    ),
     ("neph-flows", &["neph-model", "neph-stats"]),
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     (

@@ -18,10 +18,10 @@ use super::row::Row;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::Telling;
 use super::{Args, Method, figure};
-use crate::enough::{advice, too_short};
 use crate::exit::{Failure, Outcome};
-use crate::read::packets::packets;
-use crate::{interrupt, output};
+use crate::{interrupt, output, read};
+use neph_capture::reading::enough::{advice, too_short};
+use neph_capture::reading::packets::packets;
 use neph_text::counted::counted;
 
 /// One limit of each kind is kept in so long; of more than [`MOST`], in so small a part of the time in
@@ -36,13 +36,15 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     figure::check(args.figure.as_deref(), args.force)?;
     refuse_twice(here, there)?;
     let stop = interrupt::stop_on_ctrl_c()?;
+    let say = |said: &str| output::say(&format!("neph clock: {said}"));
+    let reader = read::reader(&stop, &say);
     let mut meeting = Meeting::default();
-    packets(("clock", here), &stop, |at, _, packet| match packet {
+    packets(here, reader, |at, _, packet| match packet {
         Ok(packet) => meeting.here(at, packet),
         Err(Nothing::Cut) => meeting.here_cut(at),
         Err(Nothing::NotIp) => {}
     })?;
-    packets(("clock", there), &stop, |at, _, packet| match packet {
+    packets(there, reader, |at, _, packet| match packet {
         Ok(packet) => meeting.there(at, packet),
         Err(Nothing::Cut) => meeting.there_cut(at),
         Err(Nothing::NotIp) => {}

@@ -29,12 +29,13 @@ use neph_wire::dissect::Nothing;
 use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
-use crate::read::packets::packets;
-use crate::read::parts::parts;
+use crate::read as captures;
 use crate::sink::Force;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
 use clocks::clocks;
+use neph_capture::reading::packets::packets;
+use neph_capture::reading::parts::parts;
 use neph_text::counted::counted;
 use news::Alarms;
 use passages::Passages;
@@ -254,10 +255,12 @@ fn write(
 /// # Errors
 /// A file that is no capture; interrupted before there was a second one.
 fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
+    let say = |said: &str| output::say(&format!("neph hops: {said}"));
+    let reader = captures::reader(stop, &say);
     let heard = points.iter().enumerate();
     for (place, point) in heard.filter(|(_, point)| !point.is_silent) {
         let mut twice = Twice::default();
-        packets(("hops", &point.path), stop, |at, interface, packet| {
+        packets(&point.path, reader, |at, interface, packet| {
             let time = Wall::from_unix_nanos(at);
             match packet {
                 Ok(packet) if !twice.is_copy(time, interface, packet) => {

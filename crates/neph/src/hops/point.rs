@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use neph_model::Wall;
 
 use crate::exit::Failure;
-use crate::read::parts::parts;
+use neph_capture::reading::parts::parts;
 
 /// A capture with the name of the place where it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]

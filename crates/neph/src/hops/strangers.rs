@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use neph_capture::{Called, Followed, Strangers};
 
-use crate::read::conversations::ONCE;
+use neph_capture::reading::conversations::ONCE;
 use neph_text::counted::counted;
 
 /// Of each segment that some packets passed: what is to be said of the others.

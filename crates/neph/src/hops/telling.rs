@@ -18,10 +18,10 @@ use super::strangers;
 use super::{Args, Format};
 use crate::clock::drift::Drift;
 use crate::clock::words;
-use crate::enough::too_short;
 use crate::exit::Failure;
 use crate::output;
 use crate::sheet::{self, Cell, Column, Sheet};
+use neph_capture::reading::enough::too_short;
 use neph_text::counted::counted;
 use neph_text::decimals::fixed;
 

@@ -4,19 +4,12 @@
 //! not by packets: what is over is written or counted, and forgotten. One exception: for JSON in one
 //! document all exchanges that are over wait until the end.
 
-pub(crate) mod conversations;
 mod csv;
-mod ending;
 pub(crate) mod exchanges;
-pub(crate) mod file;
-mod gzip;
+mod files;
 pub(crate) mod json;
-mod order;
-mod packed;
-pub(crate) mod packets;
-pub(crate) mod parts;
 pub(crate) mod row;
-pub(crate) mod source;
+mod stdin;
 mod summary;
 pub(crate) mod telling;
 
@@ -33,11 +26,12 @@ use neph_wire::dissect::{Link, Nothing, dissect, plain, why_not};
 
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, value};
-use conversations::Conversations;
-use file::{File, Times};
+use neph_capture::reading::conversations::Conversations;
+use neph_capture::reading::file::{File, Times};
+use neph_capture::reading::source::{self, Taken};
+use neph_capture::reading::{ReadError, Reader, ending, order};
 use neph_text::counted::counted;
 use row::Sort;
-use source::Taken;
 use telling::{Shown, Telling};
 
 /// How flows are written.
@@ -131,13 +125,17 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     );
     let mut files = Vec::new();
     let mut wrong = None;
-    for path in &order::by_time(&args.files, &stop) {
-        match read(path, &stop, (&mut seen, &mut telling)) {
+    let reader = reader(&stop, &say);
+    for path in &order::by_time(&args.files, reader) {
+        match read(path, reader, (&mut seen, &mut telling)) {
             Ok((file, of_a_part)) => {
-                wrong = of_a_part.or_else(|| failure(&file));
-                order::say_backwards(&file);
-                order::say_silent(&file);
-                order::say_unordered(&files, &file);
+                wrong = of_a_part.map(Failure::from).or_else(|| failure(&file));
+                let unlike = [
+                    order::backwards(&file),
+                    order::silent(&file),
+                    order::unordered(&files, &file),
+                ];
+                unlike.iter().flatten().for_each(|said| say(said));
                 let is_stopped = matches!(file.account.ending, Ending::Stopped);
                 files.push(file);
                 if is_stopped {
@@ -145,7 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                     break;
                 }
             }
-            Err(failure) => wrong = Some(failure),
+            Err(failure) => wrong = Some(failure.into()),
         }
         if wrong.is_some() {
             break;
@@ -164,6 +162,19 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None if stop.is_set() => Ok(Outcome::Interrupted),
         None if is_empty => Ok(Outcome::Nothing),
         None => Ok(Outcome::Done),
+    }
+}
+
+fn say(sentence: &str) {
+    output::say(&format!("neph read: {sentence}"));
+}
+
+/// Reads captures for a command, until `stop` is set; `say` names the command.
+pub(crate) fn reader<'a>(stop: &'a Stop, say: &'a dyn Fn(&str)) -> Reader<'a> {
+    Reader {
+        stop,
+        stdin: stdin::open,
+        say,
     }
 }
 
@@ -186,15 +197,16 @@ fn say_stopped(files: &[File], given: usize, stop: &Stop) {
 /// Reads one capture. Beside it what is wrong with one of several that were read as one.
 fn read(
     path: &Path,
-    stop: &Stop,
+    reader: Reader<'_>,
     (seen, telling): (&mut Conversations, &mut Telling),
-) -> Result<(File, Option<Failure>), Failure> {
-    let source = source::open(path, stop)?;
+) -> Result<(File, Option<ReadError>), ReadError> {
+    let stop = reader.stop;
+    let source = source::open(path, reader)?;
     seen.begin();
     let (mut not_ip, mut without_time) = (0, 0);
     let (mut unread, mut times) = (None, None::<Times>);
     let is_over = |telling: &Telling| stop.is_set() || telling.is_refused();
-    let Taken { mut account, wrong } = source.read(|record| {
+    let Taken { mut account, wrong } = source.read(reader, |record| {
         if seen.takes_plain()
             && let Some(at) = record.at
             && let Some(read) = plain(record.link, record.bytes)
@@ -251,10 +263,10 @@ const fn flow_unless(is_over: bool) -> ControlFlow<()> {
 /// What is wrong with a capture that has been read; one that was cut off is told and is not wrong.
 fn failure(file: &File) -> Option<Failure> {
     match ending::said(&file.name, &file.account) {
-        Err(failure) => return Some(failure),
+        Err(failure) => return Some(failure.into()),
         // Nothing before it was read.
         Ok(Some(_)) if is_of_others(file) => {}
-        Ok(Some(said)) => output::say(&format!("neph read: {said}")),
+        Ok(Some(said)) => say(&said),
         Ok(None) => {}
     }
     nothing_read(file)

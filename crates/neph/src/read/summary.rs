@@ -8,11 +8,11 @@ use neph_capture::{
 use neph_model::Wall;
 use serde_json::{Value, json};
 
-use super::conversations::{Conversations, ONCE};
-use super::file::{self, File};
-use super::json;
-use crate::enough::advice;
+use super::{files, json};
 use crate::when;
+use neph_capture::reading::conversations::{Conversations, ONCE};
+use neph_capture::reading::enough::advice;
+use neph_capture::reading::file::File;
 use neph_text::counted::counted;
 
 /// How many of what, and what of them.
@@ -250,7 +250,7 @@ impl Summary {
     pub(super) fn json(&self, seen: &Conversations, files: &[File]) -> Value {
         let others = seen.table.others();
         let captured: u64 = files.iter().map(|file| file.account.packets).sum();
-        let files: Vec<Value> = files.iter().map(file::json).collect();
+        let files: Vec<Value> = files.iter().map(files::document).collect();
         json!({
             "kind": "summary",
             "files": files,

@@ -7,13 +7,13 @@ use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair,
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
-use super::conversations::{Conversations, Told};
-use super::file::File;
 use super::row::{COLUMNS, First, Sort, row};
 use super::summary::Summary;
 use super::{Format, csv, exchanges, json};
 use crate::output;
 use crate::sheet::{self, Sheet};
+use neph_capture::reading::conversations::{Conversations, Told};
+use neph_capture::reading::file::File;
 use neph_text::counted::counted;
 
 /// What is told of flows, and how.

@@ -7,10 +7,10 @@ use neph_capture::{Limits, Method};
 use neph_model::Stop;
 use serde_json::Value;
 
-use super::conversations::Conversations;
 use super::row::Sort;
 use super::telling::{Shown, Telling};
 use super::{Format, read};
+use neph_capture::reading::conversations::Conversations;
 
 /// The summary of a capture, for programs and for people; `None` where it is none.
 fn summary(path: &Path) -> Option<(Value, String)> {
@@ -23,7 +23,12 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     };
     let mut seen = Conversations::new(Limits::default(), &[]);
     let mut telling = Telling::new(shown);
-    let (file, _) = read(path, &Stop::default(), (&mut seen, &mut telling)).ok()?;
+    let (file, _) = read(
+        path,
+        crate::read::reader(&Stop::default(), &|_| {}),
+        (&mut seen, &mut telling),
+    )
+    .ok()?;
     seen.end(&mut telling);
     let (files, mut text) = ([file], Vec::new());
     let summary = telling.summary();

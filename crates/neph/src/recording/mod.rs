@@ -18,11 +18,11 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use neph_model::{ByteSize, Span, Stop, Wall};
 
-use crate::enough::ENOUGH;
 use crate::exit::Failure;
 use crate::packet_choice::PacketChoice;
 use crate::watch::{ring, snaplen};
 use crate::{output, value};
+use neph_capture::reading::enough::ENOUGH;
 use neph_text::counted::counted;
 
 use folder::Folder;

@@ -15,7 +15,7 @@ use super::watching::Watching;
 use super::writing::Writing;
 use crate::exit::Failure;
 use crate::output;
-use crate::read::conversations::Conversations;
+use neph_capture::reading::conversations::Conversations;
 
 pub(super) struct Intake {
     conversations: Conversations,

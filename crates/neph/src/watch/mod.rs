@@ -31,7 +31,6 @@ use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::alarm::webhook::{self, Url};
 use crate::capture_file::OUT;
-use crate::enough::ENOUGH;
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketChoice;
 use crate::privileges::{Needs, Row, UserChoice};
@@ -43,6 +42,7 @@ use crate::{exit, interrupt, output, read, site, value};
 use courtesy::Courtesy;
 use ears::{Ears, Listening};
 use intake::Intake;
+use neph_capture::reading::enough::ENOUGH;
 use source::Way;
 use watching::Watching;
 

@@ -22,10 +22,10 @@ use super::{Args, Format, json};
 use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
-use crate::read::conversations::{Conversations, Counts, Told};
-use crate::read::file::File;
 use crate::read::telling::Telling;
 use crate::{output, when};
+use neph_capture::reading::conversations::{Conversations, Counts, Told};
+use neph_capture::reading::file::File;
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -329,15 +329,6 @@ impl Seen {
             not_ip: self.not_ip - before.not_ip,
             lost: self.lost - before.lost,
             frozen: self.frozen - before.frozen,
-        }
-    }
-}
-
-impl Counts {
-    const fn since(self, before: Self) -> Self {
-        Self {
-            bytes: self.bytes - before.bytes,
-            copies: self.copies - before.copies,
         }
     }
 }

@@ -31,7 +31,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "ping::answers ping::causes ping::live ping::show ping::summary ping::summary_csv \
          ping::summary_json ping::watch",
     ),
-    ("neph", "read::gzip read::packed"),
     ("neph", "watch::ears watch::source"),
     (
         "neph",

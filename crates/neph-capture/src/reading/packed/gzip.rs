@@ -8,9 +8,9 @@ use std::io::{self, BufRead, ErrorKind, Read};
 
 use flate2::bufread::GzDecoder;
 
-use super::packed::damaged;
+use super::damaged;
 
-pub(super) const BEGINS: [u8; 2] = [0x1f, 0x8b];
+pub const BEGINS: [u8; 2] = [0x1f, 0x8b];
 /// Where it is broken, what was unpacked for the same question is lost: gzip's window, and no more.
 const GZIP_AT_ONCE: usize = 32 << 10;
 
@@ -31,7 +31,7 @@ fn trailing() -> io::Error {
 }
 
 /// Whether reading ended there, with all that was packed.
-pub(super) fn is_trailing(error: &io::Error) -> bool {
+pub fn is_trailing(error: &io::Error) -> bool {
     let cause = error.get_ref();
     cause
         .and_then(|cause| cause.downcast_ref::<Trailing>())
@@ -39,14 +39,15 @@ pub(super) fn is_trailing(error: &io::Error) -> bool {
 }
 
 /// Members of gzip, one behind the other.
-pub(super) struct Gzip<R: BufRead> {
+#[derive(Debug)]
+pub struct Gzip<R: BufRead> {
     /// None once they are over.
     member: Option<GzDecoder<R>>,
     is_first: bool,
 }
 
 impl<R: BufRead> Gzip<R> {
-    pub(super) fn new(source: R) -> Self {
+    pub fn new(source: R) -> Self {
         Self {
             member: Some(GzDecoder::new(source)),
             is_first: true,
@@ -118,7 +119,7 @@ mod tests {
     use flate2::bufread::GzEncoder;
 
     use super::*;
-    use crate::read::packed::AT_ONCE;
+    use crate::reading::packed::AT_ONCE;
 
     /// These bytes in a member of gzip, as they are.
     fn member(bytes: &[u8]) -> Vec<u8> {

@@ -5,15 +5,13 @@
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-use neph_capture::Ending;
-use neph_model::Stop;
+use crate::Ending;
 use neph_wire::dissect::{Dissected, Nothing, dissect, why_not};
 
 use super::ending;
+use super::enough::advice;
 use super::source::{self, Taken};
-use crate::enough::advice;
-use crate::exit::Failure;
-use crate::output;
+use super::{ReadError, Reader};
 use neph_text::counted::counted;
 
 /// Times from 1970 to 2116: the differences of any two of them, and of those, are numbers.
@@ -23,14 +21,15 @@ const TIMES: Range<i64> = 0..1 << 62;
 ///
 /// # Errors
 /// The file is not there, no capture, empty, or broken, or holds no packet of IP with its headers.
-pub(crate) fn packets(
-    (command, path): (&str, &Path),
-    stop: &Stop,
+pub fn packets(
+    path: &Path,
+    reader: Reader<'_>,
     mut take: impl FnMut(i64, u32, Result<&Dissected<'_>, Nothing>),
-) -> Result<(), Failure> {
-    let source = source::open(path, stop)?;
+) -> Result<(), ReadError> {
+    let source = source::open(path, reader)?;
+    let stop = reader.stop;
     let (mut is_any, mut is_any_cut) = (false, false);
-    let Taken { account, wrong } = source.read(|record| {
+    let Taken { account, wrong } = source.read(reader, |record| {
         let packet = dissect(record.link, record.bytes, record.length);
         let at = record.at.filter(|at| TIMES.contains(at));
         if let Some(at) = at {
@@ -57,21 +56,21 @@ pub(crate) fn packets(
     }
     let name = path.display();
     if let Some(said) = ending::said(&name.to_string(), &account)? {
-        output::say(&format!("neph {command}: {said}"));
+        (reader.say)(&said);
     }
     if !ending::is_whole(&account) {
         return Ok(());
     }
     match account.packets {
-        0 => Err(Failure::usage(format!(
+        0 => Err(ReadError::wrong(format!(
             "{name} holds no packet; capture while the traffic passes"
         ))),
-        packets if is_any_cut && !is_any => Err(Failure::usage(format!(
+        packets if is_any_cut && !is_any => Err(ReadError::wrong(format!(
             "{name} holds {}, none of them of IP with a time and all of its header; {}",
             counted(packets, "packet"),
             advice()
         ))),
-        packets if !is_any => Err(Failure::usage(format!(
+        packets if !is_any => Err(ReadError::wrong(format!(
             "{name} holds {}, none of them of IP with a time; capture where IP passes",
             counted(packets, "packet")
         ))),

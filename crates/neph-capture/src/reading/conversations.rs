@@ -2,13 +2,13 @@
 //!
 //! Owns which of them takes a packet, and that a packet which passed several interfaces counts once.
 
-use neph_capture::{Answered, Asking, Between, Exchanges, Limits, Listener, Pair, Table, Twice};
+use crate::{Answered, Asking, Between, Exchanges, Limits, Listener, Pair, Table, Twice};
 use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain};
 
 /// What to capture so that packets are there once, or can be told apart: of one that a router passed on the
 /// copy is another to the byte, and nothing but its interface tells it.
-pub(crate) const ONCE: &str = "one interface, or with tcpdump -i any in its default format (LINUX_SLL2), \
+pub const ONCE: &str = "one interface, or with tcpdump -i any in its default format (LINUX_SLL2), \
                                which tells interfaces, or take out copies that are the same to the byte \
                                (editcap -w 0.02 FILE NEW)";
 
@@ -17,7 +17,7 @@ pub(crate) const ONCE: &str = "one interface, or with tcpdump -i any in its defa
 const FIRST: u32 = 1000;
 
 /// Is told what packets show, as they show it.
-pub(crate) trait Told: Listener {
+pub trait Told: Listener {
     /// Those who asked and answered are over.
     fn exchanged(&mut self, pair: &Pair);
 
@@ -40,18 +40,30 @@ impl<T: Told> Asking for Telling<'_, T> {
 
 /// What was counted of all packets, whatever they showed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Bytes of IP, of each packet once, as flows count theirs: from the IP header on, in a tunnel from
     /// the inner one.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Packets that the capture shows again: at another interface, in another layer, by a mirror.
-    pub(crate) copies: u64,
+    pub copies: u64,
+}
+
+impl Counts {
+    /// What was added since `before`.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            bytes: self.bytes - before.bytes,
+            copies: self.copies - before.copies,
+        }
+    }
 }
 
 /// Flows and exchanges of all packets.
-pub(crate) struct Conversations {
-    pub(crate) table: Table,
-    pub(crate) exchanges: Exchanges,
+#[derive(Debug)]
+pub struct Conversations {
+    pub table: Table,
+    pub exchanges: Exchanges,
     twice: Twice,
     /// Whether packets of several interfaces were seen: only there they are looked for twice.
     has_interfaces: bool,
@@ -62,9 +74,9 @@ pub(crate) struct Conversations {
 
 /// Of packets that were looked at those that stand in a capture again, at the same interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Again {
-    pub(super) packets: u64,
-    pub(super) looked: u64,
+pub struct Again {
+    pub packets: u64,
+    pub looked: u64,
 }
 
 impl Again {
@@ -74,14 +86,14 @@ impl Again {
     const SHARE: u64 = 20;
 
     /// Whether somebody wrote them twice.
-    pub(super) const fn is_many(self) -> bool {
+    pub const fn is_many(self) -> bool {
         self.packets >= Self::FEW && self.packets * Self::SHARE >= self.looked
     }
 }
 
 impl Conversations {
     /// Servers at `quic` ports of UDP speak QUIC too.
-    pub(crate) fn new(limits: Limits, quic: &[u16]) -> Self {
+    pub fn new(limits: Limits, quic: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
             exchanges: Exchanges::new(limits.flows, limits.idle).with_quic_ports(quic),
@@ -93,13 +105,13 @@ impl Conversations {
     }
 
     /// Another capture begins.
-    pub(super) const fn begin(&mut self) {
+    pub const fn begin(&mut self) {
         self.first = FIRST;
     }
 
     /// What was seen of packets that stand in captures twice: none that are read at a glance are looked
     /// at.
-    pub(super) const fn again(&self) -> Again {
+    pub const fn again(&self) -> Again {
         Again {
             packets: self.twice.again(),
             looked: self.twice.looked(),
@@ -107,7 +119,7 @@ impl Conversations {
     }
 
     /// A packet passed `interface`, a number of the capture's.
-    pub(crate) fn see(
+    pub fn see(
         &mut self,
         at: Wall,
         (interface, packet): (u32, &Dissected<'_>),
@@ -126,34 +138,34 @@ impl Conversations {
     }
 
     /// A packet whose headers were cut off before they told its addresses.
-    pub(crate) const fn see_cut(&mut self) {
+    pub const fn see_cut(&mut self) {
         self.table.see_cut();
     }
 
-    pub(crate) const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> Counts {
         self.counts
     }
 
     /// Whether segments may be read at a glance: nobody asks whether they passed another interface.
-    pub(crate) const fn takes_plain(&self) -> bool {
+    pub const fn takes_plain(&self) -> bool {
         !self.has_interfaces && self.first == 0 && !self.twice.has_copies()
     }
 
     /// A segment that was read at a glance passed the only interface.
     #[inline]
-    pub(crate) fn see_plain(&mut self, at: Wall, read: &Plain, told: &mut impl Told) {
+    pub fn see_plain(&mut self, at: Wall, read: &Plain, told: &mut impl Told) {
         self.counts.bytes += u64::from(read.total_len);
         self.table.see_plain(at, read, told);
     }
 
     /// Ends what is silent for too long at `now`, where no packet says how late it is.
-    pub(crate) fn silence(&mut self, now: Wall, told: &mut impl Told) {
+    pub fn silence(&mut self, now: Wall, told: &mut impl Told) {
         self.table.silence(now, told);
         self.exchanges.silence(now, |pair| told.exchanged(pair));
     }
 
     /// No more packets come.
-    pub(crate) fn end(&mut self, told: &mut impl Told) {
+    pub fn end(&mut self, told: &mut impl Told) {
         self.table.end(told);
         self.exchanges.end(|pair| told.exchanged(pair));
     }

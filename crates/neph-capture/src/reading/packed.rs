@@ -3,13 +3,16 @@
 //! Owns unpacking as a stream, in the memory of a window. What it reads was packed by anybody. Does not
 //! own the members of gzip (gzip).
 
+pub mod gzip;
+
 use std::error::Error;
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::gzip::{self, Gzip};
+use gzip::Gzip;
 
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// What is told apart only to name the remedy: first bytes and the program that unpacks it.
@@ -24,21 +27,30 @@ const ZSTD_WINDOW: u64 = 8 << 20;
 /// An empty last block, and room for the frame's checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 /// Compressed bytes that are asked for at once.
-pub(super) const AT_ONCE: usize = 128 << 10;
+pub const AT_ONCE: usize = 128 << 10;
 
 /// What a stream of bytes is.
-pub(crate) enum Unpacked<'a> {
+pub enum Unpacked<'a> {
     /// Its bytes, unpacked if they were packed.
     Bytes(Box<dyn Read + 'a>),
     /// Packed by a program whose packing is not read here.
     Other(&'static str),
 }
 
+impl fmt::Debug for Unpacked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(_) => f.write_str("Bytes"),
+            Self::Other(program) => f.debug_tuple("Other").field(program).finish(),
+        }
+    }
+}
+
 /// Unpacks what was packed.
 ///
 /// # Errors
 /// When the first bytes cannot be read.
-pub(crate) fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a>> {
+pub fn unpacked<'a>(mut source: impl Read + 'a) -> io::Result<Unpacked<'a>> {
     let mut first = Vec::new();
     (&mut source).take(5).read_to_end(&mut first)?;
     let packed_by = |begins: &[u8]| first.starts_with(begins);
@@ -63,7 +75,7 @@ fn not_unpacked(what: String) -> io::Error {
 }
 
 /// Damaged on its way here, or on its disk.
-pub(super) fn damaged(program: &str) -> io::Error {
+pub fn damaged(program: &str) -> io::Error {
     not_unpacked(format!(
         "what {program} packed is broken there or before; copy it anew from where it was made ({program} -t tells \
          whether a copy is whole)"

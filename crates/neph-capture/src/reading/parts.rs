@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const AND: char = '+';
 /// The files that a name stands for: itself, or those that it joins by `+` where these are there. A file
 /// whose own name has a `+` is one.
-pub(crate) fn parts(path: &Path) -> Vec<PathBuf> {
+pub fn parts(path: &Path) -> Vec<PathBuf> {
     let one = || vec![path.to_path_buf()];
     let Some(text) = path.to_str().filter(|text| text.contains(AND)) else {
         return one();

@@ -6,16 +6,16 @@
 /// met: Ethernet with two VLAN tags (22), IPv6 (40), UDP (8), VXLAN or Geneve (8), Ethernet with a tag
 /// (18), IPv6 (40) and TCP with all the options it can have (60) are 196 bytes; cooked captures begin
 /// with 20, options of Geneve and a second tunnel want their part of the rest.
-pub(crate) const ENOUGH: u32 = 256;
+pub const ENOUGH: u32 = 256;
 
 /// What helps those whose capture kept too little.
-pub(crate) fn advice() -> String {
+pub fn advice() -> String {
     format!(
         "keep at least {ENOUGH} bytes of each (tcpdump -s {ENOUGH}, or --snaplen {ENOUGH} of neph watch and neph hops)"
     )
 }
 
 /// What is told of packets that cannot be known again.
-pub(crate) fn too_short() -> String {
+pub fn too_short() -> String {
     format!("cut too short to be known again: {}", advice())
 }

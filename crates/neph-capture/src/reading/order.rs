@@ -6,20 +6,17 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use neph_model::Stop;
-
 use super::file::{File, Times};
-use super::source;
-use crate::output;
+use super::{Reader, source};
 
 /// The captures in the order of their first packets. What has none, or none with a time, keeps its
 /// place; all do where one is a pipe, which can be read once only.
-pub(super) fn by_time(files: &[PathBuf], stop: &Stop) -> Vec<PathBuf> {
+pub fn by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
     let mut ordered = files.to_vec();
     if files.len() < 2 || !files.iter().all(|path| source::is_file(path)) {
         return ordered;
     }
-    let firsts = files.iter().map(|path| first(path, stop)).enumerate();
+    let firsts = files.iter().map(|path| first(path, reader)).enumerate();
     let timed: Vec<(usize, i64)> = firsts
         .filter_map(|(place, at)| Some((place, at?)))
         .collect();
@@ -29,8 +26,8 @@ pub(super) fn by_time(files: &[PathBuf], stop: &Stop) -> Vec<PathBuf> {
         ordered[*place].clone_from(&files[*from]);
     }
     if let Some(((_, _), (from, _))) = timed.iter().zip(&by_time).find(|(a, b)| a != b) {
-        output::say(&format!(
-            "neph read: captures are read in the order of their first packets, {} sooner than it was given",
+        (reader.say)(&format!(
+            "captures are read in the order of their first packets, {} sooner than it was given",
             files[*from].display()
         ));
     }
@@ -38,10 +35,10 @@ pub(super) fn by_time(files: &[PathBuf], stop: &Stop) -> Vec<PathBuf> {
 }
 
 /// When the first packet passed, as far as the file says.
-fn first(path: &Path, stop: &Stop) -> Option<i64> {
-    let source = source::open(path, stop).ok()?;
+fn first(path: &Path, reader: Reader<'_>) -> Option<i64> {
+    let source = source::open(path, reader).ok()?;
     let mut first = None;
-    source.read(|record| {
+    source.read(reader, |record| {
         first = record.at;
         ControlFlow::Break(())
     });
@@ -49,56 +46,47 @@ fn first(path: &Path, stop: &Stop) -> Option<i64> {
 }
 
 /// What several captures that were joined as they came hold twice, nobody else would tell.
-pub(super) fn say_backwards(file: &File) {
-    let Some(back) = file.times.and_then(Times::jump) else {
-        return;
-    };
+pub fn backwards(file: &File) -> Option<String> {
+    let back = file.times.and_then(Times::jump)?;
     let name = &file.name;
-    output::say(&format!(
-        "neph read: the times of {name} jump back by {back}: it was joined of several captures, and what is in \
+    Some(format!(
+        "the times of {name} jump back by {back}: it was joined of several captures, and what is in \
          two of them counts twice, or its clock was set; give captures one by one"
-    ));
+    ))
 }
 
 /// Reports a clock that was set forward within a capture; nothing else in the output shows it.
-pub(super) fn say_silent(file: &File) {
-    let Some(silence) = file.times.and_then(Times::silence) else {
-        return;
-    };
+pub fn silent(file: &File) -> Option<String> {
+    let silence = file.times.and_then(Times::silence)?;
     let name = &file.name;
-    output::say(&format!(
-        "neph read: {name} has no packet for {silence}: its clock was set forward, or nothing passed; a \
+    Some(format!(
+        "{name} has no packet for {silence}: its clock was set forward, or nothing passed; a \
          connection that goes on behind that counts as a new flow"
-    ));
+    ))
 }
 
 /// Says that a capture overlaps one that was read before it, or is older.
-pub(super) fn say_unordered(before: &[File], file: &File) {
-    let Some(times) = file.times else {
-        return;
-    };
+pub fn unordered(before: &[File], file: &File) -> Option<String> {
+    let times = file.times?;
     let earlier = before
         .iter()
         .filter_map(|other| Some((other, other.times?)));
-    let Some((other, until)) = earlier
+    let (other, until) = earlier
         .filter(|(_, other)| times.first < other.last)
-        .max_by(|(_, a), (_, b)| nearer(times, *a, *b))
-    else {
-        return;
-    };
+        .max_by(|(_, a), (_, b)| nearer(times, *a, *b))?;
     let (name, other) = (&file.name, &other.name);
-    output::say(&if times.overlaps(until) {
+    Some(if times.overlaps(until) {
         format!(
-            "neph read: {name} begins before {other} ends: what is in both counts twice; read captures of one \
+            "{name} begins before {other} ends: what is in both counts twice; read captures of one \
              time alone, those of several points of a path with neph hops, and the two directions of a TAP as \
              one: {other}+{name}"
         )
     } else {
         format!(
-            "neph read: {name} is older than {other}, which was read before it: what began in one and went on \
+            "{name} is older than {other}, which was read before it: what began in one and went on \
              in the other is told wrongly; give {name} first"
         )
-    });
+    })
 }
 
 /// What overlaps says more than what does not, of these the latest.

@@ -1,0 +1,43 @@
+//! Standard input as a capture: it may be silent for as long as it likes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use neph_model::Stop;
+use neph_sys::ppoll::{Awaited, wait};
+
+/// Ctrl-C is noticed after this long, at most.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Opens it.
+pub(super) fn open(stop: &Stop) -> io::Result<Box<dyn Read>> {
+    // Without a buffer: what lies in one is not seen by who waits for more.
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    Ok(Box::new(Patient {
+        input: input.into(),
+        stop: stop.clone(),
+    }))
+}
+
+/// Standard input, which may be silent for as long as it likes: it ends when somebody wants no more.
+struct Patient {
+    input: File,
+    stop: Stop,
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut awaited = [Awaited::readable(self.input.as_fd())];
+            wait(&mut awaited, Some(PATIENCE))?;
+            if awaited[0].has_something() {
+                return self.input.read(buffer);
+            }
+            if self.stop.is_set() {
+                return Ok(0);
+            }
+        }
+    }
+}
