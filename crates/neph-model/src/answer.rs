@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +79,7 @@ pub enum LocalFault {
 }
 
 /// Every answer whose name holds no number, with that name and the code that journals store:
-/// below 100, where no HTTP status is.
+/// below 100, where no number of a protocol is.
 const NAMED: [(Answer, u16, &str); 22] = [
     (Answer::Syn(SynAnswer::SynAck), 1, "syn-ack"),
     (Answer::Syn(SynAnswer::Rst), 2, "rst"),
@@ -127,31 +128,57 @@ const NAMED: [(Answer, u16, &str); 22] = [
     (Answer::Local(LocalFault::Late), 27, "local-late"),
     (Answer::Local(LocalFault::RateCap), 28, "local-rate-cap"),
 ];
-const HTTP: &str = "http-";
-const WEBSOCKET: &str = "ws-close-";
+/// Answers that hold a number of their protocol: a row is a protocol.
+struct Numbered {
+    /// The codes that journals store for them.
+    codes: RangeInclusive<u16>,
+    answer: fn(u16) -> Answer,
+    name: fn(u16) -> String,
+    /// The code of the answer of that name.
+    named: fn(&str) -> Option<u16>,
+    words: fn(u16) -> String,
+}
+
+const NUMBERED: [Numbered; 2] = [
+    Numbered {
+        codes: 100..=999,
+        answer: Answer::HttpStatus,
+        name: |status| format!("http-{status}"),
+        named: |name| name.strip_prefix("http-")?.parse().ok(),
+        words: |status| format!("HTTP status {status}"),
+    },
+    Numbered {
+        codes: 1000..=4999,
+        answer: Answer::WebSocketClose,
+        name: |code| format!("ws-close-{code}"),
+        named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
+        words: |code| format!("WebSocket close {code}"),
+    },
+];
+
+impl Numbered {
+    fn of(code: u16) -> Option<&'static Self> {
+        NUMBERED.iter().find(|row| row.codes.contains(&code))
+    }
+}
 
 impl Answer {
     /// The word for it in files and output: `syn-ack`, `http-503`, `ws-close-1011`, `truncated`.
     pub fn name(self) -> Cow<'static, str> {
-        match self {
-            Self::HttpStatus(status) => format!("{HTTP}{status}").into(),
-            Self::WebSocketClose(code) => format!("{WEBSOCKET}{code}").into(),
-            other => NAMED
-                .iter()
-                .find(|(answer, ..)| *answer == other)
-                .map_or("", |(_, _, name)| name)
-                .into(),
+        if let Some(row) = Numbered::of(self.code()) {
+            return (row.name)(self.code()).into();
         }
+        let mut all = NAMED.iter();
+        let found = all.find(|(answer, ..)| *answer == self);
+        found.map_or("", |(_, _, name)| name).into()
     }
 
     /// The answer of that name.
     pub fn named(name: &str) -> Option<Self> {
-        let number = |text: &str| text.parse().ok().and_then(Self::from_code);
-        if let Some(status) = name.strip_prefix(HTTP) {
-            return number(status).filter(|answer| matches!(answer, Self::HttpStatus(_)));
-        }
-        if let Some(code) = name.strip_prefix(WEBSOCKET) {
-            return number(code).filter(|answer| matches!(answer, Self::WebSocketClose(_)));
+        for row in &NUMBERED {
+            if let Some(code) = (row.named)(name) {
+                return row.codes.contains(&code).then(|| (row.answer)(code));
+            }
         }
         let mut all = NAMED.iter();
         all.find(|(_, _, known)| *known == name)
@@ -171,14 +198,26 @@ impl Answer {
 
     /// The answer of that number.
     pub fn from_code(code: u16) -> Option<Self> {
-        match code {
-            100..=999 => Some(Self::HttpStatus(code)),
-            1000..=4999 => Some(Self::WebSocketClose(code)),
-            _ => NAMED
-                .iter()
-                .find(|(_, known, _)| *known == code)
-                .map(|(answer, ..)| *answer),
+        if let Some(row) = Numbered::of(code) {
+            return Some((row.answer)(code));
         }
+        let mut all = NAMED.iter();
+        all.find(|(_, known, _)| *known == code)
+            .map(|(answer, ..)| *answer)
+    }
+
+    /// Whether a message that got it instead of a reply ends as an error: somebody answered. Otherwise
+    /// such a message is lost.
+    pub const fn is_error(self) -> bool {
+        match self {
+            Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Icmp(_) | Self::Truncated => true,
+            Self::Syn(_) | Self::Closed | Self::Reset | Self::TlsFailed | Self::Local(_) => false,
+        }
+    }
+
+    /// Whether it says no more than that all is well.
+    pub const fn is_plain_success(self) -> bool {
+        matches!(self, Self::HttpStatus(200))
     }
 
     /// What happened, in a few words that complete a sentence of any outcome ("12 not sent: ...",
@@ -187,8 +226,9 @@ impl Answer {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
             Self::Syn(SynAnswer::Rst) => "RST".into(),
-            Self::HttpStatus(status) => format!("HTTP status {status}").into(),
-            Self::WebSocketClose(code) => format!("WebSocket close {code}").into(),
+            Self::HttpStatus(_) | Self::WebSocketClose(_) => Numbered::of(self.code())
+                .map_or_else(String::new, |row| (row.words)(self.code()))
+                .into(),
             Self::Icmp(kind) => kind.words().into(),
             Self::Truncated => "reply cut off".into(),
             Self::Closed => "connection closed by the peer".into(),

@@ -61,7 +61,7 @@ pub use answer::{Answer, Answers, IcmpKind, LocalFault};
 pub use authority::{TargetMistake, port_number, split_authority};
 pub use campaign::{BlockOrder, Campaign, CampaignStatus};
 pub use clock_offset::{ClockOffset, OneWay};
-pub use credentials::{mask_credentials, without_credentials};
+pub use credentials::{Credentials, mask_credentials, without_credentials};
 pub use event::{Event, EventKind};
 pub use expected_status::{ExpectedStatus, NoStatus};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
