@@ -78,7 +78,9 @@ pub use host::{ascii_host, bare, bracketed, of_many_hosts};
 pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
 pub use ip_version::{IpVersion, NoIpVersion};
 pub use kilometres::{Kilometres, NoDistance};
-pub use kind::{KindFacts, ProbeKind, Transport};
+pub use kind::{
+    Identification, KindFacts, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
+};
 pub use known::{Known, Unknown};
 pub use ledger::{Entry, Ledger};
 pub use lifetime::Lifetime;
