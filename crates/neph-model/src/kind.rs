@@ -44,8 +44,13 @@ pub enum PathRule {
     None,
     /// Path and query of an HTTP URL.
     Http,
-    /// A path and query that this function accepts.
-    Checked(fn(&str) -> Result<(), TargetMistake>),
+    /// A path and query of a meaning of its own.
+    Checked {
+        /// What is wrong with it, if anything.
+        check: fn(&str) -> Result<(), TargetMistake>,
+        /// One that is right.
+        example: &'static str,
+    },
 }
 
 /// Whether the target is asked with an HTTP HEAD, before a flow begins, if it is a neph reflector.

@@ -272,7 +272,7 @@ fn path_of(scheme: &Scheme, text: &str) -> Result<String, TargetMistake> {
     }
     let slash = if text.starts_with('/') { "" } else { "/" };
     let path = format!("{slash}{text}");
-    if let PathRule::Checked(check) = rule {
+    if let PathRule::Checked { check, .. } = rule {
         check(&path)?;
     }
     Ok(path)

@@ -117,7 +117,8 @@ proptest::proptest! {
         let port = if scheme.kind.has_ports() { format!(":{port}") } else { String::new() };
         let path = match scheme.kind.facts().path {
             PathRule::Http => path,
-            PathRule::None | PathRule::Checked(_) => String::new(),
+            PathRule::None => String::new(),
+                PathRule::Checked { example, .. } => example.to_owned(),
         };
         let text = format!("{}://{host}{port}{path}", scheme.name);
         let target = Target::parse(&text).expect(&text);
