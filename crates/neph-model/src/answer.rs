@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::SynAnswer;
+use crate::{DnsReply, SynAnswer};
 
 /// The answer to a message in the words of its protocol, or the reason why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,6 +21,8 @@ pub enum Answer {
     HttpStatus(u16),
     /// The code of a WebSocket close frame (RFC 6455, 7.4) that came instead of a reply: 1000 to 4999.
     WebSocketClose(u16),
+    /// The response code of a DNS response, which is a reply whatever it says.
+    Dns(DnsReply),
     /// An ICMP error that the request met.
     Icmp(IcmpKind),
     /// The stream ended or broke in the middle of the reply.
@@ -139,7 +141,10 @@ struct Numbered {
     words: fn(u16) -> String,
 }
 
-const NUMBERED: [Numbered; 2] = [
+/// The code of the DNS response code 0.
+const DNS: u16 = 5000;
+
+const NUMBERED: [Numbered; 3] = [
     Numbered {
         codes: 100..=999,
         answer: Answer::HttpStatus,
@@ -153,6 +158,13 @@ const NUMBERED: [Numbered; 2] = [
         name: |code| format!("ws-close-{code}"),
         named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
         words: |code| format!("WebSocket close {code}"),
+    },
+    Numbered {
+        codes: DNS..=DNS + DnsReply::NUMBERS - 1,
+        answer: |code| Answer::Dns(DnsReply::from_number(code - DNS)),
+        name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
+        named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
+        words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
     },
 ];
 
@@ -189,6 +201,7 @@ impl Answer {
     pub fn code(self) -> u16 {
         match self {
             Self::HttpStatus(number) | Self::WebSocketClose(number) => number,
+            Self::Dns(reply) => DNS + reply.number(),
             other => NAMED
                 .iter()
                 .find(|(answer, ..)| *answer == other)
@@ -211,13 +224,20 @@ impl Answer {
     pub const fn is_error(self) -> bool {
         match self {
             Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Icmp(_) | Self::Truncated => true,
-            Self::Syn(_) | Self::Closed | Self::Reset | Self::TlsFailed | Self::Local(_) => false,
+            Self::Dns(_)
+            | Self::Syn(_)
+            | Self::Closed
+            | Self::Reset
+            | Self::TlsFailed
+            | Self::Local(_) => false,
         }
     }
 
     /// Whether it says no more than that all is well.
-    pub const fn is_plain_success(self) -> bool {
+    pub fn is_plain_success(self) -> bool {
+        let noerror = DnsReply::from_number(0);
         matches!(self, Self::HttpStatus(200))
+            || matches!(self, Self::Dns(reply) if reply == noerror)
     }
 
     /// What happened, in a few words that complete a sentence of any outcome ("12 not sent: ...",
@@ -226,9 +246,11 @@ impl Answer {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
             Self::Syn(SynAnswer::Rst) => "RST".into(),
-            Self::HttpStatus(_) | Self::WebSocketClose(_) => Numbered::of(self.code())
-                .map_or_else(String::new, |row| (row.words)(self.code()))
-                .into(),
+            Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Dns(_) => {
+                Numbered::of(self.code())
+                    .map_or_else(String::new, |row| (row.words)(self.code()))
+                    .into()
+            }
             Self::Icmp(kind) => kind.words().into(),
             Self::Truncated => "reply cut off".into(),
             Self::Closed => "connection closed by the peer".into(),

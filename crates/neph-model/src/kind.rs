@@ -9,6 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::ByteSize;
 use crate::authority::TargetMistake;
+use crate::dns_question::DnsQuestion;
+
+/// The question of a DNS target.
+const DNS_PATH: PathRule = PathRule::Checked {
+    check: DnsQuestion::check,
+    example: "/example.org?type=A",
+};
 
 /// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which every server returns as it is.
 pub const LONGEST_WS_PING: ByteSize = ByteSize(125);
@@ -231,6 +238,25 @@ kinds! {
         is_answered_by_kernel: true,
         has_fleets: true,
         may_alarm: true,
+        ..KindFacts::CONNECTION
+    };
+    /// DNS queries over UDP (RFC 1035).
+    Dns = KindFacts {
+        name: "dns",
+        method: "measured by DNS queries over UDP",
+        request_size: RequestSize::Fixed("a DNS query is as long as its question"),
+        longest_echo: None,
+        path: DNS_PATH,
+        ..KindFacts::DATAGRAM
+    };
+    /// DNS queries over TCP (RFC 7766).
+    DnsTcp = KindFacts {
+        name: "dns-tcp",
+        method: "measured by DNS queries over TCP",
+        // Servers may take one query after the other, and end connections whenever they like.
+        is_pipelined: false,
+        request_size: RequestSize::Fixed("a DNS query is as long as its question"),
+        path: DNS_PATH,
         ..KindFacts::CONNECTION
     };
 }

@@ -6,8 +6,8 @@ use neph_model::ProbeKind;
 use neph_wire::http::FlowToken;
 
 use crate::ProbeError;
-use crate::codec::{self, http::Http, tcp::Framed, ws::Ws};
-use crate::datagram::{Opened, icmp, syn, udp};
+use crate::codec::{self, dns::DnsTcp, http::Http, tcp::Framed, ws::Ws};
+use crate::datagram::{Opened, dns, icmp, syn, udp};
 use crate::raw_tcp;
 use crate::spec::FlowSpec;
 
@@ -29,6 +29,8 @@ const fn row(kind: ProbeKind) -> Opener {
         ProbeKind::Udp => Datagram(udp::open),
         ProbeKind::Icmp => Datagram(icmp::open),
         ProbeKind::Syn => Datagram(syn::open),
+        ProbeKind::Dns => Datagram(dns::open),
+        ProbeKind::DnsTcp => Stream(|spec, _, _| Box::new(DnsTcp::new(spec))),
     }
 }
 

@@ -2,6 +2,7 @@
 //! peer must not ask for is refused without disturbing the others.
 
 mod abuse;
+mod dns;
 mod fleet;
 mod foreign;
 mod hostile;

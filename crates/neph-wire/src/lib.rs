@@ -8,6 +8,7 @@ mod bytes;
 pub mod capture;
 pub mod checksum;
 pub mod dissect;
+pub mod dns;
 pub mod echo;
 pub mod filter;
 pub mod frame;

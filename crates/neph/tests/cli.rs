@@ -21,6 +21,8 @@ mod cut;
 mod cut_short;
 #[path = "cli/diagnoses.rs"]
 mod diagnoses;
+#[path = "cli/dns.rs"]
+mod dns;
 #[path = "cli/edges.rs"]
 mod edges;
 #[path = "cli/files.rs"]

@@ -3,6 +3,7 @@
 //! Sans-IO and without clocks. A codec sees one connection's protocol bytes; the session above it
 //! keeps the book.
 
+pub(crate) mod dns;
 pub(crate) mod http;
 pub(crate) mod tcp;
 pub(crate) mod ws;

@@ -1,5 +1,6 @@
 //! Probes without a connection: STAMP over UDP, ICMP echo, TCP SYN. One socket a flow.
 
+pub(crate) mod dns;
 mod driver;
 pub(crate) mod icmp;
 mod icmp_answer;

@@ -1,6 +1,7 @@
 //! Servers that are no neph reflector: what each replies to the bytes it has read.
 
 use neph_model::ProbeKind;
+use neph_wire::dns::next_message;
 use neph_wire::http::parse_request;
 
 use super::{Event, Packet, World};
@@ -19,6 +20,7 @@ pub(super) type Serve = fn(&mut Vec<u8>) -> Vec<Written>;
 pub(super) fn server(kind: ProbeKind) -> Option<Serve> {
     match kind {
         ProbeKind::Http => Some(http),
+        ProbeKind::DnsTcp => Some(dns),
         _ => None,
     }
 }
@@ -30,6 +32,20 @@ fn http(inbox: &mut Vec<u8>) -> Vec<Written> {
         inbox.drain(..taken);
         written.push(Written {
             bytes: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+            is_reply: true,
+        });
+    }
+    written
+}
+
+/// Sends each query back as its response.
+fn dns(inbox: &mut Vec<u8>) -> Vec<Written> {
+    let mut written = Vec::new();
+    while let Some((taken, _)) = next_message(inbox) {
+        let mut bytes: Vec<u8> = inbox.drain(..taken).collect();
+        bytes[4] |= 0x80;
+        written.push(Written {
+            bytes,
             is_reply: true,
         });
     }
