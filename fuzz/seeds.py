@@ -80,6 +80,12 @@ SEEDS = {
         bytes.fromhex("00078180000100000000") + bytes(2) + b"\xc0\x0c\0\x01\0\x01",
         b"_sip._udp.example.org.",
     ],
+    "mqtt": [
+        bytes.fromhex("0020020000d000d000"),
+        bytes.fromhex("0320020005"),
+        bytes.fromhex("0120020000d0003003000161"),
+        bytes.fromhex("02d000"),
+    ],
     "icmp_ip": [
         checksum(ECHO),
         b"\x80" + ECHO[1:],

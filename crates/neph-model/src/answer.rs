@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DnsReply, SynAnswer};
+use crate::{DnsReply, MqttRefusal, SynAnswer};
 
 /// The answer to a message in the words of its protocol, or the reason why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -23,6 +23,8 @@ pub enum Answer {
     WebSocketClose(u16),
     /// The response code of a DNS response, which is a reply whatever it says.
     Dns(DnsReply),
+    /// The code of an MQTT CONNACK that refuses the connection.
+    Mqtt(MqttRefusal),
     /// An ICMP error that the request met.
     Icmp(IcmpKind),
     /// The stream ended or broke in the middle of the reply.
@@ -143,8 +145,10 @@ struct Numbered {
 
 /// The code of the DNS response code 0.
 const DNS: u16 = 5000;
+/// The code of the CONNACK code 0.
+const MQTT: u16 = 6000;
 
-const NUMBERED: [Numbered; 3] = [
+const NUMBERED: [Numbered; 4] = [
     Numbered {
         codes: 100..=999,
         answer: Answer::HttpStatus,
@@ -165,6 +169,16 @@ const NUMBERED: [Numbered; 3] = [
         name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
         named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
         words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
+    },
+    Numbered {
+        codes: MQTT..=MQTT + 255,
+        answer: |code| Answer::Mqtt(MqttRefusal::from_number(code - MQTT)),
+        name: |code| format!("mqtt-connack-{}", code - MQTT),
+        named: |name| {
+            let code: u8 = name.strip_prefix("mqtt-connack-")?.parse().ok()?;
+            Some(MQTT + u16::from(code))
+        },
+        words: |code| MqttRefusal::from_number(code - MQTT).words(),
     },
 ];
 
@@ -202,6 +216,7 @@ impl Answer {
         match self {
             Self::HttpStatus(number) | Self::WebSocketClose(number) => number,
             Self::Dns(reply) => DNS + reply.number(),
+            Self::Mqtt(refusal) => MQTT + u16::from(refusal.0),
             other => NAMED
                 .iter()
                 .find(|(answer, ..)| *answer == other)
@@ -225,6 +240,7 @@ impl Answer {
         match self {
             Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Icmp(_) | Self::Truncated => true,
             Self::Dns(_)
+            | Self::Mqtt(_)
             | Self::Syn(_)
             | Self::Closed
             | Self::Reset
@@ -246,7 +262,7 @@ impl Answer {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
             Self::Syn(SynAnswer::Rst) => "RST".into(),
-            Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Dns(_) => {
+            Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Dns(_) | Self::Mqtt(_) => {
                 Numbered::of(self.code())
                     .map_or_else(String::new, |row| (row.words)(self.code()))
                     .into()

@@ -259,6 +259,17 @@ kinds! {
         path: DNS_PATH,
         ..KindFacts::CONNECTION
     };
+    /// MQTT 3.1.1: PINGREQ and PINGRESP on a connection that CONNECT opens.
+    Mqtt = KindFacts {
+        name: "mqtt",
+        method: "measured by MQTT PINGREQ and PINGRESP",
+        request_size: RequestSize::Fixed("an MQTT PINGREQ has 2 bytes"),
+        has_opening: true,
+        // A PINGRESP carries no number.
+        is_pipelined: false,
+        has_credentials: true,
+        ..KindFacts::CONNECTION
+    };
 }
 
 impl ProbeKind {

@@ -6,7 +6,7 @@ use neph_model::ProbeKind;
 use neph_wire::http::FlowToken;
 
 use crate::ProbeError;
-use crate::codec::{self, dns::DnsTcp, http::Http, tcp::Framed, ws::Ws};
+use crate::codec::{self, dns::DnsTcp, http::Http, mqtt::Mqtt, tcp::Framed, ws::Ws};
 use crate::datagram::{Opened, dns, icmp, syn, udp};
 use crate::raw_tcp;
 use crate::spec::FlowSpec;
@@ -31,6 +31,7 @@ const fn row(kind: ProbeKind) -> Opener {
         ProbeKind::Syn => Datagram(syn::open),
         ProbeKind::Dns => Datagram(dns::open),
         ProbeKind::DnsTcp => Stream(|spec, _, _| Box::new(DnsTcp::new(spec))),
+        ProbeKind::Mqtt => Stream(|spec, _, _| Box::new(Mqtt::new(spec))),
     }
 }
 

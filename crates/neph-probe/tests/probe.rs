@@ -7,6 +7,7 @@ mod fleet;
 mod foreign;
 mod hostile;
 mod loopback;
+mod mqtt;
 mod route;
 mod support;
 mod syn;

@@ -16,6 +16,7 @@ pub mod http;
 pub mod icmp;
 pub mod ip;
 pub mod marks;
+pub mod mqtt;
 pub mod probe;
 pub mod stamp;
 pub mod syn;

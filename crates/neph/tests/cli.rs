@@ -49,6 +49,8 @@ mod limits;
 mod live_hops;
 #[path = "cli/moved.rs"]
 mod moved;
+#[path = "cli/mqtt.rs"]
+mod mqtt;
 #[path = "cli/neph.rs"]
 mod neph;
 #[path = "cli/older_stores.rs"]

@@ -5,6 +5,7 @@
 
 pub(crate) mod dns;
 pub(crate) mod http;
+pub(crate) mod mqtt;
 pub(crate) mod tcp;
 pub(crate) mod ws;
 

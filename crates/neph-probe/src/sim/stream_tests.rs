@@ -9,7 +9,7 @@ use crate::spec::{ConnectionUse, FlowSpec, Trust};
 const MS: i64 = 1_000_000;
 
 /// Targets at servers that are no reflector.
-const FOREIGN: &[&str] = &["http://h:9/", "dns-tcp://h:9/example.org"];
+const FOREIGN: &[&str] = &["http://h:9/", "dns-tcp://h:9/example.org", "mqtt://h:9"];
 
 const QUIET: Net = Net {
     there: 15 * MS,

@@ -21,6 +21,7 @@ pub(super) fn server(kind: ProbeKind) -> Option<Serve> {
     match kind {
         ProbeKind::Http => Some(http),
         ProbeKind::DnsTcp => Some(dns),
+        ProbeKind::Mqtt => Some(mqtt),
         _ => None,
     }
 }
@@ -47,6 +48,24 @@ fn dns(inbox: &mut Vec<u8>) -> Vec<Written> {
         written.push(Written {
             bytes,
             is_reply: true,
+        });
+    }
+    written
+}
+
+/// Accepts whoever connects, and answers every ping.
+fn mqtt(inbox: &mut Vec<u8>) -> Vec<Written> {
+    let mut written = Vec::new();
+    while let [kind, len, ..] = **inbox
+        && inbox.len() >= 2 + usize::from(len)
+    {
+        inbox.drain(..2 + usize::from(len));
+        written.push(Written {
+            bytes: match kind {
+                0x10 => vec![0x20, 2, 0, 0],
+                _ => vec![0xd0, 0],
+            },
+            is_reply: kind == 0xc0,
         });
     }
     written
