@@ -74,6 +74,18 @@ SEEDS = {
         bytes.fromhex("1f90c000000000010000000a5010ffff00000000"),
         struct.pack(">IQHH", 7, 0x0123456789ABCDEF, 40000, 443),
     ],
+    "dns": [
+        bytes.fromhex("beef81830001000000010000") + b"\x07eXample\x03ORG\0\0\x01\0\x01",
+        b"\0\x1f" + bytes.fromhex("00078380000100000000") + bytes(2) + b"\x05other\x07example\0\0\x01\0\x01",
+        bytes.fromhex("00078180000100000000") + bytes(2) + b"\xc0\x0c\0\x01\0\x01",
+        b"_sip._udp.example.org.",
+    ],
+    "mqtt": [
+        bytes.fromhex("0020020000d000d000"),
+        bytes.fromhex("0320020005"),
+        bytes.fromhex("0120020000d0003003000161"),
+        bytes.fromhex("02d000"),
+    ],
     "icmp_ip": [
         checksum(ECHO),
         b"\x80" + ECHO[1:],

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use neph_model::{
-    Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts, OrderFailed,
-    ProbeKind, Span, Stop, Update, Wall, Warning,
+    Ending, ExperimentOrder, ExperimentResult, FlowIndex, FlowRole, HostFacts, Identification,
+    OrderFailed, Span, Stop, Transport, Update, Wall, Warning,
 };
 use neph_probe::{FleetRun, Flow as Running, ProbeError};
 
@@ -152,12 +152,22 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// Whether the main flow began although nobody had said who is there.
+    fn may_be_silent(&self) -> bool {
+        let facts = self.ready.specs[0].target.kind().facts();
+        match facts.identification {
+            Identification::None => !facts.is_answered_by_kernel,
+            Identification::Optional => facts.transport == Transport::Udp,
+            Identification::Required => false,
+        }
+    }
+
     /// What nobody answered at its beginning would be worth nothing at its end. Of a single flow that
     /// is asked only where nobody had to say before who they are.
     fn is_hopeless(&self) -> bool {
         let flows = match &self.ready.fleet {
             Some(spec) => Some(spec.fleet.lanes),
-            None => (self.ready.specs[0].target.kind() == ProbeKind::Udp).then_some(1),
+            None => self.may_be_silent().then_some(1),
         };
         flows.is_some_and(|flows| self.intake.is_unheard(flows))
             && neph_probe::now() - self.ready.origin.at >= HOPE

@@ -71,7 +71,7 @@ fn combinations(plan: &Plan) -> impl Iterator<Item = Combination<'_>> {
             for &request_size in &axes.request_sizes {
                 // Where the transport decides, the reply is as long as the request.
                 let echoed = [request_size];
-                let response_sizes: &[ByteSize] = if endpoint.target.on_connection() {
+                let response_sizes: &[ByteSize] = if endpoint.target.kind().has_reply_size() {
                     &axes.response_sizes
                 } else {
                     &echoed
@@ -150,7 +150,7 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     for scenario in scenarios.iter() {
         let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
-        if scenario.probe.on_connection() {
+        if scenario.probe.has_reply_size() {
             of_endpoint.insert(scenario.response_size);
         }
     }

@@ -43,13 +43,8 @@ pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warni
 
 fn unexpected_answers(meter: &Meter) -> Option<Warning> {
     let tally = meter.tally();
-    let most = meter.answers().most(|answer| {
-        matches!(
-            answer,
-            Answer::HttpStatus(_) | Answer::WebSocketClose(_) | Answer::Icmp(_) | Answer::Truncated
-        )
-        .then_some(answer)
-    });
+    let errors = |answer: Answer| answer.is_error().then_some(answer);
+    let most = meter.answers().most(errors);
     (tally.errors > 0).then_some(Warning::UnexpectedAnswers {
         messages: tally.errors,
         of: tally.messages,

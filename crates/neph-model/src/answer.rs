@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::SynAnswer;
+use crate::{DnsReply, MqttRefusal, SynAnswer};
 
 /// The answer to a message in the words of its protocol, or the reason why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,6 +21,10 @@ pub enum Answer {
     HttpStatus(u16),
     /// The code of a WebSocket close frame (RFC 6455, 7.4) that came instead of a reply: 1000 to 4999.
     WebSocketClose(u16),
+    /// The response code of a DNS response, which is a reply whatever it says.
+    Dns(DnsReply),
+    /// The code of an MQTT CONNACK that refuses the connection.
+    Mqtt(MqttRefusal),
     /// An ICMP error that the request met.
     Icmp(IcmpKind),
     /// The stream ended or broke in the middle of the reply.
@@ -78,7 +83,7 @@ pub enum LocalFault {
 }
 
 /// Every answer whose name holds no number, with that name and the code that journals store:
-/// below 100, where no HTTP status is.
+/// below 100, where no number of a protocol is.
 const NAMED: [(Answer, u16, &str); 22] = [
     (Answer::Syn(SynAnswer::SynAck), 1, "syn-ack"),
     (Answer::Syn(SynAnswer::Rst), 2, "rst"),
@@ -127,31 +132,79 @@ const NAMED: [(Answer, u16, &str); 22] = [
     (Answer::Local(LocalFault::Late), 27, "local-late"),
     (Answer::Local(LocalFault::RateCap), 28, "local-rate-cap"),
 ];
-const HTTP: &str = "http-";
-const WEBSOCKET: &str = "ws-close-";
+/// Answers that hold a number of their protocol: a row is a protocol.
+struct Numbered {
+    /// The codes that journals store for them.
+    codes: RangeInclusive<u16>,
+    answer: fn(u16) -> Answer,
+    name: fn(u16) -> String,
+    /// The code of the answer of that name.
+    named: fn(&str) -> Option<u16>,
+    words: fn(u16) -> String,
+}
+
+/// The code of the DNS response code 0.
+const DNS: u16 = 5000;
+/// The code of the CONNACK code 0.
+const MQTT: u16 = 6000;
+
+const NUMBERED: [Numbered; 4] = [
+    Numbered {
+        codes: 100..=999,
+        answer: Answer::HttpStatus,
+        name: |status| format!("http-{status}"),
+        named: |name| name.strip_prefix("http-")?.parse().ok(),
+        words: |status| format!("HTTP status {status}"),
+    },
+    Numbered {
+        codes: 1000..=4999,
+        answer: Answer::WebSocketClose,
+        name: |code| format!("ws-close-{code}"),
+        named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
+        words: |code| format!("WebSocket close {code}"),
+    },
+    Numbered {
+        codes: DNS..=DNS + DnsReply::NUMBERS - 1,
+        answer: |code| Answer::Dns(DnsReply::from_number(code - DNS)),
+        name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
+        named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
+        words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
+    },
+    Numbered {
+        codes: MQTT..=MQTT + 255,
+        answer: |code| Answer::Mqtt(MqttRefusal::from_number(code - MQTT)),
+        name: |code| format!("mqtt-connack-{}", code - MQTT),
+        named: |name| {
+            let code: u8 = name.strip_prefix("mqtt-connack-")?.parse().ok()?;
+            Some(MQTT + u16::from(code))
+        },
+        words: |code| MqttRefusal::from_number(code - MQTT).words(),
+    },
+];
+
+impl Numbered {
+    fn of(code: u16) -> Option<&'static Self> {
+        NUMBERED.iter().find(|row| row.codes.contains(&code))
+    }
+}
 
 impl Answer {
     /// The word for it in files and output: `syn-ack`, `http-503`, `ws-close-1011`, `truncated`.
     pub fn name(self) -> Cow<'static, str> {
-        match self {
-            Self::HttpStatus(status) => format!("{HTTP}{status}").into(),
-            Self::WebSocketClose(code) => format!("{WEBSOCKET}{code}").into(),
-            other => NAMED
-                .iter()
-                .find(|(answer, ..)| *answer == other)
-                .map_or("", |(_, _, name)| name)
-                .into(),
+        if let Some(row) = Numbered::of(self.code()) {
+            return (row.name)(self.code()).into();
         }
+        let mut all = NAMED.iter();
+        let found = all.find(|(answer, ..)| *answer == self);
+        found.map_or("", |(_, _, name)| name).into()
     }
 
     /// The answer of that name.
     pub fn named(name: &str) -> Option<Self> {
-        let number = |text: &str| text.parse().ok().and_then(Self::from_code);
-        if let Some(status) = name.strip_prefix(HTTP) {
-            return number(status).filter(|answer| matches!(answer, Self::HttpStatus(_)));
-        }
-        if let Some(code) = name.strip_prefix(WEBSOCKET) {
-            return number(code).filter(|answer| matches!(answer, Self::WebSocketClose(_)));
+        for row in &NUMBERED {
+            if let Some(code) = (row.named)(name) {
+                return row.codes.contains(&code).then(|| (row.answer)(code));
+            }
         }
         let mut all = NAMED.iter();
         all.find(|(_, _, known)| *known == name)
@@ -162,6 +215,8 @@ impl Answer {
     pub fn code(self) -> u16 {
         match self {
             Self::HttpStatus(number) | Self::WebSocketClose(number) => number,
+            Self::Dns(reply) => DNS + reply.number(),
+            Self::Mqtt(refusal) => MQTT + u16::from(refusal.0),
             other => NAMED
                 .iter()
                 .find(|(answer, ..)| *answer == other)
@@ -171,14 +226,34 @@ impl Answer {
 
     /// The answer of that number.
     pub fn from_code(code: u16) -> Option<Self> {
-        match code {
-            100..=999 => Some(Self::HttpStatus(code)),
-            1000..=4999 => Some(Self::WebSocketClose(code)),
-            _ => NAMED
-                .iter()
-                .find(|(_, known, _)| *known == code)
-                .map(|(answer, ..)| *answer),
+        if let Some(row) = Numbered::of(code) {
+            return Some((row.answer)(code));
         }
+        let mut all = NAMED.iter();
+        all.find(|(_, known, _)| *known == code)
+            .map(|(answer, ..)| *answer)
+    }
+
+    /// Whether a message that got it instead of a reply ends as an error: somebody answered. Otherwise
+    /// such a message is lost.
+    pub const fn is_error(self) -> bool {
+        match self {
+            Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Icmp(_) | Self::Truncated => true,
+            Self::Dns(_)
+            | Self::Mqtt(_)
+            | Self::Syn(_)
+            | Self::Closed
+            | Self::Reset
+            | Self::TlsFailed
+            | Self::Local(_) => false,
+        }
+    }
+
+    /// Whether it says no more than that all is well.
+    pub fn is_plain_success(self) -> bool {
+        let noerror = DnsReply::from_number(0);
+        matches!(self, Self::HttpStatus(200))
+            || matches!(self, Self::Dns(reply) if reply == noerror)
     }
 
     /// What happened, in a few words that complete a sentence of any outcome ("12 not sent: ...",
@@ -187,8 +262,11 @@ impl Answer {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
             Self::Syn(SynAnswer::Rst) => "RST".into(),
-            Self::HttpStatus(status) => format!("HTTP status {status}").into(),
-            Self::WebSocketClose(code) => format!("WebSocket close {code}").into(),
+            Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Dns(_) | Self::Mqtt(_) => {
+                Numbered::of(self.code())
+                    .map_or_else(String::new, |row| (row.words)(self.code()))
+                    .into()
+            }
             Self::Icmp(kind) => kind.words().into(),
             Self::Truncated => "reply cut off".into(),
             Self::Closed => "connection closed by the peer".into(),
@@ -299,33 +377,4 @@ impl Answers {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_answer_is_found_again_by_its_name_and_by_its_code() {
-        let numbered = [100, 200, 404, 999].map(Answer::HttpStatus);
-        let closed = [1000, 1011, 4999].map(Answer::WebSocketClose);
-        let named = NAMED.map(|(answer, ..)| answer);
-        for answer in numbered.into_iter().chain(closed).chain(named) {
-            assert_eq!(Answer::named(&answer.name()), Some(answer), "{answer:?}");
-            assert_eq!(Answer::from_code(answer.code()), Some(answer), "{answer:?}");
-            assert!(!answer.words().is_empty());
-        }
-        // True of what was lost and of what was not sent.
-        for answer in [Answer::Closed, Answer::Reset] {
-            assert!(!answer.words().contains("reply"), "{answer:?}");
-        }
-        for wrong in [
-            "",
-            "http-",
-            "http-99",
-            "http-1000",
-            "ws-close-999",
-            "ws-close-x",
-            "lost",
-        ] {
-            assert_eq!(Answer::named(wrong), None, "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -1,13 +1,18 @@
-//! User name and password in a URL: sent where HTTP sends them, and never shown.
+//! User name and password in a URL: sent where the protocol sends them, and never shown.
 
 use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// User name and password of a URL, as HTTP's Basic scheme carries them (RFC 7617). Never shown.
+/// User name and password of a URL. Never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Credentials(String);
+pub struct Credentials {
+    /// The user name.
+    pub user: Vec<u8>,
+    /// The password, if there is a colon before it.
+    pub password: Option<Vec<u8>>,
+}
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,13 +23,24 @@ impl fmt::Debug for Credentials {
 impl Credentials {
     /// `user:password`, percent-decoded.
     pub(crate) fn read(text: &str) -> Self {
-        let decoded = percent_decoded(text);
-        Self(STANDARD.encode(decoded))
+        let (user, password) = match text.split_once(':') {
+            Some((user, password)) => (user, Some(percent_decoded(password))),
+            None => (text, None),
+        };
+        Self {
+            user: percent_decoded(user),
+            password,
+        }
     }
 
-    /// The value of an Authorization header.
+    /// The value of an Authorization header, as HTTP's Basic scheme has it (RFC 7617).
     pub(crate) fn header(&self) -> String {
-        format!("Basic {}", self.0)
+        let mut both = self.user.clone();
+        if let Some(password) = &self.password {
+            both.push(b':');
+            both.extend(password);
+        }
+        format!("Basic {}", STANDARD.encode(both))
     }
 }
 

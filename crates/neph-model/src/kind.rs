@@ -8,6 +8,17 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ByteSize;
+use crate::authority::TargetMistake;
+use crate::dns_question::DnsQuestion;
+
+/// The question of a DNS target.
+const DNS_PATH: PathRule = PathRule::Checked {
+    check: DnsQuestion::check,
+    example: "/example.org?type=A",
+};
+
+/// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which every server returns as it is.
+pub const LONGEST_WS_PING: ByteSize = ByteSize(125);
 
 /// What carries the messages of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +33,46 @@ pub enum Transport {
     Icmp,
 }
 
-/// What is known of a kind.
+/// How large the payload of a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestSize {
+    /// As asked for, but at least so many bytes: they hold the request's number.
+    AtLeast(u64),
+    /// As asked for, but at least a STAMP packet (RFC 8762).
+    Stamp,
+    /// The protocol decides, and no size can be asked for; why, in a sentence.
+    Fixed(&'static str),
+}
+
+/// What a target may have behind its port.
+#[derive(Clone, Copy, Debug)]
+pub enum PathRule {
+    /// Nothing.
+    None,
+    /// Path and query of an HTTP URL.
+    Http,
+    /// A path and query of a meaning of its own.
+    Checked {
+        /// What is wrong with it, if anything.
+        check: fn(&str) -> Result<(), TargetMistake>,
+        /// One that is right.
+        example: &'static str,
+    },
+}
+
+/// Whether the target is asked with an HTTP HEAD, before a flow begins, if it is a neph reflector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identification {
+    /// It is not asked: no reflector answers messages of this kind.
+    None,
+    /// It is asked, but servers of others need not understand the question.
+    Optional,
+    /// It is asked, and every server of this kind speaks HTTP and answers.
+    Required,
+}
+
+/// What is known of a kind.
+#[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own, named where a kind has it"
@@ -33,10 +82,26 @@ pub struct KindFacts {
     pub name: &'static str,
     /// What carries its messages.
     pub transport: Transport,
+    /// How it measures, to complete "TARGET, ...".
+    pub method: &'static str,
+    /// How large its requests are.
+    pub request_size: RequestSize,
     /// The largest payload of a request and of a reply.
     pub most_payload: ByteSize,
-    /// Whether its targets have a path.
-    pub has_paths: bool,
+    /// The largest request that every server returns as it is; `None` where servers reply with something
+    /// else.
+    pub longest_echo: Option<ByteSize>,
+    /// What its targets have behind the port.
+    pub path: PathRule,
+    /// Whether the target is asked first if it is a neph reflector.
+    pub identification: Identification,
+    /// Whether only a neph reflector answers its messages: at other servers, connection attempts are
+    /// measured.
+    pub needs_reflector: bool,
+    /// Whether client and server exchange an opening of the protocol before the first request.
+    pub has_opening: bool,
+    /// Whether a connection takes a request while an earlier one waits for its reply.
+    pub is_pipelined: bool,
     /// Whether its targets may have a user name and a password.
     pub has_credentials: bool,
     /// Whether a reply has a status of HTTP.
@@ -58,8 +123,15 @@ impl KindFacts {
     const CONNECTION: Self = Self {
         name: "",
         transport: Transport::Connection,
+        method: "",
+        request_size: RequestSize::AtLeast(12),
         most_payload: ByteSize(64 << 20),
-        has_paths: false,
+        longest_echo: None,
+        path: PathRule::None,
+        identification: Identification::None,
+        needs_reflector: false,
+        has_opening: false,
+        is_pipelined: true,
         has_credentials: false,
         has_status: false,
         has_marks_in_payload: false,
@@ -73,6 +145,7 @@ impl KindFacts {
     const DATAGRAM: Self = Self {
         transport: Transport::Udp,
         most_payload: ByteSize(65_507),
+        longest_echo: Some(ByteSize(65_507)),
         ..Self::CONNECTION
     };
 }
@@ -83,7 +156,7 @@ macro_rules! kinds {
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
-        #[serde(rename_all = "snake_case")]
+        #[serde(rename_all = "kebab-case")]
         pub enum ProbeKind {
             $($(#[$about])* $kind,)*
         }
@@ -106,14 +179,22 @@ kinds! {
     /// WebSocket messages over one lasting connection.
     Ws = KindFacts {
         name: "ws",
-        has_paths: true,
+        // Whether the server speaks WebSocket is known after the upgrade only.
+        method: "measured by WebSocket ping and pong",
+        longest_echo: Some(LONGEST_WS_PING),
+        path: PathRule::Http,
+        identification: Identification::Required,
+        has_opening: true,
         has_marks_in_payload: true,
         ..KindFacts::CONNECTION
     };
     /// HTTP requests, kept alive or a connection each.
     Http = KindFacts {
         name: "http",
-        has_paths: true,
+        method: "measured by GET",
+        path: PathRule::Http,
+        identification: Identification::Required,
+        is_pipelined: false,
         has_credentials: true,
         has_status: true,
         ..KindFacts::CONNECTION
@@ -121,6 +202,10 @@ kinds! {
     /// Length-framed messages straight on TCP, or the connection attempt alone.
     Tcp = KindFacts {
         name: "tcp",
+        method: "a TCP server: measured by connection attempts",
+        identification: Identification::Optional,
+        needs_reflector: true,
+        has_opening: true,
         has_marks_in_payload: true,
         has_fleets: true,
         ..KindFacts::CONNECTION
@@ -128,6 +213,9 @@ kinds! {
     /// STAMP packets (RFC 8762).
     Udp = KindFacts {
         name: "udp",
+        method: "measured by STAMP",
+        request_size: RequestSize::Stamp,
+        identification: Identification::Optional,
         has_key: true,
         has_fleets: true,
         ..KindFacts::DATAGRAM
@@ -136,6 +224,7 @@ kinds! {
     Icmp = KindFacts {
         name: "icmp",
         transport: Transport::Icmp,
+        method: "ICMP echo",
         is_answered_by_kernel: true,
         ..KindFacts::DATAGRAM
     };
@@ -144,9 +233,41 @@ kinds! {
     Syn = KindFacts {
         name: "syn",
         transport: Transport::Segment,
+        method: "TCP SYN, answered by SYN-ACK or RST",
+        request_size: RequestSize::Fixed("a SYN carries no payload"),
         is_answered_by_kernel: true,
         has_fleets: true,
         may_alarm: true,
+        ..KindFacts::CONNECTION
+    };
+    /// DNS queries over UDP (RFC 1035).
+    Dns = KindFacts {
+        name: "dns",
+        method: "measured by DNS queries over UDP",
+        request_size: RequestSize::Fixed("a DNS query is as long as its question"),
+        longest_echo: None,
+        path: DNS_PATH,
+        ..KindFacts::DATAGRAM
+    };
+    /// DNS queries over TCP (RFC 7766).
+    DnsTcp = KindFacts {
+        name: "dns-tcp",
+        method: "measured by DNS queries over TCP",
+        // Servers may take one query after the other, and end connections whenever they like.
+        is_pipelined: false,
+        request_size: RequestSize::Fixed("a DNS query is as long as its question"),
+        path: DNS_PATH,
+        ..KindFacts::CONNECTION
+    };
+    /// MQTT 3.1.1: PINGREQ and PINGRESP on a connection that CONNECT opens.
+    Mqtt = KindFacts {
+        name: "mqtt",
+        method: "measured by MQTT PINGREQ and PINGRESP",
+        request_size: RequestSize::Fixed("an MQTT PINGREQ has 2 bytes"),
+        has_opening: true,
+        // A PINGRESP carries no number.
+        is_pipelined: false,
+        has_credentials: true,
         ..KindFacts::CONNECTION
     };
 }
@@ -193,6 +314,21 @@ impl ProbeKind {
         matches!(self.facts().transport, Transport::Segment)
     }
 
+    /// Whether the size of its requests can be chosen.
+    pub const fn has_request_size(self) -> bool {
+        !matches!(self.facts().request_size, RequestSize::Fixed(_))
+    }
+
+    /// Whether the size of its replies can be chosen, apart from that of its requests.
+    pub const fn has_reply_size(self) -> bool {
+        self.on_connection() && self.has_request_size()
+    }
+
+    /// Whether the target is asked first if it is a neph reflector.
+    pub const fn is_identified(self) -> bool {
+        !matches!(self.facts().identification, Identification::None)
+    }
+
     /// Whether its peers have ports.
     pub const fn has_ports(self) -> bool {
         !matches!(self.facts().transport, Transport::Icmp)
@@ -213,8 +349,9 @@ mod tests {
     fn each_kind_is_known_by_its_name() {
         for kind in ProbeKind::ALL {
             assert_eq!(ProbeKind::named(kind.name()), Some(*kind));
-            let serialised = format!("{kind:?}").to_lowercase();
+            let serialised = serde_json::to_value(kind).expect("a word");
             assert_eq!(kind.name(), serialised, "stores and JSON have one name");
+            assert!(!kind.facts().method.is_empty(), "{kind}");
         }
         assert_eq!(ProbeKind::named("line"), None);
     }

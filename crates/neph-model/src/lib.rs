@@ -8,6 +8,8 @@ mod authority;
 mod campaign;
 mod clock_offset;
 mod credentials;
+mod dns_question;
+mod dns_reply;
 mod event;
 pub mod executor;
 mod expected_status;
@@ -26,6 +28,7 @@ mod ledger;
 mod lifetime;
 mod mark;
 mod message;
+mod mqtt_refusal;
 mod order;
 mod parameter;
 mod parameter_value;
@@ -64,7 +67,9 @@ pub use answer::{Answer, Answers, IcmpKind, LocalFault};
 pub use authority::{TargetMistake, port_number, split_authority};
 pub use campaign::{BlockOrder, Campaign, CampaignStatus};
 pub use clock_offset::{ClockOffset, OneWay};
-pub use credentials::{mask_credentials, without_credentials};
+pub use credentials::{Credentials, mask_credentials, without_credentials};
+pub use dns_question::{DnsQuestion, DnsRecord};
+pub use dns_reply::DnsReply;
 pub use event::{Event, EventKind};
 pub use executor::{Executor, ExecutorLost, OrderResult, Ticket, Update};
 pub use expected_status::{ExpectedStatus, NoStatus};
@@ -83,12 +88,15 @@ pub use host::{ascii_host, bare, bracketed, of_many_hosts};
 pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
 pub use ip_version::{IpVersion, NoIpVersion};
 pub use kilometres::{Kilometres, NoDistance};
-pub use kind::{KindFacts, ProbeKind, Transport};
+pub use kind::{
+    Identification, KindFacts, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
+};
 pub use known::{Known, Unknown};
 pub use ledger::{Entry, Ledger};
 pub use lifetime::Lifetime;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use message::{Message, Outcome};
+pub use mqtt_refusal::MqttRefusal;
 pub use order::{
     EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder, Order, PingOrder, ThroughputOrder,
     ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder,

@@ -30,6 +30,10 @@ pub const SCHEMES: &[Scheme] = &[
     Scheme { name: "udp",   kind: ProbeKind::Udp,  secure: false, default_port: Some(862), summary: "STAMP packets (RFC 8762)" },
     Scheme { name: "icmp",  kind: ProbeKind::Icmp, secure: false, default_port: None,      summary: "ICMP echo" },
     Scheme { name: "syn",   kind: ProbeKind::Syn,  secure: false, default_port: None,      summary: "TCP SYNs, answered by SYN-ACK or RST and never completed" },
+    Scheme { name: "dns",   kind: ProbeKind::Dns,  secure: false, default_port: Some(53),  summary: "DNS queries over UDP: resolver/name?type=A" },
+    Scheme { name: "dns-tcp", kind: ProbeKind::DnsTcp, secure: false, default_port: Some(53), summary: "DNS queries over TCP" },
+    Scheme { name: "mqtt",  kind: ProbeKind::Mqtt, secure: false, default_port: Some(1883), summary: "MQTT 3.1.1 PINGREQ and PINGRESP" },
+    Scheme { name: "mqtts", kind: ProbeKind::Mqtt, secure: true,  default_port: Some(8883), summary: "the same over TLS" },
 ];
 
 impl Scheme {

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, ProbeKind, Span, Target, TlsVersion};
+use neph_model::{Instant, Own, Span, Target, TlsVersion};
 use neph_sys::place::Place;
 use neph_wire::http::{Connection, RequestLine, parse_response};
 use rustls::ClientConfig;
@@ -82,7 +82,7 @@ pub fn discover(
     address: SocketAddr,
     asking: &Asking,
 ) -> Result<Discovery, ProbeError> {
-    if matches!(target.kind(), ProbeKind::Icmp | ProbeKind::Syn) {
+    if !target.kind().is_identified() {
         return Ok(Discovery::default());
     }
     let config = target

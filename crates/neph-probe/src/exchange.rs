@@ -139,12 +139,7 @@ impl Exchange {
         });
         let outcome = match answer {
             _ if !left => Outcome::Failed,
-            Some(
-                Answer::HttpStatus(_)
-                | Answer::WebSocketClose(_)
-                | Answer::Icmp(_)
-                | Answer::Truncated,
-            ) => Outcome::Error,
+            Some(answer) if answer.is_error() => Outcome::Error,
             _ => Outcome::Lost,
         };
         if outcome == Outcome::Error {

@@ -1,12 +1,12 @@
 //! A running flow: what it is asked to do, on which sockets.
 
-use neph_model::{ProbeKind, Stop};
+use neph_model::Stop;
 
 use crate::ProbeError;
 use crate::datagram;
+use crate::kinds::{self, Opener};
 use crate::outlet::Outlet;
 use crate::pace;
-use crate::raw_tcp;
 use crate::report::{Report, Reports};
 use crate::running::Running;
 use crate::spec::FlowSpec;
@@ -31,10 +31,8 @@ impl Flow {
 
 fn run(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
     pace::settle_at(spec.site.as_ref(), spec.priority)?;
-    match spec.target.kind() {
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => stream::drive(spec, outlet, stop),
-        // Without the right to build segments ourselves, our kernel builds them: it connects.
-        ProbeKind::Syn if !raw_tcp::is_permitted() => stream::drive(spec, outlet, stop),
-        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => datagram::drive(spec, outlet, stop),
+    match kinds::opener(spec) {
+        Some(Opener::Datagram(open)) => datagram::drive(spec, open(spec)?, outlet, stop),
+        Some(Opener::Stream(_)) | None => stream::drive(spec, outlet, stop),
     }
 }

@@ -21,6 +21,7 @@ mod follow;
 pub mod fuzzing;
 mod gate;
 mod iperf3;
+mod kinds;
 mod knock;
 mod machine;
 mod numbered;
@@ -56,7 +57,6 @@ mod vigil;
 
 pub use backends::Backends;
 pub use bulk::{UploadSpec, upload};
-pub use codec::LONGEST_WS_PING;
 pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};

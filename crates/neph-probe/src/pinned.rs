@@ -17,6 +17,7 @@ use crate::ProbeError;
 use crate::channel::StreamEnd;
 use crate::codec::{self, Arrival, Codec, Opening, Step, Under};
 use crate::discover::{Asking, discover};
+use crate::kinds;
 use crate::pace::Pace;
 use crate::spec::{ConnectionUse, FlowSpec, Trust};
 use crate::stamp_clock::now;
@@ -159,7 +160,7 @@ fn transfer(
     buffer: &mut [u8],
 ) -> Result<(Span, Span), String> {
     let token = codec::new_token();
-    let mut codec = codec::for_flow(flow, token, 0).ok_or("nothing can be asked for")?;
+    let mut codec = kinds::stream_codec(flow, token, 0).ok_or("nothing can be asked for")?;
     let deadline = begun + flow.timeout;
     let socket = socket_for(flow).map_err(|error| format!("take source port: {error}"))?;
     let peer = SockAddr::from(flow.address);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use neph_model::{FleetEndpoint, Instant, Own, ProbeKind, Span, Stop, Target};
+use neph_model::{FleetEndpoint, Instant, Own, Span, Stop, Target};
 use neph_sys::clock;
 use neph_sys::place::Place;
 
@@ -58,9 +58,10 @@ impl RefusalWatch {
     /// the fleet asks, and another one if nobody answers. Takes a tenth of a second at worst; who has
     /// not answered by then goes on being asked, for 4 s in all, while the fleet runs.
     pub fn begin(spec: &FleetSpec) -> Self {
-        let endpoints: &[FleetEndpoint] = match spec.fleet.probe {
-            ProbeKind::Udp | ProbeKind::Tcp => &spec.fleet.endpoints,
-            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Icmp | ProbeKind::Syn => &[],
+        let endpoints: &[FleetEndpoint] = if spec.fleet.probe.is_identified() {
+            &spec.fleet.endpoints
+        } else {
+            &[]
         };
         let mut addresses = BTreeSet::new();
         let each = endpoints.iter();

@@ -13,6 +13,7 @@ use neph_model::{IpVersion, Span, Target, bare};
 use neph_sys::place::Place;
 
 use crate::datagram;
+use crate::kinds::{self, Opener};
 use crate::spec::FlowSpec;
 use crate::target_error::TargetError;
 
@@ -291,7 +292,10 @@ fn attempt(target: &Target, address: SocketAddr, patience: Span) -> io::Result<(
     if target.kind().is_datagram() {
         let mut spec = FlowSpec::plain(target.clone(), address);
         spec.request_size = 64;
-        return datagram::ask_once(&spec, patience);
+        if let Some(Opener::Datagram(open)) = kinds::opener(&spec) {
+            let opened = open(&spec).map_err(io::Error::other)?;
+            return datagram::ask_once(opened, patience);
+        }
     }
     TcpStream::connect_timeout(&address, patience.to_duration()).map(drop)
 }

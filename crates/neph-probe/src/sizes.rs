@@ -3,9 +3,8 @@
 //! Owns the rounding, so that plans, labels, costs, the store and the wire have one number. The bytes
 //! themselves are built elsewhere.
 
-use neph_model::{ByteSize, ProbeKind};
-use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
-use neph_wire::icmp::PAYLOAD_MIN;
+use neph_model::{ByteSize, ProbeKind, RequestSize};
+use neph_wire::echo::REPLY_MIN;
 use neph_wire::stamp::{Auth, Key, MARKS_TLV};
 
 /// Whether STAMP packets are authenticated: they are longer then.
@@ -29,20 +28,18 @@ impl Authenticated {
 }
 
 /// The payload of each request: `asked`, raised to what the kind needs. STAMP has two least sizes: the
-/// bare packet, if exactly that is asked for, and the packet with room for a reflector's marks. A SYN
-/// carries nothing.
+/// bare packet, if exactly that is asked for, and the packet with room for a reflector's marks. 0 where the
+/// protocol decides.
 pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated) -> ByteSize {
-    let raised = |least: usize| asked.bytes().max(least as u64);
-    let bytes = match kind {
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => raised(REQUEST_MIN),
-        ProbeKind::Icmp => raised(PAYLOAD_MIN),
-        ProbeKind::Syn => 0,
-        ProbeKind::Udp => {
+    let bytes = match kind.facts().request_size {
+        RequestSize::AtLeast(least) => asked.bytes().max(least),
+        RequestSize::Fixed(_) => 0,
+        RequestSize::Stamp => {
             let (bare, with_marks) = stamp_sizes(authenticated);
             if asked.bytes() == bare as u64 {
                 bare as u64
             } else {
-                raised(with_marks)
+                asked.bytes().max(with_marks as u64)
             }
         }
     };
@@ -83,16 +80,18 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
         return None;
     }
     let (asked, sent) = (asked.exact(), sent.exact());
-    Some(match kind {
-        ProbeKind::Syn => "a SYN carries no payload".to_owned(),
-        ProbeKind::Udp => {
+    Some(match kind.facts().request_size {
+        RequestSize::Fixed(why) => why.to_owned(),
+        RequestSize::Stamp => {
             let (bare, _) = stamp_sizes(Authenticated::No);
             format!(
                 "udp: {asked} is sent as {sent}, which a reflector's marks need; {bare} B is a bare STAMP \
                  packet, without marks"
             )
         }
-        kind => format!("{kind}: {asked} is sent as {sent}, which its number needs"),
+        RequestSize::AtLeast(_) => {
+            format!("{kind}: {asked} is sent as {sent}, which its number needs")
+        }
     })
 }
 
@@ -166,7 +165,8 @@ mod tests {
     fn the_others_need_their_number_and_a_syn_carries_nothing() {
         let sent = |kind| sent_size(kind, ByteSize(1), Authenticated::No).bytes();
         let kinds = [ProbeKind::Ws, ProbeKind::Icmp, ProbeKind::Syn];
-        assert_eq!(kinds.map(sent), [12, 12, 0]);
+        let (stream, icmp) = (neph_wire::echo::REQUEST_MIN, neph_wire::icmp::PAYLOAD_MIN);
+        assert_eq!(kinds.map(sent), [stream as u64, icmp as u64, 0]);
         let why = why_replies_are_raised(ProbeKind::Ws, ByteSize(9)).expect("it is raised");
         assert!(why.contains("9 B are sent as"), "{why}");
         assert_eq!(why_replies_are_raised(ProbeKind::Ws, ByteSize(1024)), None);

@@ -156,6 +156,12 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
+    /// Whether its messages are connection attempts: nothing is said on the connection.
+    pub fn is_attempt(&self) -> bool {
+        let kind = self.target.kind();
+        kind.is_segment() || (kind.facts().needs_reflector && !self.reflector)
+    }
+
     /// The default loss timeout.
     pub const TIMEOUT: Span = Span::from_secs(5);
     /// The default spin before a send.

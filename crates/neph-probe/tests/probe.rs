@@ -2,10 +2,12 @@
 //! peer must not ask for is refused without disturbing the others.
 
 mod abuse;
+mod dns;
 mod fleet;
 mod foreign;
 mod hostile;
 mod loopback;
+mod mqtt;
 mod route;
 mod support;
 mod syn;

@@ -175,7 +175,7 @@ pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
 
 /// Any answer, and none.
 fn any_answer() -> impl Strategy<Value = Option<Answer>> {
-    (0_u16..5000).prop_map(Answer::from_code)
+    (0_u16..7000).prop_map(Answer::from_code)
 }
 
 /// Any answer to a SYN, and none.

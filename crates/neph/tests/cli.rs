@@ -21,6 +21,8 @@ mod cut;
 mod cut_short;
 #[path = "cli/diagnoses.rs"]
 mod diagnoses;
+#[path = "cli/dns.rs"]
+mod dns;
 #[path = "cli/edges.rs"]
 mod edges;
 #[path = "cli/executes.rs"]
@@ -49,6 +51,8 @@ mod limits;
 mod live_hops;
 #[path = "cli/moved.rs"]
 mod moved;
+#[path = "cli/mqtt.rs"]
+mod mqtt;
 #[path = "cli/neph.rs"]
 mod neph;
 #[path = "cli/older_stores.rs"]

@@ -35,7 +35,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         name: ParameterName::CaFile,
         about: "a file (PEM) with certificate authorities that are trusted beside the public ones",
         fits: Target::is_secure,
-        unfit: "only wss:// and https:// have a certificate",
+        unfit: "only targets over TLS have a certificate",
         read: |node| word(node).map(Parameter::CaFile),
     },
     PlanParameter {
@@ -56,7 +56,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         name: ParameterName::ExpectStatus,
         about: "the HTTP statuses that count as a reply, as \"2xx,304\"; others count as errors (2xx if absent)",
         fits: |target| target.kind().facts().has_status,
-        unfit: "only http:// and https:// have a status",
+        unfit: "only http:// and https:// have an HTTP status",
         read: expect_status,
     },
     PlanParameter {
@@ -84,7 +84,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         name: ParameterName::Insecure,
         about: "true: the server's certificate is not verified",
         fits: Target::is_secure,
-        unfit: "only wss:// and https:// have a certificate",
+        unfit: "only targets over TLS have a certificate",
         read: |node| bool::take(node).map(Parameter::Insecure),
     },
     PlanParameter {
@@ -112,7 +112,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
         name: ParameterName::Pin,
         about: "the SHA-256 fingerprint of the only certificate that is accepted, by any issuer; several with commas",
         fits: Target::is_secure,
-        unfit: "only wss:// and https:// have a certificate",
+        unfit: "only targets over TLS have a certificate",
         read: pin,
     },
     PlanParameter {

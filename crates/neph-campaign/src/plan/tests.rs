@@ -191,7 +191,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "",
         "insecure = true",
-        "p.toml:11:12: 'insecure' does not fit ws://metro:8080: only wss:// and https:// have a certificate; remove it",
+        "p.toml:11:12: 'insecure' does not fit ws://metro:8080: only targets over TLS have a certificate; remove it",
     ),
     (
         "",

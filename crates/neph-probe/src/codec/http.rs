@@ -19,7 +19,7 @@ const MAX_BODY: u64 = 1 << 30;
 const REQUEST_TIMEOUT: u16 = 408;
 
 #[derive(Debug)]
-pub(super) struct Http {
+pub(crate) struct Http {
     host: String,
     path: String,
     reflector: bool,
@@ -43,7 +43,7 @@ struct Body {
 }
 
 impl Http {
-    pub(super) fn new(spec: &FlowSpec, flow: FlowToken) -> Self {
+    pub(crate) fn new(spec: &FlowSpec, flow: FlowToken) -> Self {
         Self {
             host: spec.target.host_header(),
             path: if spec.reflector {

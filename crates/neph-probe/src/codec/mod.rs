@@ -3,11 +3,11 @@
 //! Sans-IO and without clocks. A codec sees one connection's protocol bytes; the session above it
 //! keeps the book.
 
-mod http;
-mod tcp;
-mod ws;
-
-pub use ws::LONGEST_WS_PING;
+pub(crate) mod dns;
+pub(crate) mod http;
+pub(crate) mod mqtt;
+pub(crate) mod tcp;
+pub(crate) mod ws;
 
 use neph_model::{Answer, Outcome, ProbeKind};
 use neph_wire::http::FlowToken;
@@ -133,17 +133,6 @@ pub(crate) fn new_token() -> FlowToken {
     FlowToken(unguessable())
 }
 
-/// The codec for a flow's connection `number`; `None` where a connection attempt is all there is
-/// to measure.
-pub(crate) fn for_flow(spec: &FlowSpec, flow: FlowToken, number: u32) -> Option<Box<dyn Codec>> {
-    match spec.target.kind() {
-        ProbeKind::Ws => Some(Box::new(ws::Ws::new(spec, flow, number))),
-        ProbeKind::Http => Some(Box::new(http::Http::new(spec, flow))),
-        ProbeKind::Tcp if spec.reflector => Some(Box::new(tcp::Framed::new(spec))),
-        ProbeKind::Tcp | ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => None,
-    }
-}
-
 /// How a flow uses its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -155,14 +144,14 @@ pub(crate) enum Use {
     Fresh,
 }
 
-/// The way a flow uses connections: HTTP/1.1 answers one request after the other, so a late reply
-/// must not hold up the next request.
+/// The way a flow uses connections. A server that answers one request after the other gets one at a time,
+/// so that a late reply does not hold up the next request.
 pub(crate) fn connection_use(spec: &FlowSpec) -> Use {
-    match (spec.connection_use, spec.target.kind()) {
-        (ConnectionUse::PerMessage, _) | (ConnectionUse::Lasting, ProbeKind::Syn) => Use::Fresh,
-        (ConnectionUse::Lasting, ProbeKind::Http) => Use::Idle,
-        (ConnectionUse::Lasting, ProbeKind::Tcp) if !spec.reflector => Use::Fresh,
-        (ConnectionUse::Lasting, _) => Use::One,
+    match spec.connection_use {
+        ConnectionUse::PerMessage => Use::Fresh,
+        ConnectionUse::Lasting if spec.is_attempt() => Use::Fresh,
+        ConnectionUse::Lasting if !spec.target.kind().facts().is_pipelined => Use::Idle,
+        ConnectionUse::Lasting => Use::One,
     }
 }
 

@@ -7,14 +7,14 @@ use super::{Arrival, Codec, Opening, Parting, Replied, Step};
 use crate::spec::FlowSpec;
 
 #[derive(Debug)]
-pub(super) struct Framed {
+pub(crate) struct Framed {
     request_size: usize,
     reply_size: u32,
     open: bool,
 }
 
 impl Framed {
-    pub(super) fn new(spec: &FlowSpec) -> Self {
+    pub(crate) fn new(spec: &FlowSpec) -> Self {
         Self {
             request_size: spec.request_size.max(REQUEST_MIN),
             reply_size: u32::try_from(spec.response_size.max(REPLY_MIN)).unwrap_or(u32::MAX),

@@ -8,7 +8,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use neph_model::Answer;
+use neph_model::{Answer, LONGEST_WS_PING};
 use neph_text::Outside;
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::http::{self, FlowToken};
@@ -20,15 +20,11 @@ use neph_wire::ws::{
 use super::{Arrival, Codec, Opening, Parting, Replied, Step, path_asking};
 use crate::spec::FlowSpec;
 
-/// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which a server that is no
-/// reflector returns as it is.
-pub const LONGEST_WS_PING: usize = 125;
-
 /// The code of a close frame that has none (RFC 6455, 7.4.1).
 const NO_CODE: u16 = 1005;
 
 #[derive(Debug)]
-pub(super) struct Ws {
+pub(crate) struct Ws {
     host: String,
     path: String,
     key: String,
@@ -42,7 +38,7 @@ pub(super) struct Ws {
 }
 
 impl Ws {
-    pub(super) fn new(spec: &FlowSpec, flow: FlowToken, number: u32) -> Self {
+    pub(crate) fn new(spec: &FlowSpec, flow: FlowToken, number: u32) -> Self {
         let mut masks = Masks::seeded(number);
         let mut random = [0; 16];
         for chunk in random.chunks_mut(4) {
@@ -56,7 +52,8 @@ impl Ws {
         let size = if spec.reflector {
             spec.request_size
         } else {
-            spec.request_size.min(LONGEST_WS_PING)
+            let most = usize::try_from(LONGEST_WS_PING.bytes()).expect("it is small");
+            spec.request_size.min(most)
         };
         Self {
             host: spec.target.host_header(),

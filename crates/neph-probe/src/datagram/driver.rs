@@ -11,7 +11,7 @@ use neph_sys::stamp::{self, Carrier, Family, Notice};
 use socket2::Socket;
 
 use super::session::Session;
-use super::{Beside, Codec, Opened, icmp_answer, open, send};
+use super::{Beside, Codec, Opened, icmp_answer, send};
 use crate::ProbeError;
 use crate::exchange::SendPoint;
 use crate::fault::{self, Known};
@@ -37,12 +37,17 @@ const TAIL: Span = Span::from_millis(500);
 const QUOTED: usize = 64;
 
 /// Carries out the flow until its schedule is over or `stop` is set.
-pub(crate) fn drive(spec: &FlowSpec, outlet: Outlet, stop: &Stop) -> Result<(), ProbeError> {
+pub(crate) fn drive(
+    spec: &FlowSpec,
+    opened: Opened,
+    outlet: Outlet,
+    stop: &Stop,
+) -> Result<(), ProbeError> {
     let Opened {
         socket,
         codec,
         beside,
-    } = open(spec)?;
+    } = opened;
     stamp::enable(socket.as_fd(), Carrier::Datagrams).map_err(|source| ProbeError::Socket {
         operation: "ask for kernel stamps on a socket to",
         address: spec.address,

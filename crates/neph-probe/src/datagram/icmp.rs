@@ -7,7 +7,7 @@ use neph_model::Wall;
 use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, PAYLOAD_WITH_TOKEN, parse};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Answered, Codec};
+use super::{Answered, Codec, Opened};
 use crate::ProbeError;
 use crate::spec::FlowSpec;
 use crate::unguessable::unguessable;
@@ -26,7 +26,7 @@ struct Icmp {
 }
 
 /// The connected socket and its codec.
-pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeError> {
+pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
     let (family, protocol) = match spec.address {
         SocketAddr::V4(_) => (Family::V4, Protocol::ICMPV4),
         SocketAddr::V6(_) => (Family::V6, Protocol::ICMPV6),
@@ -54,15 +54,13 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
         .connect(&SockAddr::from(without_port(spec.address)))
         .map_err(fault)?;
     let raw_ident = raw.then(|| identity(spec.index.0));
-    Ok((
-        socket,
-        Box::new(Icmp {
-            family,
-            raw_ident,
-            payload: spec.request_size,
-            token: unguessable(),
-        }),
-    ))
+    let codec = Icmp {
+        family,
+        raw_ident,
+        payload: spec.request_size,
+        token: unguessable(),
+    };
+    Ok(Opened::plain(socket, codec))
 }
 
 const fn without_port(mut address: SocketAddr) -> SocketAddr {
@@ -108,7 +106,7 @@ impl Codec for Icmp {
         Some(Answered {
             seq: echo.seq()?,
             marks: None,
-            said: None,
+            answer: None,
         })
     }
 

@@ -1,7 +1,8 @@
 //! Probes without a connection: STAMP over UDP, ICMP echo, TCP SYN. One socket a flow.
 
+pub(crate) mod dns;
 mod driver;
-mod icmp;
+pub(crate) mod icmp;
 mod icmp_answer;
 pub(crate) mod session;
 pub(crate) mod syn;
@@ -11,14 +12,12 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use neph_model::{ProbeKind, Span, SynAnswer, Wall};
+use neph_model::{Answer, Span, Wall};
 use neph_wire::marks::PeerMarks;
 use socket2::Socket;
 
 pub(crate) use driver::drive;
 
-use crate::ProbeError;
-use crate::spec::FlowSpec;
 use crate::stamp_clock::now;
 
 /// What one datagram answers.
@@ -26,8 +25,8 @@ use crate::stamp_clock::now;
 pub(crate) struct Answered {
     pub(crate) seq: u64,
     pub(crate) marks: Option<PeerMarks>,
-    /// Of a SYN.
-    pub(crate) said: Option<SynAnswer>,
+    /// In the protocol's words, where it has any.
+    pub(crate) answer: Option<Answer>,
 }
 
 /// One kind's datagrams.
@@ -55,10 +54,21 @@ pub(crate) trait Codec: std::fmt::Debug {
 
 /// A flow's socket and codec.
 #[derive(Debug)]
-struct Opened {
+pub(crate) struct Opened {
     socket: Socket,
     codec: Box<dyn Codec>,
     beside: Option<Beside>,
+}
+
+impl Opened {
+    /// A socket that needs nothing beside it.
+    pub(crate) fn plain(socket: Socket, codec: impl Codec + 'static) -> Self {
+        Self {
+            socket,
+            codec: Box::new(codec),
+            beside: None,
+        }
+    }
 }
 
 /// What a flow needs beside its socket, where our kernel is not its kind's other half.
@@ -83,26 +93,11 @@ impl Beside {
     }
 }
 
-/// The socket and the codec for a flow.
-fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
-    let (socket, codec) = match spec.target.kind() {
-        ProbeKind::Icmp => icmp::open(spec),
-        ProbeKind::Syn => return syn::open(spec),
-        ProbeKind::Udp | ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => udp::open(spec),
-    }?;
-    Ok(Opened {
-        socket,
-        codec,
-        beside: None,
-    })
-}
-
 /// Sends one request and waits for its answer.
 ///
 /// # Errors
 /// That none came in time, or what the socket or an ICMP error said.
-pub(crate) fn ask_once(spec: &FlowSpec, patience: Span) -> io::Result<()> {
-    let mut opened = open(spec).map_err(io::Error::other)?;
+pub(crate) fn ask_once(mut opened: Opened, patience: Span) -> io::Result<()> {
     let socket = &opened.socket;
     socket.set_nonblocking(false)?;
     let mut request = Vec::new();

@@ -138,7 +138,7 @@ impl Session {
             nic_rx: stamp,
             app_recv: at,
             marks: answer.marks,
-            answer: answer.said.map(Answer::Syn),
+            answer: answer.answer,
             outcome: Outcome::Reply,
         };
         if let Some(message) = self.book.replied(Seq(answer.seq), &reply) {

@@ -26,7 +26,7 @@ struct Syn {
 }
 
 /// The connected raw socket, its codec, and what is held beside them.
-pub(super) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
+pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
     let fault = |source| ProbeError::Socket {
         operation: "open a raw TCP socket to",
         address: spec.address,
@@ -98,7 +98,7 @@ impl Codec for Syn {
         Some(Answered {
             seq: widen(self.numbers.number(answer.seq), latest),
             marks: None,
-            said: Some(raw_tcp::answer(answer.verdict)),
+            answer: Some(neph_model::Answer::Syn(raw_tcp::answer(answer.verdict))),
         })
     }
 

@@ -14,7 +14,7 @@ use neph_wire::stamp::{
 };
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::{Answered, Codec, widen};
+use super::{Answered, Codec, Opened, widen};
 use crate::ProbeError;
 use crate::secret::Secret;
 use crate::sizes::{Authenticated, sent_size, stamp_sizes};
@@ -65,7 +65,12 @@ impl Sent {
 }
 
 /// The connected socket and its codec.
-pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeError> {
+pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
+    Ok(Opened::plain(connected(spec)?, codec(spec)))
+}
+
+/// A UDP socket from the flow's source port to its address.
+pub(super) fn connected(spec: &FlowSpec) -> Result<Socket, ProbeError> {
     let fault = |source| ProbeError::Socket {
         operation: "open a UDP socket to",
         address: spec.address,
@@ -84,7 +89,7 @@ pub(super) fn open(spec: &FlowSpec) -> Result<(Socket, Box<dyn Codec>), ProbeErr
     socket
         .connect(&SockAddr::from(spec.address))
         .map_err(fault)?;
-    Ok((socket, Box::new(codec(spec))))
+    Ok(socket)
 }
 
 impl FlowSpec {
@@ -151,7 +156,7 @@ impl Codec for Udp {
         is_ours.then_some(Answered {
             seq,
             marks: marks_of(&reply, latest),
-            said: None,
+            answer: None,
         })
     }
 

@@ -22,8 +22,9 @@ use super::spec::{FleetSpec, Sharing};
 use super::transport::{Request, Transport, wait_for};
 use super::watched::Watched;
 use crate::ProbeError;
-use crate::codec::{self, Codec, new_token};
+use crate::codec::{Codec, new_token};
 use crate::discover::{Asking, discover};
+use crate::kinds;
 use crate::reflect::REFLECT_PORT;
 use crate::spec::{FlowSpec, Trust};
 use crate::stamp_clock::{StampClock, now};
@@ -205,7 +206,7 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
 }
 
 fn codec_for(flow: &FlowSpec) -> io::Result<Box<dyn Codec>> {
-    codec::for_flow(flow, new_token(), 0).ok_or_else(|| io::ErrorKind::Unsupported.into())
+    kinds::stream_codec(flow, new_token(), 0).ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
 impl Transport for Established {

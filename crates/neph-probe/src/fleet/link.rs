@@ -262,7 +262,8 @@ mod tests {
     use neph_model::Target;
 
     use super::*;
-    use crate::codec::{for_flow, new_token};
+    use crate::codec::new_token;
+    use crate::kinds::stream_codec;
     use crate::spec::FlowSpec;
 
     /// A listener, and a connection to it for requests of so many bytes.
@@ -273,7 +274,7 @@ mod tests {
         let mut flow = FlowSpec::plain(target, address);
         flow.reflector = true;
         flow.request_size = request_size;
-        let codec = for_flow(&flow, new_token(), 0).expect("tcp has one");
+        let codec = stream_codec(&flow, new_token(), 0).expect("tcp has one");
         let link = Link::dial(address, 0, codec).expect("a port");
         (listener, link)
     }

@@ -1,6 +1,6 @@
 //! What a fleet is asked to do, and what it tells. Plain data, decided before anything runs.
 
-use neph_model::{Anchor, ByteSize, Fleet, FleetMessage, Own, ProbeKind, Span};
+use neph_model::{Anchor, ByteSize, Fleet, FleetMessage, Own, Span};
 use neph_sys::place::Place;
 
 use crate::ProbeError;
@@ -54,9 +54,10 @@ impl FleetSpec {
 
     /// The payload that each reply is asked to have: a datagram comes back as long as it went.
     pub fn asked_size(&self) -> ByteSize {
-        match self.fleet.probe {
-            ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => self.sent_size(),
-            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp => ByteSize(self.response_size as u64),
+        if self.fleet.probe.has_reply_size() {
+            ByteSize(self.response_size as u64)
+        } else {
+            self.sent_size()
         }
     }
 

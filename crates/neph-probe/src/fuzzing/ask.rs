@@ -11,7 +11,8 @@ use neph_wire::ws::{check_request, server_response};
 use neph_wire::http::FlowToken;
 
 use crate::channel::StreamEnd;
-use crate::codec::{Arrival, Codec, Step, Under, for_flow};
+use crate::codec::{Arrival, Codec, Step, Under};
+use crate::kinds::stream_codec;
 use crate::spec::FlowSpec;
 
 /// A WebSocket pong: header, mask and 125 bytes.
@@ -35,7 +36,7 @@ pub enum Peer {
 /// it was sent.
 pub fn ask(target: &str, peer: Peer, chunks: &[&[u8]]) -> Option<Vec<String>> {
     let spec = spec(target, peer);
-    let mut codec = for_flow(&spec, FlowToken(0), 0)?;
+    let mut codec = stream_codec(&spec, FlowToken(0), 0)?;
     let mut out = Vec::new();
     codec.open(&mut out);
     // A request is out whenever something comes, as in a flow that goes on.

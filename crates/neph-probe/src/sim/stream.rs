@@ -1,5 +1,6 @@
 //! Connections in the simulated network: bytes in order, at times that are the truth.
 
+mod foreign;
 mod peer;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use neph_model::{Answer, Instant, Message, Span, Tally};
 use neph_sys::stamp::Ending;
 
+use self::foreign::Serve;
 use super::{Net, PEER_AHEAD, Random, at};
 use crate::codec::Parting;
 use crate::exchange::SendPoint;
@@ -62,6 +64,8 @@ struct Packet {
 /// One connection's two directions and its answering half.
 struct Link {
     answerer: Answerer,
+    /// What a server that is no reflector has read and not taken.
+    inbox: Vec<u8>,
     /// When the latest packet arrived there and here: TCP keeps their order.
     there: i64,
     back: i64,
@@ -78,6 +82,8 @@ pub(super) struct World {
     random: Random,
     now: i64,
     session: Session,
+    /// The server, where it is no reflector.
+    serve: Option<Serve>,
     events: BTreeMap<(i64, u64), (u32, Event)>,
     tie: u64,
     links: BTreeMap<u32, Link>,
@@ -107,6 +113,9 @@ impl World {
             random: Random(seed),
             now: 0,
             session: Session::new(spec, client),
+            serve: (!spec.reflector)
+                .then(|| foreign::server(spec.target.kind()))
+                .flatten(),
             events: BTreeMap::new(),
             tie: 0,
             links: BTreeMap::new(),
@@ -204,7 +213,10 @@ impl World {
                 let now = at(self.now);
                 self.session.connected(number, now, &mut || now);
             }
-            Event::ToPeer(packet) => self.answer(number, &packet),
+            Event::ToPeer(packet) => match self.serve {
+                Some(serve) => self.serve(number, &packet, serve),
+                None => self.answer(number, &packet),
+            },
             Event::ToUs(packet) => self.receive(number, &packet),
             Event::Stamped(point, id, when) => {
                 let stamped = Stamped {
@@ -264,6 +276,7 @@ impl World {
         );
         let link = Link {
             answerer,
+            inbox: Vec::new(),
             there: 0,
             back: 0,
             busy: 0,

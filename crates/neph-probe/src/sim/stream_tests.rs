@@ -8,6 +8,9 @@ use crate::spec::{ConnectionUse, FlowSpec, Trust};
 
 const MS: i64 = 1_000_000;
 
+/// Targets at servers that are no reflector.
+const FOREIGN: &[&str] = &["http://h:9/", "dns-tcp://h:9/example.org", "mqtt://h:9"];
+
 const QUIET: Net = Net {
     there: 15 * MS,
     back: 5 * MS,
@@ -203,6 +206,33 @@ fn every_message_is_decided_once_whatever_befalls_its_connection() {
         }
     }
     assert!(resets > 50, "{resets} resets prove little");
+}
+
+/// The same for servers that are no reflector: a reply that carries no number answers its own request.
+#[test]
+fn a_foreign_server_answers_each_message_once_whatever_befalls_its_connection() {
+    let net = Net {
+        stalls: 5,
+        resets: 4,
+        partial: 100,
+        ..QUIET
+    };
+    for (seed, url) in (0..).zip(FOREIGN) {
+        for connection_use in [ConnectionUse::Lasting, ConnectionUse::PerMessage] {
+            for net in [QUIET, net] {
+                let mut spec = spec(url, 1_000, Span::from_millis(2));
+                (spec.connection_use, spec.reflector) = (connection_use, false);
+                let outcomes = run(&spec, net, seed);
+                assert_complete(&outcomes, 1_000);
+                assert_eq!(assert_true(&outcomes), 0, "no marks of the peer");
+                let tally = outcomes.tally;
+                if outcomes.resets == 0 {
+                    assert_eq!(tally.replies, 1_000, "{url} {connection_use:?} {tally:?}");
+                }
+                assert!(tally.replies > 150, "{url} {connection_use:?} {tally:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ use rustls::ClientConfig;
 use super::connection::{Connection, Happening, Phase};
 use crate::codec::{self, Use};
 use crate::exchange::{Asks, Exchange, Expect, SendPoint};
+use crate::kinds;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 
@@ -81,7 +82,7 @@ impl Session {
     pub(crate) fn new(spec: &FlowSpec, tls: Option<Arc<ClientConfig>>) -> Self {
         let way = codec::connection_use(spec);
         let token = codec::new_token();
-        let asks = match codec::for_flow(spec, token, 0) {
+        let asks = match kinds::stream_codec(spec, token, 0) {
             Some(_) => Asks::Messages,
             None => Asks::Connections,
         };

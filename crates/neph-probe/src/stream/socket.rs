@@ -5,7 +5,6 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::ProbeKind;
 use neph_sys::stamp::{self, Carrier};
 use neph_sys::tcp;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -32,7 +31,7 @@ pub(crate) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
         // for the next message nor to reconnect.
         socket.set_linger(Some(Duration::ZERO))?;
     }
-    if spec.target.kind() == ProbeKind::Syn {
+    if spec.target.kind().is_segment() {
         // The target is to forget at once, and nothing is to linger here.
         socket.set_linger(Some(Duration::ZERO))?;
     }
@@ -52,7 +51,7 @@ pub(super) fn set_up(socket: &Socket, spec: &FlowSpec) -> Result<(), String> {
 
 /// Whether a connect that failed was answered all the same: to a SYN, a RST is an answer.
 pub(super) fn is_answer(spec: &FlowSpec, error: &io::Error) -> bool {
-    spec.target.kind() == ProbeKind::Syn && error.kind() == io::ErrorKind::ConnectionRefused
+    spec.target.kind().is_segment() && error.kind() == io::ErrorKind::ConnectionRefused
 }
 
 /// Whether a connect goes on in the background.

@@ -88,14 +88,11 @@ impl Silence {
             return sentence(endpoint, self.found(false, &Discovery::default(), false));
         }
         let said = self.said(endpoint, port);
-        let is_free = match self.probe {
-            ProbeKind::Udp => {
-                let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
-                knocked.is_ok_and(|knocked| knocked == Knocked::Refused)
-            }
-            ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Icmp | ProbeKind::Syn => {
-                said.closed
-            }
+        let is_free = if self.probe.is_datagram() {
+            let knocked = knock(endpoint.address, PATIENCE, self.site.as_ref());
+            knocked.is_ok_and(|knocked| knocked == Knocked::Refused)
+        } else {
+            said.closed
         };
         sentence(endpoint, self.found(is_free, &said, elsewhere()))
     }

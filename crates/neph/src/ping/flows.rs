@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, Scheme, Span, Target};
+use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, RequestSize, Scheme, Span, Target};
 use neph_probe::{
     Asking, Authenticated, Discovery, FlowSpec, Followed, Overdue, Place, Resolve, Resolving,
     Schedule, SynSchedule, TargetError, can_build_syns, discover, follow, reply_size, sent_size,
@@ -141,16 +141,13 @@ fn check_syns(kind: ProbeKind, args: &Args) -> Result<Option<String>, Failure> {
 /// Why it is not known who answers. Whether a STAMP reflector answers, TCP cannot tell.
 fn silence(target: &Target, discovery: &Discovery) -> Option<String> {
     let silence = discovery.silence.as_ref()?;
-    match target.kind() {
-        ProbeKind::Udp => None,
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp | ProbeKind::Icmp | ProbeKind::Syn => {
-            Some(if discovery.accepted {
-                format!("{target} did not say who it is: {silence}")
-            } else {
-                format!("nobody answers at {target}: {silence}")
-            })
+    (!target.kind().is_datagram()).then(|| {
+        if discovery.accepted {
+            format!("{target} did not say who it is: {silence}")
+        } else {
+            format!("nobody answers at {target}: {silence}")
         }
-    }
+    })
 }
 
 /// Round trips of error pages are round trips, but mostly not those that were meant.
@@ -256,12 +253,13 @@ impl Found {
             reflector: discovery.reflector,
             target,
         };
-        if spec.target.kind() == ProbeKind::Udp {
-            spec.request_size = spec.stamp_bytes();
-            spec.response_size = spec.request_size;
-        }
-        if spec.target.kind() == ProbeKind::Syn {
-            (spec.request_size, spec.response_size) = (0, 0);
+        match spec.target.kind().facts().request_size {
+            RequestSize::AtLeast(_) => {}
+            RequestSize::Stamp => {
+                spec.request_size = spec.stamp_bytes();
+                spec.response_size = spec.request_size;
+            }
+            RequestSize::Fixed(_) => (spec.request_size, spec.response_size) = (0, 0),
         }
         self.flows.push(Planned { spec, discovery });
     }

@@ -1,6 +1,6 @@
 //! One line per message for people, in columns that do not move.
 
-use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, ProbeKind, Span, Stage};
+use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, Span, Stage};
 use neph_probe::ConnectionUse;
 
 use super::answers::words;
@@ -35,7 +35,7 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
     }
     if spec.connection_use == ConnectionUse::PerMessage {
         stages.push(("connect", &[Connect]));
-        if spec.target.is_secure() || spec.target.kind() != ProbeKind::Http {
+        if spec.target.is_secure() || spec.target.kind().facts().has_opening {
             stages.push(("handshake", &[Handshake]));
         }
     }
@@ -55,11 +55,7 @@ fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
 /// Whether its messages are connection attempts and nothing else.
 fn is_attempt(planned: &Planned) -> bool {
     let spec = &planned.spec;
-    match spec.target.kind() {
-        ProbeKind::Tcp => !spec.reflector,
-        ProbeKind::Syn => !neph_probe::can_build_syns(),
-        ProbeKind::Ws | ProbeKind::Http | ProbeKind::Udp | ProbeKind::Icmp => false,
-    }
+    spec.is_attempt() && !(spec.target.kind().is_segment() && neph_probe::can_build_syns())
 }
 
 /// One message; `icmp` is the latest echo's round trip.
@@ -97,10 +93,12 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
     let what = match message.outcome {
         Outcome::Lost => "no reply",
         Outcome::Error => "error",
-        Outcome::Failed | Outcome::Reply => match (planned.spec.target.kind(), message.answer) {
-            (ProbeKind::Ws | ProbeKind::Http | ProbeKind::Tcp, None) => "not sent: no connection",
-            _ => "not sent",
-        },
+        Outcome::Failed | Outcome::Reply
+            if planned.spec.target.on_connection() && message.answer.is_none() =>
+        {
+            "not sent: no connection"
+        }
+        Outcome::Failed | Outcome::Reply => "not sent",
     };
     let why = message.answer.map_or_else(String::new, |answer| {
         format!(": {}", words(planned, answer))
@@ -112,7 +110,8 @@ fn unanswered(planned: &Planned, message: &Message) -> String {
 fn answered(message: &Message) -> String {
     match message.answer {
         Some(Answer::Syn(answer)) => format!("  {}", syn_answers::word(answer)),
-        Some(Answer::HttpStatus(200)) | None => String::new(),
+        None => String::new(),
+        Some(answer) if answer.is_plain_success() => String::new(),
         Some(other) => format!("  {}", other.words()),
     }
 }

@@ -56,10 +56,15 @@ fn reasons(set: StageSet, spec: &FlowSpec) -> Vec<&'static str> {
 }
 
 fn no_peer_marks(spec: &FlowSpec) -> &'static str {
-    match spec.target.kind() {
-        ProbeKind::Icmp | ProbeKind::Syn => "the peer's kernel answers and gives no marks",
-        _ if spec.reflector => "the replies brought no marks of the peer",
-        _ => "the peer is no neph reflector and gives no marks",
+    let kind = spec.target.kind();
+    if kind.facts().is_answered_by_kernel {
+        "the peer's kernel answers and gives no marks"
+    } else if !kind.is_identified() {
+        "replies of this protocol carry no marks of the peer"
+    } else if spec.reflector {
+        "the replies brought no marks of the peer"
+    } else {
+        "the peer is no neph reflector and gives no marks"
     }
 }
 

@@ -24,7 +24,7 @@ mod watch;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_model::{ByteSize, ExpectedStatus, Fingerprint, Span, TlsVersion};
+use neph_model::{ByteSize, ExpectedStatus, Fingerprint, SCHEMES, Span, TlsVersion};
 use neph_probe::{ConnectionUse, Priority, Secret, Trust};
 use neph_sys::restrict::Capability;
 
@@ -73,12 +73,23 @@ impl TlsChoice {
 /// Payload of a request unless another is asked for.
 const REQUEST_SIZE: ByteSize = ByteSize(64);
 
+/// The schemes of the table, and what the exit status means.
+fn after_help() -> String {
+    let schemes: Vec<String> = SCHEMES
+        .iter()
+        .map(|one| format!("{}://", one.name))
+        .collect();
+    format!(
+        "TARGET: {}host[:port][/path], or a bare host[:port] for whatever of these answers.\n\
+         Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary).",
+        schemes.join(" ")
+    )
+}
+
 /// Options of `neph ping`.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "TARGET: ws:// wss:// http:// https:// tcp:// udp:// icmp:// syn://host[:port][/path], \
-or a bare host[:port] for whatever of these answers.\n\
-Exit status: 0 measured, 1 nothing measured, 2 usage, 130 interrupted (with the summary)."
+    after_help = after_help()
 )]
 #[expect(
     clippy::struct_excessive_bools,

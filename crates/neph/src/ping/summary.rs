@@ -1,6 +1,6 @@
 //! The summary: each layer's distribution side by side, where the time went, and what is missing.
 
-use neph_model::{ClockOffset, Ledger, OneWay, ProbeKind, SEGMENT, Span, StageSet, Unanswered};
+use neph_model::{ClockOffset, Ledger, OneWay, SEGMENT, Span, StageSet, Unanswered};
 use neph_stats::RunningSummary;
 
 use super::answers::{answers, backends};
@@ -33,23 +33,30 @@ pub(super) fn title(planned: &Planned) -> String {
 }
 
 /// Whom it is measured with: nothing is claimed of somebody who said nothing.
-fn who(planned: &Planned) -> &'static str {
+fn who(planned: &Planned) -> String {
     let (spec, discovery) = (&planned.spec, &planned.discovery);
     let is_silent = discovery.silence.is_some();
-    match spec.target.kind() {
-        _ if spec.reflector => "neph reflector",
-        ProbeKind::Icmp => "ICMP echo",
-        ProbeKind::Udp => "measured by STAMP",
-        ProbeKind::Syn if neph_probe::can_build_syns() => "TCP SYN, answered by SYN-ACK or RST",
-        ProbeKind::Syn => "measured by connection attempts, broken off at once",
-        _ if discovery.untrusted => "a server whose certificate is not trusted",
-        _ if is_silent && !discovery.accepted => "nobody answers yet",
-        ProbeKind::Tcp => "a TCP server: measured by connection attempts",
-        // Whether the server speaks WebSocket is known after the upgrade only.
-        ProbeKind::Ws => "measured by WebSocket ping and pong",
-        ProbeKind::Http if discovery.http.is_some() => "an HTTP server: measured by GET",
-        ProbeKind::Http => "an unknown server: measured by GET",
+    let kind = spec.target.kind();
+    let facts = kind.facts();
+    if spec.reflector {
+        return "neph reflector".to_owned();
     }
+    if kind.is_segment() && !neph_probe::can_build_syns() {
+        return "measured by connection attempts, broken off at once".to_owned();
+    }
+    // Over UDP silence on TCP means nothing.
+    if kind.on_connection() && discovery.untrusted {
+        return "a server whose certificate is not trusted".to_owned();
+    }
+    if kind.on_connection() && is_silent && !discovery.accepted {
+        return "nobody answers yet".to_owned();
+    }
+    let server = match discovery.http {
+        _ if !facts.has_status => "",
+        Some(_) => "an HTTP server: ",
+        None => "an unknown server: ",
+    };
+    format!("{server}{}", facts.method)
 }
 
 /// The summary for people.
@@ -60,7 +67,7 @@ pub(super) fn text(found: &Found, watched: &Everything) -> String {
         text.push_str(&counts(watched));
         text.push_str(&answers(planned, watched));
         if watched.tally.replies > 0 {
-            if planned.spec.target.kind() == ProbeKind::Syn {
+            if planned.spec.target.kind().is_segment() {
                 let refused = watched.refused();
                 let accepted = watched.tally.replies.saturating_sub(refused);
                 let said = syn_answers::sentence(accepted, refused);

@@ -101,7 +101,7 @@ fn a_pin_that_is_none_is_one_sentence_before_anything_is_sent() {
     let pin = "ab".repeat(32);
     let ran = neph(["ping", "ws://127.0.0.1:9", "--pin", &pin]);
     assert!(
-        ran.err.contains("--pin: wss:// and https:// alone"),
+        ran.err.contains("--pin: only targets over TLS"),
         "{}",
         ran.err
     );

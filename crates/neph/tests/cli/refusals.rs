@@ -165,7 +165,7 @@ fn a_closed_port_costs_no_cpu() {
 
 #[test]
 fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
-    let tls = "wss:// and https:// alone speak TLS";
+    let tls = "only targets over TLS have a version of it";
     for (target, option, why) in [
         ("http://127.0.0.1:9", &["--tls-version", "1.2"][..], tls),
         ("udp://127.0.0.1:9", &["--tls-version", "1.3"], tls),
@@ -188,7 +188,7 @@ fn an_option_that_a_target_cannot_follow_is_refused_and_says_whom_it_is_for() {
         (
             "ws://127.0.0.1:9",
             &["--expect-status", "200"],
-            "have a status",
+            "have an HTTP status",
         ),
         (
             "http://127.0.0.1:9",

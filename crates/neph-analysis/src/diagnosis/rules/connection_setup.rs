@@ -1,6 +1,6 @@
 //! A connection for each message: handshakes counted in round trips.
 
-use neph_model::{Known, ProbeKind, Stage, TlsVersion};
+use neph_model::{Known, Stage, TlsVersion};
 
 use crate::diagnosis::{Agreement, Found, Need, Ordered, Rule, Run, Sight};
 use crate::numbers::{millis, percent};
@@ -177,8 +177,8 @@ fn remedy(run: &Run<'_>, cost: &Cost) -> String {
     if !scenario.target.is_secure() && version.is_none() {
         return keep.to_owned();
     }
-    // A WebSocket's upgrade is a round trip of its own.
-    let upgrade = f64::from(u8::from(scenario.probe == ProbeKind::Ws));
+    // The protocol's own opening is a round trip, as a WebSocket's upgrade.
+    let upgrade = f64::from(u8::from(scenario.probe.facts().has_opening));
     let may_be_old = cost.rounds().is_none_or(|rounds| rounds - upgrade >= 1.5);
     let newer = if version != Some(&Known::Known(TlsVersion::V13)) && may_be_old {
         "TLS 1.3 saves one round trip of 1.2's two, "

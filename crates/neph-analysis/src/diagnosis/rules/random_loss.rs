@@ -1,7 +1,7 @@
 //! Loss that no queue explains: corruption, a faulty cable or radio, or reordering that TCP takes
 //! for loss. It hits at any time, with the queue empty.
 
-use neph_model::{Outcome, ProbeKind, Seq, Span};
+use neph_model::{Outcome, Seq, Span, Transport};
 
 use crate::data::{Exchange, Resent};
 use crate::diagnosis::{
@@ -85,7 +85,7 @@ impl Losses {
             return None;
         }
         let mut hit = Vec::new();
-        let is_datagram = run.flow.flow.probe == ProbeKind::Udp;
+        let is_datagram = run.flow.flow.probe.facts().transport == Transport::Udp;
         let mut was_hit = false;
         let all = run.flow.resent();
         // What a stalled peer has no room for is no loss of the path.
@@ -172,13 +172,12 @@ impl Losses {
 fn sent(run: &Run<'_>, one: &Exchange, resent: Resent) -> usize {
     let scenario = run.scenario;
     let tls = if scenario.target.is_secure() { TLS } else { 0 };
-    let opening = match run.flow.flow.probe {
-        // At another's port the attempt is the message: a SYN.
-        ProbeKind::Tcp if !run.flow.flow.reflector => 0,
-        // A hello, or the upgrade.
-        ProbeKind::Tcp | ProbeKind::Ws => SYN + tls + 1,
-        ProbeKind::Http => SYN + tls,
-        ProbeKind::Udp | ProbeKind::Icmp | ProbeKind::Syn => 0,
+    let kind = run.flow.flow.probe;
+    let is_attempt = kind.facts().needs_reflector && !run.flow.flow.reflector;
+    let opening = if !kind.on_connection() || is_attempt {
+        0
+    } else {
+        SYN + tls + u64::from(kind.facts().has_opening)
     };
     let segments = match one.outcome {
         Outcome::Failed if one.retransmissions.is_none() => 0,
@@ -266,7 +265,7 @@ fn told(name: &str, Lossy { all, seen }: &Lossy<'_>, whose: Doing<'_>) -> Option
     );
     let datagrams = seen
         .iter()
-        .any(|(run, _)| run.flow.flow.probe == ProbeKind::Udp);
+        .any(|(run, _)| run.flow.flow.probe.facts().transport == Transport::Udp);
     let (what, again) = if datagrams {
         ("datagram", "lost")
     } else {
@@ -322,7 +321,7 @@ fn remedy(whose: Doing<'_>) -> String {
 
 /// Datagrams whose replies overtake each other.
 fn overtaking(name: &str, runs: &[&Run<'_>]) -> Option<Found> {
-    let datagrams = |run: &&&Run<'_>| run.flow.flow.probe == ProbeKind::Udp;
+    let datagrams = |run: &&&Run<'_>| run.flow.flow.probe.facts().transport == Transport::Udp;
     let counts: Vec<(usize, usize)> = runs
         .iter()
         .filter(datagrams)

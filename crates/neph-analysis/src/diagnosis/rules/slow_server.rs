@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ProbeKind, Seq, Stage};
+use neph_model::{Seq, Stage};
 
 use crate::data::Exchange;
 use crate::diagnosis::{Agreement, Doing, Found, Need, Ordered, Place, Rule, Run, Sight, Times};
@@ -84,8 +84,7 @@ impl Part {
 /// The replied messages; of several segments those of which none was sent again: the server's kernel
 /// gives out what came behind a lost one only when that has come too.
 fn intact<'r>(run: &'r Run<'_>) -> Vec<(&'r Exchange, Times)> {
-    let is_whole =
-        run.scenario.request_size.is_one_segment() || run.flow.flow.probe == ProbeKind::Udp;
+    let is_whole = run.scenario.request_size.is_one_segment() || run.flow.flow.probe.is_datagram();
     let mut counted: Option<(u32, u32)> = None;
     let mut kept = Vec::new();
     for (one, times) in run.replies() {

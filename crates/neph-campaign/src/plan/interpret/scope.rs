@@ -169,7 +169,7 @@ impl Scope<'_> {
     /// UDP and ICMP send back what they got: STAMP replies are as long as requests (RFC 8762,
     /// section 4.2.1), and so are echoes (RFC 792).
     fn response_sizes(&self, request_sizes: &[ByteSize]) -> Vec<ByteSize> {
-        if self.target.on_connection() {
+        if self.target.kind().has_reply_size() {
             let written = self.own.axes.response_sizes.as_ref();
             return self.sizes(
                 written.or(self.top.response_sizes.as_ref()),
@@ -183,10 +183,12 @@ impl Scope<'_> {
             .as_ref()
             .and_then(|w| w.first())
         {
-            let what = format!(
-                "{} replies are as long as their requests",
-                self.target.kind()
-            );
+            let kind = self.target.kind();
+            let what = if kind.has_request_size() {
+                format!("{kind} replies are as long as their requests")
+            } else {
+                format!("{kind} has replies of no chosen size")
+            };
             self.fault(&first.span, what, "remove response_size here");
         }
         request_sizes[..1].to_vec()

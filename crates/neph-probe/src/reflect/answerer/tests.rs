@@ -121,7 +121,7 @@ fn reply_sent(url: &str, asked: usize) -> Vec<u8> {
             ([127, 0, 0, 1], 1).into(),
         )
     };
-    let mut codec = codec::for_flow(&spec, codec::new_token(), 0).expect("a stream");
+    let mut codec = crate::kinds::stream_codec(&spec, codec::new_token(), 0).expect("a stream");
     let mut answerer = answerer(Caps::default());
     let mut out = Vec::new();
     if codec.open(&mut out) == Opening::Wait {

@@ -1,11 +1,12 @@
 //! The lives of a session's connections: dialled, ready, replied on, lost.
 
-use neph_model::{Answer, EventKind, Instant, Outcome, Own, ProbeKind, Seq, SynAnswer};
+use neph_model::{Answer, EventKind, Instant, Outcome, Own, Seq, SynAnswer};
 
 use super::{Closing, FIRST_PAUSE, LAST_PAUSE, Session};
 use crate::channel::Channel;
-use crate::codec::{self, Parting, Use};
+use crate::codec::{Parting, Use};
 use crate::exchange::{Asks, Reply};
+use crate::kinds;
 use crate::stream::connection::{Connection, Happening, Phase};
 use crate::tls;
 
@@ -53,7 +54,7 @@ impl Session {
             None => Channel::Plain,
             Some(config) => Channel::tls(tls::client(config, self.spec.target.certificate_name())?),
         };
-        let codec = codec::for_flow(&self.spec, self.token, number);
+        let codec = kinds::stream_codec(&self.spec, self.token, number);
         Ok(Connection::new(channel, codec, now))
     }
 
@@ -229,7 +230,12 @@ impl Session {
                 nic_rx: None,
                 app_recv: established.unwrap_or(at),
                 marks: None,
-                answer: (self.spec.target.kind() == ProbeKind::Syn).then_some(Answer::Syn(said)),
+                answer: self
+                    .spec
+                    .target
+                    .kind()
+                    .is_segment()
+                    .then_some(Answer::Syn(said)),
                 outcome: Outcome::Reply,
             };
             return self.reply(number, seq, &reply);

@@ -1,0 +1,117 @@
+//! Servers that are no neph reflector: what each replies to the bytes it has read.
+
+use neph_model::ProbeKind;
+use neph_wire::dns::next_message;
+use neph_wire::http::parse_request;
+
+use super::{Event, Packet, World};
+
+/// What a server writes at once.
+pub(super) struct Written {
+    pub(super) bytes: Vec<u8>,
+    /// Whether it is the reply to a request, and no part of an opening.
+    pub(super) is_reply: bool,
+}
+
+/// Takes what is whole from the bytes that a connection has read, and replies to it.
+pub(super) type Serve = fn(&mut Vec<u8>) -> Vec<Written>;
+
+/// The server of a kind.
+pub(super) fn server(kind: ProbeKind) -> Option<Serve> {
+    match kind {
+        ProbeKind::Http => Some(http),
+        ProbeKind::DnsTcp => Some(dns),
+        ProbeKind::Mqtt => Some(mqtt),
+        _ => None,
+    }
+}
+
+fn http(inbox: &mut Vec<u8>) -> Vec<Written> {
+    let mut written = Vec::new();
+    while let Ok(Some(head)) = parse_request(inbox) {
+        let taken = head.len();
+        inbox.drain(..taken);
+        written.push(Written {
+            bytes: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+            is_reply: true,
+        });
+    }
+    written
+}
+
+/// Sends each query back as its response.
+fn dns(inbox: &mut Vec<u8>) -> Vec<Written> {
+    let mut written = Vec::new();
+    while let Some((taken, _)) = next_message(inbox) {
+        let mut bytes: Vec<u8> = inbox.drain(..taken).collect();
+        bytes[4] |= 0x80;
+        written.push(Written {
+            bytes,
+            is_reply: true,
+        });
+    }
+    written
+}
+
+/// Accepts whoever connects, and answers every ping.
+fn mqtt(inbox: &mut Vec<u8>) -> Vec<Written> {
+    let mut written = Vec::new();
+    while let [kind, len, ..] = **inbox
+        && inbox.len() >= 2 + usize::from(len)
+    {
+        inbox.drain(..2 + usize::from(len));
+        written.push(Written {
+            bytes: match kind {
+                0x10 => vec![0x20, 2, 0, 0],
+                _ => vec![0xd0, 0],
+            },
+            is_reply: kind == 0xc0,
+        });
+    }
+    written
+}
+
+impl World {
+    /// Gives the server what arrived, and sends back what it writes.
+    pub(super) fn serve(&mut self, number: u32, packet: &Packet, serve: Serve) {
+        let kernel = self.random.up_to(self.net.kernel);
+        let link = self.links.get_mut(&number).expect("looked for");
+        link.inbox.extend_from_slice(&packet.bytes);
+        link.busy = (packet.arrives + kernel).max(link.busy) + self.net.think;
+        let from = link.busy;
+        for written in serve(&mut link.inbox) {
+            self.send_back(number, from, written);
+        }
+    }
+
+    fn send_back(&mut self, number: u32, from: i64, written: Written) {
+        let mut rest = written.bytes;
+        while !rest.is_empty() {
+            let mut count = rest.len();
+            if self.random.chance(self.net.partial) {
+                let most = i64::try_from(count).expect("small") - 1;
+                count = usize::try_from(self.random.up_to(most)).expect("not negative") + 1;
+            }
+            let bytes: Vec<u8> = rest.drain(..count).collect();
+            let nic_tx = from + self.random.up_to(self.net.kernel);
+            let delay = self.net.back + self.random.up_to(self.net.jitter) + self.stall();
+            let link = self.links.get_mut(&number).expect("looked for");
+            link.back = (nic_tx + delay).max(link.back + 1);
+            let arrives = link.back;
+            let ends = (written.is_reply && rest.is_empty()).then(|| {
+                link.answered += 1;
+                link.answered - 1
+            });
+            if let Some(exchange) = ends {
+                let truth = self.outcomes.truth.get_mut(&number).expect("dialled");
+                truth[exchange].nic_rx = arrives;
+            }
+            let packet = Packet {
+                bytes,
+                arrives,
+                ends,
+            };
+            self.later(arrives, number, Event::ToUs(packet));
+        }
+    }
+}

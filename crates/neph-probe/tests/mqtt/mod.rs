@@ -1,0 +1,170 @@
+//! MQTT over TCP and TLS: against mosquitto, and against servers that reply what they should not.
+
+mod broker;
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use neph_model::{Answer, Message, Outcome, Span, Stop, Tally};
+use neph_probe::{Flow, FlowSpec, Report};
+
+use crate::loopback::flow;
+
+fn spec(target: &str, count: u64) -> FlowSpec {
+    FlowSpec {
+        timeout: Span::from_millis(500),
+        ..flow(target, count)
+    }
+}
+
+/// What a flow measured, and what it said.
+fn measure(spec: FlowSpec) -> (Vec<Message>, Tally, Vec<String>) {
+    let flow = Flow::start(spec, Stop::new()).expect("a thread");
+    let (mut messages, mut said, mut tally) = (Vec::new(), Vec::new(), Tally::default());
+    for report in flow.reports() {
+        match report {
+            Report::Message(message) => messages.push(message),
+            Report::Ended(ended) => tally = ended,
+            Report::Event { text, .. } => said.push(text),
+            Report::Reply(_) | Report::Opened { .. } | Report::Tcp { .. } | Report::Anchor(_) => {}
+        }
+    }
+    flow.join().expect("the flow ran");
+    (messages, tally, said)
+}
+
+const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
+const PINGRESP: [u8; 2] = [0xd0, 0];
+
+/// A server that handles each connection so.
+fn server(handle: fn(&mut TcpStream) -> io::Result<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("bound");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                stream.set_nodelay(true)?;
+                handle(&mut stream)
+            });
+        }
+    });
+    address
+}
+
+/// Reads a packet of at most 127 bytes.
+fn packet(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut head = [0; 2];
+    stream.read_exact(&mut head)?;
+    let mut body = vec![0; usize::from(head[1])];
+    stream.read_exact(&mut body)?;
+    Ok([&head[..], &body].concat())
+}
+
+#[test]
+fn packets_in_pieces_are_whole_packets() {
+    let address = server(|stream| {
+        packet(stream)?;
+        for byte in CONNACK {
+            stream.write_all(&[byte])?;
+        }
+        while packet(stream)? == [0xc0, 0] {
+            for byte in PINGRESP {
+                stream.write_all(&[byte])?;
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
+    });
+    let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 20));
+    assert_eq!((tally.replies, tally.lost), (20, 0), "{said:?}");
+    assert!(messages.iter().all(|message| message.answer.is_none()));
+}
+
+/// Each ping is answered 40 ms later, while the next ones are due every 5 ms.
+#[test]
+fn a_late_reply_answers_its_own_ping_on_its_own_connection() {
+    let address = server(|stream| {
+        packet(stream)?;
+        stream.write_all(&CONNACK)?;
+        while packet(stream)? == [0xc0, 0] {
+            thread::sleep(Duration::from_millis(40));
+            stream.write_all(&PINGRESP)?;
+        }
+        Ok(())
+    });
+    let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 30));
+    assert_eq!(tally.replies, 30, "{said:?}");
+    for message in &messages {
+        let service = message.ledger().expect("replied to").service_time();
+        assert!(service >= Span::from_millis(40), "{service}");
+    }
+    let latest = messages.iter().map(|m| m.connection).max();
+    assert!(latest >= Some(3), "one at a time on each: {latest:?}");
+}
+
+#[test]
+fn a_peer_that_speaks_something_else_is_told_in_a_sentence() {
+    for (address, why) in [
+        (
+            server(|stream| stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")),
+            "begins with 0x48",
+        ),
+        (
+            server(|stream| stream.write_all(&[0x20, 2, 1, 0])),
+            "malformed MQTT packet",
+        ),
+        (
+            server(|stream| stream.write_all(&PINGRESP)),
+            "PINGRESP before CONNACK",
+        ),
+        (
+            server(|stream| packet(stream).map(drop)),
+            "before the protocol's opening was done",
+        ),
+    ] {
+        let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 3));
+        assert_eq!((tally.replies, tally.failed), (0, 3), "{why}: {said:?}");
+        assert!(messages.iter().all(|m| m.outcome == Outcome::Failed));
+        assert!(
+            said.iter().any(|text| text.contains(why)),
+            "{why}: {said:?}"
+        );
+    }
+}
+
+#[test]
+fn a_publish_that_nobody_subscribed_to_ends_the_connection() {
+    let address = server(|stream| {
+        packet(stream)?;
+        stream.write_all(&CONNACK)?;
+        packet(stream)?;
+        stream.write_all(&[0x30, 3, 0, 1, b'a'])?;
+        // Until the client leaves.
+        packet(stream).map(drop)
+    });
+    let (_, tally, said) = measure(spec(&format!("mqtt://{address}"), 3));
+    assert_eq!((tally.replies, tally.lost), (0, 3), "{said:?}");
+    assert!(
+        said.iter().any(|text| text.contains("begins with 0x30")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_connack_that_refuses_is_the_answer_of_each_message() {
+    let address = server(|stream| {
+        packet(stream)?;
+        stream.write_all(&[0x20, 2, 0, 3])
+    });
+    let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 5));
+    assert_eq!((tally.replies, tally.failed), (0, 5), "{said:?}");
+    let refused = Answer::named("mqtt-connack-3");
+    assert!(
+        messages.iter().all(|message| message.answer == refused),
+        "{messages:?}"
+    );
+    let sentence = "the broker refused the connection: MQTT CONNACK code 3 (server unavailable)";
+    assert!(said.iter().any(|text| text == sentence), "{said:?}");
+}

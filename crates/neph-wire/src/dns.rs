@@ -1,0 +1,288 @@
+//! DNS messages (RFC 1035): a query with one question, and what a response says about it.
+//!
+//! Owns the header, the question and the length prefix of DNS over TCP (RFC 7766). The records of a
+//! response are not read: whether a response answers a query is decided by its header and question.
+
+use thiserror::Error;
+
+use crate::bytes::Reader;
+
+/// Bytes of a header.
+pub const HEADER: usize = 12;
+/// The most bytes of a name, with the length of each label and the root's (RFC 1035, 2.3.4).
+const LONGEST_NAME: usize = 255;
+/// The most bytes of a label.
+const LONGEST_LABEL: usize = 63;
+/// Class IN.
+const INTERNET: u16 = 1;
+
+/// The flag of a response.
+const QR: u16 = 0x8000;
+/// What kind of query it is; 0 is a standard one.
+const OPCODE: u16 = 0x7800;
+/// The response was cut to fit.
+const TC: u16 = 0x0200;
+/// Recursion is asked for.
+const RD: u16 = 0x0100;
+
+/// Why bytes are no response to a query with one question, or a name none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum DnsError {
+    /// The message ends before its question does.
+    #[error("the DNS message is cut off")]
+    Short,
+    /// A query, or a response to something else than a standard query.
+    #[error("the DNS message is no response to a standard query")]
+    NotResponse,
+    /// A response has the one question of its query.
+    #[error("the DNS response has {0} questions")]
+    Questions(u16),
+    /// A label or a name that is too long, or a pointer, which has nothing to point at in a question.
+    #[error("the DNS name is malformed")]
+    Name,
+}
+
+/// A question as it stands in messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The labels of the name, each behind its length.
+    name: Vec<u8>,
+    /// The number of the record type.
+    record: u16,
+}
+
+impl Question {
+    /// The records of type `record` at `name`, which is written with dots, and as `.` for the root.
+    ///
+    /// # Errors
+    /// A label is empty or too long, or the name is too long.
+    pub fn new(name: &str, record: u16) -> Result<Self, DnsError> {
+        let mut encoded = Vec::with_capacity(name.len() + 2);
+        let relative = name.strip_suffix('.').unwrap_or(name);
+        for label in relative.split('.').filter(|_| !relative.is_empty()) {
+            let len = u8::try_from(label.len()).map_err(|_| DnsError::Name)?;
+            if len == 0 || label.len() > LONGEST_LABEL {
+                return Err(DnsError::Name);
+            }
+            encoded.push(len);
+            encoded.extend_from_slice(label.as_bytes());
+        }
+        encoded.push(0);
+        if name.is_empty() || encoded.len() > LONGEST_NAME {
+            return Err(DnsError::Name);
+        }
+        Ok(Self {
+            name: encoded,
+            record,
+        })
+    }
+
+    /// Appends the query `id`, which asks for recursion.
+    pub fn encode_query(&self, id: u16, out: &mut Vec<u8>) {
+        for number in [id, RD, 1, 0, 0, 0] {
+            out.extend(number.to_be_bytes());
+        }
+        out.extend_from_slice(&self.name);
+        out.extend(self.record.to_be_bytes());
+        out.extend(INTERNET.to_be_bytes());
+    }
+
+    /// Bytes of a query.
+    pub fn query_len(&self) -> usize {
+        HEADER + self.name.len() + 4
+    }
+}
+
+/// A response, as far as it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Response<'a> {
+    /// The number of the query.
+    pub id: u16,
+    /// The response code: 0 to 15.
+    pub rcode: u8,
+    /// The TC bit: the response was cut to fit, and may be asked for over TCP.
+    pub is_truncated: bool,
+    name: &'a [u8],
+    record: u16,
+    class: u16,
+}
+
+impl Response<'_> {
+    /// Whether it repeats this question; letters compare in any case (RFC 1035, 2.3.3).
+    pub fn repeats(&self, question: &Question) -> bool {
+        // Lengths of labels are below every letter, so that no case changes them.
+        self.name.eq_ignore_ascii_case(&question.name)
+            && self.record == question.record
+            && self.class == INTERNET
+    }
+}
+
+/// Reads the header and the question of a response.
+///
+/// # Errors
+/// It is no response to a standard query with one question.
+pub fn parse_response(message: &[u8]) -> Result<Response<'_>, DnsError> {
+    let mut reader = Reader::new(message);
+    let mut number = || reader.u16().ok_or(DnsError::Short);
+    let (id, flags, questions) = (number()?, number()?, number()?);
+    reader.skip(6).ok_or(DnsError::Short)?;
+    if flags & QR == 0 || flags & OPCODE != 0 {
+        return Err(DnsError::NotResponse);
+    }
+    if questions != 1 {
+        return Err(DnsError::Questions(questions));
+    }
+    let name = take_name(&mut reader)?;
+    let mut number = || reader.u16().ok_or(DnsError::Short);
+    Ok(Response {
+        id,
+        rcode: rcode(flags),
+        is_truncated: flags & TC != 0,
+        name,
+        record: number()?,
+        class: number()?,
+    })
+}
+
+/// The last four bits of the flags.
+const fn rcode(flags: u16) -> u8 {
+    let [_, low] = flags.to_be_bytes();
+    low & 0x0f
+}
+
+/// The bytes of a name without pointers.
+fn take_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DnsError> {
+    let all = reader.rest();
+    loop {
+        let len = usize::from(reader.u8().ok_or(DnsError::Short)?);
+        if len > LONGEST_LABEL {
+            return Err(DnsError::Name);
+        }
+        reader.skip(len).ok_or(DnsError::Short)?;
+        let taken = all.len() - reader.rest().len();
+        if taken > LONGEST_NAME {
+            return Err(DnsError::Name);
+        }
+        if len == 0 {
+            return Ok(&all[..taken]);
+        }
+    }
+}
+
+/// Appends the query `id` with the length that precedes it over TCP (RFC 7766, section 8).
+pub fn encode_framed_query(question: &Question, id: u16, out: &mut Vec<u8>) {
+    // A name has at most 255 bytes: two bytes hold the length.
+    let [.., high, low] = question.query_len().to_be_bytes();
+    out.extend([high, low]);
+    question.encode_query(id, out);
+}
+
+/// The first message of a TCP stream and how many bytes it took; `None` while it is not whole.
+pub fn next_message(stream: &[u8]) -> Option<(usize, &[u8])> {
+    let mut reader = Reader::new(stream);
+    let len = usize::from(reader.u16()?);
+    let message = reader.slice(len)?;
+    Some((2 + len, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn question(name: &str) -> Question {
+        Question::new(name, 1).expect(name)
+    }
+
+    /// A response to `query`: its bytes with these flags.
+    fn answered(question: &Question, id: u16, flags: u16) -> Vec<u8> {
+        let mut message = Vec::new();
+        question.encode_query(id, &mut message);
+        message[2..4].copy_from_slice(&(QR | flags).to_be_bytes());
+        message
+    }
+
+    /// The names of RFC 1035, section 4.1.4: F.ISI.ARPA and the root.
+    #[test]
+    fn a_question_is_encoded_as_the_rfc_shows() {
+        let mut query = Vec::new();
+        question("F.ISI.ARPA").encode_query(0x1234, &mut query);
+        assert_eq!(
+            query,
+            b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x01F\x03ISI\x04ARPA\0\0\x01\0\x01"
+        );
+        assert_eq!(query.len(), question("F.ISI.ARPA.").query_len());
+        assert_eq!(question(".").name, [0]);
+        for wrong in ["", "a..b", ".a", "..", &"a".repeat(64), &"a.".repeat(128)] {
+            assert_eq!(Question::new(wrong, 1), Err(DnsError::Name), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_response_repeats_its_question_in_any_case() {
+        let message = b"\xbe\xef\x81\x83\0\x01\0\0\0\x01\0\0\x07eXample\x03ORG\0\0\x01\0\x01";
+        let response = parse_response(message).expect("a response");
+        assert_eq!((response.id, response.rcode), (0xbeef, 3));
+        assert!(!response.is_truncated);
+        assert!(response.repeats(&question("example.org")));
+        assert!(!response.repeats(&question("example.com")));
+        assert!(!response.repeats(&Question::new("example.org", 28).expect("a name")));
+        let mut chaos = message.to_vec();
+        *chaos.last_mut().expect("it has a class") = 3;
+        let response = parse_response(&chaos).expect("a response");
+        assert!(!response.repeats(&question("example.org")));
+    }
+
+    #[test]
+    fn what_is_no_response_is_refused() {
+        let asked = question("example.org");
+        let whole = answered(&asked, 7, TC);
+        assert!(parse_response(&whole).is_ok_and(|response| response.is_truncated));
+        for cut in 0..whole.len() {
+            assert_eq!(parse_response(&whole[..cut]), Err(DnsError::Short), "{cut}");
+        }
+        let mut query = Vec::new();
+        asked.encode_query(7, &mut query);
+        assert_eq!(parse_response(&query), Err(DnsError::NotResponse));
+        let update = answered(&asked, 7, 5 << 11);
+        assert_eq!(parse_response(&update), Err(DnsError::NotResponse));
+        let mut many = whole.clone();
+        many[4..6].copy_from_slice(&[0xff, 0xff]);
+        assert_eq!(parse_response(&many), Err(DnsError::Questions(0xffff)));
+        let mut pointer = whole;
+        pointer[HEADER..HEADER + 2].copy_from_slice(&[0xc0, 12]);
+        assert_eq!(parse_response(&pointer), Err(DnsError::Name), "a loop");
+    }
+
+    proptest! {
+        #[test]
+        fn a_query_that_comes_back_as_a_response_answers_it_however_it_is_cut(
+            name in "([a-z0-9_-]{1,20}\\.){0,5}[a-z]{1,10}\\.?",
+            (record, id, rcode) in (any::<u16>(), any::<u16>(), 0_u8..16),
+            cut in 0_usize..40,
+        ) {
+            let asked = Question::new(&name, record).expect("a name");
+            let message = answered(&asked, id, u16::from(rcode));
+            let response = parse_response(&message).expect("a response");
+            prop_assert!(response.repeats(&asked));
+            prop_assert_eq!((response.id, response.rcode), (id, rcode));
+            let mut stream = Vec::new();
+            encode_framed_query(&asked, id, &mut stream);
+            let part = &stream[..cut.min(stream.len() - 1)];
+            prop_assert_eq!(next_message(part), None);
+            let (taken, framed) = next_message(&stream).expect("it is whole");
+            prop_assert_eq!((taken, framed.len()), (stream.len(), asked.query_len()));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let Ok(response) = parse_response(&bytes) {
+                prop_assert!(response.rcode < 16 && response.name.len() <= LONGEST_NAME);
+            }
+            if let Some((taken, message)) = next_message(&bytes) {
+                prop_assert_eq!(taken, message.len() + 2);
+            }
+        }
+    }
+}
