@@ -6,6 +6,7 @@
 
 mod ahead;
 mod chosen;
+pub mod clocks;
 mod exchange;
 mod flow;
 mod fragments;
@@ -15,6 +16,7 @@ mod meeting;
 mod merged;
 #[cfg(test)]
 mod packets;
+pub mod path;
 pub mod reading;
 mod sample;
 mod sequence;

@@ -2,32 +2,27 @@
 
 use std::path::Path;
 
-use neph_capture::{Meeting, Met, Point};
+use neph_capture::{Meeting, Met};
 use neph_model::Span;
-use neph_stats::{
-    ClockFit, ClockNature, FourStamps, KeptLimits, MeanOffset, OffsetLimits, StatsError,
-};
+use neph_stats::{ClockFit, FourStamps, MeanOffset, StatsError};
 use neph_wire::dissect::Nothing;
 
-use super::added::Added;
 use super::book::Dots;
-use super::course::Course;
-use super::drift::Drift;
-use super::heard::Heard;
 use super::row::Row;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::Telling;
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, read};
-use neph_capture::reading::enough::{advice, too_short};
+use neph_capture::clocks::added::Added;
+use neph_capture::clocks::course::Course;
+use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::heard::Heard;
+use neph_capture::clocks::pair::{kept, refuse_cut, refuse_one_capture};
+use neph_capture::reading::enough::too_short;
 use neph_capture::reading::packets::packets;
 use neph_text::counted::counted;
 
-/// One limit of each kind is kept in so long; of more than [`MOST`], in so small a part of the time in
-/// which packets passed.
-const STRETCH: i64 = 10_000_000;
-const MOST: usize = 100_000;
 /// Rows, unless another time is asked for.
 const ROWS: i64 = 10;
 
@@ -128,30 +123,6 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
     Course::of(kept.limits(), (nature, &added), every)
 }
 
-/// The tightest of what two captures prove of their clocks.
-pub(crate) fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
-    let (above, below) = met.limits();
-    let limits = OffsetLimits {
-        at_most: &above,
-        at_least: &below,
-    };
-    let many = above.len().max(below.len());
-    let long = if many > MOST {
-        Heard::of(limits, nature.horizon).long
-    } else {
-        0
-    };
-    let most = i64::try_from(MOST).unwrap_or(i64::MAX);
-    let mut kept = KeptLimits::each(STRETCH.max(long / most));
-    for limit in above {
-        kept.at_most(limit);
-    }
-    for limit in below {
-        kept.at_least(limit);
-    }
-    kept
-}
-
 /// Until when something is nearer to a fit than to the next one.
 fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
     let between = fits.windows(2).map(|pair| pair[0].at.midpoint(pair[1].at));
@@ -236,46 +207,6 @@ fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), Failure>
         return Err(too_few(here, there));
     }
     Ok(())
-}
-
-/// Packets whose headers a capture did not keep are known again nowhere.
-///
-/// # Errors
-/// Of one point these are most.
-pub(crate) fn refuse_cut(points: [(&Path, &Point); 2]) -> Result<(), Failure> {
-    let most = |(_, point): &(&Path, &Point)| point.cut > point.packets / 2;
-    points
-        .into_iter()
-        .find(most)
-        .map_or(Ok(()), |(name, point)| {
-            Err(Failure::usage(format!(
-                "{} of {} are cut within their headers, and cannot be known again; {}",
-                counted(point.cut, "packet"),
-                name.display(),
-                advice()
-            )))
-        })
-}
-
-/// A copy of a capture, or a part of it, is no other point.
-///
-/// # Errors
-/// All packets of both have the same stamps.
-pub(crate) fn refuse_one_capture(
-    (here, there): (&Path, &Path),
-    met: &Met,
-    remedy: &str,
-) -> Result<(), Failure> {
-    if !met.is_one_capture() {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "the stamps of {} and {} are the same, of all {} that are in both: this is one capture twice; \
-         {remedy}",
-        here.display(),
-        there.display(),
-        counted(met.same_stamp, "packet")
-    )))
 }
 
 fn too_few(here: &Path, there: &Path) -> Failure {

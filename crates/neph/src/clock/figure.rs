@@ -10,10 +10,10 @@ use neph_stats::{ClockFit, ClockStep};
 use neph_text::{check_output, write_whole};
 
 use super::book::{Book, Dots};
-use super::course::Course;
 use crate::exit::Failure;
 use crate::sink::Force;
 use crate::{output, sink};
+use neph_capture::clocks::course::Course;
 
 /// PNG pixels per CSS pixel: 192 dots per inch.
 const SCALE: f64 = 2.0;

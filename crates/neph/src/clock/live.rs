@@ -8,10 +8,7 @@ use std::time::Duration;
 use neph_model::{EventKind, Span, Stop, Tally, Target};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, anchor};
 
-use super::added::Added;
 use super::book::Book;
-use super::course::Course;
-use super::drift::Drift;
 use super::row::Row;
 use super::summary::{Clocks, Means, Summary, Whose};
 use super::telling::Telling;
@@ -19,6 +16,9 @@ use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::reflect::PORT;
 use crate::{interrupt, output, resolving};
+use neph_capture::clocks::added::Added;
+use neph_capture::clocks::course::Course;
+use neph_capture::clocks::drift::Drift;
 
 /// How often what was exchanged is taken in.
 const TICK: Duration = Duration::from_millis(10);

@@ -3,18 +3,13 @@
 //!
 //! Joins where exchanges come from ([`live`], [`captures`]), the fit (neph-stats) and what is shown.
 
-pub(crate) mod added;
 mod book;
 pub(crate) mod captures;
-mod course;
-pub(crate) mod drift;
 mod figure;
-pub(crate) mod heard;
 mod live;
 mod row;
 mod summary;
 mod telling;
-pub(crate) mod words;
 
 use std::path::PathBuf;
 
@@ -126,7 +121,7 @@ impl Args {
 
     /// What is known of the clocks before any message.
     fn nature(&self) -> ClockNature {
-        nature(self.wander)
+        neph_capture::clocks::nature(self.wander)
     }
 }
 
@@ -140,15 +135,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "whose clock? Name a peer where neph reflect answers (neph clock HOST), or two captures of the \
              same packets (neph clock --captures HERE THERE)",
         )),
-    }
-}
-
-/// Clocks whose rates wander by so many parts per million, or by as much as is usual.
-pub(crate) fn nature(wander: Option<f64>) -> ClockNature {
-    let usual = ClockNature::default();
-    ClockNature {
-        wander: wander.map_or(usual.wander, |ppm| ppm * 1e-6),
-        ..usual
     }
 }
 

@@ -4,8 +4,8 @@ use neph_model::Span;
 use neph_stats::ClockFit;
 use serde_json::{Value, json};
 
-use super::drift::Drift;
-use super::words;
+use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::words;
 
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]

@@ -7,10 +7,10 @@ use neph_stats::{ClockNature, ClockStep, MeanOffset};
 use serde_json::{Value, json};
 
 use super::book::Step;
-use super::course::{Course, Drifted};
-use super::drift::Drift;
 use super::row::Row;
-use super::words;
+use neph_capture::clocks::course::{Course, Drifted};
+use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::words;
 use neph_text::counted::counted;
 use neph_text::decimals::{fixed, signed};
 

@@ -5,11 +5,13 @@ use std::io::{self, BufWriter, Write};
 use neph_model::Span;
 use serde_json::{Value, json};
 
-use super::drift::Drift;
 use super::row::Row;
 use super::summary::{Summary, Whose};
-use super::{Args, Format, Method, words};
+use neph_capture::clocks::words;
+
+use super::{Args, Format, Method};
 use crate::output;
+use neph_capture::clocks::drift::Drift;
 
 pub(super) struct Telling<'a> {
     args: &'a Args,

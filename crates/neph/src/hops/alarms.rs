@@ -7,11 +7,11 @@ use neph_campaign::alarm::{Alarm, Change, Paced, Rule};
 use neph_capture::Way;
 use neph_model::{Span, Wall};
 
-use super::passages::{Passages, segment_names};
 use super::telling::way_word;
 use crate::alarm::parse;
 use crate::alarm::webhook::{self, Url};
 use crate::exit::Failure;
+use neph_capture::path::passages::{Passages, segment_names};
 
 /// What is to be judged.
 #[derive(Clone, Debug, Default, ClapArgs)]

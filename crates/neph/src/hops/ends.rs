@@ -9,9 +9,9 @@ use std::net::IpAddr;
 use neph_capture::{Passage, Way};
 use serde_json::{Value, json};
 
-use super::offsets::Offsets;
-use super::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 use super::telling::way_word;
+use neph_capture::path::offsets::Offsets;
+use neph_capture::path::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 
 /// Who sent to whom.
 type Hosts = (IpAddr, IpAddr);

@@ -11,10 +11,10 @@ use neph_report::{
 use neph_text::Existing;
 use neph_text::Outside;
 
-use super::passages::{End, PROTOCOLS, Passages, Row, protocol};
 use crate::exit::Failure;
 use crate::sink::Force;
 use crate::{output, sink};
+use neph_capture::path::passages::{End, PROTOCOLS, Passages, Row, protocol};
 
 /// [`PROTOCOLS`], as figures have them.
 const KINDS: [HopsProtocol; PROTOCOLS.len()] = [

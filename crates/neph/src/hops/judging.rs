@@ -18,15 +18,15 @@ use neph_sys::clock::{self, Pair};
 use neph_wire::dissect::dissect;
 
 use super::alarms::{Delay, Rules, Standing};
-use super::passages::segment_names;
 use super::tail::Tail;
 use super::told::Told;
-use super::windows::{Window, Windows};
 use super::{Args, nat};
 use crate::exit::Failure;
 use crate::output;
 use crate::recording::{Point, Recorded};
 use crate::watch::courtesy::Courtesy;
+use neph_capture::path::passages::segment_names;
+use neph_capture::path::windows::{Window, Windows};
 
 /// How often it is looked whether a window is complete, and whether all is over.
 const OFTEN: Duration = Duration::from_millis(100);

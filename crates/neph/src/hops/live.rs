@@ -4,12 +4,12 @@ use neph_lab::quoted;
 use neph_model::Stop;
 
 use super::judging::Judging;
-use super::point::Point;
 use super::told::Told;
 use super::{Analysed, Args, Clock, analyse};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
 use crate::{output, recording};
+use neph_capture::path::point::Point;
 
 /// The live points, or none where all are files.
 ///

@@ -3,21 +3,14 @@
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
 mod alarms;
-mod clocks;
 mod ends;
 mod figure;
 mod judging;
 mod live;
 mod news;
-mod offsets;
-mod passages;
-mod point;
-mod shares;
-mod strangers;
 mod tail;
 mod telling;
 mod told;
-mod windows;
 
 use std::path::PathBuf;
 
@@ -33,13 +26,14 @@ use crate::read as captures;
 use crate::sink::Force;
 use crate::{interrupt, output, recording};
 use alarms::Rules;
-use clocks::clocks;
+use neph_capture::clocks::nature;
+use neph_capture::path::clocks::{Asked, clocks};
+use neph_capture::path::passages::Passages;
+use neph_capture::path::point::Point;
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::parts::parts;
 use neph_text::counted::counted;
 use news::Alarms;
-use passages::Passages;
-use point::Point;
 use told::Told;
 
 /// How hops are written.
@@ -143,7 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         }
         return live::run(args, &points);
     }
-    let points = point::parse_all(&args.points)?;
+    let points = neph_capture::path::point::parse_all(&args.points)?;
     args.needs(&points).restrict(&args.user)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let told = Told::nothing(args, &stop);
@@ -167,6 +161,10 @@ impl Analysed {
             is_whole: false,
         }
     }
+}
+
+fn say(sentence: &str) {
+    output::say(&format!("neph hops: {sentence}"));
 }
 
 /// What captures with names say, one for each point in the order of the path. Of alarms those that were
@@ -193,8 +191,12 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     say_idle(&hops, &args.nat);
     let followed = hops.end(one_clock);
     let order = followed.order_of_points(one_clock);
+    let asked = Asked {
+        nature: nature(args.wander),
+        one_clock,
+    };
     let (clocks, false_clocks) =
-        clocks(args, points, (&followed, one_clock)).map_err(|failure| match failure {
+        clocks(points, &followed, &asked, &say).map_err(|error| match Failure::from(error) {
             // What has nothing in common so far may have had, later.
             Failure::Usage(_) if is_cut => Failure::Interrupted(
                 "interrupted before the captures that were read had enough in common".to_owned(),
@@ -205,7 +207,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     let misplaced = order.iter().map(|order| misplaced(&names, order));
     passages.doubts = misplaced.chain(false_clocks).collect();
     for doubt in &passages.doubts {
-        output::say(&format!("neph hops: {doubt}"));
+        say(doubt);
     }
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
@@ -255,7 +257,6 @@ fn write(
 /// # Errors
 /// A file that is no capture; interrupted before there was a second one.
 fn read(hops: &mut Hops, points: &[Point], stop: &Stop) -> Result<usize, Failure> {
-    let say = |said: &str| output::say(&format!("neph hops: {said}"));
     let reader = captures::reader(stop, &say);
     let heard = points.iter().enumerate();
     for (place, point) in heard.filter(|(_, point)| !point.is_silent) {

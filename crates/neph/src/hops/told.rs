@@ -13,9 +13,9 @@ use super::telling::way_word;
 use super::{Args, Format};
 use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
-use crate::clock::words;
 use crate::exit::Failure;
 use crate::output;
+use neph_capture::clocks::words;
 
 /// What is counted.
 const NOUN: &str = "packet";

@@ -3,9 +3,9 @@
 
 use neph_model::{FlowIndex, Marks, Outcome, Seq};
 
-use super::super::added::Added;
 use super::*;
-use crate::clock::course::Course;
+use neph_capture::clocks::added::Added;
+use neph_capture::clocks::course::Course;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;

@@ -9,8 +9,8 @@ use neph_wire::capture::{RAW_IP, pcap_header, pcap_record};
 
 use super::*;
 use crate::hops::alarms::Found;
-use crate::hops::offsets::Offsets;
-use crate::hops::passages::Passages;
+use neph_capture::path::offsets::Offsets;
+use neph_capture::path::passages::Passages;
 
 const MILLI: i64 = 1_000_000;
 

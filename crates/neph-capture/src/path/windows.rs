@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use neph_capture::{Followed, Passage, Way};
+use crate::{Followed, Passage, Way};
 
 const SECOND: i64 = 1_000_000_000;
 /// Shorter ones are told sooner, and read each packet more often.
@@ -18,34 +18,34 @@ const SETTLED: i64 = SECOND / 2;
 
 /// The windows of a recording, one behind the other.
 #[derive(Debug)]
-pub(super) struct Windows {
+pub struct Windows {
     longest: i64,
     next: Range<i64>,
 }
 
 /// Times in nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Window {
+pub struct Window {
     /// Delays of packets that came into their segment then are judged.
-    pub(super) judged: Range<i64>,
+    pub judged: Range<i64>,
     /// Packets that passed any point then are looked at.
-    pub(super) read: Range<i64>,
+    pub read: Range<i64>,
 }
 
 /// A packet that passed a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Crossed {
-    pub(super) segment: usize,
-    pub(super) way: Way,
+pub struct Crossed {
+    pub segment: usize,
+    pub way: Way,
     /// When it came into the segment, in nanoseconds since 1970.
-    pub(super) entered: i64,
+    pub entered: i64,
     /// How long it was in the segment, in nanoseconds.
-    pub(super) took: i64,
+    pub took: i64,
 }
 
 impl Windows {
     /// The recording begins about `now`; packets that take longer than `longest` are not waited for.
-    pub(super) const fn begin(now: i64, longest: i64) -> Self {
+    pub const fn begin(now: i64, longest: i64) -> Self {
         Self {
             longest,
             next: i64::MIN..now.saturating_add(LENGTH),
@@ -53,7 +53,7 @@ impl Windows {
     }
 
     /// The next window, if all of its packets are in the captures at `now`.
-    pub(super) fn next(&mut self, now: i64) -> Option<Window> {
+    pub fn next(&mut self, now: i64) -> Option<Window> {
         let Range { start, end } = self.next;
         let until = end.saturating_add(self.longest);
         if now < until.saturating_add(SETTLED) {
@@ -69,13 +69,13 @@ impl Windows {
 
 impl Window {
     /// Packets before this are not read again.
-    pub(super) const fn next_from(&self) -> i64 {
+    pub const fn next_from(&self) -> i64 {
         let longest = self.read.end.saturating_sub(self.judged.end);
         self.judged.end.saturating_sub(longest)
     }
 
     /// Of what was followed, what belongs to this window, in the order of time.
-    pub(super) fn crossed(&self, followed: &Followed) -> Vec<Crossed> {
+    pub fn crossed(&self, followed: &Followed) -> Vec<Crossed> {
         let mut all: Vec<Crossed> = followed
             .passages()
             .filter_map(|passage| Some((passage, passage.way?)))
@@ -107,7 +107,7 @@ fn crossed(followed: &Followed, passage: Passage, way: Way) -> impl Iterator<Ite
 
 #[cfg(test)]
 mod tests {
-    use neph_capture::Hops;
+    use crate::Hops;
     use neph_wire::dissect::{Link, dissect};
     use proptest::prelude::*;
 

@@ -8,16 +8,16 @@ use neph_stats::OffsetLimits;
 
 /// Nanoseconds of time in which something spoke, and of the clock.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub struct Heard {
     /// When each stretch without a long silence begins: by this time, and by the clock.
     stretches: Vec<(i64, i64)>,
     /// How long all of it is.
-    pub(crate) long: i64,
+    pub long: i64,
 }
 
 impl Heard {
     /// Of these limits. Nothing of none.
-    pub(crate) fn of(limits: OffsetLimits<'_>, horizon: i64) -> Self {
+    pub fn of(limits: OffsetLimits<'_>, horizon: i64) -> Self {
         let both = limits.at_most.iter().chain(limits.at_least);
         let mut times: Vec<i64> = both.map(|limit| limit.at).collect();
         times.sort_unstable();
@@ -36,14 +36,14 @@ impl Heard {
     }
 
     /// The moment of the clock when so much of it had passed.
-    pub(crate) fn at(&self, passed: i64) -> i64 {
+    pub fn at(&self, passed: i64) -> i64 {
         let next = self.stretches.partition_point(|(from, _)| *from <= passed);
         let stretch = self.stretches.get(next.saturating_sub(1));
         stretch.map_or(0, |(from, at)| at.saturating_add(passed - from))
     }
 
     /// How much of it had passed at a moment of the clock.
-    pub(crate) fn passed(&self, at: i64) -> i64 {
+    pub fn passed(&self, at: i64) -> i64 {
         let next = self.stretches.partition_point(|(_, since)| *since <= at);
         let Some((from, since)) = next
             .checked_sub(1)
@@ -56,11 +56,7 @@ impl Heard {
     }
 
     /// Even moments; the last comes at the end, and no other right before it.
-    pub(crate) fn moments(
-        &self,
-        (from, until): (i64, i64),
-        every: i64,
-    ) -> impl Iterator<Item = i64> {
+    pub fn moments(&self, (from, until): (i64, i64), every: i64) -> impl Iterator<Item = i64> {
         let count = (until - from - every / 2).max(0) / every;
         let last = (until > from).then_some(until);
         let even = (0..=count).map(move |n| from + n * every);

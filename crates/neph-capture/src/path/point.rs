@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use neph_model::Wall;
 
-use crate::exit::Failure;
-use neph_capture::reading::parts::parts;
+use crate::reading::ReadError;
+use crate::reading::parts::parts;
 
 /// A capture with the name of the place where it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Point {
-    pub(crate) name: String,
+pub struct Point {
+    pub name: String,
     /// Whose clock stamped it; two points of one host have one clock.
-    pub(crate) host: Option<String>,
-    pub(crate) path: PathBuf,
+    pub host: Option<String>,
+    pub path: PathBuf,
     /// From when until when all that passed it came into its capture, by its clock, where whoever
     /// recorded it knows; a capture says it of its packets alone.
-    pub(crate) listened: Option<[Wall; 2]>,
+    pub listened: Option<[Wall; 2]>,
     /// No packet passed it while it was recorded: there is nothing to read.
-    pub(crate) is_silent: bool,
+    pub is_silent: bool,
 }
 
 impl Point {
@@ -27,9 +27,9 @@ impl Point {
     ///
     /// # Errors
     /// A name, a host or a file is empty.
-    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self, ReadError> {
         let empty = || {
-            Failure::usage(format!(
+            ReadError::wrong(format!(
                 "'{text}' is no point of capture; write NAME=FILE.pcap, NAME@HOST=FILE.pcap or FILE.pcap"
             ))
         };
@@ -54,7 +54,7 @@ impl Point {
     }
 
     /// Whether two points are known to read one clock.
-    pub(crate) fn has_clock_of(&self, other: &Self) -> bool {
+    pub fn has_clock_of(&self, other: &Self) -> bool {
         self.host.is_some() && self.host == other.host
     }
 }
@@ -81,14 +81,14 @@ fn stem_of(path: &str) -> String {
 ///
 /// # Errors
 /// One is none, or two have one name.
-pub(crate) fn parse_all(texts: &[String]) -> Result<Vec<Point>, Failure> {
+pub fn parse_all(texts: &[String]) -> Result<Vec<Point>, ReadError> {
     let points: Vec<Point> = texts
         .iter()
         .map(|text| Point::parse(text))
         .collect::<Result<_, _>>()?;
     for (at, point) in points.iter().enumerate() {
         if points[..at].iter().any(|other| other.name == point.name) {
-            return Err(Failure::usage(format!(
+            return Err(ReadError::wrong(format!(
                 "two points are called {}; write NAME=FILE for each",
                 point.name
             )));

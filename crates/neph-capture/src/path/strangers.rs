@@ -6,20 +6,20 @@
 use std::fmt::Display;
 use std::net::SocketAddr;
 
-use neph_capture::{Called, Followed, Strangers};
+use crate::{Called, Followed, Strangers};
 
-use neph_capture::reading::conversations::ONCE;
+use crate::reading::conversations::ONCE;
 use neph_text::counted::counted;
 
 /// Of each segment that some packets passed: what is to be said of the others.
-pub(super) fn hints(names: &[String], followed: &Followed) -> Vec<String> {
+pub fn hints(names: &[String], followed: &Followed) -> Vec<String> {
     let met = (0..followed.segments()).filter(|segment| followed.is_met(*segment));
     met.filter_map(|segment| hint(names, segment, &followed.strangers(segment)))
         .collect()
 }
 
 /// What points show again: how many packets, and what becomes of them.
-pub(super) fn shown_again(names: &[String], followed: &Followed) -> Vec<(u64, String)> {
+pub fn shown_again(names: &[String], followed: &Followed) -> Vec<(u64, String)> {
     let points = names.iter().enumerate();
     let told = points.map(|(at, name)| {
         let why = format!(
@@ -32,7 +32,7 @@ pub(super) fn shown_again(names: &[String], followed: &Followed) -> Vec<(u64, St
 }
 
 /// Behind what is said of a segment that no packet passed: the rules, where they can be seen.
-pub(super) fn renamed(names: &[String], segment: usize, followed: &Followed) -> String {
+pub fn renamed(names: &[String], segment: usize, followed: &Followed) -> String {
     let strangers = followed.strangers(segment);
     strangers.name.map_or_else(String::new, |pair| {
         format!(
@@ -45,7 +45,7 @@ pub(super) fn renamed(names: &[String], segment: usize, followed: &Followed) -> 
 }
 
 /// Where both points show packets, each several times.
-pub(super) fn alike(names: &[String], segment: usize, followed: &Followed) -> Option<String> {
+pub fn alike(names: &[String], segment: usize, followed: &Followed) -> Option<String> {
     let (name, other) = (&names[segment], &names[segment + 1]);
     let alike = followed.alike_in(segment);
     (alike > 0).then(|| {
@@ -102,18 +102,18 @@ fn word((address, port): Called) -> String {
 
 /// Whether fewer points are behind a segment than before it: a rule holds for one point, and all on one
 /// side of the translator need it.
-pub(super) const fn is_shorter_behind<T>(names: &[T], segment: usize) -> bool {
+pub const fn is_shorter_behind<T>(names: &[T], segment: usize) -> bool {
     (segment + 1) * 2 > names.len()
 }
 
 /// The points on one side of a segment.
-pub(super) fn side<T>(names: &[T], segment: usize, is_behind: bool) -> &[T] {
+pub fn side<T>(names: &[T], segment: usize, is_behind: bool) -> &[T] {
     let (before, behind) = names.split_at(segment + 1);
     if is_behind { behind } else { before }
 }
 
 /// A rule for each of these points.
-pub(super) fn rules<T: Display>(side: &[T], outer: &str, inner: &str) -> String {
+pub fn rules<T: Display>(side: &[T], outer: &str, inner: &str) -> String {
     let rules: Vec<String> = side
         .iter()
         .map(|point| format!("--nat '{point}:{outer}={inner}'"))

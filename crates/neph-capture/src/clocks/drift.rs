@@ -13,16 +13,16 @@ const UNKNOWN: f64 = 0.9;
 
 /// How much faster the other clock runs, as a fraction.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Drift {
-    pub(crate) rate: f64,
+pub struct Drift {
+    pub rate: f64,
     /// How far `rate` may be wrong either way.
-    pub(crate) bound: f64,
+    pub bound: f64,
 }
 
 impl Drift {
     /// Over short times what the messages in the middle say, over long ones from end to end; whether it
     /// is known or not.
-    pub(crate) fn over(
+    pub fn over(
         at: impl Fn(i64) -> Option<ClockFit>,
         (since, until): (i64, i64),
         nature: ClockNature,
@@ -45,25 +45,25 @@ impl Drift {
     }
 
     /// Whether a drift is taken from end to end.
-    pub(crate) const fn is_long((since, until): (i64, i64), nature: ClockNature) -> bool {
+    pub const fn is_long((since, until): (i64, i64), nature: ClockNature) -> bool {
         until - since > nature.horizon.saturating_mul(2)
     }
 
     /// At the moment of a fit; `None` where nothing is known of it.
-    pub(crate) fn at(fit: &ClockFit, nature: ClockNature) -> Option<Self> {
+    pub fn at(fit: &ClockFit, nature: ClockNature) -> Option<Self> {
         let (rate, bound) = (fit.rate, fit.rate_bound);
         Self { rate, bound }.known(nature)
     }
 
     /// `None` where clocks of this nature can hardly differ by more than it may be wrong, or where none
     /// drifts so: it was set.
-    pub(crate) fn known(self, nature: ClockNature) -> Option<Self> {
+    pub fn known(self, nature: ClockNature) -> Option<Self> {
         let is_possible = self.rate.abs() - self.bound <= nature.steepest;
         (is_possible && self.bound < UNKNOWN * nature.steepest).then_some(self)
     }
 
     /// `+12.35 ± 0.12 ppm`, or that it is not known.
-    pub(crate) fn in_words(drift: Option<Self>) -> String {
+    pub fn in_words(drift: Option<Self>) -> String {
         drift.map_or_else(
             || "not known".to_owned(),
             |drift| words::rate(drift.rate, drift.bound),

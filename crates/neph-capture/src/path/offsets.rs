@@ -4,16 +4,16 @@
 //! Owns at which moments the fit is asked (once a second at most: with 20,000 packets each way within
 //! its horizon, each takes 1.5 to 3 ms of CPU) and what holds between two of them. Does not own the fit (neph-stats).
 
-use neph_capture::Met;
+use crate::Met;
 use neph_model::{ClockOffset, Span};
 use neph_stats::{
     ClockCourse, ClockCut, ClockFit, ClockNature, ClockStep, StatsError, clock_course_between,
 };
 
-use crate::clock::added::Added;
-use crate::clock::captures::kept;
-use crate::clock::drift::Drift;
-use crate::clock::heard::Heard;
+use crate::clocks::added::Added;
+use crate::clocks::drift::Drift;
+use crate::clocks::heard::Heard;
+use crate::clocks::pair::kept;
 
 /// Moments that are asked about, beside those around steps.
 const MOMENTS: i64 = 2_000;
@@ -23,7 +23,7 @@ const ROUNDED: i64 = 3;
 
 /// The later point's clock minus the earlier one's.
 #[derive(Debug)]
-pub(crate) enum Offsets {
+pub enum Offsets {
     /// Both points read the same clock.
     Same,
     /// What the packets prove.
@@ -34,7 +34,7 @@ pub(crate) enum Offsets {
 
 /// Fits at moments of the earlier point's clock, ascending.
 #[derive(Debug)]
-pub(crate) struct Fitted {
+pub struct Fitted {
     fits: Vec<ClockFit>,
     /// The largest step that may hide between each of them and the next, in nanoseconds; `None` where a step
     /// of any size may, or where it makes little difference.
@@ -42,11 +42,11 @@ pub(crate) struct Fitted {
     /// Where a clock was set, in steady time: neither overlaps the next.
     set: Vec<ClockCut>,
     /// Steps of the clocks themselves.
-    pub(crate) steps: Vec<ClockStep>,
+    pub steps: Vec<ClockStep>,
     added: Added,
     /// From end to end since the last step, where that is long.
     drift: Option<Drift>,
-    pub(crate) nature: ClockNature,
+    pub nature: ClockNature,
 }
 
 impl Offsets {
@@ -54,7 +54,7 @@ impl Offsets {
     ///
     /// # Errors
     /// Those of [`clock_course_between`].
-    pub(crate) fn fitted(met: &Met, nature: ClockNature) -> Result<Self, StatsError> {
+    pub fn fitted(met: &Met, nature: ClockNature) -> Result<Self, StatsError> {
         let kept = kept(met, nature);
         let limits = kept.limits();
         if limits.at_most.is_empty() || limits.at_least.is_empty() {
@@ -97,7 +97,7 @@ impl Offsets {
     }
 
     /// At a moment of the earlier point's clock.
-    pub(crate) fn at(&self, here: i64) -> Option<ClockOffset> {
+    pub fn at(&self, here: i64) -> Option<ClockOffset> {
         match self {
             Self::Same => Some(ClockOffset::SAME_CLOCK),
             Self::Fitted(fitted) => fitted.at(here),
@@ -107,7 +107,7 @@ impl Offsets {
 
     /// When a packet passed the later point, from its stamps at both. `None` where a clock was set in
     /// between.
-    pub(crate) fn around(&self, here: i64, there: i64) -> Option<ClockOffset> {
+    pub fn around(&self, here: i64, there: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
             return self.at(here);
         };
@@ -117,7 +117,7 @@ impl Offsets {
     }
 
     /// At a moment of the later point's clock. `None` where either clock may have been set.
-    pub(crate) fn at_there(&self, there: i64) -> Option<ClockOffset> {
+    pub fn at_there(&self, there: i64) -> Option<ClockOffset> {
         let Self::Fitted(fitted) = self else {
             return self.at(there);
         };
@@ -132,12 +132,12 @@ impl Offsets {
     }
 
     /// Whether either clock was set between two moments of the earlier point's.
-    pub(crate) fn is_set_between(&self, a: i64, b: i64) -> bool {
+    pub fn is_set_between(&self, a: i64, b: i64) -> bool {
         matches!(self, Self::Fitted(fitted) if fitted.is_set_between(a, b))
     }
 
     /// The fit with the least bound.
-    pub(crate) fn best(&self) -> Option<ClockFit> {
+    pub fn best(&self) -> Option<ClockFit> {
         let Self::Fitted(fitted) = self else {
             return None;
         };
@@ -149,7 +149,7 @@ impl Offsets {
 impl Fitted {
     /// As `neph clock` tells it of long captures, else at the moment of a fit; `None` where it is not
     /// known.
-    pub(crate) fn drift(&self, fit: &ClockFit) -> Option<Drift> {
+    pub fn drift(&self, fit: &ClockFit) -> Option<Drift> {
         let over = self.drift.and_then(|drift| drift.known(self.nature));
         over.or_else(|| Drift::at(fit, self.nature))
     }

@@ -5,16 +5,15 @@
 
 use std::path::Path;
 
-use neph_capture::{Followed, Met, Way};
+use crate::{Followed, Met, Way};
 
 use super::offsets::Offsets;
 use super::point::Point;
-use super::{Args, strangers};
-use crate::clock::captures::{refuse_cut, refuse_one_capture};
-use crate::clock::nature;
-use crate::clock::words;
-use crate::exit::Failure;
-use crate::output;
+use super::strangers;
+use crate::clocks::pair::{refuse_cut, refuse_one_capture};
+use crate::clocks::words;
+use crate::reading::ReadError;
+use neph_stats::ClockNature;
 use neph_text::counted::counted;
 
 /// Stamps of one kernel's processors differ by less, in nanoseconds.
@@ -23,22 +22,32 @@ const ONE_CLOCK: i64 = 100_000;
 const ANOTHER_POINT: &str =
     "give captures of two points, or --clock same where one kernel stamped both";
 
+/// What is known of the clocks before any packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// How their rates wander.
+    pub nature: ClockNature,
+    /// Of each segment whether one clock stamped both points.
+    pub one_clock: &'a [bool],
+}
+
 /// Of each segment the later point's clock against the earlier one's. A segment that no packet passed
 /// is told as such, and leaves the others as they are. And what is to be said of clocks that are not one.
 ///
 /// # Errors
 /// No packet passed any segment, or a clock that cannot be compared.
-pub(super) fn clocks(
-    args: &Args,
+pub fn clocks(
     points: &[Point],
-    (followed, one_clock): (&Followed, &[bool]),
-) -> Result<(Vec<Offsets>, Vec<String>), Failure> {
-    let nature = nature(args.wander);
+    followed: &Followed,
+    asked: &Asked<'_>,
+    say: &dyn Fn(&str),
+) -> Result<(Vec<Offsets>, Vec<String>), ReadError> {
+    let Asked { nature, one_clock } = *asked;
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let is_any_met = (0..one_clock.len()).any(|segment| followed.is_met(segment));
     let (mut clocks, mut doubts) = (Vec::new(), strangers::hints(&names, followed));
     for said in one_direction(points, followed) {
-        output::say(&format!("neph hops: {said}"));
+        say(&said);
     }
     for (segment, is_one) in one_clock.iter().enumerate() {
         let met = followed.meeting(segment);
@@ -49,9 +58,9 @@ pub(super) fn clocks(
                 unmet((points, segment), &met) + &strangers::renamed(&names, segment, followed)
             });
             if !is_any_met {
-                return Err(Failure::Usage(why));
+                return Err(ReadError::Wrong(why));
             }
-            output::say(&format!("neph hops: {name} - {other} is not told: {why}"));
+            say(&format!("{name} - {other} is not told: {why}"));
         }
         clocks.push(if *is_one {
             doubts.extend(not_one_clock((name, other), &met));
@@ -61,7 +70,7 @@ pub(super) fn clocks(
             Offsets::Unknown
         } else {
             refuse_one_capture(paths, &met, ANOTHER_POINT)?;
-            Offsets::fitted(&met, nature).map_err(Failure::refused)?
+            Offsets::fitted(&met, nature).map_err(ReadError::failed)?
         });
     }
     Ok((clocks, doubts))
@@ -137,7 +146,7 @@ fn unmet((points, segment): (&[Point], usize), met: &Met) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
     let cut = refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)]);
-    if let Err(Failure::Usage(cut)) = cut {
+    if let Err(ReadError::Wrong(cut)) = cut {
         return cut;
     }
     let is_behind = strangers::is_shorter_behind(&names, segment);

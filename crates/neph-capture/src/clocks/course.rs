@@ -22,28 +22,28 @@ const STEPS: usize = 3;
 
 /// The peer's clock against ours from the first limit to the last.
 #[derive(Debug, Clone)]
-pub(super) struct Course {
+pub struct Course {
     /// When it begins and ends, in nanoseconds of our clock.
-    pub(super) from: i64,
-    pub(super) until: i64,
+    pub from: i64,
+    pub until: i64,
     /// The offset at even moments; none where nothing spoke of them.
-    pub(super) fits: Vec<ClockFit>,
+    pub fits: Vec<ClockFit>,
     /// The same at as many moments as a figure can show, and right before and behind each step.
-    pub(super) drawn: Vec<ClockFit>,
+    pub drawn: Vec<ClockFit>,
     /// Where the clocks jumped against each other.
-    pub(super) steps: Vec<ClockStep>,
+    pub steps: Vec<ClockStep>,
     /// Since the last step.
-    pub(super) drift: Option<Drift>,
+    pub drift: Option<Drift>,
     /// How fast they parted from beginning to end, as a fraction, where no clock drifts so and steps one
     /// way make it up.
-    pub(super) parted: Option<f64>,
+    pub parted: Option<f64>,
     /// The least and the largest rate over long stretches, as fractions, where there are several.
-    pub(super) rates: Option<(f64, f64)>,
+    pub rates: Option<(f64, f64)>,
 }
 
 /// What may be told of a drift.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Drifted {
+pub enum Drifted {
     /// So fast from beginning to end, as no clock drifts.
     Parted(f64),
     /// No faster than so, which says nothing.
@@ -53,7 +53,7 @@ pub(super) enum Drifted {
 
 impl Course {
     /// `None` where nothing spoke of it.
-    pub(super) fn drifted(&self, nature: ClockNature) -> Option<Drifted> {
+    pub fn drifted(&self, nature: ClockNature) -> Option<Drifted> {
         if let Some(rate) = self.parted {
             return Some(Drifted::Parted(rate));
         }
@@ -64,7 +64,7 @@ impl Course {
     }
 
     /// How long it lasted since the last step, in nanoseconds.
-    pub(super) fn long(&self) -> i64 {
+    pub fn long(&self) -> i64 {
         self.until.saturating_sub(since(&self.steps, self.from))
     }
 
@@ -73,7 +73,7 @@ impl Course {
     ///
     /// # Errors
     /// Those of [`clock_course`], and too few limits.
-    pub(super) fn of(
+    pub fn of(
         limits: OffsetLimits<'_>,
         (nature, added): (ClockNature, &Added),
         every: i64,

@@ -4,7 +4,7 @@
 //! Owns the summing. Delays are kept to be put in order: 8 bytes for each, when what reading the captures
 //! took is free again.
 
-use neph_capture::Way;
+use crate::Way;
 use neph_model::OneWay;
 use neph_stats::{Sorted, quantile};
 
@@ -12,31 +12,31 @@ use super::passages::{End, PROTOCOLS, Passages, protocol};
 
 /// One segment, one direction, one protocol.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Delays {
-    pub(crate) segment: usize,
-    pub(crate) is_back: bool,
-    pub(crate) protocol: usize,
+pub struct Delays {
+    pub segment: usize,
+    pub is_back: bool,
+    pub protocol: usize,
     /// Packets that passed both points while the clocks were known.
-    pub(crate) n: u64,
+    pub n: u64,
     /// Packets that passed both, however the clocks were.
-    pub(crate) passed: u64,
-    pub(crate) lost: u64,
-    pub(crate) reordered: u64,
+    pub passed: u64,
+    pub lost: u64,
+    pub reordered: u64,
     /// What the network made of its packets, beside the first that came.
-    pub(crate) copies: u64,
+    pub copies: u64,
     /// In nanoseconds.
     total: i128,
-    pub(crate) least: i64,
-    pub(crate) most: i64,
-    pub(crate) p50: Option<i64>,
-    pub(crate) p99: Option<i64>,
+    pub least: i64,
+    pub most: i64,
+    pub p50: Option<i64>,
+    pub p99: Option<i64>,
     /// The largest bound of a packet's.
-    pub(crate) bound: i64,
+    pub bound: i64,
 }
 
 impl Delays {
     /// The mean, in nanoseconds.
-    pub(crate) fn mean(&self) -> Option<i64> {
+    pub fn mean(&self) -> Option<i64> {
         let mean = self.total.checked_div(i128::from(self.n))?;
         i64::try_from(mean).ok()
     }
@@ -56,13 +56,13 @@ impl Delays {
 
 /// What round trips of one protocol are made of.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RoundTrips {
-    pub(crate) protocol: usize,
-    pub(crate) n: u64,
+pub struct RoundTrips {
+    pub protocol: usize,
+    pub n: u64,
     /// Of all of them together, in nanoseconds.
-    pub(crate) total: i128,
+    pub total: i128,
     /// Of each segment there and back, and behind the last point: they add up to `total`.
-    pub(crate) parts: Vec<i128>,
+    pub parts: Vec<i128>,
     /// Of each segment there alone, and both ways, of the same round trips: those whose clocks are known.
     there: Vec<(i128, i128)>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct RoundTrips {
 impl RoundTrips {
     /// What a segment one way has of `total`; both ways together are its part. `None` where the clocks
     /// are not known.
-    pub(crate) fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
+    pub fn part(&self, segment: usize, is_back: bool) -> Option<i128> {
         let (known, both) = self.there[segment];
         let there = (known * self.parts[segment]).checked_div(both)?;
         Some(if is_back {
@@ -87,7 +87,7 @@ impl RoundTrips {
     clippy::cast_possible_truncation,
     reason = "statistics are in floats, of delays below 104 days"
 )]
-pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
+pub fn delays(passages: &Passages) -> Vec<Delays> {
     let segments = passages.names.len().saturating_sub(1);
     let place = |segment: usize, way: Way, protocol: usize| {
         (segment * 2 + way as usize) * PROTOCOLS.len() + protocol
@@ -131,7 +131,7 @@ pub(crate) fn delays(passages: &Passages) -> Vec<Delays> {
 }
 
 /// Round trips whose packets were seen at every point, both ways, while no clock was set, by protocol.
-pub(crate) fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
+pub fn round_trips(passages: &Passages) -> Vec<RoundTrips> {
     let last = passages.names.len().saturating_sub(1);
     let mut all: Vec<RoundTrips> = (0..PROTOCOLS.len())
         .map(|protocol| RoundTrips {

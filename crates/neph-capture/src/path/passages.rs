@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use neph_capture::{Followed, Passage, Trip, Way};
+use crate::{Followed, Passage, Trip, Way};
 use neph_model::{Instant, OneWay, Span};
 use neph_wire::ip;
 
@@ -12,28 +12,28 @@ use super::offsets::Offsets;
 
 /// All captures, with their clocks.
 #[derive(Debug)]
-pub(crate) struct Passages {
+pub struct Passages {
     /// The points, in order.
-    pub(crate) names: Vec<String>,
-    pub(crate) followed: Followed,
+    pub names: Vec<String>,
+    pub followed: Followed,
     /// Of each segment.
-    pub(crate) clocks: Vec<Offsets>,
-    pub(crate) trips: Vec<Trip>,
+    pub clocks: Vec<Offsets>,
+    pub trips: Vec<Trip>,
     /// In which order packets pass the points, where it is another one than that of `names`.
-    pub(crate) order: Option<Vec<usize>>,
+    pub order: Option<Vec<usize>>,
     /// Why what is told may be of no use, a sentence each.
-    pub(crate) doubts: Vec<String>,
+    pub doubts: Vec<String>,
     /// By the number of the packet that went there.
     round_trips: HashMap<u32, i64>,
     /// When the first point saw its first packet, by its clock.
-    pub(crate) began: i64,
+    pub began: i64,
     /// The longest delays of each segment, there and back, in nanoseconds.
     longest: Vec<[i64; 2]>,
 }
 
 /// Where a packet's way ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// It passed the last point.
     Arrived,
     /// It went into this segment and did not come out.
@@ -44,7 +44,7 @@ pub(crate) enum End {
 
 /// Why it cannot be told whether a packet was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doubt {
+pub enum Doubt {
     /// No packet of its hosts ever passed the next point.
     NeverPassed,
     /// Packets of its hosts passed this point, the next one, but none of its protocol and way: its
@@ -73,23 +73,23 @@ enum Coming {
 
 /// One packet.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
-    pub(crate) passage: Passage,
-    pub(crate) way: Way,
+pub struct Row {
+    pub passage: Passage,
+    pub way: Way,
     /// When it passed its first point, since the beginning, by the first point's clock; around a
     /// step, and where the clocks are not known, to within its delay. `None` where it was not seen on
     /// the side of the first point either.
-    pub(crate) since: Option<Span>,
+    pub since: Option<Span>,
     /// Of each segment, in the order of the points.
-    pub(crate) delays: Vec<Option<OneWay>>,
+    pub delays: Vec<Option<OneWay>>,
     /// What it took until its answer passed the first point, without any clock's doubt.
-    pub(crate) round_trip: Option<Span>,
-    pub(crate) end: End,
+    pub round_trip: Option<Span>,
+    pub end: End,
 }
 
 impl Passages {
     /// What `followed` says with these clocks, one for each segment.
-    pub(crate) fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
+    pub fn of(names: Vec<String>, followed: Followed, clocks: Vec<Offsets>) -> Self {
         let trips = followed.trips();
         let round_trip = |trip: &Trip| {
             let (there, back) = (followed.passage(trip.there), followed.passage(trip.back));
@@ -120,7 +120,7 @@ impl Passages {
     }
 
     /// Each packet whose way is known.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+    pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let passages = self.followed.passages();
         passages.filter_map(|passage| passage.way.map(|way| self.row(passage, way)))
     }
@@ -139,7 +139,7 @@ impl Passages {
     }
 
     /// How long it was in a segment.
-    pub(crate) fn delay(&self, passage: &Passage, way: Way, segment: usize) -> Option<OneWay> {
+    pub fn delay(&self, passage: &Passage, way: Way, segment: usize) -> Option<OneWay> {
         let (here, there) = self.times(passage, segment)?;
         let offset = self.clocks[segment].around(here, there)?;
         let told = match way {
@@ -182,7 +182,7 @@ impl Passages {
     }
 
     /// When it came into a segment, by what tells when it set out ([`Row::since`]).
-    pub(crate) fn entered(&self, passage: &Passage, way: Way, segment: usize) -> Option<Span> {
+    pub fn entered(&self, passage: &Passage, way: Way, segment: usize) -> Option<Span> {
         self.passed(passage, way.enters(segment))
     }
 
@@ -292,7 +292,7 @@ impl Passages {
 }
 
 /// `a - b` for each two neighbours.
-pub(crate) fn segment_names(names: &[String]) -> Vec<String> {
+pub fn segment_names(names: &[String]) -> Vec<String> {
     let pairs = names.windows(2);
     pairs
         .map(|pair| format!("{} - {}", pair[0], pair[1]))
@@ -300,10 +300,10 @@ pub(crate) fn segment_names(names: &[String]) -> Vec<String> {
 }
 
 /// The protocols that are told apart, in their order.
-pub(crate) const PROTOCOLS: [&str; 4] = ["icmp", "tcp", "udp", "other"];
+pub const PROTOCOLS: [&str; 4] = ["icmp", "tcp", "udp", "other"];
 
 /// Which of [`PROTOCOLS`], by its number in IP.
-pub(crate) const fn protocol(number: u8) -> usize {
+pub const fn protocol(number: u8) -> usize {
     match number {
         ip::ICMP | ip::ICMPV6 => 0,
         ip::TCP => 1,

@@ -2,12 +2,12 @@
 //!
 //! Owns bringing back what steady time leaves out of steps back, so that what is told is of the stamps.
 
-use neph_capture::SetBack;
+use crate::SetBack;
 use neph_stats::{ClockCut, ClockFit, ClockStep};
 
 /// Where clocks were set back, in the order of time.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Added {
+pub struct Added {
     set: Vec<SetBack>,
     /// What all of them up to each add, in nanoseconds.
     sums: Vec<i64>,
@@ -15,7 +15,7 @@ pub(crate) struct Added {
 
 impl Added {
     /// By these.
-    pub(crate) fn of(set: Vec<SetBack>) -> Self {
+    pub fn of(set: Vec<SetBack>) -> Self {
         let sums = set.iter().scan(0_i64, |sum, set| {
             *sum = sum.saturating_add(set.by);
             Some(*sum)
@@ -27,12 +27,12 @@ impl Added {
     }
 
     /// Where the limits are of other clocks.
-    pub(crate) fn cuts(&self) -> Vec<ClockCut> {
+    pub fn cuts(&self) -> Vec<ClockCut> {
         self.set.iter().map(|set| set.cut).collect()
     }
 
     /// The clocks of a fit in steady time.
-    pub(crate) fn fit(&self, fit: ClockFit) -> ClockFit {
+    pub fn fit(&self, fit: ClockFit) -> ClockFit {
         let before = self.set.partition_point(|set| set.cut.from <= fit.at);
         ClockFit {
             offset: fit.offset.saturating_add(self.sum(before)),
@@ -41,7 +41,7 @@ impl Added {
     }
 
     /// A step of the clocks; `None` where captures stand one behind the other, and no clock was set.
-    pub(crate) fn step(&self, step: ClockStep) -> Option<ClockStep> {
+    pub fn step(&self, step: ClockStep) -> Option<ClockStep> {
         let first = self
             .set
             .partition_point(|set| set.cut.until.saturating_add(1) < step.after);

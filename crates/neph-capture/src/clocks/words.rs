@@ -11,19 +11,19 @@ const UNITS: [(i64, &str); 4] = [
 ];
 
 /// `+3.0000123 s ± 8.3 us`: the bound is rounded up.
-pub(crate) fn offset(nanos: i64, bound: i64) -> String {
+pub fn offset(nanos: i64, bound: i64) -> String {
     format!("{} ± {}", value(nanos, bound), up(bound))
 }
 
 /// `+500 us ± 20.5 ms`: of a step three digits at least. One that is found is there, however little its
 /// bound says of it.
-pub(crate) fn step(by: i64, bound: i64) -> String {
+pub fn step(by: i64, bound: i64) -> String {
     let digits = bound.min(by.saturating_abs() / 10);
     format!("{} ± {}", value(by, digits), up(bound))
 }
 
 /// `+3.0000123 s`: digits down to a tenth of the bound.
-pub(crate) fn value(nanos: i64, bound: i64) -> String {
+pub fn value(nanos: i64, bound: i64) -> String {
     let (unit, name) = unit_of(nanos.saturating_abs().max(bound));
     let mut digits = 0;
     let mut last = unit;
@@ -44,7 +44,7 @@ pub(crate) fn value(nanos: i64, bound: i64) -> String {
 }
 
 /// A bound in three digits, rounded up.
-pub(crate) fn up(bound: i64) -> String {
+pub fn up(bound: i64) -> String {
     let (unit, name) = unit_of(bound);
     let whole = bound / unit;
     let last = match whole {
@@ -63,7 +63,7 @@ pub(crate) fn up(bound: i64) -> String {
 }
 
 /// `+12.35 ± 0.12 ppm`, of fractions.
-pub(crate) fn rate(fraction: f64, bound: f64) -> String {
+pub fn rate(fraction: f64, bound: f64) -> String {
     let (ppm, bound) = (fraction * 1e6, bound * 1e6);
     let digits = match bound {
         b if b >= 50.0 => 0,
@@ -79,7 +79,7 @@ pub(crate) fn rate(fraction: f64, bound: f64) -> String {
 }
 
 /// A fraction in parts per million, without what binary fractions add to it, nor a minus before 0.
-pub(crate) fn ppm(fraction: f64) -> f64 {
+pub fn ppm(fraction: f64) -> f64 {
     // Nothing below 0 added to 0 is 0.
     (fraction * 1e12).round() / 1e6 + 0.0
 }
