@@ -24,6 +24,7 @@ mod fairness;
 mod fates;
 mod flow;
 mod flow_tally;
+pub mod follow;
 #[cfg(test)]
 mod histories;
 mod horizon;

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ProbeKind, ReadBy, Span, Transport, Wall};
+use crate::{Instant, Own, ProbeKind, ReadBy, Span, Transport, Wall};
 
 /// The packets that ask: routers balance each kind by what its headers hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -301,6 +301,16 @@ pub struct DiamondPath {
     pub reached: bool,
     /// Round trips to the destination over it, ascending.
     pub round_trips: Vec<Span>,
+}
+
+/// The route of one flow, as a trace found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TracedFlow {
+    /// What was found.
+    pub route: FlowRoute,
+    /// When the first and the last of the probes left that somebody answered, by this host's clock:
+    /// the route is that of this time. `None`: nobody answered.
+    pub answered: Option<(Instant<Own>, Instant<Own>)>,
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ pub use fleet::{
 pub use flow::{Flow, FlowIndex, FlowRole};
 pub use flow_route::{
     Diamond, DiamondHop, DiamondLink, DiamondNode, DiamondPath, FlowHop, FlowRoute, FlowTrace,
-    MplsLabel, PathHash, TraceEnd, TraceKind,
+    MplsLabel, PathHash, TraceEnd, TraceKind, TracedFlow,
 };
 pub use host::{ascii_host, bare, bracketed, of_many_hosts};
 pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};

@@ -84,9 +84,7 @@ pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
 pub use tls::{Identity, TlsError};
-pub use trace::{
-    FlowSet, PortUse, Sockets, TraceSpec, Traced, TracedFlow, Tracing, trace, trace_flow,
-};
+pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow};
 pub use traceroute::{Route, TracerouteSpec, traceroute};
 pub use transfer::Transfer;
 

@@ -5,7 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
-use neph_model::{FlowRoute, FlowTrace, Instant, Own, PathHash, Stop, TraceEnd, TraceKind, Wall};
+use neph_model::{
+    FlowRoute, FlowTrace, Instant, Own, PathHash, Stop, TraceEnd, TraceKind, TracedFlow, Wall,
+};
 use neph_sys::files;
 use neph_sys::place::Place;
 
@@ -31,16 +33,6 @@ pub struct Traced {
     pub answered: Option<(Instant<Own>, Instant<Own>)>,
     /// It was stopped before all was known that can be.
     pub stopped: bool,
-}
-
-/// The route of one flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TracedFlow {
-    /// What was found.
-    pub route: FlowRoute,
-    /// When the first and the last of the probes left that somebody answered, by this host's clock:
-    /// the route is that of this time. `None`: nobody answered.
-    pub answered: Option<(Instant<Own>, Instant<Own>)>,
 }
 
 /// Traces the flows until all is known that can be, or `stop` is set; what is known then is told.

@@ -16,7 +16,7 @@ mod rule;
 pub(crate) mod spec;
 pub(crate) mod tracer;
 
-pub use driver::{Traced, TracedFlow, Tracing, trace, trace_flow};
+pub use driver::{Traced, Tracing, trace, trace_flow};
 pub use spec::{FlowSet, PortUse, Sockets, TraceSpec};
 
 #[cfg(test)]

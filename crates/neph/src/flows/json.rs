@@ -6,13 +6,13 @@ use neph_flows::{
 };
 use neph_model::{Fleet, FleetEndpoint, Instant, Own, Span, WallCourse};
 use neph_probe::Refusals;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::follow::Uncompared;
 use super::tell::Status;
 use super::transfers;
 use super::watch::Watched;
 use crate::{awake, version};
+use neph_flows::follow::Uncompared;
 
 /// A path change.
 pub(super) fn change(fleet: &Fleet, change: &PathChange, clock: &WallCourse<Own>) -> Value {
@@ -190,7 +190,7 @@ fn pair(watched: &Watched, index: usize) -> Value {
         "late_replies": pair.late,
         "classes": classes.map(class).collect::<Vec<_>>(),
         "changes": pair.changes,
-        "changes_not_compared": watched.uncompared.get(index).map(Uncompared::json),
+        "changes_not_compared": watched.uncompared.get(index).map(uncompared),
         "too_short_for_changes": pair.too_short,
         "mostly_lost": pair.mostly_lost,
         "silent_since_unix_ns": pair.silence.and_then(|(since, _)| unix(since)),
@@ -333,4 +333,13 @@ fn given(guide: &Guide) -> Value {
         "best_of": best.collect::<Vec<_>>(),
         "tested": horizons.collect::<Vec<_>>(),
     })
+}
+
+/// Each reason for which a change was not compared, with its count.
+fn uncompared(all: &Uncompared) -> Value {
+    let reasons = all.every_reason();
+    let object: Map<String, Value> = reasons
+        .map(|(why, count)| (why.key().to_owned(), count.into()))
+        .collect();
+    object.into()
 }

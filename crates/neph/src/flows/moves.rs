@@ -3,8 +3,8 @@
 use neph_flows::{Compared, Curve, FleetView, PairView, Share};
 use neph_model::Span;
 
-use super::follow::Uncompared;
 use super::words::{self, percent};
+use neph_flows::follow::Uncompared;
 use neph_text::counted::counted;
 
 /// All of it, for the flows to one endpoint; where they were traced, with why changes could not be
@@ -209,8 +209,8 @@ fn interval(share: &Share, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::follow::Why;
     use super::*;
+    use neph_flows::follow::Why;
 
     #[test]
     fn the_time_without_a_change_is_that_of_one_flow() {

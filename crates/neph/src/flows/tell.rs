@@ -7,11 +7,11 @@ use neph_model::{Anchor, Fleet, FleetMessage, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
 use super::document::Document;
-use super::follow::{Verdict, Why};
 use super::watch::Watched;
 use super::{Args, Format, csv, json, summary, words};
 use crate::exit::Failure;
 use crate::sink;
+use neph_flows::follow::{Verdict, Why};
 
 /// Readings of both clocks that are this near to a line are not kept.
 const SAME: Span = Span::from_micros(1);

@@ -10,13 +10,14 @@ use neph_model::{Campaign, Ending, FleetEndpoint, Instant, Own, Span, Stop, Wall
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, now};
 
 use super::Args;
-use super::follow::{Follow, Traced, Uncompared};
 use super::keep::{Keep, Kept};
 use super::silence::Silence;
 use super::tell::{Status, Tell};
+use super::tracing::Tracers;
 use super::transfers::{self, Transfers};
 use crate::exit::Failure;
 use crate::output;
+use neph_flows::follow::{Traced, Uncompared};
 
 /// How long to wait for something to be told before looking whether it is time for a status.
 const TICK: Duration = Duration::from_millis(200);
@@ -64,7 +65,7 @@ struct Watch<'a, 'b> {
     hosts: WatchedHosts,
     load: LoadMeter,
     tell: &'a mut Tell<'b>,
-    follow: Option<Follow>,
+    tracers: Option<Tracers>,
     keep: Option<Keep>,
     began: Instant<Own>,
     told: Instant<Own>,
@@ -102,7 +103,7 @@ pub(super) fn run(
         hosts: WatchedHosts::begin(),
         load: LoadMeter::begin(),
         tell,
-        follow: args.trace.then(|| Follow::new(&fleet, args.place())),
+        tracers: args.trace.then(|| Tracers::new(&fleet, args.place())),
         keep,
         began,
         told: began,
@@ -152,8 +153,8 @@ impl Watch<'_, '_> {
         match report {
             FleetReport::Opened { sources, how } => {
                 self.tell.begin(fleet, &sources, how)?;
-                if let Some(follow) = &mut self.follow {
-                    follow.begin(&sources);
+                if let Some(tracers) = &mut self.tracers {
+                    tracers.wanted().begin(&sources);
                 }
             }
             FleetReport::Messages(messages) => {
@@ -209,9 +210,9 @@ impl Watch<'_, '_> {
         let fleet = &self.digest.fleet().clone();
         for news in self.digest.news() {
             self.tell.news(fleet, &news)?;
-            match (&mut self.follow, &news) {
-                (Some(follow), PathNews::Changed(change)) => follow.changed(change),
-                (Some(follow), PathNews::Withdrawn(change)) => follow.withdrawn(change),
+            match (&mut self.tracers, &news) {
+                (Some(tracers), PathNews::Changed(change)) => tracers.wanted().changed(change),
+                (Some(tracers), PathNews::Withdrawn(change)) => tracers.wanted().withdrawn(change),
                 (None, _) => {}
             }
         }
@@ -221,12 +222,12 @@ impl Watch<'_, '_> {
     /// Takes in the routes that were traced. Where tracing is not possible, it is said once.
     fn trace(&mut self) -> Result<(), Failure> {
         let found = self
-            .follow
+            .tracers
             .as_mut()
-            .map_or_else(|| Ok(Vec::new()), Follow::poll);
+            .map_or_else(|| Ok(Vec::new()), Tracers::poll);
         let found = found.unwrap_or_else(|error| {
             output::say(&format!("neph: no routes are traced: {error}"));
-            self.follow = None;
+            self.tracers = None;
             Vec::new()
         });
         self.tell_traced(found)
@@ -285,8 +286,8 @@ impl Watch<'_, '_> {
     ) -> Result<Watched, Failure> {
         self.digest.finish();
         let mut told = self.tell_news();
-        let follow = self.follow.take().map(Follow::end);
-        let (found, uncompared) = follow.unwrap_or_default();
+        let traced = self.tracers.take().map(Tracers::end);
+        let (found, uncompared) = traced.unwrap_or_default();
         let told_traced = self.tell_traced(found);
         told = told.and(told_traced);
         // First of all: what was measured is safe before anything that went wrong is told.

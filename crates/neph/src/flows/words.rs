@@ -4,8 +4,8 @@ use neph_flows::{Direction, Evidence, PairView, PathNews};
 use neph_model::{Fleet, Instant, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
-use super::follow::Verdict;
 use super::tell::Status;
+use neph_flows::follow::Verdict;
 use neph_text::counted::counted;
 
 /// What runs, a line for each endpoint.
@@ -177,8 +177,8 @@ pub(super) fn lasting(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::follow::{Said, Why};
     use super::*;
+    use neph_flows::follow::{Said, Why};
 
     #[test]
     fn a_share_that_is_not_all_does_not_read_as_all() {

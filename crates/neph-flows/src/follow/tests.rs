@@ -7,7 +7,7 @@ use neph_model::{FleetEndpoint, FlowHop, FlowRoute, PathHash, ProbeKind, TraceEn
 use super::*;
 
 /// A route over these; 0: a hole.
-pub(super) fn route(source_port: u16, hops: &[u8]) -> FlowRoute {
+pub(crate) fn route(source_port: u16, hops: &[u8]) -> FlowRoute {
     let address = |last: &u8| (*last > 0).then(|| IpAddr::from([10, 0, 0, *last]));
     let hop = |(ttl, last)| FlowHop::new(ttl, address(last));
     FlowRoute {
@@ -43,7 +43,7 @@ fn change(seconds: i64) -> PathChange {
         told: at(seconds),
         before: span(1),
         after: span(2),
-        evidence: neph_flows::Evidence::default(),
+        evidence: crate::Evidence::default(),
     }
 }
 
@@ -55,7 +55,7 @@ fn at(seconds: i64) -> Instant<Own> {
 
 /// Nobody traces but the test.
 fn begun() -> Follow {
-    let mut follow = Follow::new(&fleet(), None);
+    let mut follow = Follow::new(&fleet());
     follow.begin(&[9]);
     follow
 }
@@ -143,15 +143,14 @@ fn a_change_that_is_withdrawn_is_not_traced_and_one_whose_trace_runs_says_so() {
     assert!(follow.waiting.of(Lane(0)).is_none());
     // One that has begun tells, and that it is of no change.
     follow.changed(&change(13));
-    let running = follow.waiting.pop_front().expect("wanted");
-    let nobody = ([127, 0, 0, 1], 9).into();
-    let trace = trace_flow(nobody, TraceKind::Udp, 9, None).expect("a thread");
-    follow.running.push((running, trace));
+    let begun = follow.to_trace().expect("wanted");
     follow.withdrawn(&change(13));
-    let (wanted, trace) = follow.running.pop().expect("it runs");
-    trace.stop();
-    follow.waiting.push_front(wanted);
-    let traced = traces(&mut follow, 1, 16);
+    let met = TracedFlow {
+        route: route(begun.source_port, &[1]),
+        answered: Some((at(16), at(16))),
+    };
+    follow.found(begun.id, met, at(19));
+    let traced = told(&mut follow);
     assert_eq!(traced[0].route.change, None);
     let verdict = traced[0].verdict.expect("it followed a change");
     assert!(verdict.is_withdrawn && verdict.said.is_ok_and(|said| !said.others));
@@ -177,4 +176,15 @@ fn a_flow_whose_port_was_renewed_is_not_compared_with_the_one_before() {
     assert!(traces(&mut follow, 2, 62).is_empty());
     let (last, _) = follow.end();
     assert_eq!(said(&last[0]), Some(Err(Why::NoBefore)));
+}
+
+#[test]
+fn no_more_traces_run_at_a_time_than_routers_answer() {
+    let mut follow = Follow::new(&fleet());
+    follow.begin(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    let running: Vec<ToTrace> = std::iter::from_fn(|| follow.to_trace()).collect();
+    assert_eq!(running.len(), AT_A_TIME);
+    follow.failed(running[0].id);
+    assert_eq!(follow.to_trace().map(|one| one.source_port), Some(9));
+    assert_eq!(follow.to_trace(), None);
 }

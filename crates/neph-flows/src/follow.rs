@@ -1,6 +1,8 @@
 //! The routers of flows: each flow's route is traced at the start, and again at once when its path
 //! changed. Other routers than before speak for the change.
 //!
+//! Owns which trace is wanted when, and what each says. Who makes the traces gives back what they found.
+//!
 //! Changes are told seconds after they happened, and one more may be told of the time of a trace when
 //! that is long over. So what a trace says of its change waits until that is certain.
 
@@ -12,21 +14,38 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use neph_flows::{PathChange, Settings};
-use neph_model::{Fleet, Instant, Lane, Own, Span, TraceKind, TracedChange, TracedRoute};
-use neph_probe::{Place, ProbeError, TracedFlow, Tracing, now, trace_flow};
+use neph_model::{
+    Fleet, Instant, Lane, Own, Span, TraceKind, TracedChange, TracedFlow, TracedRoute,
+};
+
+use crate::{PathChange, Settings};
 
 use history::{History, Known};
 use pending::{Finished, Pending};
 use waiting::Waiting;
 
-#[cfg(test)]
-pub(super) use verdict::Said;
-pub(super) use verdict::{Uncompared, Verdict, Why};
+pub use verdict::{Said, Uncompared, Verdict, Why};
 
 /// Traces at a time: routers answer a few packets a second only, and all flows meet the same ones
 /// first.
 const AT_A_TIME: usize = 8;
+
+/// The name of a trace that was handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TraceId(u64);
+
+/// A trace to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToTrace {
+    /// Its name, with which what it found is given back.
+    pub id: TraceId,
+    /// Where to.
+    pub target: SocketAddr,
+    /// With what.
+    pub kind: TraceKind,
+    /// From which port.
+    pub source_port: u16,
+}
 
 /// A trace that is wanted, and the change that it follows.
 #[derive(Clone, Copy, Debug)]
@@ -55,21 +74,23 @@ impl Wanted {
 
 /// A route that was found, and what it says of the change that it follows, where it follows one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Traced {
-    pub(super) route: TracedRoute,
-    pub(super) verdict: Option<Verdict>,
+pub struct Traced {
+    /// The route.
+    pub route: TracedRoute,
+    /// What it says of a change.
+    pub verdict: Option<Verdict>,
 }
 
 /// The traces of a fleet.
 #[derive(Debug)]
-pub(super) struct Follow {
+pub struct Follow {
     kind: TraceKind,
-    site: Option<Place>,
     fleet: Fleet,
     /// So long after a moment all changes of it are told.
     patience: Span,
     waiting: Waiting,
-    running: Vec<(Wanted, Tracing)>,
+    running: BTreeMap<TraceId, Wanted>,
+    next: TraceId,
     /// What was traced, until it is certain of which path it is.
     pending: Pending,
     histories: BTreeMap<Lane, History>,
@@ -79,15 +100,16 @@ pub(super) struct Follow {
 }
 
 impl Follow {
-    pub(super) fn new(fleet: &Fleet, site: Option<Place>) -> Self {
+    /// Of a fleet that begins.
+    pub fn new(fleet: &Fleet) -> Self {
         let settings = Settings::of(fleet);
         Self {
             kind: TraceKind::of_flows(fleet.probe),
-            site,
             fleet: fleet.clone(),
             patience: settings.hold + settings.settle,
             waiting: Waiting::default(),
-            running: Vec::new(),
+            running: BTreeMap::new(),
+            next: TraceId(0),
             pending: Pending::default(),
             histories: BTreeMap::new(),
             told: Vec::new(),
@@ -96,7 +118,7 @@ impl Follow {
     }
 
     /// The fleet's first flows, by lane: their routes are what changes are held against.
-    pub(super) fn begin(&mut self, sources: &[u16]) {
+    pub fn begin(&mut self, sources: &[u16]) {
         let lanes = (0..).map(Lane).zip(sources);
         for (lane, port) in lanes {
             self.waiting.push_back(Wanted::new(lane, *port));
@@ -104,7 +126,7 @@ impl Follow {
     }
 
     /// A path changed: its route comes before those that only stand by.
-    pub(super) fn changed(&mut self, change: &PathChange) {
+    pub fn changed(&mut self, change: &PathChange) {
         let lane = change.lane;
         self.history(lane, change.source_port).changed(change.at);
         self.decide(lane, None);
@@ -119,12 +141,12 @@ impl Follow {
 
     /// A change was none: its trace, if it has not begun, is wanted only where no route is known to
     /// hold the next change against.
-    pub(super) fn withdrawn(&mut self, change: &PathChange) {
+    pub fn withdrawn(&mut self, change: &PathChange) {
         let lane = change.lane;
         let history = self.history(lane, change.source_port);
         history.withdrawn(change.at);
         let is_traced = history.is_traced();
-        let running = self.running.iter_mut().map(|(wanted, _)| wanted);
+        let running = self.running.values_mut();
         for wanted in running.chain(self.pending.of(lane)) {
             wanted.is_withdrawn |= wanted.follows(change);
         }
@@ -139,46 +161,53 @@ impl Follow {
         }
     }
 
-    /// Starts what is wanted, and tells the routes that were found since.
-    ///
-    /// # Errors
-    /// Where tracing is not permitted. A trace that fails otherwise is left out: the next one may
-    /// find its way.
-    pub(super) fn poll(&mut self) -> Result<Vec<Traced>, ProbeError> {
-        while self.running.len() < AT_A_TIME
-            && let Some(wanted) = self.waiting.pop_front()
-        {
-            let endpoint = self.fleet.endpoint_of(wanted.lane);
-            let target: SocketAddr = self.fleet.endpoints[endpoint].address;
-            match trace_flow(target, self.kind, wanted.port, self.site.as_ref()) {
-                Ok(tracing) => self.running.push((wanted, tracing)),
-                Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => self.untraced(&wanted, Why::Unfinished),
-            }
+    /// The next trace to make; none while enough of them run.
+    pub fn to_trace(&mut self) -> Option<ToTrace> {
+        if self.running.len() >= AT_A_TIME {
+            return None;
         }
-        while let Some(index) = self.running.iter().position(|(_, one)| one.is_finished()) {
-            let (wanted, tracing) = self.running.swap_remove(index);
-            match tracing.join() {
-                Ok(traced) => self.keep(wanted, traced, now()),
-                Err(error @ ProbeError::RawForbidden { .. }) => return Err(error),
-                Err(_) => self.untraced(&wanted, Why::Unfinished),
-            }
+        let wanted = self.waiting.pop_front()?;
+        let endpoint = self.fleet.endpoint_of(wanted.lane);
+        let id = self.next;
+        self.next.0 += 1;
+        self.running.insert(id, wanted);
+        Some(ToTrace {
+            id,
+            target: self.fleet.endpoints[endpoint].address,
+            kind: self.kind,
+            source_port: wanted.port,
+        })
+    }
+
+    /// A trace has found this; `at` is now.
+    pub fn found(&mut self, id: TraceId, traced: TracedFlow, at: Instant<Own>) {
+        if let Some(wanted) = self.running.remove(&id) {
+            self.keep(wanted, traced, at);
         }
-        let now = now();
+    }
+
+    /// A trace has found nothing: it is left out, the next one may find its way.
+    pub fn failed(&mut self, id: TraceId) {
+        if let Some(wanted) = self.running.remove(&id) {
+            self.untraced(&wanted, Why::Unfinished);
+        }
+    }
+
+    /// The routes that are certain since the last time.
+    pub fn told(&mut self, now: Instant<Own>) -> Vec<Traced> {
         while let Some(lane) = self.pending.certain(now) {
             self.decide(lane, Some(now));
         }
-        Ok(std::mem::take(&mut self.told))
+        std::mem::take(&mut self.told)
     }
 
-    /// Nothing more comes: ends all traces, and tells what is known of those that are over. And how
+    /// Nothing more comes: gives up all traces, and tells what is known of those that are over. And how
     /// many changes of each endpoint were not compared.
-    pub(super) fn end(mut self) -> (Vec<Traced>, Vec<Uncompared>) {
+    pub fn end(mut self) -> (Vec<Traced>, Vec<Uncompared>) {
         while let Some(wanted) = self.waiting.pop_front() {
             self.untraced(&wanted, Why::Unfinished);
         }
-        for (wanted, tracing) in std::mem::take(&mut self.running) {
-            tracing.stop();
+        for wanted in std::mem::take(&mut self.running).into_values() {
             self.untraced(&wanted, Why::Unfinished);
         }
         for (lane, finished) in self.pending.all() {

@@ -1,12 +1,11 @@
 //! What a trace says of the path change that it was made for, or why it says nothing.
 
-use neph_flows::PathChange;
+use crate::PathChange;
 use neph_model::{Instant, Own};
-use serde_json::{Map, Value};
 
 /// Why the routes before and after a change are not compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::flows) enum Why {
+pub enum Why {
     /// The path before it was left before it was traced.
     NoBefore,
     /// The path changed again before the trace was over.
@@ -26,7 +25,7 @@ impl Why {
     ];
 
     /// For people.
-    pub(in crate::flows) const fn words(self) -> &'static str {
+    pub const fn words(self) -> &'static str {
         match self {
             Self::NoBefore => "no route of the path before it is known",
             Self::MovedOn => "the path changed again before the trace was over",
@@ -36,7 +35,7 @@ impl Why {
     }
 
     /// For programs.
-    pub(in crate::flows) const fn key(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
             Self::NoBefore => "no_route_before",
             Self::MovedOn => "changed_again",
@@ -48,52 +47,48 @@ impl Why {
 
 /// What two routes say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::flows) struct Said {
+pub struct Said {
     /// Whether the flow met other routers than before.
-    pub(in crate::flows) others: bool,
+    pub others: bool,
     /// When the last router of the route before was asked. A move since then that was not told is in
     /// the comparison too: one in the first messages of a flow, whose level is not settled.
-    pub(in crate::flows) before: Instant<Own>,
+    pub before: Instant<Own>,
 }
 
 /// What a trace says of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::flows) struct Verdict {
-    pub(in crate::flows) change: PathChange,
-    pub(in crate::flows) said: Result<Said, Why>,
+pub struct Verdict {
+    pub change: PathChange,
+    pub said: Result<Said, Why>,
     /// The change was taken back while the trace ran.
-    pub(in crate::flows) is_withdrawn: bool,
+    pub is_withdrawn: bool,
 }
 
 /// How many changes were not compared, and why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::flows) struct Uncompared([u64; Why::ALL.len()]);
+pub struct Uncompared([u64; Why::ALL.len()]);
 
 impl Uncompared {
-    pub(in crate::flows) const fn add(&mut self, why: Why) {
+    pub const fn add(&mut self, why: Why) {
         self.0[why as usize] += 1;
     }
 
     /// All of them.
-    pub(in crate::flows) fn all(&self) -> u64 {
+    pub fn all(&self) -> u64 {
         self.0.iter().sum()
     }
 
     /// The reasons that there are, most frequent first.
-    pub(in crate::flows) fn by_reason(&self) -> Vec<(Why, u64)> {
+    pub fn by_reason(&self) -> Vec<(Why, u64)> {
         let mut counted: Vec<(Why, u64)> = Why::ALL.into_iter().zip(self.0).collect();
         counted.retain(|(_, count)| *count > 0);
         counted.sort_by_key(|(why, count)| (std::cmp::Reverse(*count), *why));
         counted
     }
 
-    /// Each reason with its count.
-    pub(in crate::flows) fn json(&self) -> Value {
-        let counted = Why::ALL.into_iter().zip(self.0);
-        let object: Map<String, Value> = counted
-            .map(|(why, count)| (why.key().to_owned(), count.into()))
-            .collect();
-        object.into()
+    /// Each reason with its count, those without any too.
+    pub fn every_reason(&self) -> impl Iterator<Item = (Why, u64)> {
+        Why::ALL.into_iter().zip(self.0)
     }
 }
 
@@ -110,7 +105,8 @@ mod tests {
         counted.add(Why::MovedOn);
         assert_eq!(counted.all(), 5);
         assert_eq!(counted.by_reason()[0], (Why::MovedOn, 2));
-        assert_eq!(counted.json()["changed_again"], 2);
-        assert_eq!(counted.json()["not_traced"], 1);
+        let of = |key: &str| counted.every_reason().find(|(why, _)| why.key() == key);
+        assert_eq!(of("changed_again").map(|(_, count)| count), Some(2));
+        assert_eq!(of("not_traced").map(|(_, count)| count), Some(1));
     }
 }
