@@ -35,6 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],
     ),
+    ("neph-export", &["neph-model", "neph-sys", "neph-wire"]),
     ("neph-flows", &["neph-model", "neph-stats"]),
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     (

@@ -2,8 +2,6 @@
 //!
 //! What a rule is about, and what is counted for it, each command says; judging is neph-campaign's.
 
-pub(crate) mod webhook;
-
 use neph_campaign::alarm::{Change, Rule};
 use neph_model::Wall;
 use neph_text::{Fault, Placed, Problems, Source};

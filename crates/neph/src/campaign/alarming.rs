@@ -6,10 +6,10 @@ use neph_model::{Campaign, EventKind, Experiment, Scenario, Span, Wall};
 use neph_store::Store;
 use serde_json::{Value, json};
 
-use crate::alarm::webhook::{Url, Webhook};
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::output;
+use neph_export::{Url, Webhook};
 
 /// Who is told.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Alarming {
 
 impl Alarming {
     pub(super) fn new(webhook: Option<Url>) -> Self {
-        let webhook = webhook.map(|url| Webhook::begin(url, "neph run"));
+        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say));
         Self { webhook }
     }
 
@@ -28,7 +28,7 @@ impl Alarming {
         let (said, label) = (sentence(at, change, "round trip"), scenario.label());
         output::say(&format!("{said} [{label}]"));
         if let Some(webhook) = &self.webhook {
-            webhook.tell(&posted(at, experiment, &label, change));
+            webhook.tell(posted(at, experiment, &label, change).to_string());
         }
     }
 

@@ -15,11 +15,11 @@ use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
 use super::watch::Watch;
 use super::{Read, notes, read, scenes, stage, understand_kept, unfinished};
-use crate::alarm::webhook::{self, Url};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
 use crate::{diagnose, interrupt, output, report, version};
+use neph_export::Url;
 use neph_text::counted::counted;
 
 /// The order of scenarios within a block.
@@ -91,7 +91,7 @@ pub(crate) struct Settings {
     #[arg(long, value_name = "FILE")]
     pub(crate) acknowledge: Option<PathBuf>,
     /// Tell each alarm of the plan to this address too, by a POST
-    #[arg(long, value_name = "URL", value_parser = webhook::url)]
+    #[arg(long, value_name = "URL", value_parser = neph_export::url)]
     pub(crate) webhook: Option<Url>,
     #[command(flatten)]
     pub(crate) approval: Approval,

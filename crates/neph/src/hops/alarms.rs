@@ -9,9 +9,9 @@ use neph_model::{Span, Wall};
 
 use super::telling::way_word;
 use crate::alarm::parse;
-use crate::alarm::webhook::{self, Url};
 use crate::exit::Failure;
 use neph_capture::path::passages::{Passages, segment_names};
+use neph_export::Url;
 
 /// What is to be judged.
 #[derive(Clone, Debug, Default, ClapArgs)]
@@ -21,7 +21,7 @@ pub(super) struct Wanted {
     #[arg(long, value_name = "RULE")]
     alarm: Vec<String>,
     /// Tell each alarm to this address too, by a POST
-    #[arg(long, value_name = "URL", value_parser = webhook::url, requires = "alarm")]
+    #[arg(long, value_name = "URL", value_parser = neph_export::url, requires = "alarm")]
     pub(super) webhook: Option<Url>,
 }
 

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use super::alarms::Found;
 use super::telling::way_word;
 use super::{Args, Format};
-use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::output;
 use neph_capture::clocks::words;
+use neph_export::Webhook;
 
 /// What is counted.
 const NOUN: &str = "packet";
@@ -38,7 +38,8 @@ impl Told {
     pub(super) fn nothing(args: &Args, stop: &Stop) -> Self {
         Self {
             // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
-            webhook: (args.alarms.webhook.clone()).map(|url| Webhook::begin(url, "neph hops")),
+            webhook: (args.alarms.webhook.clone())
+                .map(|url| Webhook::begin(url, "neph hops", output::say)),
             has_lines: args.format == Format::Ndjson,
             stop: stop.clone(),
             is_cut_off: false,
@@ -110,7 +111,7 @@ impl Told {
     pub(super) fn say(&self, found: &Found, told: &Value) {
         output::say(&said(found));
         if let Some(webhook) = &self.webhook {
-            webhook.tell(told);
+            webhook.tell(told.to_string());
         }
     }
 }

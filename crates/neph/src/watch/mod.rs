@@ -6,7 +6,6 @@
 
 mod alarm;
 pub(crate) mod courtesy;
-mod door;
 pub(crate) mod ears;
 mod intake;
 mod json;
@@ -29,7 +28,6 @@ use neph_sys::clock;
 use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
-use crate::alarm::webhook::{self, Url};
 use crate::capture_file::OUT;
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketChoice;
@@ -43,6 +41,7 @@ use courtesy::Courtesy;
 use ears::{Ears, Listening};
 use intake::Intake;
 use neph_capture::reading::enough::ENOUGH;
+use neph_export::Url;
 use source::Way;
 use watching::Watching;
 
@@ -100,10 +99,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULE")]
     alarm: Vec<String>,
     /// Tell each alarm to this address too, by a POST
-    #[arg(long, value_name = "URL", value_parser = webhook::url, requires = "alarm")]
+    #[arg(long, value_name = "URL", value_parser = neph_export::url, requires = "alarm")]
     webhook: Option<Url>,
     /// Answer Prometheus there: a port of the loopback interface, or ADDRESS:PORT
-    #[arg(long, value_name = "ADDRESS", value_parser = door::address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = neph_export::address)]
     prometheus: Option<SocketAddr>,
     /// Write the packets into this file too (pcap in nanoseconds); '-' is standard output, and then
     /// nothing else is told

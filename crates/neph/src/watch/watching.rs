@@ -13,19 +13,19 @@ use neph_sys::links::Change;
 use serde_json::Value;
 
 use super::alarm::Alarm;
-use super::door::Door;
 use super::ears::{ANY, Seen};
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
 use super::source::Way;
 use super::{Args, Format, json};
-use crate::alarm::webhook::Webhook;
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::read::telling::Telling;
 use crate::{output, when};
 use neph_capture::reading::conversations::{Conversations, Counts, Told};
 use neph_capture::reading::file::File;
+use neph_export::Door;
+use neph_export::Webhook;
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,8 @@ impl Watching {
             telling: Telling::new(args.shown()),
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
-            webhook: (args.webhook.clone()).map(|url| Webhook::begin(url, "neph watch")),
+            webhook: (args.webhook.clone())
+                .map(|url| Webhook::begin(url, "neph watch", output::say)),
             metrics: args
                 .prometheus
                 .map(open)
@@ -228,7 +229,7 @@ impl Watching {
             self.aside(&told);
             output::say(&sentence(at, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
-                webhook.tell(&told);
+                webhook.tell(told.to_string());
             }
         }
     }
@@ -317,7 +318,12 @@ impl Listener for Watching {
 
 /// Opens the door for Prometheus, and says where it is.
 fn open(address: SocketAddr) -> Result<Door, Failure> {
-    let (door, address) = Door::open(address)?;
+    let opened = Door::open(address).map_err(|error| {
+        Failure::refused(format!(
+            "listen on {address} for Prometheus: {error}; --prometheus names another place"
+        ))
+    });
+    let (door, address) = opened?;
     output::say(&format!("neph watch: http://{address}/metrics"));
     Ok(door)
 }

@@ -12,8 +12,6 @@ use neph_model::Span;
 use neph_sys::clock::{self, RawNanos};
 use neph_wire::http::{Connection, ResponseLine, parse_request};
 
-use crate::exit::Failure;
-
 /// A request may take this long, and so may the answer.
 const PATIENCE: Span = Span::from_secs(2);
 /// A page is good for this long: who asks all the time does not keep from measuring.
@@ -23,15 +21,19 @@ const LONGEST_HEAD: usize = 8 << 10;
 /// Somebody who waits for the page.
 type Asker = SyncSender<String>;
 
+/// The door, as who watches sees it.
 #[derive(Debug)]
-pub(super) struct Door {
+pub struct Door {
     askers: Receiver<Asker>,
     /// The last page, and when it was written.
     page: Option<(RawNanos, String)>,
 }
 
 /// `ADDRESS:PORT`, or a port of the loopback interface.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+///
+/// # Errors
+/// It is neither.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse::<u16>() {
         return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     }
@@ -41,14 +43,12 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 
 impl Door {
     /// Opens it; gives where, too.
-    pub(super) fn open(address: SocketAddr) -> Result<(Self, SocketAddr), Failure> {
-        let failed = |error: io::Error| {
-            Failure::refused(format!(
-                "listen on {address} for Prometheus: {error}; --prometheus names another place"
-            ))
-        };
-        let listener = TcpListener::bind(address).map_err(failed)?;
-        let bound = listener.local_addr().map_err(failed)?;
+    ///
+    /// # Errors
+    /// The address is taken, or no one of this host.
+    pub fn open(address: SocketAddr) -> io::Result<(Self, SocketAddr)> {
+        let listener = TcpListener::bind(address)?;
+        let bound = listener.local_addr()?;
         let (asking, askers) = sync_channel(1);
         // It ends with the process: it holds nothing but the door.
         std::thread::spawn(move || {
@@ -61,7 +61,7 @@ impl Door {
     }
 
     /// Gives the page to whoever waits for it.
-    pub(super) fn answer(&mut self, page: impl FnOnce() -> String) {
+    pub fn answer(&mut self, page: impl FnOnce() -> String) {
         let Ok(asker) = self.askers.try_recv() else {
             return;
         };

@@ -7,9 +7,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use neph_wire::http::{Connection, RequestLine};
-use serde_json::Value;
-
-use crate::output;
 
 /// Connecting, sending and the answer may take this long each.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,7 +17,7 @@ const WAITING: usize = 64;
 
 /// Where alarms are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Url {
+pub struct Url {
     /// Name or address, and port.
     authority: String,
     port: u16,
@@ -28,7 +25,10 @@ pub(crate) struct Url {
 }
 
 /// `http://HOST[:PORT][/PATH]`
-pub(crate) fn url(text: &str) -> Result<Url, String> {
+///
+/// # Errors
+/// It is none, in a sentence with what to write.
+pub fn url(text: &str) -> Result<Url, String> {
     let Some(rest) = text.strip_prefix("http://") else {
         return Err(
             "write http://HOST:PORT/PATH; what speaks https needs a proxy before it".into(),
@@ -56,11 +56,15 @@ pub(crate) fn url(text: &str) -> Result<Url, String> {
     })
 }
 
+/// Takes a sentence for people.
+type Say = fn(&str);
+
 /// A thread that tells.
 #[derive(Debug)]
-pub(crate) struct Webhook {
+pub struct Webhook {
     /// The command that tells.
     who: &'static str,
+    say: Say,
     authority: String,
     alarms: SyncSender<String>,
     /// Hangs up when all were told.
@@ -69,7 +73,7 @@ pub(crate) struct Webhook {
 
 impl Webhook {
     /// Tells in the name of a command, `neph watch`.
-    pub(crate) fn begin(url: Url, who: &'static str) -> Self {
+    pub fn begin(url: Url, who: &'static str, say: Say) -> Self {
         let (alarms, told) = sync_channel::<String>(WAITING);
         let authority = url.authority.clone();
         let (ended, telling) = sync_channel(0);
@@ -79,22 +83,23 @@ impl Webhook {
             for body in told {
                 if let Err(error) = post(&url, &body) {
                     let authority = &url.authority;
-                    output::say(&format!("{who}: tell {authority} of an alarm: {error}"));
+                    say(&format!("{who}: tell {authority} of an alarm: {error}"));
                 }
             }
         });
         Self {
             who,
+            say,
             authority,
             alarms,
             telling,
         }
     }
 
-    /// Posts it, beside whatever is done meanwhile.
-    pub(crate) fn tell(&self, alarm: &Value) {
-        if self.alarms.try_send(alarm.to_string()).is_err() {
-            output::say(&format!(
+    /// Posts a document of JSON, while its caller goes on.
+    pub fn tell(&self, alarm: String) {
+        if self.alarms.try_send(alarm).is_err() {
+            (self.say)(&format!(
                 "{}: an alarm was not told: too many wait for the webhook",
                 self.who
             ));
@@ -102,10 +107,10 @@ impl Webhook {
     }
 
     /// Waits until all were told, or could not be, but not for ever.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         drop(self.alarms);
         if self.telling.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
-            output::say(&format!(
+            (self.say)(&format!(
                 "{}: {} did not take all alarms within {} s; they stand above",
                 self.who,
                 self.authority,
@@ -159,8 +164,6 @@ fn post(url: &Url, body: &str) -> io::Result<()> {
 mod tests {
     use std::net::TcpListener;
 
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -200,8 +203,8 @@ mod tests {
             String::from_utf8(heard).expect("text")
         });
         let url = url(&format!("http://{address}/hear")).expect("a URL");
-        let webhook = Webhook::begin(url, "neph watch");
-        webhook.tell(&json!({"kind": "alarm"}));
+        let webhook = Webhook::begin(url, "neph watch", |_| {});
+        webhook.tell("{\"kind\":\"alarm\"}".to_owned());
         webhook.finish();
         let heard = hearing.join().expect("heard");
         assert!(heard.starts_with("POST /hear HTTP/1.1\r\n"), "{heard}");
