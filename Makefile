@@ -12,13 +12,16 @@ FROM_TO = $(CURDIR)=/neph $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(
 REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%))" \
 	CFLAGS="$(strip $(CFLAGS) $(FROM_TO:%=-ffile-prefix-map=%))"
 
-.PHONY: help demo gallery test check release static sbom reproducible advisories fuzz truth docs man cargo lab-packages test-packages
+.PHONY: help demo gallery test test-fast test-system check deny release static sbom reproducible advisories fuzz truth docs man cargo lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
 	@echo "make gallery every published finding in its emulated network, with its control (about an hour; root)"
 	@echo "make test    every test; as root also those that make network namespaces"
-	@echo "make check   formatting, lints, licences and advisories of dependencies"
+	@echo "make test-fast  those that need no root, several at a time (some three minutes)"
+	@echo "make test-system  the others: sockets, network namespaces, other programs; one at a time"
+	@echo "make check   formatting and lints, of the fuzz targets too"
+	@echo "make deny    licences, sources and advisories of dependencies"
 	@echo "make release the release binary, the same bytes in any folder, with its bill of materials (CycloneDX)"
 	@echo "make reproducible  builds it twice in two clean clones and compares"
 	@echo "make sbom    the bill of materials alone: $(TARGET)/neph.cdx.json"
@@ -56,21 +59,40 @@ gallery: cargo lab-packages
 	$(CARGO) build --release -p neph
 	$(TARGET)/release/neph gallery --all
 
-# One test at a time: many of them measure, and two that measure disturb each other.
+# Those that need nothing but this folder, several at a time; then those that use sockets, namespaces and
+# other programs, one at a time: many of them measure, and two that measure disturb each other.
+FAST = --lib --test architecture --test contract --test paths --test plans --test reference --test report \
+	--test supply
+SYSTEM = --test cli --test diagnosis --test gate --test kill --test lab --test probe --test tshark
+TEST = $(CARGO) test --workspace --no-fail-fast
+WITH_READERS = NEPH_PYTHON=$$(tools/readers $(TARGET)/readers); \
+	test -z "$$NEPH_PYTHON" || export NEPH_PYTHON;
+
 test: cargo test-packages
-	@NEPH_PYTHON=$$(tools/readers $(TARGET)/readers); \
-	test -z "$$NEPH_PYTHON" || export NEPH_PYTHON; \
-	export RUST_TEST_THREADS=1; \
-	set -x; $(CARGO) test --workspace --no-fail-fast
+	@$(WITH_READERS) tools/tests "$(TEST) $(FAST)" "$(TEST) --doc" "RUST_TEST_THREADS=1 $(TEST) $(SYSTEM)"
+
+test-fast: cargo
+	@$(WITH_READERS) tools/tests "$(TEST) $(FAST)"
+
+test-system: cargo test-packages
+	@$(WITH_READERS) tools/tests "RUST_TEST_THREADS=1 $(TEST) $(SYSTEM)"
 
 # The fuzz targets are outside of the workspace: without the check they fall behind it unseen.
-# Not part of make test, which checks the same rules against a snapshot of the advisories
-# (crates/neph/tests/supply.rs). Where the network does not reach the database, the snapshot is it.
 ADVISORIES := https://github.com/rustsec/advisory-db
 check: cargo
+	@$(CARGO) clippy --version >/dev/null 2>&1 && $(CARGO) fmt --version >/dev/null 2>&1 || \
+		rustup component add clippy rustfmt
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	CFLAGS=-O0 $(CARGO) check --manifest-path fuzz/Cargo.toml
+	@if $(CARGO) fetch --manifest-path fuzz/Cargo.toml >/dev/null 2>&1; then \
+		set -x; CFLAGS=-O0 $(CARGO) check --manifest-path fuzz/Cargo.toml; \
+	else \
+		echo "what the fuzz targets need cannot be fetched: they are not checked"; \
+	fi
+
+# Not part of make test, which checks the same rules against a snapshot of the advisories
+# (crates/neph/tests/supply.rs). Where the network does not reach the database, the snapshot is it.
+deny: cargo
 	@command -v cargo-deny >/dev/null || $(CARGO) install cargo-deny --locked
 	cargo deny check --hide-inclusion-graph licenses bans sources
 	@if GIT_TERMINAL_PROMPT=0 timeout 30 git ls-remote -q $(ADVISORIES) HEAD >/dev/null 2>&1; then \

@@ -7,6 +7,8 @@ mod circles;
 mod modules;
 #[path = "architecture/modules_tests.rs"]
 mod modules_tests;
+#[path = "architecture/test_targets.rs"]
+mod test_targets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,5 +1,5 @@
 //! What neph is built from: licences, sources, versions and known advisories of all crates, and the
-//! bill of materials. Needs no network; `make check` asks cargo-deny the same with the newest database.
+//! bill of materials. Needs no network; `make deny` asks cargo-deny the same with the newest database.
 
 #[path = "supply/advisories.rs"]
 mod advisories;
