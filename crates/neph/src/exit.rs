@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use miette::{MietteDiagnostic, Report, Severity};
 use neph_capture::reading::ReadError;
+use neph_listen::ListenError;
 use neph_probe::ProbeError;
 use neph_text::{Problem, Source};
 
@@ -69,6 +70,16 @@ impl From<ReadError> for Failure {
         match error {
             ReadError::Wrong(sentence) => Self::Usage(sentence),
             ReadError::Failed(sentence) => Self::Refused(sentence),
+        }
+    }
+}
+
+impl From<ListenError> for Failure {
+    fn from(error: ListenError) -> Self {
+        match error {
+            ListenError::Wrong(sentence) => Self::Usage(sentence),
+            ListenError::Refused(sentence) => Self::Refused(sentence),
+            ListenError::OutputClosed => Self::OutputClosed,
         }
     }
 }

@@ -7,7 +7,6 @@ mod alarm;
 mod approval;
 mod awake;
 mod campaign;
-mod capture_file;
 mod cli;
 mod clock;
 mod congestion;

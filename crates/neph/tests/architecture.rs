@@ -41,6 +41,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-flows", &["neph-model", "neph-stats"]),
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     (
+        "neph-listen",
+        &["neph-model", "neph-sys", "neph-text", "neph-wire"],
+    ),
+    (
         "neph-load",
         &["neph-model", "neph-sys", "neph-text", "neph-wire"],
     ),

@@ -24,9 +24,9 @@ use super::{Args, nat};
 use crate::exit::Failure;
 use crate::output;
 use crate::recording::{Point, Recorded};
-use crate::watch::courtesy::Courtesy;
 use neph_capture::path::passages::segment_names;
 use neph_capture::path::windows::{Window, Windows};
+use neph_listen::Courtesy;
 
 /// How often it is looked whether a window is complete, and whether all is over.
 const OFTEN: Duration = Duration::from_millis(100);

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use crate::capture_file::CaptureFile;
 use crate::exit::Failure;
+use neph_listen::CaptureFile;
 
 /// Names that are tried.
 const MOST: u32 = 100;

@@ -18,13 +18,13 @@ use super::relay::relay;
 use super::running::{Ending, has_begun, wait_for_end};
 use super::spelling::{Host, Interface, Point, Spot};
 use super::{Options, Recorded};
-use crate::capture_file::CaptureFile;
 use crate::exit::Failure;
 use crate::output;
-use crate::watch::ears::{Ears, Listening};
 use crate::watch::recording;
-use crate::watch::source::Way;
-use crate::watch::writing::Writing;
+use neph_listen::CaptureFile;
+use neph_listen::Way;
+use neph_listen::Writing;
+use neph_listen::{Ears, Listening};
 use neph_text::counted::counted;
 
 /// How long who is elsewhere may take to end.
@@ -131,6 +131,7 @@ fn call<'scope, 'env>(
 
 /// The interfaces here, opened, in the order of their points.
 fn open_all(points: &[Point], options: &Options) -> Result<Vec<Ears>, Failure> {
+    let wanted = options.choice.wanted();
     let open = |point: &Point| match &point.spot {
         Spot::Here(Interface { name, site }) => Some(Ears::open(&Listening {
             interface: name,
@@ -139,12 +140,13 @@ fn open_all(points: &[Point], options: &Options) -> Result<Vec<Ears>, Failure> {
             kept: options.snaplen,
             ring: options.ring,
             most: options.count.unwrap_or(u64::MAX),
-            choice: &options.choice,
+            wanted: &wanted,
             way: Some(Way::Ring),
         })),
         Spot::Elsewhere(..) => None,
     };
-    points.iter().filter_map(open).collect()
+    let opened: Result<Vec<Ears>, _> = points.iter().filter_map(open).collect();
+    Ok(opened?)
 }
 
 fn begin_all<'a>(

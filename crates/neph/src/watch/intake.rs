@@ -9,13 +9,13 @@ use neph_sys::ring::Packet;
 use neph_wire::dissect::{Dissected, Nothing};
 
 use super::Args;
-use super::ears::{Ears, Seen};
-use super::source::Way;
 use super::watching::Watching;
-use super::writing::Writing;
 use crate::exit::Failure;
 use crate::output;
 use neph_capture::reading::conversations::Conversations;
+use neph_listen::Way;
+use neph_listen::Writing;
+use neph_listen::{Ears, Seen};
 
 pub(super) struct Intake {
     conversations: Conversations,
@@ -30,7 +30,7 @@ impl Intake {
     pub(super) fn new(args: &Args, ears: &Ears, watching: Watching) -> Result<Self, Failure> {
         let (link, kept) = ears.format();
         let writing = args.write.as_deref();
-        let writing = writing.map(|path| Writing::begin(path, args.force, (link, kept)));
+        let writing = writing.map(|path| super::write_into(path, args.force, (link, kept)));
         let limits = Limits {
             flows: args.flows.max(1),
             idle: args.idle,
@@ -101,7 +101,7 @@ impl Intake {
         self.period(seen);
         let written = self.writing.take().map(Writing::finish);
         let (was_alarmed, told) = self.watching.finish(self.conversations, seen);
-        let written = written.transpose().map(|sentence| {
+        let written = written.transpose().map_err(Failure::from).map(|sentence| {
             if let Some(sentence) = sentence {
                 output::say(&format!("neph watch: {sentence}"));
             }

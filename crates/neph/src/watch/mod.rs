@@ -5,22 +5,19 @@
 //! at a time. Nothing is allocated for a packet, except where its flow is new.
 
 mod alarm;
-pub(crate) mod courtesy;
-pub(crate) mod ears;
 mod intake;
 mod json;
 mod metrics;
 pub(crate) mod recording;
 mod screen;
-pub(crate) mod source;
 mod watching;
-pub(crate) mod writing;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::Limits;
 use neph_model::{ByteSize, Span, Stop};
@@ -28,21 +25,20 @@ use neph_sys::clock;
 use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
-use crate::capture_file::OUT;
 use crate::exit::{Failure, Outcome};
 use crate::packet_choice::PacketChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::By;
 use crate::read::row::Sort;
 use crate::read::telling::Shown;
-use crate::sink::Force;
+use crate::sink::{self, Force};
 use crate::{exit, interrupt, output, read, site, value};
-use courtesy::Courtesy;
-use ears::{Ears, Listening};
 use intake::Intake;
 use neph_capture::reading::enough::ENOUGH;
 use neph_export::Url;
-use source::Way;
+use neph_listen::OUT;
+use neph_listen::{Courtesy, Ears, Listening, Way, Writing};
+use neph_wire::filter::Wanted;
 use watching::Watching;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
@@ -114,7 +110,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BYTES", value_parser = snaplen, default_value_t = ENOUGH)]
     snaplen: u32,
     /// How packets come; bpf costs those who are watched less, and is taken where it tells the same
-    #[arg(long, value_enum, value_name = "WAY")]
+    #[arg(long, value_name = "WAY", value_parser = ways())]
     listen: Option<Way>,
     /// Memory in which packets wait to be looked at, 2MiB to 1GiB; when it is full packets are lost,
     /// and counted
@@ -134,7 +130,7 @@ pub(crate) struct Args {
 
 impl Args {
     /// What is listened to.
-    fn listening(&self) -> Result<Listening<'_>, Failure> {
+    fn listening<'a>(&'a self, wanted: &'a Wanted) -> Result<Listening<'a>, Failure> {
         let way = match (self.listen, &self.write) {
             (Some(Way::Bpf), Some(_)) => {
                 return Err(Failure::usage(
@@ -151,7 +147,7 @@ impl Args {
             kept: self.snaplen,
             ring: self.ring,
             most: self.count.unwrap_or(u64::MAX),
-            choice: &self.choice,
+            wanted,
             way,
         })
     }
@@ -225,7 +221,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything is opened or written over: its options may be wrong.
     let watching = Watching::new(args)?;
     args.choice.check()?;
-    let mut ears = Ears::open(&args.listening()?)?;
+    let mut ears = Ears::open(&args.listening(&args.choice.wanted())?)?;
     let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",
@@ -288,7 +284,36 @@ fn listen(args: &Args, stop: &Stop, ears: &mut Ears, intake: &mut Intake) -> Res
     // That the interface is away is known before it is heard that it went down.
     ears.changes().iter().for_each(|one| intake.changed(one));
     ears.take_rest(|packet, dissected| intake.packet(packet, dissected));
-    fault
+    fault.map_err(Failure::from)
+}
+
+/// The ways that packets come, as `--listen` names them.
+fn ways() -> impl TypedValueParser<Value = Way> {
+    let named = |way: Way, help: &'static str| PossibleValue::new(way.name()).help(help);
+    let ways = [
+        named(Way::Ring, "Through a packet ring, as tcpdump has them"),
+        named(
+            Way::Bpf,
+            "Through BPF programs that copy the beginning of each packet",
+        ),
+    ];
+    PossibleValuesParser::new(ways).map(|name| {
+        if name == Way::Bpf.name() {
+            Way::Bpf
+        } else {
+            Way::Ring
+        }
+    })
+}
+
+/// Begins the file that `--write` names.
+fn write_into(path: &Path, force: Force, heads: (u32, u32)) -> Result<Writing, Failure> {
+    // Where standard output was closed, another file may have its number.
+    if path == Path::new(OUT) {
+        output::is_open()?;
+    }
+    let begun = Writing::begin(path, force.existing(), heads);
+    begun.map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
 }
 
 #[cfg(test)]

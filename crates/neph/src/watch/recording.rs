@@ -7,12 +7,12 @@ use std::time::Duration;
 use neph_sys::clock;
 
 use super::Args;
-use super::courtesy::Courtesy;
-use super::ears::{Ears, Seen};
-use super::writing::Writing;
-use crate::capture_file::OUT;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output};
+use neph_listen::Courtesy;
+use neph_listen::OUT;
+use neph_listen::Writing;
+use neph_listen::{Ears, Seen};
 
 /// That it is over is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -43,7 +43,7 @@ pub(crate) fn record(
     drop(courtesy);
     ears.take_rest(|packet, _| writing.packet(packet));
     writing.flush();
-    fault
+    fault.map_err(Failure::from)
 }
 
 /// `--write -`.
@@ -61,9 +61,9 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
     }
     args.choice.check()?;
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut ears = Ears::open(&args.listening()?)?;
+    let mut ears = Ears::open(&args.listening(&args.choice.wanted())?)?;
     let (link, kept) = ears.format();
-    let mut writing = Writing::begin(Path::new(OUT), args.force, (link, kept))?;
+    let mut writing = super::write_into(Path::new(OUT), args.force, (link, kept))?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
         args.interface

@@ -13,10 +13,8 @@ use neph_sys::links::Change;
 use serde_json::Value;
 
 use super::alarm::Alarm;
-use super::ears::{ANY, Seen};
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
-use super::source::Way;
 use super::{Args, Format, json};
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
@@ -26,6 +24,8 @@ use neph_capture::reading::conversations::{Conversations, Counts, Told};
 use neph_capture::reading::file::File;
 use neph_export::Door;
 use neph_export::Webhook;
+use neph_listen::Way;
+use neph_listen::{ANY, Seen};
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -326,17 +326,6 @@ fn open(address: SocketAddr) -> Result<Door, Failure> {
     let (door, address) = opened?;
     output::say(&format!("neph watch: http://{address}/metrics"));
     Ok(door)
-}
-
-impl Seen {
-    fn since(&self, before: &Self) -> Self {
-        Self {
-            packets: self.packets - before.packets,
-            not_ip: self.not_ip - before.not_ip,
-            lost: self.lost - before.lost,
-            frozen: self.frozen - before.frozen,
-        }
-    }
 }
 
 const fn since(now: Others, before: Others) -> Others {

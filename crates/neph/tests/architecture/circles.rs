@@ -31,7 +31,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "ping::answers ping::causes ping::live ping::show ping::summary ping::summary_csv \
          ping::summary_json ping::watch",
     ),
-    ("neph", "watch::ears watch::source"),
     (
         "neph",
         "watch::json watch::metrics watch::screen watch::watching",

@@ -7,8 +7,8 @@ use neph_sys::ring::Packet;
 use neph_wire::capture::{COOKED, CookedHeader, pcap_header, pcap_record};
 
 use crate::capture_file::CaptureFile;
-use crate::exit::Failure;
-use crate::sink::{self, Force};
+use crate::error::ListenError;
+use neph_text::Existing;
 use neph_text::counted::counted;
 
 /// Where the tag stands in an Ethernet frame.
@@ -17,7 +17,7 @@ const TAG_AT: usize = 12;
 const TAG: u32 = 4;
 
 #[derive(Debug)]
-pub(crate) struct Writing {
+pub struct Writing {
     file: CaptureFile,
     /// What packets begin with in it: a number of the pcap registry.
     link: u32,
@@ -25,25 +25,19 @@ pub(crate) struct Writing {
 
 impl Writing {
     /// Begins the file.
-    pub(super) fn begin(
-        path: &Path,
-        force: Force,
-        (link, kept): (u32, u32),
-    ) -> Result<Self, Failure> {
-        CaptureFile::begin(path, force.existing())
-            .map(|file| Self::with_header(file, link, kept))
-            .map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
+    pub fn begin(path: &Path, existing: Existing, (link, kept): (u32, u32)) -> io::Result<Self> {
+        CaptureFile::begin(path, existing).map(|file| Self::with_header(file, link, kept))
     }
 
     /// Begins `file`, which is empty; its header goes out at once.
-    pub(crate) fn with_header(mut file: CaptureFile, link: u32, kept: u32) -> Self {
+    pub fn with_header(mut file: CaptureFile, link: u32, kept: u32) -> Self {
         // With room for a tag beside what is kept.
         file.add(&[&pcap_header(link, kept + TAG)]);
         file.flush();
         Self { file, link }
     }
 
-    pub(crate) fn packet(&mut self, packet: &Packet<'_>) {
+    pub fn packet(&mut self, packet: &Packet<'_>) {
         match self.link {
             COOKED => self.add_cooked(packet),
             _ => self.add(packet),
@@ -99,32 +93,32 @@ impl Writing {
     }
 
     /// What was written so far is in the file: whoever reads it now, or after a crash, has it.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         self.file.flush();
     }
 
     /// Bytes of the file.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.file.bytes()
     }
 
     /// Whether no more can be written.
-    pub(crate) const fn is_refused(&self) -> bool {
+    pub const fn is_refused(&self) -> bool {
         self.file.is_refused()
     }
 
     /// Packets that the file has.
-    pub(crate) const fn packets(&self) -> u64 {
+    pub const fn packets(&self) -> u64 {
         self.file.packets()
     }
 
     /// No more packets come; why not all of them are there.
-    pub(crate) fn close(self) -> io::Result<()> {
+    pub fn close(self) -> io::Result<()> {
         self.file.close()
     }
 
     /// No more packets come; tells how many the file has.
-    pub(crate) fn finish(self) -> Result<String, Failure> {
+    pub fn finish(self) -> Result<String, ListenError> {
         let packets = counted(self.packets(), "packet");
         let name = self.file.finish()?;
         Ok(format!("{packets} in {name}"))

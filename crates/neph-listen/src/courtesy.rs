@@ -31,19 +31,19 @@ struct Shared {
 
 /// While it lives the thread that began it steps back. Then it has its priority again.
 #[derive(Debug)]
-pub(crate) struct Courtesy {
+pub struct Courtesy {
     shared: Arc<Shared>,
     guard: Option<JoinHandle<()>>,
 }
 
 impl Courtesy {
     /// The calling thread reads a ring of which `filled` says how much waits, 0 to 1.
-    pub(super) fn begin(filled: impl Fn() -> f64 + Send + 'static) -> Self {
+    pub fn begin(filled: impl Fn() -> f64 + Send + 'static) -> Self {
         Self::with(LAG, filled)
     }
 
     /// The calling thread has work that nobody loses if it waits for so long.
-    pub(crate) fn with_patience(lag: Span) -> Self {
+    pub fn with_patience(lag: Span) -> Self {
         Self::with(lag, || 0.0)
     }
 
@@ -68,7 +68,7 @@ impl Courtesy {
     }
 
     /// Nothing waits now.
-    pub(crate) fn caught_up(&self) {
+    pub fn caught_up(&self) {
         let now = clock::raw().0;
         self.shared.caught_up.store(now, Ordering::Relaxed);
     }

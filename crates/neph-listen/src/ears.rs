@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use neph_model::{ByteSize, Span};
+use neph_model::Span;
 use neph_sys::bpf::MOST_KEPT;
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::links::{Change, Links};
@@ -13,9 +13,9 @@ use neph_wire::capture::{COOKED, CookedHeader, ETHERNET, RAW_IP};
 use neph_wire::dissect::{Dissected, Link, Nothing, dissect, why_not};
 use neph_wire::filter::{Instruction, Start};
 
-use super::source::{Source, WAKE, Way};
-use crate::exit::Failure;
-use crate::packet_choice::PacketChoice;
+use crate::error::ListenError;
+use crate::listening::{ANY, Heads, Listening, Seen, Way};
+use crate::source::{Source, WAKE};
 
 /// For how long the last of the packets are waited for, on whatever machine.
 const LINGER: Span = Span::from_secs(2);
@@ -25,53 +25,11 @@ const LIKE_ETHERNET: [u16; 2] = [1, 772];
 /// Packets begin with their IP header: tun, raw IP, IP in IP, IP in IPv6, SIT, GRE.
 const BARE_IP: [u16; 6] = [65534, 519, 768, 769, 776, 778];
 
-/// All interfaces, as tcpdump has it.
-pub(super) const ANY: &str = "any";
 /// Ethertypes of IPv4 and IPv6.
 const IP: [u16; 2] = [0x0800, 0x86dd];
 
-/// What is listened to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Listening<'a> {
-    pub(crate) interface: &'a str,
-    /// The network namespace that it is in; the calling thread's where none is named.
-    pub(crate) site: Option<&'a str>,
-    /// What whoever asked would write for another one.
-    pub(crate) elsewhere: &'static str,
-    /// Bytes that are kept of each packet, at most.
-    pub(crate) kept: u32,
-    /// Memory in which packets wait.
-    pub(crate) ring: ByteSize,
-    /// Packets that are enough.
-    pub(crate) most: u64,
-    pub(crate) choice: &'a PacketChoice,
-    /// How packets come, where that was asked for.
-    pub(crate) way: Option<Way>,
-}
-
-/// What was counted since the beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
-    /// Packets that were looked at.
-    pub(crate) packets: u64,
-    /// Packets of those that are not IP.
-    pub(crate) not_ip: u64,
-    /// Packets that were lost because the ring was full.
-    pub(crate) lost: u64,
-    /// How often the ring was full.
-    pub(crate) frozen: u64,
-}
-
-/// What packets of the ring begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heads {
-    /// All with the same link header.
-    Alike(Link),
-    /// What is behind the link header of whatever interface they passed.
-    Any,
-}
-
-pub(crate) struct Ears {
+#[derive(Debug)]
+pub struct Ears {
     interface: String,
     source: Source,
     heads: Heads,
@@ -91,16 +49,16 @@ pub(crate) struct Ears {
 }
 
 impl Ears {
-    pub(crate) fn open(listening: &Listening<'_>) -> Result<Self, Failure> {
+    pub fn open(listening: &Listening<'_>) -> Result<Self, ListenError> {
         let Some(site) = listening.site else {
             return Self::open_here(listening);
         };
-        let ns = NetNs::open(site).map_err(Failure::refused)?;
-        with_namespace(&ns, || Self::open_here(listening)).map_err(Failure::refused)?
+        let ns = NetNs::open(site).map_err(ListenError::refused)?;
+        with_namespace(&ns, || Self::open_here(listening)).map_err(ListenError::refused)?
     }
 
     /// In the calling thread's network namespace.
-    fn open_here(listening: &Listening<'_>) -> Result<Self, Failure> {
+    fn open_here(listening: &Listening<'_>) -> Result<Self, ListenError> {
         let interface = listening.interface;
         let failed = |error: RingError| not_opened(&error, listening);
         let (heads, start) = if interface == ANY {
@@ -108,7 +66,7 @@ impl Ears {
         } else {
             let kind = hardware(interface).map_err(failed)?;
             let (link, start) = link(kind).ok_or_else(|| {
-                Failure::usage(format!(
+                ListenError::wrong(format!(
                     "neph does not know packets of {interface} (kind {kind}); give an Ethernet interface, a tunnel, lo or any"
                 ))
             })?;
@@ -119,7 +77,7 @@ impl Ears {
             .as_ref()
             .and_then(|links| links.number_of_up(interface));
         let kept = listening.kept;
-        let program = listening.choice.wanted().program(start, kept);
+        let program = listening.wanted.program(start, kept);
         let filter: Vec<FilterStep> = program.into_iter().map(step).collect();
         may_copy(listening, heads)?;
         let source = Source::open(listening, heads, &filter);
@@ -139,22 +97,22 @@ impl Ears {
         })
     }
 
-    pub(crate) const fn seen(&self) -> Seen {
+    pub const fn seen(&self) -> Seen {
         self.seen
     }
 
     /// How packets come.
-    pub(super) const fn way(&self) -> Way {
+    pub const fn way(&self) -> Way {
         self.source.way()
     }
 
     /// Whether it is all interfaces.
-    pub(super) fn is_any(&self) -> bool {
+    pub fn is_any(&self) -> bool {
         self.heads == Heads::Any
     }
 
     /// What packets begin with, as a number of the pcap registry, and the bytes kept of each.
-    pub(crate) const fn format(&self) -> (u32, u32) {
+    pub const fn format(&self) -> (u32, u32) {
         match self.heads {
             Heads::Alike(Link::Ip) => (RAW_IP, self.kept),
             Heads::Alike(_) => (ETHERNET, self.kept),
@@ -163,32 +121,32 @@ impl Ears {
     }
 
     /// Whether as many packets came as are enough.
-    pub(crate) const fn is_full(&self) -> bool {
+    pub const fn is_full(&self) -> bool {
         self.seen.packets >= self.most
     }
 
     /// Whether no packet waits to be taken.
-    pub(super) fn has_all(&self) -> bool {
+    pub fn has_all(&self) -> bool {
         self.source.has_all()
     }
 
     /// Tells how much of the memory waits to be taken, 0 to 1, on whatever thread.
-    pub(super) fn gauge(&self) -> impl Fn() -> f64 + Send + use<> {
+    pub fn gauge(&self) -> impl Fn() -> f64 + Send + use<> {
         self.source.gauge()
     }
 
     /// Waits for packets, at most so long; that the interface goes down ends it.
-    pub(crate) fn wait(&self, most: Duration) -> Result<(), Failure> {
+    pub fn wait(&self, most: Duration) -> Result<(), ListenError> {
         self.source.wait(most)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
-            Err(Failure::refused(format!(
+            Err(ListenError::refused(format!(
                 "{interface} went down or away: {fault}; watch it again when it is up"
             )))
         })
     }
 
     /// Waits for packets, at most so long; an interface that is down may come up again.
-    pub(super) fn outwait(&self, most: Duration) -> Result<(), Failure> {
+    pub fn outwait(&self, most: Duration) -> Result<(), ListenError> {
         let known = self.links.as_ref().zip(self.number);
         let Some((links, number)) = known else {
             return self.wait(most);
@@ -199,13 +157,13 @@ impl Ears {
             return Ok(());
         }
         let interface = &self.interface;
-        Err(Failure::refused(format!(
+        Err(ListenError::refused(format!(
             "{interface} went away; watch it again when it is there"
         )))
     }
 
     /// What became of those that are listened to since the last question.
-    pub(super) fn changes(&mut self) -> Vec<Change> {
+    pub fn changes(&mut self) -> Vec<Change> {
         let mut changes = self.links.as_mut().map_or_else(Vec::new, Links::changes);
         if !self.is_any() {
             changes.retain(|change| {
@@ -218,7 +176,7 @@ impl Ears {
 
     /// Takes what has arrived by now: the last of it waits in a block that is not full, until the
     /// kernel thinks that it has waited long enough.
-    pub(crate) fn take_rest(
+    pub fn take_rest(
         &mut self,
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
     ) {
@@ -244,7 +202,7 @@ impl Ears {
     }
 
     /// Takes the next packets, some at a time, if there are any.
-    pub(crate) fn take_some(
+    pub fn take_some(
         &mut self,
         take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
     ) -> bool {
@@ -287,7 +245,7 @@ impl Ears {
     }
 
     /// Asks the kernel what was lost.
-    pub(crate) fn count(&mut self) {
+    pub fn count(&mut self) {
         let [passed, lost, frozen] = self.source.count();
         self.passed += passed;
         self.seen.lost += lost;
@@ -318,9 +276,9 @@ const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
 }
 
 /// Whether what was asked for can be copied.
-fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), Failure> {
+fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> {
     let interface = listening.interface;
-    let refused = |why: String| Err(Failure::usage(format!("{why}; leave out --listen bpf")));
+    let refused = |why: String| Err(ListenError::wrong(format!("{why}; leave out --listen bpf")));
     match heads {
         _ if listening.way != Some(Way::Bpf) => Ok(()),
         Heads::Any => refused("BPF programs listen to one interface".to_owned()),
@@ -334,7 +292,7 @@ fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), Failure> {
     }
 }
 
-fn not_opened(error: &RingError, listening: &Listening<'_>) -> Failure {
+fn not_opened(error: &RingError, listening: &Listening<'_>) -> ListenError {
     let interface = listening.interface;
     // What the way that was asked for needs from its first step to its last.
     let needed = match listening.way {
@@ -342,10 +300,10 @@ fn not_opened(error: &RingError, listening: &Listening<'_>) -> Failure {
         Some(Way::Ring) | None => "cap_net_raw+ep",
     };
     match error.kind() {
-        ErrorKind::PermissionDenied => Failure::refused(format!(
+        ErrorKind::PermissionDenied => ListenError::refused(format!(
             "{error}; run it as root, or allow it: setcap {needed} on neph"
         )),
-        _ if error.is_missing() => Failure::usage(match listening.site {
+        _ if error.is_missing() => ListenError::wrong(match listening.site {
             Some(site) => format!(
                 "there is no interface {interface} in the network namespace {site}; ip -n {site} link lists those that are"
             ),
@@ -354,7 +312,7 @@ fn not_opened(error: &RingError, listening: &Listening<'_>) -> Failure {
                 listening.elsewhere
             ),
         }),
-        _ => Failure::refused(error),
+        _ => ListenError::refused(error),
     }
 }
 

@@ -5,20 +5,20 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use neph_text::{Existing, create_output};
 
-use crate::exit::Failure;
-use crate::output;
+use crate::error::ListenError;
 
 /// What stands for standard output.
-pub(crate) const OUT: &str = "-";
+pub const OUT: &str = "-";
 /// Bytes that wait to go out together, about.
 const TOGETHER: usize = 256 << 10;
 
 #[derive(Debug)]
-pub(crate) struct CaptureFile {
+pub struct CaptureFile {
     name: String,
     file: File,
     /// Standard output may be a pipe, or a file that others write to: nothing is taken back from it.
@@ -35,15 +35,16 @@ pub(crate) struct CaptureFile {
 
 impl CaptureFile {
     /// Begins a file, or standard output.
-    pub(crate) fn begin(path: &Path, existing: Existing) -> io::Result<Self> {
+    pub fn begin(path: &Path, existing: Existing) -> io::Result<Self> {
         if path.as_os_str() == OUT {
-            return Ok(Self::new(path, output::bytes()?));
+            let out = io::stdout().as_fd().try_clone_to_owned()?;
+            return Ok(Self::new(path, File::from(out)));
         }
         Ok(Self::new(path, create_output(path, existing)?))
     }
 
     /// Begins a file where there is none.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path) -> io::Result<Self> {
         Ok(Self::new(path, File::create_new(path)?))
     }
 
@@ -61,7 +62,7 @@ impl CaptureFile {
     }
 
     /// Adds a record, whole, of these parts; gives whether it was taken.
-    pub(crate) fn add(&mut self, parts: &[&[u8]]) -> bool {
+    pub fn add(&mut self, parts: &[&[u8]]) -> bool {
         for part in parts {
             self.waiting.extend_from_slice(part);
         }
@@ -72,13 +73,13 @@ impl CaptureFile {
     }
 
     /// Adds the record of a packet.
-    pub(crate) fn packet(&mut self, parts: &[&[u8]]) -> bool {
+    pub fn packet(&mut self, parts: &[&[u8]]) -> bool {
         self.waiting_packets += 1;
         self.add(parts)
     }
 
     /// What was added so far goes out: whoever reads it now, or after a crash, has it.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         if self.refused.is_none() {
             match self.file.write_all(&self.waiting) {
                 Ok(()) => {
@@ -99,12 +100,12 @@ impl CaptureFile {
     }
 
     /// Bytes that were added.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.written + self.waiting.len() as u64
     }
 
     /// Packets that it has; of what cannot be written any more none.
-    pub(crate) const fn packets(&self) -> u64 {
+    pub const fn packets(&self) -> u64 {
         match self.refused {
             None => self.written_packets + self.waiting_packets,
             Some(_) => self.written_packets,
@@ -112,25 +113,25 @@ impl CaptureFile {
     }
 
     /// Whether no more can be written.
-    pub(crate) const fn is_refused(&self) -> bool {
+    pub const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
     /// No more comes; why not all of it is there.
-    pub(crate) fn close(mut self) -> io::Result<()> {
+    pub fn close(mut self) -> io::Result<()> {
         self.flush();
         self.refused.map_or(Ok(()), Err)
     }
 
     /// No more comes; gives the name.
-    pub(crate) fn finish(mut self) -> Result<String, Failure> {
+    pub fn finish(mut self) -> Result<String, ListenError> {
         self.flush();
         match self.refused {
             None => Ok(self.name),
             Some(error) if !self.is_ours && error.kind() == ErrorKind::BrokenPipe => {
-                Err(Failure::OutputClosed)
+                Err(ListenError::OutputClosed)
             }
-            Some(error) => Err(Failure::refused(format!(
+            Some(error) => Err(ListenError::refused(format!(
                 "write {}: {error}; it has the first {} bytes",
                 self.name, self.written
             ))),
@@ -173,7 +174,7 @@ mod tests {
         assert!(file.is_refused());
         assert_eq!(file.packets(), 0, "none of them is there");
         assert!(!file.add(&[&[1; 100]]));
-        let Err(Failure::Refused(told)) = file.finish() else {
+        let Err(ListenError::Refused(told)) = file.finish() else {
             panic!("nothing was written");
         };
         assert!(

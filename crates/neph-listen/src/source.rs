@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
 use neph_sys::bpf::{Copier, Copying, MOST_KEPT, MOST_MEMORY};
 use neph_sys::clock;
 use neph_sys::offload::takes_segments_whole;
@@ -14,37 +13,20 @@ use neph_sys::queue::discipline;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing, FilterStep, Packet, RingError, Taking};
 use neph_wire::dissect::Link;
 
-use super::ears::{Heads, Listening};
-use crate::exit::Failure;
+use crate::error::ListenError;
+use crate::listening::{Heads, Listening, Way};
 
 /// How long packets wait at most before they are looked at: rare wake-ups leave the processor to
 /// those who are watched.
-pub(super) const WAKE: Duration = Duration::from_millis(20);
+pub(crate) const WAKE: Duration = Duration::from_millis(20);
 
 /// Copied packets that are looked at before something else is.
 const BATCH: usize = 4096;
 /// Copies are looked at more often where they fill more than this between two looks.
 const DEEP: f64 = 0.25;
 
-/// How packets come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Way {
-    /// Through a packet ring, as tcpdump has them.
-    Ring,
-    /// Through BPF programs that copy the beginning of each packet.
-    Bpf,
-}
-
-impl Way {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Ring => "ring",
-            Self::Bpf => "bpf",
-        }
-    }
-}
-
-pub(super) enum Source {
+#[derive(Debug)]
+pub(crate) enum Source {
     Ring(BlockRing),
     Copier {
         copier: Copier,
@@ -57,7 +39,7 @@ pub(super) enum Source {
 
 impl Source {
     /// In the calling thread's network namespace.
-    pub(super) fn open(
+    pub(crate) fn open(
         listening: &Listening<'_>,
         heads: Heads,
         filter: &[FilterStep],
@@ -74,7 +56,7 @@ impl Source {
         ring(listening, heads, filter)
     }
 
-    pub(super) const fn way(&self) -> Way {
+    pub(crate) const fn way(&self) -> Way {
         match self {
             Self::Ring(_) => Way::Ring,
             Self::Copier { .. } => Way::Bpf,
@@ -82,7 +64,7 @@ impl Source {
     }
 
     /// Whether no packet waits to be taken.
-    pub(super) fn has_all(&self) -> bool {
+    pub(crate) fn has_all(&self) -> bool {
         match self {
             Self::Ring(ring) => !ring.has_block(),
             Self::Copier { pace, .. } => !pace.is_zero(),
@@ -90,7 +72,7 @@ impl Source {
     }
 
     /// Tells how much of the memory waits to be taken, 0 to 1, on whatever thread.
-    pub(super) fn gauge(&self) -> Box<dyn Fn() -> f64 + Send> {
+    pub(crate) fn gauge(&self) -> Box<dyn Fn() -> f64 + Send> {
         match self {
             Self::Ring(ring) => {
                 let gauge = ring.gauge();
@@ -104,11 +86,11 @@ impl Source {
     }
 
     /// Waits for packets, at most so long. Gives what is wrong with the interface.
-    pub(super) fn wait(&self, most: Duration) -> Result<Option<std::io::Error>, Failure> {
+    pub(crate) fn wait(&self, most: Duration) -> Result<Option<std::io::Error>, ListenError> {
         match self {
             Self::Ring(ring) => {
                 let mut awaited = [Awaited::readable(std::os::fd::AsFd::as_fd(ring))];
-                wait(&mut awaited, Some(most)).map_err(Failure::refused)?;
+                wait(&mut awaited, Some(most)).map_err(ListenError::refused)?;
                 Ok((awaited[0].has_notice()).then(|| ring.fault()).flatten())
             }
             Self::Copier { pace, .. } if pace.is_zero() => Ok(None),
@@ -121,7 +103,7 @@ impl Source {
 
     /// Shows some packets that wait; all that were copied, where it `is_last`. Gives whether there were
     /// any.
-    pub(super) fn take(&mut self, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> bool {
+    pub(crate) fn take(&mut self, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> bool {
         match self {
             Self::Ring(ring) => {
                 let Some(block) = ring.next_block() else {
@@ -146,7 +128,7 @@ impl Source {
 
     /// Of packets since the last question: those that passed the filter where that is known, those that
     /// were lost, and how often there was no room.
-    pub(super) fn count(&mut self) -> [u64; 3] {
+    pub(crate) fn count(&mut self) -> [u64; 3] {
         match self {
             Self::Ring(ring) => ring.counts().map_or([0; 3], |counts| {
                 [counts.packets, counts.dropped, counts.frozen].map(u64::from)

@@ -1,0 +1,20 @@
+//! Listening to interfaces, and writing down what passed.
+//!
+//! Owns how packets come (a packet ring, or copies by BPF programs), what was counted, when to stand
+//! aside for those who are watched, and capture files that hold whole records at every moment. What the
+//! packets mean is `neph-capture`'s.
+
+mod capture_file;
+mod courtesy;
+mod ears;
+mod error;
+mod listening;
+mod source;
+mod writing;
+
+pub use capture_file::{CaptureFile, OUT};
+pub use courtesy::Courtesy;
+pub use ears::Ears;
+pub use error::ListenError;
+pub use listening::{ANY, Listening, Seen, Way};
+pub use writing::Writing;
