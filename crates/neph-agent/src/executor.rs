@@ -151,6 +151,10 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
             }
             OrderResult::Pings
         }
+        Order::Capture(_) => {
+            let why = "a capture is a stream of bytes, which neph execute writes";
+            return desk.tell(Update::Done(Err(failed("capture", why))));
+        }
         Order::Load(order) => match load::make(order, desk) {
             Ok(()) => OrderResult::Load,
             Err(why) => return desk.tell(Update::Done(Err(why))),

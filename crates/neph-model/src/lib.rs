@@ -98,8 +98,8 @@ pub use mark::{Mark, Marks, PeerMarks};
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
-    EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder, Order, PingOrder, ThroughputOrder,
-    ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder,
+    CaptureOrder, CaptureProtocol, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder, Order,
+    PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder,
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;

@@ -3,6 +3,7 @@
 //! Owns which orders there are. Who carries one out, and where, is not known here.
 
 mod block;
+mod capture;
 mod experiment;
 mod load;
 
@@ -12,6 +13,7 @@ pub use block::{
     EchoTo, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
     TracerouteOrder,
 };
+pub use capture::{CaptureOrder, CaptureProtocol};
 pub use experiment::{ExperimentOrder, FlowTraceOrder};
 pub use load::LoadOrder;
 
@@ -29,6 +31,8 @@ pub enum Order {
     Pings(PingOrder),
     /// To make a load.
     Load(LoadOrder),
+    /// To write down what passes an interface.
+    Capture(CaptureOrder),
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use neph_agent::LocalExecutor;
 use neph_model::{Executor, Order, Span, Update};
 
 use crate::exit::{Failure, Outcome};
-use crate::{interrupt, output, stress};
+use crate::{interrupt, output, stress, watch};
 
 /// How long nothing is waited for before ctrl-C is looked for again.
 const PATIENCE: Span = Span::from_millis(50);
@@ -32,6 +32,7 @@ pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
     read.map_err(|error| Failure::refused(format!("read the order: {error}")))?;
     match order(&text)? {
         Order::Load(order) => stress::carry_out(&order),
+        Order::Capture(order) => watch::carry_out(&order),
         order => carry_out(order),
     }
 }

@@ -5,6 +5,7 @@
 use std::net::IpAddr;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use neph_model::{CaptureOrder, CaptureProtocol};
 use neph_wire::filter::{Protocol, Wanted};
 
 use crate::exit::Failure;
@@ -79,7 +80,22 @@ impl PacketChoice {
         }
     }
 
-    /// The same options for neph elsewhere; made of letters, digits, dots and colons only.
+    /// The order for a capture, with what is meant.
+    pub(crate) fn order(&self, order: CaptureOrder) -> CaptureOrder {
+        let protocol = |proto: &Proto| match proto {
+            Proto::Tcp => CaptureProtocol::Tcp,
+            Proto::Udp => CaptureProtocol::Udp,
+            Proto::Icmp => CaptureProtocol::Icmp,
+        };
+        CaptureOrder {
+            hosts: self.host.clone(),
+            ports: self.port.clone(),
+            protocols: self.proto.iter().map(protocol).collect(),
+            ..order
+        }
+    }
+
+    /// The options as they are written.
     pub(crate) fn options(&self) -> Vec<String> {
         let hosts = self.host.iter().map(|host| format!("--host {host}"));
         let ports = self.port.iter().map(|port| format!("--port {port}"));

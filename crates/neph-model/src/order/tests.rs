@@ -149,8 +149,38 @@ fn experiments() -> impl Strategy<Value = Order> {
     one.boxed()
 }
 
+fn capture() -> impl Strategy<Value = Order> {
+    let protocols = [
+        CaptureProtocol::Tcp,
+        CaptureProtocol::Udp,
+        CaptureProtocol::Icmp,
+    ];
+    let protocols = proptest::sample::subsequence(protocols.to_vec(), 0..=3);
+    let hosts = proptest::collection::vec(any::<[u8; 16]>().prop_map(Into::into), 0..3);
+    let sizes = (any::<u32>(), any::<u64>());
+    let all = (
+        any::<String>(),
+        site(),
+        sizes,
+        hosts,
+        any::<Vec<u16>>(),
+        protocols,
+    );
+    all.prop_map(|(interface, site, (kept, ring), hosts, ports, protocols)| {
+        Order::Capture(CaptureOrder {
+            interface,
+            site,
+            kept,
+            ring: ByteSize(ring),
+            hosts,
+            ports,
+            protocols,
+        })
+    })
+}
+
 fn order() -> BoxedStrategy<Order> {
-    prop_oneof![load(), between(), experiments()].boxed()
+    prop_oneof![load(), between(), experiments(), capture()].boxed()
 }
 
 proptest::proptest! {

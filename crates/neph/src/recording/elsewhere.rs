@@ -11,6 +11,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use neph_model::{CaptureOrder, Order};
 use neph_sys::clock;
 use neph_sys::process::{Birth, Request, ask_through, descriptor};
 use neph_text::Outside;
@@ -198,15 +199,23 @@ impl Said {
 fn script(interface: &Interface, options: &Options) -> String {
     let Interface { name, site } = interface;
     let (kept, choice) = (options.snaplen, &options.choice);
-    let (mut inside, mut at) = (String::new(), String::new());
-    if let Some(site) = site {
-        inside = format!("ip netns exec {site} ");
-        at = format!(" --site {site}");
-    }
-    let only = choice.options().join(" ");
-    let ring = options.ring.0;
+    let inside = site
+        .as_ref()
+        .map_or_else(String::new, |site| format!("ip netns exec {site} "));
+    let order = choice.order(CaptureOrder {
+        interface: name.clone(),
+        site: site.clone(),
+        kept,
+        ring: options.ring,
+        hosts: Vec::new(),
+        ports: Vec::new(),
+        protocols: Vec::new(),
+    });
+    let order = serde_json::to_string(&Order::Capture(order)).unwrap_or_default();
+    // Within double quotes: the whole stands within single ones.
+    let order = order.replace('"', "\\\"");
+    let neph = format!("printf %s \"{order}\" | neph execute -");
     let expression = choice.expression();
-    let neph = format!("neph watch {name} --write - --snaplen {kept} --ring {ring}{at} {only}");
     let tcpdump = format!(
         "{inside}tcpdump -i {name} -n -U -w - -s {kept} --time-stamp-precision=nano \"{expression}\""
     );
@@ -215,7 +224,7 @@ fn script(interface: &Interface, options: &Options) -> String {
         "exec 3<&0".to_owned(),
         format!("echo {KERNEL}$(cat /proc/sys/kernel/random/boot_id) >&2"),
         format!(
-            "if command -v neph >/dev/null; then {neph} </dev/null 3<&- & w=0; \
+            "if command -v neph >/dev/null; then {neph} 3<&- & w=0; \
              else {tcpdump} </dev/null 3<&- & w=2; fi"
         ),
         "p=$!".to_owned(),
@@ -271,6 +280,6 @@ mod tests {
         let script = script(&interface, &Options::default());
         assert_eq!(script.matches('\'').count(), 2, "{script}");
         assert!(script.contains("ip netns exec client tcpdump"), "{script}");
-        assert!(script.contains("--site client"), "{script}");
+        assert!(script.contains(r#"\"site\":\"client\""#), "{script}");
     }
 }

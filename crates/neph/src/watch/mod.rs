@@ -20,7 +20,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::Limits;
-use neph_model::{ByteSize, Span, Stop};
+use neph_model::{ByteSize, CaptureOrder, Span, Stop};
 use neph_sys::clock;
 use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
@@ -206,6 +206,11 @@ pub(crate) fn ring(text: &str) -> Result<ByteSize, String> {
         return Ok(ByteSize(bytes));
     }
     Err("write a size from 2MiB to 1GiB, as 32MiB".to_owned())
+}
+
+/// Carries an order for a capture out.
+pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
+    recording::carry_out(order)
 }
 
 /// Watches.

@@ -4,15 +4,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use neph_listen::{Courtesy, Ears, Listening, OUT, Seen, Way, Writing};
+use neph_model::{CaptureOrder, CaptureProtocol, Span};
 use neph_sys::clock;
+use neph_wire::filter::{Protocol, Wanted};
 
 use super::Args;
 use crate::exit::{Failure, Outcome};
-use crate::{interrupt, output};
-use neph_listen::Courtesy;
-use neph_listen::OUT;
-use neph_listen::Writing;
-use neph_listen::{Ears, Seen};
+use crate::privileges::{Needs, Row, UserChoice};
+use crate::sink::Force;
+use crate::{interrupt, output, site};
 
 /// That it is over is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -60,16 +61,55 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
         ));
     }
     args.choice.check()?;
+    let wanted = args.choice.wanted();
+    stream(&args.listening(&wanted)?, args.force, args.duration)
+}
+
+/// Carries an order out: the capture goes to standard output until it is ended.
+pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
+    let needs = Needs::of(&Row::WATCH).bpf().entering(order.site.is_some());
+    needs.restrict(&UserChoice::default())?;
+    let site = order.site.as_deref().map(site::namespace).transpose();
+    let site = site.map_err(Failure::usage)?;
+    let protocol = |one: &CaptureProtocol| match one {
+        CaptureProtocol::Tcp => Protocol::Tcp,
+        CaptureProtocol::Udp => Protocol::Udp,
+        CaptureProtocol::Icmp => Protocol::Icmp,
+    };
+    let wanted = Wanted {
+        hosts: order.hosts.clone(),
+        ports: order.ports.clone(),
+        protocols: order.protocols.iter().map(protocol).collect(),
+    };
+    let listening = Listening {
+        interface: &order.interface,
+        site: site.as_deref(),
+        elsewhere: "the order's site",
+        kept: order.kept,
+        ring: order.ring,
+        most: u64::MAX,
+        wanted: &wanted,
+        way: Some(Way::Ring),
+    };
+    stream(&listening, Force::default(), None)
+}
+
+/// Writes what is listened to to standard output, for so long or until it is ended.
+fn stream(
+    listening: &Listening<'_>,
+    force: Force,
+    duration: Option<Span>,
+) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut ears = Ears::open(&args.listening(&args.choice.wanted())?)?;
+    let mut ears = Ears::open(listening)?;
     let (link, kept) = ears.format();
-    let mut writing = super::write_into(Path::new(OUT), args.force, (link, kept))?;
+    let mut writing = super::write_into(Path::new(OUT), force, (link, kept))?;
     output::say(&format!(
         "neph watch: looking at {}; ctrl-C ends it",
-        args.interface
+        listening.interface
     ));
     let began = clock::raw().0;
-    let length = args.duration.map_or(i64::MAX, neph_model::Span::nanos);
+    let length = duration.map_or(i64::MAX, Span::nanos);
     let recorded = record(&mut ears, &mut writing, |_, _| {
         stop.is_set() || clock::raw().0 - began >= length
     });
