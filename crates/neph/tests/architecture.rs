@@ -7,6 +7,8 @@ mod circles;
 mod modules;
 #[path = "architecture/modules_tests.rs"]
 mod modules_tests;
+#[path = "architecture/picture.rs"]
+mod picture;
 #[path = "architecture/test_targets.rs"]
 mod test_targets;
 
