@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use neph_model::{
-    Criteria, ExperimentOrder, Fleet, FleetEndpoint, MOST_FLEET_MESSAGES_A_SECOND, Scenario, Span,
+    Criteria, ExperimentOrder, Fleet, FleetEndpoint, MOST_FLEET_MESSAGES_A_SECOND,
+    SYNS_A_SECOND_EACH, Scenario, Span,
 };
-use neph_probe::{FleetSpec, FlowSpec, ProbeError, SYNS_A_SECOND_EACH};
+use neph_probe::{FleetSpec, FlowSpec, ProbeError};
 
 /// The fleet of an order whose scenario has one; `main` is the same scenario as a single flow.
 pub(crate) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpec> {

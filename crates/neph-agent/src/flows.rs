@@ -5,12 +5,11 @@ use std::path::Path;
 
 use neph_model::{
     Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, Instant, Known, OrderFailed, Own,
-    Parameters, Progress, Span, Stop, Target, Traceroute, TracerouteOrder,
+    Parameters, Progress, SYNS_A_SECOND_EACH, Span, Stop, Target, Traceroute, TracerouteOrder,
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
-    Resolving, SYNS_A_SECOND_EACH, Schedule, Secret, SynSchedule, TargetError, TracerouteSpec,
-    Trust, discover,
+    Resolving, Schedule, Secret, SynSchedule, TargetError, TracerouteSpec, Trust, discover,
 };
 
 use crate::caps;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{ByteSize, Scenario, Span};
-use neph_probe::reply_size;
+use neph_model::{ByteSize, Scenario, Span, reply_size};
 use neph_store::most_journalled;
 
 use crate::pairs::sites_to_server;
@@ -50,7 +49,7 @@ pub fn length(scenario: &Scenario) -> Span {
     scenario.interval.times(count)
 }
 
-/// Probes a second to each distance, as [`neph_probe::TraceSpec`] has it, and how long the last
+/// Probes a second to each distance, and how long the last
 /// answer is waited for.
 const TRACED_A_SECOND: i64 = 50;
 const PATIENCE: Span = Span::from_secs(1);

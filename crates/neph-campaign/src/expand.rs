@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use neph_model::{ByteSize, Parameter, ParameterName, Scenario, ScenarioId, Span};
-use neph_probe::reply_size_in_words;
+use neph_model::{
+    ByteSize, Parameter, ParameterName, Scenario, ScenarioId, Span, reply_size_in_words,
+};
 use sha2::{Digest, Sha256};
 
 use crate::plan::{Endpoint, ParameterLists, Plan, Skip};

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, Peer, ProbeKind, Span, SynAnswer};
 
+/// SYNs a second to each target, unless more are allowed: a target's operator, and every firewall in
+/// between, takes many for an attack.
+pub const SYNS_A_SECOND_EACH: u32 = 200;
 /// The most messages a second of a fleet: half of what one core sends.
 pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
 

@@ -42,6 +42,7 @@ mod scheme;
 mod segment;
 mod series;
 mod site_load;
+mod sizes;
 mod span;
 mod stage;
 mod stop;
@@ -77,7 +78,7 @@ pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fingerprint::{Fingerprint, NoFingerprint, Pins};
 pub use fleet::{
     AtPeer, Criteria, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FleetReply, Lane,
-    MOST_FLEET_MESSAGES_A_SECOND, ReadBy,
+    MOST_FLEET_MESSAGES_A_SECOND, ReadBy, SYNS_A_SECOND_EACH,
 };
 pub use flow::{Flow, FlowIndex, FlowRole};
 pub use flow_route::{
@@ -112,6 +113,10 @@ pub use scheme::{SCHEMES, Scheme};
 pub use segment::{INITIAL_WINDOW, SEGMENT};
 pub use series::{CpuUse, NetCount, Sample, SeriesName};
 pub use site_load::{CpuShare, LoadSpec, LoadUnits, NoLoad, SiteLoad};
+pub use sizes::{
+    Authenticated, LEAST_REPLY, StampSizes, reply_size, reply_size_in_words, sent_size,
+    stamp_sizes, why_raised, why_replies_are_raised,
+};
 pub use span::{NoSpan, Span};
 pub use stage::{Stage, StageSet};
 pub use stop::Stop;

@@ -4,10 +4,9 @@
 //! Stands right before the socket, so that a cap holds for what is sent and not only for what was
 //! planned. Time is an argument. When a message is due is the schedule's.
 
-use neph_model::{Instant, LocalFault, Own, Span};
+use neph_model::{Instant, LocalFault, Own, SYNS_A_SECOND_EACH, Span};
 
 use crate::spec::{FlowSpec, Overdue};
-use crate::syn_rate::SYNS_A_SECOND_EACH;
 
 /// One flow's gate.
 #[derive(Debug)]

@@ -40,7 +40,8 @@ mod running;
 mod secret;
 #[cfg(test)]
 mod sim;
-mod sizes;
+#[cfg(test)]
+mod sizes_tests;
 mod spec;
 mod ssid;
 mod stamp_clock;
@@ -77,11 +78,8 @@ pub use report::Report;
 pub use resolver::{Resolve, Resolved, Resolving, Silent};
 pub use running::Running;
 pub use secret::{Secret, SecretError};
-pub use sizes::{
-    Authenticated, reply_size, reply_size_in_words, sent_size, why_raised, why_replies_are_raised,
-};
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
-pub use syn_rate::{SYNS_A_SECOND, SYNS_A_SECOND_EACH, SynSchedule, TooManySyns};
+pub use syn_rate::{SYNS_A_SECOND, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
 pub use tls::{Identity, TlsError};
 pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow};

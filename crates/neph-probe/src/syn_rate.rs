@@ -1,12 +1,10 @@
 //! How many SYNs a second are sent without being asked to: a target's operator, and every firewall
 //! in between, takes many for an attack.
 
-use neph_model::Span;
+use neph_model::{SYNS_A_SECOND_EACH, Span};
 
 /// SYNs a second in all, unless more are allowed.
 pub const SYNS_A_SECOND: u32 = 1000;
-/// SYNs a second to each target, unless more are allowed.
-pub const SYNS_A_SECOND_EACH: u32 = 200;
 
 /// When SYNs go to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,10 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "neph-text",
         ],
     ),
-    (
-        "neph-campaign",
-        &["neph-model", "neph-probe", "neph-store", "neph-text"],
-    ),
+    ("neph-campaign", &["neph-model", "neph-store", "neph-text"]),
     (
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use neph_model::{
-    Lifetime, MOST_FLEET_MESSAGES_A_SECOND, Parameter, ParameterName, Span, Target, of_many_hosts,
+    Lifetime, MOST_FLEET_MESSAGES_A_SECOND, Parameter, ParameterName, SYNS_A_SECOND_EACH, Span,
+    Target, of_many_hosts,
 };
-use neph_probe::SYNS_A_SECOND_EACH;
 use neph_text::{Fault, Nanos, Node, Placed, Problems, Take};
 
 use super::meaning::{Axes, Endpoint, PairOrder, Plan};

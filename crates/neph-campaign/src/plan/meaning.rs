@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use neph_model::{
-    BlockOrder, ByteSize, EchoTo, FlowTraceOrder, Parameter, ParameterName, Scenario, Span, Stress,
-    Target, ThroughputServer, ThroughputTool, TraceLimits,
+    Authenticated, BlockOrder, ByteSize, EchoTo, FlowTraceOrder, Parameter, ParameterName,
+    Scenario, Span, Stress, Target, ThroughputServer, ThroughputTool, TraceLimits, sent_size,
 };
-use neph_probe::{Authenticated, sent_size};
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 

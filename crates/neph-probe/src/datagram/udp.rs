@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use neph_model::{ByteSize, ProbeKind, Wall};
+use neph_model::{Authenticated, ByteSize, ProbeKind, Wall, sent_size, stamp_sizes};
 use neph_wire::marks::PeerMarks;
 use neph_wire::stamp::{
     Auth, ErrorEstimate, Format, Key, Reply, SenderPacket, Timestamp, decode_reply, encode_request,
@@ -17,7 +17,6 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use super::{Answered, Codec, Opened, widen};
 use crate::ProbeError;
 use crate::secret::Secret;
-use crate::sizes::{Authenticated, sent_size, stamp_sizes};
 use crate::spec::FlowSpec;
 use crate::ssid::{is_of_session, new_ssid};
 use crate::stamp_clock::now;
@@ -95,8 +94,8 @@ pub(super) fn connected(spec: &FlowSpec) -> Result<Socket, ProbeError> {
 impl FlowSpec {
     /// Whether a reflector of ours can tell its marks in the replies; a bare STAMP packet has no room.
     pub fn has_room_for_marks(&self) -> bool {
-        let (_, least) = stamp_sizes(Authenticated::by(self.key.as_ref()));
-        self.target.kind() != ProbeKind::Udp || self.request_size >= least
+        let least = stamp_sizes(Authenticated::by(self.key.as_ref())).with_marks;
+        self.target.kind() != ProbeKind::Udp || self.request_size as u64 >= least
     }
 
     /// How large its STAMP requests are, and the replies: what was asked for, but with room for a

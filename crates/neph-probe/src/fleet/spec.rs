@@ -1,11 +1,10 @@
 //! What a fleet is asked to do, and what it tells. Plain data, decided before anything runs.
 
-use neph_model::{Anchor, ByteSize, Fleet, FleetMessage, Own, Span};
+use neph_model::{Anchor, Authenticated, ByteSize, Fleet, FleetMessage, Own, Span, sent_size};
 use neph_sys::place::Place;
 
 use crate::ProbeError;
 use crate::secret::Secret;
-use crate::sizes::{Authenticated, sent_size};
 use crate::spec::Priority;
 
 /// Ports from 1024 on.

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 
-use neph_model::{FlowIndex, FlowRole, IpVersion, ProbeKind, RequestSize, Scheme, Span, Target};
+use neph_model::{
+    Authenticated, FlowIndex, FlowRole, IpVersion, ProbeKind, RequestSize, Scheme, Span, Target,
+    reply_size, sent_size, why_raised,
+};
 use neph_probe::{
-    Asking, Authenticated, Discovery, FlowSpec, Followed, Overdue, Place, Resolve, Resolving,
-    Schedule, SynSchedule, TargetError, can_build_syns, discover, follow, reply_size, sent_size,
-    why_raised,
+    Asking, Discovery, FlowSpec, Followed, Overdue, Place, Resolve, Resolving, Schedule,
+    SynSchedule, TargetError, can_build_syns, discover, follow,
 };
 
 use super::answer::whoever_answers;

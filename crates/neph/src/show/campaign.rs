@@ -2,9 +2,8 @@
 
 use neph_model::{
     BlockOrder, Campaign, Experiment, Hop, Scenario, Span, Throughput, ThroughputSecond,
-    Traceroute, UtcOffset, Warning,
+    Traceroute, UtcOffset, Warning, reply_size_in_words,
 };
-use neph_probe::reply_size_in_words;
 use neph_store::Store;
 use serde_json::json;
 

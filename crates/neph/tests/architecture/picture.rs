@@ -40,8 +40,8 @@ fn reduced(uses: &Uses) -> Uses {
     };
     let each = uses.iter();
     each.map(|(name, used)| {
-        let used = used.iter().filter(|one| !reaches(name, one));
-        (name.clone(), used.cloned().collect())
+        let direct = used.iter().filter(|one| !reaches(name, one));
+        (name.clone(), direct.cloned().collect())
     })
     .collect()
 }
@@ -88,10 +88,10 @@ fn ordered(mut rows: Vec<Vec<String>>, uses: &Uses) -> Vec<Vec<String>> {
             .map(|(name, at)| (name.to_owned(), at))
             .collect();
         let mean = |name: &String| {
-            let used = uses[name].iter();
-            let users = uses.iter().filter(|(_, used)| used.contains(name));
-            let joined: Vec<f64> = used
-                .chain(users.map(|(user, _)| user))
+            let below = uses[name].iter();
+            let above = uses.iter().filter(|(_, below)| below.contains(name));
+            let joined: Vec<f64> = below
+                .chain(above.map(|(one, _)| one))
                 .map(|one| at[one])
                 .collect();
             let count = f64::from(u32::try_from(joined.len().max(1)).expect("few"));

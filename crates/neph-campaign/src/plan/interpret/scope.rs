@@ -4,8 +4,10 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use neph_model::{ByteSize, IpVersion, Parameter, ParameterName, Span, Target};
-use neph_probe::{Authenticated, sent_size, why_raised, why_replies_are_raised};
+use neph_model::{
+    Authenticated, ByteSize, IpVersion, Parameter, ParameterName, Span, Target, sent_size,
+    why_raised, why_replies_are_raised,
+};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems};
 
 use super::{above_zero, known, one_length};

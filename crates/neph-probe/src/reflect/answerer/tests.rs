@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{ByteSize, ProbeKind, Target};
+use neph_model::{ByteSize, ProbeKind, Target, reply_size};
 use neph_wire::echo::Request;
 use neph_wire::frame::{Hello, Mode, frame_prefix};
 use neph_wire::ws::parse_header;
@@ -11,7 +11,6 @@ use super::*;
 use crate::FlowSpec;
 use crate::codec::{self, Opening, Step as CodecStep};
 use crate::reflect::budget::Budgets;
-use crate::sizes::reply_size;
 
 struct Seconds(i64);
 

@@ -3,9 +3,30 @@
 //! Owns the rounding, so that plans, labels, costs, the store and the wire have one number. The bytes
 //! themselves are built elsewhere.
 
-use neph_model::{ByteSize, ProbeKind, RequestSize};
-use neph_wire::echo::REPLY_MIN;
-use neph_wire::stamp::{Auth, Key, MARKS_TLV};
+use crate::{ByteSize, ProbeKind, RequestSize};
+
+/// The shortest reply of a reflector of ours with marks in its payload, bytes. neph-probe holds this and
+/// the sizes of STAMP against those of neph-wire.
+pub const LEAST_REPLY: u64 = 68;
+/// STAMP packets without a tag, bytes.
+const STAMP_OPEN: StampSizes = StampSizes {
+    bare: 44,
+    with_marks: 104,
+};
+/// STAMP packets with a tag, bytes.
+const STAMP_KEYED: StampSizes = StampSizes {
+    bare: 112,
+    with_marks: 192,
+};
+
+/// The sizes of a STAMP request, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampSizes {
+    /// The bare packet.
+    pub bare: u64,
+    /// The smallest request with room for a reflector's marks (and the tag that guards them).
+    pub with_marks: u64,
+}
 
 /// Whether STAMP packets are authenticated: they are longer then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,43 +56,23 @@ pub fn sent_size(kind: ProbeKind, asked: ByteSize, authenticated: Authenticated)
         RequestSize::AtLeast(least) => asked.bytes().max(least),
         RequestSize::Fixed(_) => 0,
         RequestSize::Stamp => {
-            let (bare, with_marks) = stamp_sizes(authenticated);
-            if asked.bytes() == bare as u64 {
-                bare as u64
+            let StampSizes { bare, with_marks } = stamp_sizes(authenticated);
+            if asked.bytes() == bare {
+                bare
             } else {
-                asked.bytes().max(with_marks as u64)
+                asked.bytes().max(with_marks)
             }
         }
     };
     ByteSize(bytes.min(kind.facts().most_payload.bytes()))
 }
 
-/// A STAMP packet's sizes: bare, and with room for a reflector's marks.
-pub(crate) fn stamp_sizes(authenticated: Authenticated) -> (usize, usize) {
-    let sizes = |auth: Auth<'_>| (base_size(auth), least_size(auth));
+/// A STAMP packet's sizes.
+pub const fn stamp_sizes(authenticated: Authenticated) -> StampSizes {
     match authenticated {
-        Authenticated::No => sizes(Auth::Open),
-        Authenticated::Yes => {
-            let key = Key::new(b"any").expect("it is not empty");
-            sizes(Auth::Keyed(&key))
-        }
+        Authenticated::No => STAMP_OPEN,
+        Authenticated::Yes => STAMP_KEYED,
     }
-}
-
-/// A bare STAMP packet.
-fn base_size(auth: Auth<'_>) -> usize {
-    auth.base_len()
-}
-
-/// The smallest request with room for a reflector's marks (and the tag that guards them).
-fn least_size(auth: Auth<'_>) -> usize {
-    const TAG_TLV: usize = 20;
-    let tag = if matches!(auth, Auth::Keyed(_)) {
-        TAG_TLV
-    } else {
-        0
-    };
-    auth.base_len() + MARKS_TLV + tag
 }
 
 /// Why a size that was asked for is not sent, in a sentence; `None` if it is.
@@ -83,7 +84,7 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
     Some(match kind.facts().request_size {
         RequestSize::Fixed(why) => why.to_owned(),
         RequestSize::Stamp => {
-            let (bare, _) = stamp_sizes(Authenticated::No);
+            let StampSizes { bare, .. } = stamp_sizes(Authenticated::No);
             format!(
                 "udp: {asked} is sent as {sent}, which a reflector's marks need; {bare} B is a bare STAMP \
                  packet, without marks"
@@ -99,7 +100,7 @@ pub fn why_raised(kind: ProbeKind, asked: ByteSize, sent: ByteSize) -> Option<St
 /// need more. HTTP has them in a header, and datagrams come back as long as they went.
 pub fn reply_size(kind: ProbeKind, asked: ByteSize) -> ByteSize {
     let least = if kind.facts().has_marks_in_payload {
-        REPLY_MIN as u64
+        LEAST_REPLY
     } else {
         0
     };
@@ -165,8 +166,8 @@ mod tests {
     fn the_others_need_their_number_and_a_syn_carries_nothing() {
         let sent = |kind| sent_size(kind, ByteSize(1), Authenticated::No).bytes();
         let kinds = [ProbeKind::Ws, ProbeKind::Icmp, ProbeKind::Syn];
-        let (stream, icmp) = (neph_wire::echo::REQUEST_MIN, neph_wire::icmp::PAYLOAD_MIN);
-        assert_eq!(kinds.map(sent), [stream as u64, icmp as u64, 0]);
+        let (stream, icmp) = (12_u64, 12_u64);
+        assert_eq!(kinds.map(sent), [stream, icmp, 0]);
         let why = why_replies_are_raised(ProbeKind::Ws, ByteSize(9)).expect("it is raised");
         assert!(why.contains("9 B are sent as"), "{why}");
         assert_eq!(why_replies_are_raised(ProbeKind::Ws, ByteSize(1024)), None);

@@ -1,0 +1,28 @@
+//! The sizes that neph-model knows are those that neph-wire builds.
+
+use neph_model::{Authenticated, LEAST_REPLY, StampSizes, stamp_sizes};
+use neph_wire::echo::REPLY_MIN;
+use neph_wire::stamp::{Auth, Key, MARKS_TLV};
+
+/// Header, and a tag of 16 bytes.
+const TAG_TLV: usize = 20;
+
+#[test]
+fn a_stamp_packet_is_as_long_as_it_is_built() {
+    let key = Key::new(b"any").expect("it is not empty");
+    for (auth, authenticated, tag) in [
+        (Auth::Open, Authenticated::No, 0),
+        (Auth::Keyed(&key), Authenticated::Yes, TAG_TLV),
+    ] {
+        let built = StampSizes {
+            bare: auth.base_len() as u64,
+            with_marks: (auth.base_len() + MARKS_TLV + tag) as u64,
+        };
+        assert_eq!(stamp_sizes(authenticated), built);
+    }
+}
+
+#[test]
+fn a_reply_with_marks_is_as_long_as_it_is_built() {
+    assert_eq!(LEAST_REPLY, REPLY_MIN as u64);
+}
