@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Sample, Scenario, Throughput,
-    TracedRoute, Traceroute, Wall,
+    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Recorder, Sample, Scenario,
+    Throughput, TracedRoute, Traceroute, Wall,
 };
 
 use crate::{SentWithin, StoreError};
@@ -147,19 +147,3 @@ pub type FleetVisitor<'a> = dyn FnMut(&[FleetMessage]) -> Result<(), StoreError>
 
 /// Takes a batch of traced routes; an error ends the visit.
 pub type RouteVisitor<'a> = dyn FnMut(&[TracedRoute]) -> Result<(), StoreError> + 'a;
-
-/// Takes what a running experiment measures. What a call was given is safe once it has returned.
-pub trait Recorder: Debug + Send {
-    /// The experiment it records.
-    fn experiment(&self) -> ExperimentId;
-    /// Records messages. Each (flow, seq) is given once.
-    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError>;
-    /// Records messages of a fleet. Weeks of them need no more memory than a minute: they go on
-    /// into columnar files while the experiment runs, on a thread of their own. An error of that
-    /// thread is told by the next call; nothing recorded is lost by it.
-    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError>;
-    /// Records an event.
-    fn event(&mut self, event: &Event) -> Result<(), StoreError>;
-    /// Records a sample.
-    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError>;
-}

@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],
     ),
     ("neph-flows", &["neph-model", "neph-stats"]),
+    ("neph-journal", &["neph-model"]),
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     (
         "neph-load",
@@ -57,7 +58,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("neph-stats", &[]),
-    ("neph-store", &["neph-model", "neph-text"]),
+    ("neph-store", &["neph-journal", "neph-model", "neph-text"]),
     ("neph-sys", &[]),
     ("neph-text", &[]),
     ("neph-wire", &[]),

@@ -3,15 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use neph_model::{Experiment, ExperimentStatus, Provenance, Scenario};
+use neph_journal::Contents;
+use neph_model::{Experiment, ExperimentStatus, Provenance, Recorder, Scenario};
 
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::fleet;
-use crate::journal::Contents;
-use crate::store::Recorder;
 use crate::workspace::{remove_if_there, sync_folder};
 
 /// Refuses an end that does not belong to what was recorded.

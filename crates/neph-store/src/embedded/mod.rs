@@ -16,17 +16,17 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use neph_journal::{Contents, JournalWriter};
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    ExperimentStatus, FlowTrace, PingBetween, Provenance, Sample, Scenario, Throughput,
+    ExperimentStatus, FlowTrace, PingBetween, Provenance, Recorder, Sample, Scenario, Throughput,
     TracedRoute, Traceroute, Wall,
 };
 
 use crate::catalog::Catalog;
 use crate::columns::FileFacts;
 use crate::fleet;
-use crate::journal::{Contents, JournalWriter};
-use crate::store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
+use crate::store::{FleetVisitor, MessageVisitor, RouteVisitor, Store};
 use crate::workspace::{Workspace, WriteLock, remove_if_there};
 use crate::{Access, SentWithin, StoreError};
 use recorder::{EmbeddedRecorder, Fleet};
@@ -84,7 +84,8 @@ impl Embedded {
     fn journalled(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
         match self.known(experiment)? {
             ExperimentStatus::Running => {
-                Contents::of(&self.workspace.journal_of(experiment), experiment)
+                let journal = self.workspace.journal_of(experiment);
+                Ok(Contents::of(&journal, experiment)?)
             }
             _ => Ok(None),
         }

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use neph_journal::Contents;
 use neph_model::{
     EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Tally, Wall,
 };
@@ -14,7 +15,6 @@ use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsReader, FileFacts};
 use crate::fleet::{self, Counts};
-use crate::journal::Contents;
 use crate::workspace::remove_if_there;
 
 impl Embedded {
@@ -116,7 +116,7 @@ impl Seen {
         let mut seen = Self::default();
         contents.each_message(|message| {
             seen.count(&message);
-            Ok(())
+            Ok::<(), StoreError>(())
         })?;
         for event in &contents.events {
             seen.last = seen.last.max(event.at);
