@@ -41,6 +41,9 @@ impl Recorder for Notes {
 }
 
 impl Store for Noted {
+    fn handle(&self) -> Result<Box<dyn Store>, StoreError> {
+        unreachable!("an import writes from one thread")
+    }
     fn add_campaign(&mut self, _: &Campaign, scenarios: &[Scenario]) -> Result<(), StoreError> {
         let ids: std::collections::BTreeSet<_> = scenarios.iter().map(|s| s.id).collect();
         assert_eq!(ids.len(), scenarios.len(), "a scenario twice");

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use neph_journal::JournalError;
-use neph_model::{ExperimentId, RecordError};
+use neph_model::{ExperimentId, ExperimentStatus, RecordError};
 use parquet::errors::ParquetError;
 
 /// A store could not do what it was asked.
@@ -114,6 +114,14 @@ pub enum StoreError {
         experiment: ExperimentId,
         /// What is wrong.
         why: String,
+    },
+    /// An experiment was begun that the store has.
+    #[error("experiment {experiment} is in the store already ({}): an experiment is recorded once", status.name())]
+    ExperimentExists {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// How it stands.
+        status: ExperimentStatus,
     },
     /// An experiment that is not in the catalog.
     #[error("there is no experiment {experiment} in {path}", path = path.display())]

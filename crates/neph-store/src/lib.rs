@@ -8,6 +8,8 @@
 mod access;
 mod catalog;
 mod columns;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 mod embedded;
 mod error;
 mod export;
@@ -18,6 +20,8 @@ mod open;
 mod samples_for_tests;
 mod sent_within;
 mod store;
+#[cfg(test)]
+mod tests;
 mod wall_clock;
 mod workspace;
 

@@ -38,8 +38,23 @@ pub(super) fn check(
 }
 
 impl Embedded {
+    /// Ends an experiment that runs; one that has ended is left as it is.
+    pub(super) fn end(
+        &mut self,
+        experiment: &Experiment,
+        provenance: &Provenance,
+    ) -> Result<(), StoreError> {
+        match self.known(experiment.id)? {
+            ExperimentStatus::Running => self.settle(experiment, Some(provenance)),
+            ended => Err(StoreError::WrongFinish {
+                experiment: experiment.id,
+                why: format!("it has ended already ({})", ended.name()),
+            }),
+        }
+    }
+
     /// Carries an experiment whose journal is closed to its end.
-    pub(super) fn settle(
+    fn settle(
         &mut self,
         experiment: &Experiment,
         provenance: Option<&Provenance>,
