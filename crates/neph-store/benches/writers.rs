@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p neph-store --bench writers` records and finishes short experiments (the catalog is
 //! most of the work) and long ones (the columns are), by one writer and by four, and prints messages per
-//! second and experiments per second of all writers together.
+//! second and experiments per second of all writers together, and the longest beginning of one.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
 #![expect(clippy::cast_precision_loss, reason = "rates for people")]
@@ -11,7 +11,7 @@
 mod made_up;
 
 use std::thread;
-use std::time::Instant as Clock;
+use std::time::{Duration, Instant as Clock};
 
 use made_up::{Noise, campaign, experiment, provenance};
 use neph_model::{CampaignId, ExperimentStatus, FlowIndex, Instant, Marks, Message, Outcome, Seq};
@@ -57,23 +57,24 @@ fn measure(work: Work, writers: usize) {
     let messages = messages(work.messages);
     let handles = handles(store, writers);
     let begun = Clock::now();
-    thread::scope(|scope| {
-        for mut handle in handles {
+    let longest = thread::scope(|scope| {
+        let start = |mut handle: Box<dyn Store>| {
             let messages = &messages;
-            scope.spawn(move || {
-                for _ in 0..work.experiments {
-                    record(handle.as_mut(), campaign.id, messages);
-                }
-            });
-        }
+            let one = move |_| record(handle.as_mut(), campaign.id, messages);
+            scope.spawn(move || (0..work.experiments).map(one).max())
+        };
+        let threads: Vec<_> = handles.into_iter().map(start).collect();
+        let each = threads.into_iter().map(|thread| thread.join().unwrap());
+        each.max().flatten().unwrap()
     });
     let seconds = begun.elapsed().as_secs_f64();
     let experiments = (work.experiments * writers) as f64;
     println!(
-        "{:5} {writers} writers: {:>9.0} messages/s {:>7.1} experiments/s",
+        "{:5} {writers} writers: {:>9.0} messages/s {:>7.1} experiments/s, longest begin {:.1} ms",
         work.name,
         experiments * work.messages as f64 / seconds,
-        experiments / seconds
+        experiments / seconds,
+        longest.as_secs_f64() * 1e3
     );
 }
 
@@ -84,15 +85,19 @@ fn handles(store: Box<dyn Store>, writers: usize) -> Vec<Box<dyn Store>> {
     handles
 }
 
-fn record(store: &mut dyn Store, campaign: CampaignId, messages: &[Message]) {
+/// Returns how long the beginning took.
+fn record(store: &mut dyn Store, campaign: CampaignId, messages: &[Message]) -> Duration {
     let mut experiment = experiment(campaign);
+    let asked = Clock::now();
     let mut recorder = store.begin(&experiment).unwrap();
+    let took = asked.elapsed();
     for batch in messages.chunks(BATCH) {
         recorder.messages(batch).unwrap();
     }
     experiment.status = ExperimentStatus::Complete;
     let facts = provenance(experiment.id);
     store.finish(recorder, &experiment, &facts).unwrap();
+    took
 }
 
 fn messages(count: u64) -> Vec<Message> {

@@ -109,7 +109,7 @@ impl Store for Embedded {
         };
         Ok(Box::new(Self {
             workspace: self.workspace.clone(),
-            catalog: Catalog::open(&self.workspace.catalog(), access)?,
+            catalog: self.catalog.handle(access)?,
             lock: self.lock.clone(),
             recording: self.recording.clone(),
             gate: Gate::default(),
