@@ -1,7 +1,7 @@
 //! The beginning of an experiment: its journal, then the catalog.
 
 use neph_journal::JournalWriter;
-use neph_model::{Experiment, ExperimentStatus, Recorder};
+use neph_model::{Experiment, ExperimentId, ExperimentStatus, Recorder};
 
 use super::recorder::{EmbeddedRecorder, Fleet};
 use super::{Embedded, Step};
@@ -15,17 +15,15 @@ impl Embedded {
         &mut self,
         experiment: &Experiment,
     ) -> Result<Box<dyn Recorder>, StoreError> {
-        if let Some(status) = self.catalog.status_of(experiment.id)? {
-            return Err(StoreError::ExperimentExists {
-                experiment: experiment.id,
-                status,
-            });
-        }
         // The journal comes first: an experiment that is in the catalog always has one.
         let journal = self.workspace.journal_of(experiment.id);
         let scenario = self.scenario_of(experiment)?;
+        let writer = match JournalWriter::create(&journal, experiment.id) {
+            Ok(writer) => writer,
+            Err(error) => return Err(self.refusal(experiment.id, error.into())),
+        };
         let recorder = EmbeddedRecorder {
-            journal: JournalWriter::create(&journal, experiment.id)?,
+            journal: writer,
             fleet: Fleet::NotYet(
                 self.workspace.fleet_of(experiment.id),
                 FileFacts::of(experiment, scenario.as_ref()),
@@ -38,9 +36,17 @@ impl Embedded {
         if let Err(error) = self.catalog.add_experiment(&running) {
             // Nothing was recorded; if the removal fails too, recovery clears the empty journal.
             let _removed = remove_if_there(&journal);
-            return Err(error);
+            return Err(self.refusal(experiment.id, error));
         }
         self.gate.passed(Step::ExperimentAdded)?;
         Ok(Box::new(recorder))
+    }
+
+    /// Why an experiment could not begin: `error`, unless the catalog has it already.
+    fn refusal(&self, experiment: ExperimentId, error: StoreError) -> StoreError {
+        match self.catalog.status_of(experiment) {
+            Ok(Some(status)) => StoreError::ExperimentExists { experiment, status },
+            _ => error,
+        }
     }
 }
