@@ -150,7 +150,7 @@ fn any_syn_answer() -> impl Strategy<Value = Option<SynAnswer>> {
 }
 
 fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
-    let told = (any::<u8>(), option::of(any::<u8>()), any::<bool>());
+    let counts = (any::<u8>(), option::of(any::<u8>()), any::<bool>());
     let peer = (
         any::<[i64; 2]>(),
         option::of(any::<u32>()),
@@ -162,7 +162,7 @@ fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
         count,
         ttl,
     });
-    let reply = (any::<i64>(), option::of(at_peer), told, any_syn_answer()).prop_map(
+    let reply = (any::<i64>(), option::of(at_peer), counts, any_syn_answer()).prop_map(
         |(round_trip, at_peer, (copies, ttl, by_kernel), answer)| {
             FleetOutcome::Reply(FleetReply {
                 round_trip: Span::from_nanos(round_trip),

@@ -1,7 +1,7 @@
 //! The journals of a fleet's messages: a file of fixed-size records for each segment.
 //!
 //! A segment is full after [`SEGMENT_MESSAGES`] or [`SEGMENT_TIME`]; the next message opens the next one.
-//! Segments count from 1. Whoever keeps columns makes them of full segments while the experiment runs.
+//! Segments count from 1. A store makes columns of full segments while the experiment runs.
 
 pub mod fuzzing;
 mod record;

@@ -108,7 +108,11 @@ pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place:
     let found = &recovered[0];
     assert_eq!(found.status, ExperimentStatus::Interrupted);
     assert!(
-        found.reason.as_ref().expect("told").contains("3 messages"),
+        found
+            .reason
+            .as_ref()
+            .expect("a reason")
+            .contains("3 messages"),
         "{found:?}"
     );
     let tally = found.tally;
@@ -164,7 +168,7 @@ pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwar
         .expect("finished");
     store
         .add_flow_trace(ExperimentId::new(), &expected[0])
-        .expect_err("nobody knows that experiment");
+        .expect_err("there is no such experiment");
     let store = place.open(Access::Read);
     assert_eq!(store.flow_traces(id).expect("readable"), expected);
     assert_eq!(store.flow_traces(ExperimentId::new()).expect("none"), []);

@@ -72,7 +72,7 @@ pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted
         found
             .reason
             .as_ref()
-            .expect("told")
+            .expect("a reason")
             .contains("30000 messages")
     );
     let seen = fleet_of(&*store, experiment.id, SentWithin::ALL);

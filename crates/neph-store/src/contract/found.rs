@@ -32,18 +32,18 @@ pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_mome
     let stray = ExperimentId::new();
     store
         .add_traced_routes(stray, late)
-        .expect_err("nobody knows that experiment");
+        .expect_err("there is no such experiment");
     store.add_transfers(stray, &made).expect_err("nor here");
-    // As a kill does: nobody ends the experiment.
+    // As a kill does: the experiment does not end.
     drop((store, recorder));
     let mut store = place.open(Access::Write);
     assert_eq!(store.recover().expect("recovered").len(), 1);
     store.add_transfers(id, &made).expect("added afterwards");
     let store = place.open(Access::Read);
     assert_eq!(routes_of(store.as_ref(), id), routes, "by time");
-    let told = store.transfers(id).expect("readable");
+    let stored = store.transfers(id).expect("readable");
     let twice = made.iter().flat_map(|one| [one.clone(), one.clone()]);
-    assert_eq!(told, twice.collect::<Vec<_>>());
+    assert_eq!(stored, twice.collect::<Vec<_>>());
     assert_eq!(routes_of(store.as_ref(), stray), []);
     let mut store = store;
     store.add_traced_routes(id, late).expect_err("reading only");

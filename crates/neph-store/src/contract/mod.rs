@@ -1,7 +1,7 @@
 //! What every store promises, as claims that are tried on one.
 //!
-//! Owns the claims and the values that they keep; where a store can be opened is given by whoever tries
-//! them. A claim that does not hold panics and says which. One more kind of store needs one more
+//! Owns the claims and the values that they keep; a [`Subject`] names where a store can be opened.
+//! A claim that does not hold panics on a thread of its name. One more kind of store needs one more
 //! [`Subject`].
 
 mod campaigns;
