@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Sample, Scenario, Throughput, TracedRoute,
-    Traceroute, Wall,
+    FleetMessage, FlowTrace, Message, PingBetween, Provenance, RecordError, Recorder, Sample, Scenario,
+    Throughput, TracedRoute, Traceroute, Wall,
 };
 use neph_store::{
-    FleetVisitor, MessageVisitor, Recorder, RouteVisitor, SentWithin, Store, StoreError,
+    FleetVisitor, MessageVisitor, RouteVisitor, SentWithin, Store, StoreError,
 };
 
 #[derive(Debug, Default)]
@@ -25,22 +25,25 @@ impl Recorder for Notes {
     fn experiment(&self) -> ExperimentId {
         self.0
     }
-    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
+    fn messages(&mut self, messages: &[Message]) -> Result<(), RecordError> {
         self.1.lock().expect("one thread").extend_from_slice(messages);
         Ok(())
     }
-    fn fleet(&mut self, _: &[FleetMessage]) -> Result<(), StoreError> {
+    fn fleet(&mut self, _: &[FleetMessage]) -> Result<(), RecordError> {
         panic!("no such folder holds a fleet");
     }
-    fn event(&mut self, _: &Event) -> Result<(), StoreError> {
+    fn event(&mut self, _: &Event) -> Result<(), RecordError> {
         Ok(())
     }
-    fn sample(&mut self, _: &Sample) -> Result<(), StoreError> {
+    fn sample(&mut self, _: &Sample) -> Result<(), RecordError> {
         Ok(())
     }
 }
 
 impl Store for Noted {
+    fn handle(&self) -> Result<Box<dyn Store>, StoreError> {
+        unreachable!("an import writes from one thread")
+    }
     fn add_campaign(&mut self, _: &Campaign, scenarios: &[Scenario]) -> Result<(), StoreError> {
         let ids: std::collections::BTreeSet<_> = scenarios.iter().map(|s| s.id).collect();
         assert_eq!(ids.len(), scenarios.len(), "a scenario twice");

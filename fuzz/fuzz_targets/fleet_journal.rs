@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_store::fleet_fuzzing::{framed, whole};
+use neph_journal::fleet_fuzzing::{framed, whole};
 
 #[path = "../checks/folder.rs"]
 mod folder;

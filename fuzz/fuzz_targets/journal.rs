@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use neph_journal::fuzzing::{framed, whole};
 use neph_model::Message;
-use neph_store::fuzzing::{framed, whole};
 
 #[path = "../checks/folder.rs"]
 mod folder;

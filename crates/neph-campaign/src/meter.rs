@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use neph_model::{
     Answers, Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex,
-    Message, Outcome, ReadBy, Records, Sample, Span, Tally,
+    Message, Outcome, ReadBy, RecordError, Recorder, Records, Sample, Span, Tally,
 };
-use neph_store::{Recorder, SentWithin, Store, StoreError};
+use neph_store::{SentWithin, Store, StoreError};
 
 use crate::judge::Judge;
 use crate::spans::Spans;
@@ -293,7 +293,7 @@ impl MeteredRecorder {
     }
 
     /// Records what was measured; it is safe when this returns.
-    pub(crate) fn keep(&mut self, records: &Records) -> Result<(), StoreError> {
+    pub(crate) fn keep(&mut self, records: &Records) -> Result<(), RecordError> {
         if !records.messages.is_empty() {
             self.messages(&records.messages)?;
         }
@@ -310,13 +310,13 @@ impl MeteredRecorder {
     }
 
     /// No message comes any more: what the alarms find then is recorded too.
-    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn finish(&mut self) -> Result<(), RecordError> {
         lock(&self.meter).judge.finish();
         self.alarms()
     }
 
     /// Alarms that were raised or have ended stand beside the messages that they were found in.
-    fn alarms(&mut self) -> Result<(), StoreError> {
+    fn alarms(&mut self) -> Result<(), RecordError> {
         let found = lock(&self.meter).judge.unrecorded();
         for change in found {
             self.inner.event(&Event {
@@ -346,7 +346,7 @@ impl Recorder for MeteredRecorder {
     fn experiment(&self) -> ExperimentId {
         self.inner.experiment()
     }
-    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
+    fn messages(&mut self, messages: &[Message]) -> Result<(), RecordError> {
         self.inner.messages(messages)?;
         let mut meter = lock(&self.meter);
         for message in messages {
@@ -355,17 +355,17 @@ impl Recorder for MeteredRecorder {
         drop(meter);
         self.alarms()
     }
-    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
+    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), RecordError> {
         self.inner.fleet(messages)?;
         lock(&self.meter).fleet(messages);
         self.alarms()
     }
-    fn event(&mut self, event: &Event) -> Result<(), StoreError> {
+    fn event(&mut self, event: &Event) -> Result<(), RecordError> {
         self.inner.event(event)?;
         lock(&self.meter).event(event);
         Ok(())
     }
-    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError> {
+    fn sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
         self.inner.sample(sample)
     }
 }

@@ -66,9 +66,12 @@ const RETRY_REST: Span = Span::from_secs(10);
 /// Gives a store's error its operation.
 pub(crate) fn storing<T>(
     operation: &'static str,
-    result: Result<T, StoreError>,
+    result: Result<T, impl Into<StoreError>>,
 ) -> Result<T, RunError> {
-    result.map_err(|source| RunError::Store { operation, source })
+    result.map_err(|source| RunError::Store {
+        operation,
+        source: source.into(),
+    })
 }
 
 /// Who takes part in a campaign.

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant as Clock};
 use made_up::{Noise, campaign, provenance};
 use neph_model::{
     CampaignId, Experiment, ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Marks, Message,
-    Outcome, ProbeKind, Seq, TcpState,
+    Outcome, ProbeKind, Recorder, Seq, TcpState,
 };
-use neph_store::{Access, Recorder, open};
+use neph_store::{Access, open};
 
 const BATCH: usize = 1000;
 

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use neph_model::ExperimentId;
+use neph_journal::JournalError;
+use neph_model::{ExperimentId, ExperimentStatus, RecordError};
 use parquet::errors::ParquetError;
 
 /// A store could not do what it was asked.
@@ -114,6 +115,14 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// An experiment was begun that the store has.
+    #[error("experiment {experiment} is in the store already ({}): an experiment is recorded once", status.name())]
+    ExperimentExists {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// How it stands.
+        status: ExperimentStatus,
+    },
     /// An experiment that is not in the catalog.
     #[error("there is no experiment {experiment} in {path}", path = path.display())]
     UnknownExperiment {
@@ -122,14 +131,12 @@ pub enum StoreError {
         /// The workspace.
         path: PathBuf,
     },
-    /// A record larger than the journal takes.
-    #[error("a record of {bytes} bytes is too large for the journal {path}", path = path.display())]
-    RecordTooLarge {
-        /// The journal.
-        path: PathBuf,
-        /// Its size.
-        bytes: usize,
-    },
+    /// A journal could not be written or read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A recorder could not keep a record.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// An export could not be written out.
     #[error("cannot write the {format} export: {source}")]
     Output {
@@ -170,6 +177,8 @@ impl StoreError {
                 source: ParquetError::External(source),
                 ..
             } => source.downcast_ref().is_some_and(full),
+            Self::Journal(error) => error.is_disk_full(),
+            Self::Record(error) => error.is_disk_full(),
             _ => false,
         }
     }
@@ -203,6 +212,16 @@ impl StoreError {
     }
 }
 
+impl From<StoreError> for RecordError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Record(error) => error,
+            error if error.is_disk_full() => Self::disk_full(error),
+            error => Self::new(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +246,8 @@ mod tests {
         assert!(catalog(sqlite(rusqlite::ffi::SQLITE_FULL)).is_disk_full());
         assert!(!catalog(sqlite(rusqlite::ffi::SQLITE_BUSY)).is_disk_full());
         assert!(columns(Box::new(full())).is_disk_full());
+        let recorded = RecordError::from(StoreError::file("write", &path())(full()));
+        assert!(recorded.is_disk_full() && StoreError::from(recorded).is_disk_full());
         assert!(!StoreError::NoWorkspace { path: path() }.is_disk_full());
     }
 }

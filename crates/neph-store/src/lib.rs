@@ -6,21 +6,22 @@
 //! plan. Every table and column is described in `docs/schema.md`.
 
 mod access;
-mod bytes;
 mod catalog;
 mod columns;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 mod embedded;
 mod error;
 mod export;
 mod fleet;
-mod frames;
 mod import;
-mod journal;
 mod open;
 #[cfg(test)]
 mod samples_for_tests;
 mod sent_within;
 mod store;
+#[cfg(test)]
+mod tests;
 mod wall_clock;
 mod workspace;
 
@@ -31,16 +32,12 @@ pub use export::{
     export_csv, export_fleet_csv, export_fleet_jsonl, export_fleet_parquet, export_jsonl,
     export_latency_tester_csv, export_latency_tester_folder, export_parquet,
 };
-#[doc(hidden)]
-pub use fleet::fuzzing as fleet_fuzzing;
-pub use fleet::most_journalled;
 pub use import::{
     ImportReport, ImportedEndpoint, ImportedExperiment, ImportedSettings, LatencyTesterOutput,
     Problem, import_latency_tester,
 };
-#[doc(hidden)]
-pub use journal::fuzzing;
+pub use neph_journal::most_journalled;
 pub use open::{OpenStore, STORES, StoreKind, open};
 pub use sent_within::SentWithin;
-pub use store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
+pub use store::{FleetVisitor, MessageVisitor, RouteVisitor, Store};
 pub use wall_clock::WallClock;

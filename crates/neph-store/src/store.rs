@@ -4,16 +4,23 @@ use std::fmt::Debug;
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Sample, Scenario, Throughput,
-    TracedRoute, Traceroute, Wall,
+    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Recorder, Sample, Scenario,
+    Throughput, TracedRoute, Traceroute, Wall,
 };
 
 use crate::{SentWithin, StoreError};
 
 /// Where campaigns, experiments and messages live.
 ///
-/// Writing needs the workspace for oneself (the embedded store locks it); reading does not.
+/// Writing needs the workspace for oneself (the embedded store locks it); reading does not. Several
+/// threads of the writing process write at the same time, each through a [`handle`](Self::handle): a
+/// recorder needs the store for its beginning and its end only. What every store promises is in the
+/// module `contract`.
 pub trait Store: Debug + Send {
+    /// A further handle of this store, with the same access, for another thread. Handles change the
+    /// catalog in short transactions and do not wait for each other beyond these. The store stays
+    /// open until the last handle is dropped.
+    fn handle(&self) -> Result<Box<dyn Store>, StoreError>;
     /// Adds a campaign with its matrix.
     fn add_campaign(
         &mut self,
@@ -28,9 +35,11 @@ pub trait Store: Debug + Send {
         ended: Option<Wall>,
     ) -> Result<(), StoreError>;
     /// Begins an experiment: it is in the catalog as running before this returns, and everything
-    /// given to the recorder survives a kill -9 from the moment the recorder's call returned.
+    /// given to the recorder survives a kill -9 from the moment the recorder's call returned. One that
+    /// the store has, in whatever state, is refused and stays as it is.
     fn begin(&mut self, experiment: &Experiment) -> Result<Box<dyn Recorder>, StoreError>;
-    /// Ends an experiment: its messages become one columnar file, its journal goes away.
+    /// Ends an experiment: its messages become one columnar file, its journal goes away. One that has
+    /// ended is refused and stays as it is.
     fn finish(
         &mut self,
         recorder: Box<dyn Recorder>,
@@ -147,19 +156,3 @@ pub type FleetVisitor<'a> = dyn FnMut(&[FleetMessage]) -> Result<(), StoreError>
 
 /// Takes a batch of traced routes; an error ends the visit.
 pub type RouteVisitor<'a> = dyn FnMut(&[TracedRoute]) -> Result<(), StoreError> + 'a;
-
-/// Takes what a running experiment measures. What a call was given is safe once it has returned.
-pub trait Recorder: Debug + Send {
-    /// The experiment it records.
-    fn experiment(&self) -> ExperimentId;
-    /// Records messages. Each (flow, seq) is given once.
-    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError>;
-    /// Records messages of a fleet. Weeks of them need no more memory than a minute: they go on
-    /// into columnar files while the experiment runs, on a thread of their own. An error of that
-    /// thread is told by the next call; nothing recorded is lost by it.
-    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError>;
-    /// Records an event.
-    fn event(&mut self, event: &Event) -> Result<(), StoreError>;
-    /// Records a sample.
-    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError>;
-}

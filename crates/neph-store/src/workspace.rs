@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use neph_journal::{fleet_folder, journal_path};
 use neph_model::ExperimentId;
 
 use crate::StoreError;
@@ -54,18 +55,17 @@ impl Workspace {
     }
     /// Where the messages of an experiment's fleet lie.
     pub(crate) fn fleet_of(&self, experiment: ExperimentId) -> FleetPlace {
-        let name = format!("{experiment}.fleet");
         FleetPlace {
             experiment,
-            segments: self.messages().join(&name),
-            journals: self.journals().join(&name),
+            segments: self.messages().join(format!("{experiment}.fleet")),
+            journals: fleet_folder(&self.journals(), experiment),
         }
     }
     pub(crate) fn journals(&self) -> PathBuf {
         self.root.join("journal")
     }
     pub(crate) fn journal_of(&self, experiment: ExperimentId) -> PathBuf {
-        self.journals().join(format!("{experiment}.journal"))
+        journal_path(&self.journals(), experiment)
     }
 
     /// Makes the folders that are not there yet.

@@ -38,6 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("neph-export", &["neph-model", "neph-sys", "neph-wire"]),
     ("neph-flows", &["neph-model", "neph-stats"]),
+    ("neph-journal", &["neph-model"]),
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     (
         "neph-listen",
@@ -63,7 +64,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("neph-stats", &[]),
-    ("neph-store", &["neph-model", "neph-text"]),
+    ("neph-store", &["neph-journal", "neph-model", "neph-text"]),
     ("neph-sys", &[]),
     ("neph-text", &[]),
     ("neph-wire", &[]),

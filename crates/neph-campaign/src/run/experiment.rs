@@ -5,10 +5,8 @@ use std::sync::{Arc, Mutex};
 use neph_model::{
     Ending, Event, EventKind, Experiment, ExperimentId, ExperimentOrder, ExperimentResult,
     ExperimentStatus, FlowIndex, HostFacts, Load, Order, OrderFailed, OrderResult, Prepared,
-    Progress, Provenance, Records, Update, Warning,
+    Progress, Provenance, Recorder, Records, Update, Warning,
 };
-
-use neph_store::Recorder;
 
 use super::{Build, Run, RunError, address_of, reflector_of, storing};
 use crate::agenda::{Past, Slot};

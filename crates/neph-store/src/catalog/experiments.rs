@@ -77,11 +77,10 @@ impl Catalog {
     ) -> Result<Option<ExperimentStatus>, StoreError> {
         self.look("read the experiment's status", |connection| {
             connection
-                .query_row(
-                    "SELECT status FROM experiments WHERE id = ?1",
-                    [experiment.to_string()],
-                    |row| get_named(row, "status", ExperimentStatus::named),
-                )
+                .prepare_cached("SELECT status FROM experiments WHERE id = ?1")?
+                .query_row([experiment.to_string()], |row| {
+                    get_named(row, "status", ExperimentStatus::named)
+                })
                 .optional()
         })
     }

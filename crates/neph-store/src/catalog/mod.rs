@@ -20,6 +20,7 @@ mod transfers;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use neph_model::{Event, Experiment, Provenance, Sample};
@@ -34,6 +35,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Catalog {
     connection: Connection,
+    /// Held for a transaction by the handles of this process: who waits for it goes on at once, who
+    /// waits for SQLite's own lock sleeps for up to 100 ms.
+    turn: Arc<Mutex<()>>,
     path: PathBuf,
 }
 
@@ -57,6 +61,7 @@ impl Catalog {
             .map_err(failed("open the catalog", path))?;
         let mut catalog = Self {
             connection,
+            turn: Arc::default(),
             path: path.to_owned(),
         };
         catalog
@@ -79,6 +84,13 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// The same catalog through a connection of its own.
+    pub(crate) fn handle(&self, access: Access) -> Result<Self, StoreError> {
+        let mut catalog = Self::open(&self.path, access)?;
+        catalog.turn = Arc::clone(&self.turn);
+        Ok(catalog)
+    }
+
     /// Runs `change` as a whole or not at all.
     fn change(
         &mut self,
@@ -86,6 +98,7 @@ impl Catalog {
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<()>,
     ) -> Result<(), StoreError> {
         let path = &self.path;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)

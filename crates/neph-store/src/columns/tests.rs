@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 
+use neph_journal::samples::{any_message, message};
 use neph_model::Message;
 use proptest::prelude::*;
 
 use super::*;
-use crate::samples_for_tests::{any_message, experiment, message};
+use crate::samples_for_tests::experiment;
 
 fn round_trip(messages: &[Message]) -> Vec<Message> {
     let folder = tempfile::tempdir().expect("a temporary folder");

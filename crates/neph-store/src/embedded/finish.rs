@@ -3,15 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use neph_model::{Experiment, ExperimentStatus, Provenance, Scenario};
+use neph_journal::Contents;
+use neph_model::{Experiment, ExperimentStatus, Provenance, Recorder, Scenario};
 
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::fleet;
-use crate::journal::Contents;
-use crate::store::Recorder;
 use crate::workspace::{remove_if_there, sync_folder};
 
 /// Refuses an end that does not belong to what was recorded.
@@ -39,8 +38,23 @@ pub(super) fn check(
 }
 
 impl Embedded {
+    /// Ends an experiment that runs; one that has ended is left as it is.
+    pub(super) fn end(
+        &mut self,
+        experiment: &Experiment,
+        provenance: &Provenance,
+    ) -> Result<(), StoreError> {
+        match self.known(experiment.id)? {
+            ExperimentStatus::Running => self.settle(experiment, Some(provenance)),
+            ended => Err(StoreError::WrongFinish {
+                experiment: experiment.id,
+                why: format!("it has ended already ({})", ended.name()),
+            }),
+        }
+    }
+
     /// Carries an experiment whose journal is closed to its end.
-    pub(super) fn settle(
+    fn settle(
         &mut self,
         experiment: &Experiment,
         provenance: Option<&Provenance>,

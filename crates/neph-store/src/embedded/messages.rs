@@ -1,11 +1,11 @@
 //! Reading an experiment's messages, wherever they are at this moment.
 
+use neph_journal::Contents;
 use neph_model::{ExperimentId, Message};
 
 use super::Embedded;
 use crate::StoreError;
 use crate::columns::ColumnsReader;
-use crate::journal::Contents;
 use crate::store::MessageVisitor;
 
 /// Messages of a running experiment that are handed out at once.
@@ -45,7 +45,7 @@ fn visit_journal(contents: &Contents, visit: &mut MessageVisitor<'_>) -> Result<
             visit(&batch)?;
             batch.clear();
         }
-        Ok(())
+        Ok::<(), StoreError>(())
     })?;
     if batch.is_empty() {
         return Ok(());

@@ -4,32 +4,33 @@
 //! Owns the order in which these three change, so that a kill between any two steps leaves a state
 //! that `recover` completes (see [`Step`]).
 
+mod begin;
 mod finish;
 mod messages;
 mod recorder;
+mod recording;
 mod recover;
 mod step;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
+use neph_journal::Contents;
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    ExperimentStatus, FlowTrace, PingBetween, Provenance, Sample, Scenario, Throughput,
+    ExperimentStatus, FlowTrace, PingBetween, Provenance, Recorder, Sample, Scenario, Throughput,
     TracedRoute, Traceroute, Wall,
 };
 
 use crate::catalog::Catalog;
-use crate::columns::FileFacts;
 use crate::fleet;
-use crate::journal::{Contents, JournalWriter};
-use crate::store::{FleetVisitor, MessageVisitor, Recorder, RouteVisitor, Store};
-use crate::workspace::{Workspace, WriteLock, remove_if_there};
+use crate::store::{FleetVisitor, MessageVisitor, RouteVisitor, Store};
+use crate::workspace::{Workspace, WriteLock};
 use crate::{Access, SentWithin, StoreError};
-use recorder::{EmbeddedRecorder, Fleet};
+use recording::Recording;
 use step::{Gate, Step};
 
 /// An open workspace.
@@ -38,9 +39,8 @@ pub(crate) struct Embedded {
     workspace: Workspace,
     catalog: Catalog,
     /// Held if opened for writing.
-    lock: Option<WriteLock>,
-    /// Experiments begun here and not finished: their writer is not gone.
-    recording: BTreeSet<ExperimentId>,
+    lock: Option<Arc<WriteLock>>,
+    recording: Recording,
     gate: Gate,
 }
 
@@ -50,7 +50,7 @@ impl Embedded {
         let lock = match access {
             Access::Write => {
                 workspace.make()?;
-                Some(workspace.lock()?)
+                Some(Arc::new(workspace.lock()?))
             }
             Access::Read if workspace.catalog().exists() => None,
             Access::Read => {
@@ -64,7 +64,7 @@ impl Embedded {
             workspace,
             catalog,
             lock,
-            recording: BTreeSet::new(),
+            recording: Recording::default(),
             gate: Gate::default(),
         })
     }
@@ -84,7 +84,8 @@ impl Embedded {
     fn journalled(&self, experiment: ExperimentId) -> Result<Option<Contents>, StoreError> {
         match self.known(experiment)? {
             ExperimentStatus::Running => {
-                Contents::of(&self.workspace.journal_of(experiment), experiment)
+                let journal = self.workspace.journal_of(experiment);
+                Ok(Contents::of(&journal, experiment)?)
             }
             _ => Ok(None),
         }
@@ -101,6 +102,20 @@ impl Embedded {
 }
 
 impl Store for Embedded {
+    fn handle(&self) -> Result<Box<dyn Store>, StoreError> {
+        let access = match self.lock {
+            Some(_) => Access::Write,
+            None => Access::Read,
+        };
+        Ok(Box::new(Self {
+            workspace: self.workspace.clone(),
+            catalog: self.catalog.handle(access)?,
+            lock: self.lock.clone(),
+            recording: self.recording.clone(),
+            gate: Gate::default(),
+        }))
+    }
+
     fn add_campaign(
         &mut self,
         campaign: &Campaign,
@@ -122,28 +137,17 @@ impl Store for Embedded {
 
     fn begin(&mut self, experiment: &Experiment) -> Result<Box<dyn Recorder>, StoreError> {
         self.writing("begin an experiment")?;
-        // The journal comes first: an experiment that is in the catalog always has one.
-        let journal = self.workspace.journal_of(experiment.id);
-        let scenario = self.scenario_of(experiment)?;
-        let recorder = EmbeddedRecorder {
-            journal: JournalWriter::create(&journal, experiment.id)?,
-            fleet: Fleet::NotYet(
-                self.workspace.fleet_of(experiment.id),
-                FileFacts::of(experiment, scenario.as_ref()),
-            ),
-        };
-        self.gate.passed(Step::JournalMade)?;
-        let mut running = experiment.clone();
-        running.status = ExperimentStatus::Running;
-        running.ended = None;
-        if let Err(error) = self.catalog.add_experiment(&running) {
-            // Nothing was recorded; if the removal fails too, recovery clears the empty journal.
-            let _removed = remove_if_there(&journal);
-            return Err(error);
+        if !self.recording.add(experiment.id) {
+            return Err(StoreError::ExperimentExists {
+                experiment: experiment.id,
+                status: ExperimentStatus::Running,
+            });
         }
-        self.gate.passed(Step::ExperimentAdded)?;
-        self.recording.insert(experiment.id);
-        Ok(Box::new(recorder))
+        let begun = self.begin_new(experiment);
+        if begun.is_err() {
+            self.recording.remove(experiment.id);
+        }
+        begun
     }
 
     fn finish(
@@ -155,9 +159,10 @@ impl Store for Embedded {
         self.writing("finish an experiment")?;
         finish::check(recorder.as_ref(), experiment, provenance)?;
         drop(recorder);
-        // Its writer is gone now: should the disk refuse below, recovery may take it up.
-        self.recording.remove(&experiment.id);
-        self.settle(experiment, Some(provenance))
+        let ended = self.end(experiment, provenance);
+        // Its writer is gone now: should the disk have refused, recovery may take it up.
+        self.recording.remove(experiment.id);
+        ended
     }
 
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {

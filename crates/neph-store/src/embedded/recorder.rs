@@ -1,12 +1,10 @@
 //! What a running experiment measures, into its journals.
 
-use neph_model::{Event, ExperimentId, FleetMessage, Message, Sample};
+use neph_journal::JournalWriter;
+use neph_model::{Event, ExperimentId, FleetMessage, Message, RecordError, Recorder, Sample};
 
-use crate::StoreError;
 use crate::columns::FileFacts;
 use crate::fleet::{FleetPlace, FleetRecorder};
-use crate::journal::JournalWriter;
-use crate::store::Recorder;
 
 /// One experiment's recorder.
 #[derive(Debug)]
@@ -27,11 +25,11 @@ impl Recorder for EmbeddedRecorder {
         self.journal.experiment()
     }
 
-    fn messages(&mut self, messages: &[Message]) -> Result<(), StoreError> {
-        self.journal.messages(messages)
+    fn messages(&mut self, messages: &[Message]) -> Result<(), RecordError> {
+        Ok(self.journal.messages(messages)?)
     }
 
-    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
+    fn fleet(&mut self, messages: &[FleetMessage]) -> Result<(), RecordError> {
         if messages.is_empty() {
             return Ok(());
         }
@@ -39,16 +37,16 @@ impl Recorder for EmbeddedRecorder {
             self.fleet = Fleet::Recording(FleetRecorder::new(place.clone(), facts.clone())?);
         }
         match &mut self.fleet {
-            Fleet::Recording(recorder) => recorder.append(messages),
+            Fleet::Recording(recorder) => Ok(recorder.append(messages)?),
             Fleet::NotYet(..) => Ok(()),
         }
     }
 
-    fn event(&mut self, event: &Event) -> Result<(), StoreError> {
-        self.journal.event(event)
+    fn event(&mut self, event: &Event) -> Result<(), RecordError> {
+        Ok(self.journal.event(event)?)
     }
 
-    fn sample(&mut self, sample: &Sample) -> Result<(), StoreError> {
-        self.journal.sample(sample)
+    fn sample(&mut self, sample: &Sample) -> Result<(), RecordError> {
+        Ok(self.journal.sample(sample)?)
     }
 }

@@ -1,10 +1,12 @@
 //! What a crash left: running experiments become interrupted ones, with every message that was
 //! recorded. Idempotent, and safe to be killed itself: it ends experiments by the same steps.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use neph_journal::Contents;
 use neph_model::{
     EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Tally, Wall,
 };
@@ -14,21 +16,22 @@ use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsReader, FileFacts};
 use crate::fleet::{self, Counts};
-use crate::journal::Contents;
 use crate::workspace::remove_if_there;
 
 impl Embedded {
     /// Every experiment whose writer is gone, as it now stands. Whoever holds the workspace and
     /// records nothing carries no campaign out, and nobody else does.
     pub(super) fn recover_all(&mut self) -> Result<Vec<Experiment>, StoreError> {
+        let shared = self.recording.clone();
+        let recording = shared.all();
         let mut recovered = Vec::new();
         for experiment in self.catalog.running_experiments()? {
-            if !self.recording.contains(&experiment.id) {
+            if !recording.contains(&experiment.id) {
                 recovered.push(self.recover_one(experiment)?);
             }
         }
-        self.clear_journals()?;
-        if self.recording.is_empty() {
+        self.clear_journals(&recording)?;
+        if recording.is_empty() {
             self.catalog.interrupt_running_campaigns()?;
         }
         Ok(recovered)
@@ -69,11 +72,15 @@ impl Embedded {
     /// Journals whose experiment has ended, or was never added, hold nothing that is not
     /// elsewhere. One with records that the catalog does not know is left alone: that is no crash,
     /// and not ours to throw away.
-    fn clear_journals(&self) -> Result<(), StoreError> {
+    fn clear_journals(&self, recording: &BTreeSet<ExperimentId>) -> Result<(), StoreError> {
         for path in files_in(&self.workspace.journals())? {
             let Some(id) = experiment_of(&path, "journal") else {
                 continue;
             };
+            // Another handle may be between its journal and the catalog.
+            if recording.contains(&id) {
+                continue;
+            }
             let superfluous = match self.catalog.status_of(id)? {
                 Some(ExperimentStatus::Running) => false,
                 Some(_) => true,
@@ -116,7 +123,7 @@ impl Seen {
         let mut seen = Self::default();
         contents.each_message(|message| {
             seen.count(&message);
-            Ok(())
+            Ok::<(), StoreError>(())
         })?;
         for event in &contents.events {
             seen.last = seen.last.max(event.at);

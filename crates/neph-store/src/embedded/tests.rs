@@ -1,13 +1,15 @@
 use std::fs;
 use std::path::PathBuf;
 
+use neph_journal::JournalWriter;
+use neph_journal::samples::{fleet_message, message};
 use neph_model::{
     ByteSize, Campaign, CpuUse, EventKind, ExperimentStatus, FleetMessage, FlowIndex, Message,
     ProbeKind, SeriesName, Span,
 };
 
 use super::*;
-use crate::samples_for_tests::{self as samples, message, provenance};
+use crate::samples_for_tests::{self as samples, provenance};
 
 fn open(path: &Path) -> Embedded {
     Embedded::open(path, Access::Write).expect("a free workspace")
@@ -41,7 +43,7 @@ fn recorded() -> Vec<Message> {
 /// Two segments of a fleet: twelve minutes.
 fn fleet() -> Vec<FleetMessage> {
     (0..13)
-        .map(|minute| samples::fleet_message(minute % 4, minute / 4, i64::from(minute) * 60))
+        .map(|minute| fleet_message(minute % 4, minute / 4, i64::from(minute) * 60))
         .collect()
 }
 

@@ -81,13 +81,13 @@ pub fn export_fleet_parquet(
 
 #[cfg(test)]
 mod tests {
+    use neph_journal::samples::fleet_message;
     use neph_model::{FleetOutcome, SynAnswer};
     use serde_json::{Map, Value};
 
     use super::*;
     use crate::columns::ColumnsReader;
     use crate::export::tests::with_fleets;
-    use crate::samples_for_tests::fleet_message;
     use neph_text::Existing;
 
     fn messages() -> Vec<FleetMessage> {

@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use neph_journal::samples::message;
 use neph_model::{
     ByteSize, Campaign, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
     Parameter, ParameterName, Parameters, ProbeKind, Scenario, ScenarioId, Span, Wall,
@@ -9,7 +10,7 @@ use neph_model::{
 
 use super::*;
 use crate::columns::ColumnsReader;
-use crate::samples_for_tests::{self as samples, message, provenance};
+use crate::samples_for_tests::{self as samples, provenance};
 use crate::{Access, Store, open};
 use neph_text::{Existing, WholeFile};
 

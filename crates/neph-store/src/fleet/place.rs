@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use neph_journal::{segment_numbers, segment_path};
 use neph_model::ExperimentId;
 
 use crate::StoreError;
@@ -29,7 +30,7 @@ impl FleetPlace {
     }
 
     pub(super) fn journal(&self, number: u32) -> PathBuf {
-        self.journals.join(format!("{number:05}.journal"))
+        segment_path(&self.journals, number)
     }
 
     pub(super) fn make(&self) -> Result<(), StoreError> {
@@ -41,13 +42,13 @@ impl FleetPlace {
 
     /// The numbers of the segments that have a journal, in order.
     pub(super) fn journalled(&self) -> Result<Vec<u32>, StoreError> {
-        numbers(&self.journals, "journal")
+        Ok(segment_numbers(&self.journals, "journal")?)
     }
 
     /// The number of the last segment that there is, 0 if there is none.
     pub(super) fn last(&self) -> Result<u32, StoreError> {
-        let closed = numbers(&self.segments, "parquet")?;
-        let open = numbers(&self.journals, "journal")?;
+        let closed = segment_numbers(&self.segments, "parquet")?;
+        let open = segment_numbers(&self.journals, "journal")?;
         Ok(open.into_iter().chain(closed).max().unwrap_or(0))
     }
 
@@ -60,26 +61,4 @@ impl FleetPlace {
             _ => Ok(()),
         }
     }
-}
-
-/// In order. No such folder is an empty one.
-fn numbers(folder: &Path, extension: &str) -> Result<Vec<u32>, StoreError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::file("list", folder)(error)),
-    };
-    let mut numbers = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(StoreError::file("list", folder))?;
-        numbers.extend(number_of(&entry.path(), extension));
-    }
-    numbers.sort_unstable();
-    Ok(numbers)
-}
-
-fn number_of(path: &Path, extension: &str) -> Option<u32> {
-    let ours = path.extension()? == extension;
-    let stem = path.file_stem()?.to_str()?;
-    ours.then(|| stem.parse().ok()).flatten()
 }

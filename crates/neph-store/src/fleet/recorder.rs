@@ -5,10 +5,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use neph_journal::FleetWriter;
 use neph_model::FleetMessage;
 
-use super::journal::Writer;
-use super::{FleetPlace, SEGMENT_MESSAGES, SEGMENT_TIME, close};
+use super::{FleetPlace, close};
 use crate::StoreError;
 use crate::columns::FileFacts;
 
@@ -18,20 +18,8 @@ use crate::columns::FileFacts;
 pub(crate) struct FleetRecorder {
     place: FleetPlace,
     facts: FileFacts,
-    open: Option<Open>,
-    /// The number of the next segment.
-    next: u32,
+    writer: FleetWriter,
     closer: Option<Closer>,
-}
-
-/// The open segment.
-#[derive(Debug)]
-struct Open {
-    number: u32,
-    writer: Writer,
-    messages: u64,
-    /// When the first of its messages was sent.
-    begun: i64,
 }
 
 impl FleetRecorder {
@@ -39,10 +27,9 @@ impl FleetRecorder {
     pub(crate) fn new(place: FleetPlace, facts: FileFacts) -> Result<Self, StoreError> {
         place.make()?;
         Ok(Self {
+            writer: FleetWriter::new(&place.journals, place.experiment),
             place,
             facts,
-            open: None,
-            next: 1,
             closer: None,
         })
     }
@@ -51,36 +38,10 @@ impl FleetRecorder {
         if let Some(error) = self.closer.as_ref().and_then(Closer::failure) {
             return Err(error);
         }
-        let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
-            return Ok(());
-        };
-        let mut open = match self.open.take() {
-            Some(open) => open,
-            None => self.begin(first)?,
-        };
-        let appended = open.writer.append(messages);
-        if appended.is_ok() {
-            open.messages += messages.len() as u64;
+        match self.writer.append(messages)? {
+            Some(full) => self.hand_over(full),
+            None => Ok(()),
         }
-        let lasted = last.sent.nanos().saturating_sub(open.begun);
-        if open.messages >= SEGMENT_MESSAGES || lasted >= SEGMENT_TIME {
-            self.hand_over(open.number)?;
-        } else {
-            self.open = Some(open);
-        }
-        appended
-    }
-
-    fn begin(&mut self, first: &FleetMessage) -> Result<Open, StoreError> {
-        let number = self.next;
-        let writer = Writer::create(&self.place, number)?;
-        self.next += 1;
-        Ok(Open {
-            number,
-            writer,
-            messages: 0,
-            begun: first.sent.nanos(),
-        })
     }
 
     fn hand_over(&mut self, number: u32) -> Result<(), StoreError> {

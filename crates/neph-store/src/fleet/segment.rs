@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use neph_journal::SegmentReader;
 use neph_model::FleetMessage;
 
-use super::journal::Reader;
 use super::{Counts, FleetPlace};
 use crate::StoreError;
 use crate::columns::{ColumnsWriter, FileFacts};
@@ -34,7 +34,7 @@ pub(crate) fn close(
     passed: &mut Passed<'_>,
 ) -> Result<(), StoreError> {
     let journal = place.journal(number);
-    let Some(mut reader) = Reader::open(place, number)? else {
+    let Some(mut reader) = SegmentReader::open(&place.journals, place.experiment, number)? else {
         return Ok(());
     };
     let mut batch: Vec<FleetMessage> = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn close(
 }
 
 fn write(
-    reader: &mut Reader,
+    reader: &mut SegmentReader,
     batch: &mut Vec<FleetMessage>,
     (path, facts): (&Path, &FileFacts),
 ) -> Result<(), StoreError> {

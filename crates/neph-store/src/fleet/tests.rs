@@ -1,14 +1,15 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use neph_journal::FleetWriter;
+use neph_journal::samples::{any_fleet_message, fleet_message};
 use neph_model::{ExperimentId, FleetMessage, FleetOutcome, Instant};
 use proptest::prelude::*;
 
-use super::journal::{Reader, Writer};
 use super::*;
 use crate::SentWithin;
 use crate::columns::{FileFacts, LEADING, Row};
-use crate::samples_for_tests::{any_fleet_message, experiment, fleet_message};
+use crate::samples_for_tests::experiment;
 
 fn place() -> (tempfile::TempDir, FleetPlace) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -27,15 +28,6 @@ fn facts() -> FileFacts {
 
 fn recorder(place: &FleetPlace) -> FleetRecorder {
     FleetRecorder::new(place.clone(), facts()).expect("a recorder")
-}
-
-fn journalled(place: &FleetPlace) -> Vec<FleetMessage> {
-    let mut reader = Reader::open(place, 1).expect("readable").expect("there");
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while reader.next(&mut batch).expect("readable") {
-        all.extend_from_slice(&batch);
-    }
-    all
 }
 
 fn visited(place: &FleetPlace, within: SentWithin) -> Vec<FleetMessage> {
@@ -60,7 +52,7 @@ proptest! {
         messages in prop::collection::vec(any_fleet_message(), 1..60),
     ) {
         let (_folder, place) = place();
-        let mut writer = Writer::create(&place, 1).expect("a new journal");
+        let mut writer = FleetWriter::new(&place.journals, place.experiment);
         for batch in messages.chunks(7) {
             writer.append(batch).expect("recorded");
         }
@@ -70,36 +62,6 @@ proptest! {
         prop_assert_eq!(&visited(&place, SentWithin::ALL), &messages);
         prop_assert_eq!(counts(&place).expect("readable"), before);
         prop_assert!(!place.journals.exists());
-    }
-
-    #[test]
-    fn a_cut_or_a_flipped_bit_leaves_a_prefix(
-        messages in prop::collection::vec(any_fleet_message(), 1..30),
-        at in any::<prop::sample::Index>(),
-        bit in 0..9_u32,
-    ) {
-        let (_folder, place) = place();
-        let mut writer = Writer::create(&place, 1).expect("a new journal");
-        for batch in messages.chunks(3) {
-            writer.append(batch).expect("recorded");
-        }
-        let mut bytes = fs::read(place.journal(1)).expect("readable");
-        let at = at.index(bytes.len());
-        match bit {
-            8 => bytes.truncate(at),
-            bit => bytes[at] ^= 1 << bit,
-        }
-        fs::write(place.journal(1), &bytes).expect("writable");
-        let found = journalled(&place);
-        prop_assert!(found.len() < messages.len());
-        prop_assert_eq!(&messages[..found.len()], &found[..]);
-    }
-
-    #[test]
-    fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        fuzzing::framed(folder.path(), &[&bytes[..bytes.len() / 2]], &bytes[bytes.len() / 2..]);
-        fuzzing::whole(folder.path(), &bytes);
     }
 }
 
@@ -128,25 +90,6 @@ fn a_segment_closes_after_ten_minutes_while_recording_goes_on() {
     assert_eq!(place.journalled().expect("listed"), [5]);
     end(&place);
     assert_eq!(visited(&place, SentWithin::ALL), all);
-}
-
-#[test]
-fn the_journal_takes_what_is_told_of_it() {
-    let (_folder, place) = place();
-    let mut recorder = recorder(&place);
-    // 2,560 messages a second, told every 50 ms.
-    for call in 0..100 {
-        let messages: Vec<_> = (0..128).map(|lane| fleet_message(lane, call, 0)).collect();
-        recorder.append(&messages).expect("recorded");
-    }
-    let taken = fs::metadata(place.journal(1)).expect("there").len();
-    let told = most_journalled(12_800, Span::from_secs(5)).bytes();
-    assert!((told * 9 / 10..=told).contains(&taken), "{taken}, {told}");
-    // Of ten hours the last ten minutes, and of many messages the last million.
-    let hours = most_journalled(60 * 12_800, Span::from_secs(36_000));
-    assert_eq!(hours.bytes(), told);
-    let many = most_journalled(u64::MAX, Span::from_secs(36_000));
-    assert_eq!(many.bytes(), SEGMENT_MESSAGES * JOURNALLED_BYTES);
 }
 
 #[test]

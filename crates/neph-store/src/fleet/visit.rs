@@ -1,8 +1,8 @@
 //! Reading a fleet's messages, wherever they are at this moment.
 
+use neph_journal::SegmentReader;
 use neph_model::FleetMessage;
 
-use super::journal::Reader;
 use super::{Counts, FleetPlace};
 use crate::columns::ColumnsReader;
 use crate::store::FleetVisitor;
@@ -11,7 +11,7 @@ use crate::{SentWithin, StoreError};
 /// Where a segment was found.
 enum Segment {
     Closed(ColumnsReader<FleetMessage>),
-    Open(Reader),
+    Open(SegmentReader),
 }
 
 /// The file comes before the journal goes: neither there, then the file again, means no segment.
@@ -20,7 +20,7 @@ fn find(place: &FleetPlace, number: u32) -> Result<Option<Segment>, StoreError> 
     if let Some(reader) = ColumnsReader::open(&file)? {
         return Ok(Some(Segment::Closed(reader)));
     }
-    if let Some(reader) = Reader::open(place, number)? {
+    if let Some(reader) = SegmentReader::open(&place.journals, place.experiment, number)? {
         return Ok(Some(Segment::Open(reader)));
     }
     Ok(ColumnsReader::open(&file)?.map(Segment::Closed))

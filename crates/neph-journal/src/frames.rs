@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::StoreError;
+use crate::JournalError;
 
 /// Length and checksum.
 pub(crate) const FRAME_BYTES: usize = 8;
@@ -38,14 +38,14 @@ pub(crate) struct FrameWriter {
 
 impl FrameWriter {
     /// A new file with this header; refuses to touch one that is there.
-    pub(crate) fn create(path: &Path, header: &[u8]) -> Result<Self, StoreError> {
+    pub(crate) fn create(path: &Path, header: &[u8]) -> Result<Self, JournalError> {
         let mut file = File::options()
             .append(true)
             .create_new(true)
             .open(path)
-            .map_err(StoreError::file("make the journal", path))?;
+            .map_err(JournalError::file("make the journal", path))?;
         file.write_all(header)
-            .map_err(StoreError::file("write the journal", path))?;
+            .map_err(JournalError::file("write the journal", path))?;
         Ok(Self {
             file,
             path: path.to_owned(),
@@ -63,12 +63,12 @@ impl FrameWriter {
         &mut self,
         items: impl IntoIterator<Item = T>,
         encode: impl Fn(T, &mut Vec<u8>),
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), JournalError> {
         self.frames.clear();
         let mut chain = self.chain;
         for item in items {
             chain = frame(chain, &mut self.frames, |out| encode(item, out)).map_err(|bytes| {
-                StoreError::RecordTooLarge {
+                JournalError::TooLarge {
                     path: self.path.clone(),
                     bytes,
                 }
@@ -78,7 +78,7 @@ impl FrameWriter {
             // Later frames would be lost behind a torn one. If even this fails, the reader stops
             // at the torn frame: still a prefix.
             let _cut = self.file.set_len(self.length);
-            return Err(StoreError::file("write the journal", &self.path)(error));
+            return Err(JournalError::file("write the journal", &self.path)(error));
         }
         self.length += self.frames.len() as u64;
         self.chain = chain;
@@ -140,11 +140,11 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     /// `Ok(None)` if there is no such file. One with another header, or a torn one, has no frames.
-    pub(crate) fn open(path: &Path, header: &[u8]) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn open(path: &Path, header: &[u8]) -> Result<Option<Self>, JournalError> {
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(StoreError::file("open the journal", path)(error)),
+            Err(error) => return Err(JournalError::file("open the journal", path)(error)),
         };
         let mut reader = Self {
             file: BufReader::with_capacity(1 << 16, file),
@@ -166,7 +166,7 @@ impl FrameReader {
     pub(crate) fn next<T>(
         &mut self,
         meaning: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Result<Option<(u64, T)>, StoreError> {
+    ) -> Result<Option<(u64, T)>, JournalError> {
         let Some(start) = self.next.take() else {
             return Ok(None);
         };
@@ -201,11 +201,11 @@ impl FrameReader {
     }
 
     /// Fills `buffer`; false if the file ends before.
-    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, StoreError> {
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<bool, JournalError> {
         match self.file.read_exact(buffer) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-            Err(error) => Err(StoreError::file("read the journal", &self.path)(error)),
+            Err(error) => Err(JournalError::file("read the journal", &self.path)(error)),
         }
     }
 }

@@ -81,7 +81,8 @@ pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
     }
 }
 
-/// A message that a number tells wholly, so that a reader can check what it was given.
+/// A message of which every field follows from its numbers, so that a reader can check what it was
+/// given.
 pub(crate) fn message(flow: u32, seq: u64) -> Message {
     let start = i64::try_from(seq).expect("small") * 1_000_000;
     let at = |offset: i64| Some(Instant::from_nanos(start + offset));
@@ -108,7 +109,7 @@ pub(crate) fn message(flow: u32, seq: u64) -> Message {
     message
 }
 
-/// A message of a fleet that a number tells wholly.
+/// A message of a fleet of which every field follows from its number.
 pub(crate) fn fleet_message(number: u32) -> FleetMessage {
     let mut reply = FleetReply {
         round_trip: Span::from_nanos(800_000 + i64::from(number)),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use neph_model::{Event, ExperimentId, Message, Sample};
 
 use super::{JournalReader, Record, decode};
-use crate::StoreError;
+use crate::JournalError;
 use crate::frames::FRAME_BYTES;
 
 /// How much is read from the file at once.
@@ -25,20 +25,20 @@ struct Place {
 
 /// What a journal holds.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub struct Contents {
     /// Kept open: a reader may come while the writer finishes and removes the journal.
     file: Option<File>,
     path: PathBuf,
     places: Vec<Place>,
     /// In the order in which they were recorded.
-    pub(crate) events: Vec<Event>,
+    pub events: Vec<Event>,
     /// In the order in which they were recorded.
-    pub(crate) samples: Vec<Sample>,
+    pub samples: Vec<Sample>,
 }
 
 impl Contents {
     /// Reads through the whole journal once; `Ok(None)` if there is none.
-    pub(crate) fn of(path: &Path, experiment: ExperimentId) -> Result<Option<Self>, StoreError> {
+    pub fn of(path: &Path, experiment: ExperimentId) -> Result<Option<Self>, JournalError> {
         let Some(mut reader) = JournalReader::open(path, experiment)? else {
             return Ok(None);
         };
@@ -63,20 +63,23 @@ impl Contents {
     }
 
     /// How many messages there are.
-    pub(crate) fn message_count(&self) -> usize {
+    pub fn message_count(&self) -> usize {
         self.places.len()
     }
 
     /// Whether nothing was recorded at all.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.places.is_empty() && self.events.is_empty() && self.samples.is_empty()
     }
 
     /// Gives every message, by flow and sequence number.
-    pub(crate) fn each_message(
+    ///
+    /// # Errors
+    /// The disk refuses, or the error of `give`, which ends it.
+    pub fn each_message<E: From<JournalError>>(
         &self,
-        mut give: impl FnMut(Message) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        mut give: impl FnMut(Message) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Some(file) = &self.file else {
             return Ok(());
         };
@@ -88,13 +91,10 @@ impl Contents {
         for place in &self.places {
             let message = window
                 .message(place.start)
-                .map_err(StoreError::file("read the journal", &self.path))?
-                .ok_or_else(|| StoreError::Malformed {
+                .map_err(JournalError::file("read the journal", &self.path))?
+                .ok_or_else(|| JournalError::Changed {
                     path: self.path.clone(),
-                    what: format!(
-                        "the record at byte {} changed while it was read",
-                        place.start
-                    ),
+                    start: place.start,
                 })?;
             give(message)?;
         }

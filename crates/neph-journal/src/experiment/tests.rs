@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frames::MAX_PAYLOAD;
-use crate::samples_for_tests::{any_event, any_message, any_sample, message};
+use crate::samples::{any_event, any_message, any_sample, message};
 
 fn any_record() -> impl Strategy<Value = Record> {
     prop_oneof![
@@ -112,7 +112,7 @@ fn messages_come_back_by_flow_and_number() {
     contents
         .each_message(|message| {
             order.push((message.flow, message.seq.0));
-            Ok(())
+            Ok::<(), crate::JournalError>(())
         })
         .expect("readable");
     let expected: Vec<_> = (0..2)

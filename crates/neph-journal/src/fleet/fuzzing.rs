@@ -6,21 +6,17 @@ use std::path::Path;
 
 use neph_model::{ExperimentId, FleetMessage};
 
-use super::FleetPlace;
-use super::journal::{Reader, header};
 use super::record::{RECORD_BYTES, decode, encode};
+use super::segment::{SegmentReader, header};
+use super::segment_path;
 use crate::frames::{FRAME_BYTES, file_of};
 
 const EXPERIMENT: [u8; 16] = [7; 16];
 
 fn read(folder: &Path, bytes: &[u8]) -> Vec<FleetMessage> {
-    let place = FleetPlace {
-        experiment: ExperimentId::from_bytes(EXPERIMENT),
-        segments: folder.to_owned(),
-        journals: folder.to_owned(),
-    };
-    fs::write(place.journal(1), bytes).expect("the target's own folder");
-    let mut reader = Reader::open(&place, 1)
+    let experiment = ExperimentId::from_bytes(EXPERIMENT);
+    fs::write(segment_path(folder, 1), bytes).expect("the target's own folder");
+    let mut reader = SegmentReader::open(folder, experiment, 1)
         .expect("readable")
         .expect("just written");
     let (mut all, mut batch) = (Vec::new(), Vec::new());

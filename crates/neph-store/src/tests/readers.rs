@@ -1,13 +1,13 @@
-//! Other programs read the store as `docs/schema.md` says.
+//! Other programs read the store as `docs/schema.md` describes it.
 
 use std::path::Path;
 use std::process::Command;
 
+use super::embedded;
+use crate::Access;
+use crate::contract::prepared;
+use crate::contract::values::{fleet_messages, message, provenance};
 use neph_model::{ExperimentStatus, Message};
-use neph_store::Access;
-
-use crate::values::{fleet_messages, message, provenance};
-use crate::{embedded, prepared};
 
 /// What `readers.py` returns when a library is missing.
 const MISSING: i32 = 77;

@@ -6,7 +6,7 @@ use std::path::Path;
 use neph_model::ExperimentId;
 
 use super::{Record, decode, header};
-use crate::StoreError;
+use crate::JournalError;
 use crate::frames::FrameReader;
 
 /// Gives the records of a journal one after the other.
@@ -16,13 +16,16 @@ pub(crate) struct JournalReader(FrameReader);
 impl JournalReader {
     /// Opens the journal of `experiment`. One whose header is torn or damaged has no records.
     /// `Ok(None)` if there is no such file.
-    pub(crate) fn open(path: &Path, experiment: ExperimentId) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn open(
+        path: &Path,
+        experiment: ExperimentId,
+    ) -> Result<Option<Self>, JournalError> {
         Ok(FrameReader::open(path, &header(experiment))?.map(Self))
     }
 
     /// The next record and where its frame begins; `None` at the end or at the first byte that is
     /// not as it was written, which for a reader is the same.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, Record)>, StoreError> {
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, Record)>, JournalError> {
         self.0.next(decode::record)
     }
 

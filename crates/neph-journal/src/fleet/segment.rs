@@ -4,11 +4,13 @@
 //! header: "NEPHFLET" version:u32 experiment:[u8; 16] segment:u32 crc:u32
 //! ```
 
+use std::path::Path;
+
 use neph_model::{ExperimentId, FleetMessage};
 
-use super::FleetPlace;
 use super::record::{RECORD_BYTES, decode, encode};
-use crate::StoreError;
+use super::segment_path;
+use crate::JournalError;
 use crate::frames::{FrameReader, FrameWriter};
 
 /// Counts up when the meaning of the bytes changes.
@@ -31,17 +33,21 @@ pub(super) fn header(experiment: ExperimentId, segment: u32) -> [u8; HEADER_BYTE
 
 /// The only writer of one segment's journal.
 #[derive(Debug)]
-pub(super) struct Writer(FrameWriter);
+pub(super) struct SegmentWriter(FrameWriter);
 
-impl Writer {
+impl SegmentWriter {
     /// A new journal; refuses to touch one that is there.
-    pub(super) fn create(place: &FleetPlace, segment: u32) -> Result<Self, StoreError> {
-        let header = header(place.experiment, segment);
-        FrameWriter::create(&place.journal(segment), &header).map(Self)
+    pub(super) fn create(
+        folder: &Path,
+        experiment: ExperimentId,
+        segment: u32,
+    ) -> Result<Self, JournalError> {
+        let header = header(experiment, segment);
+        FrameWriter::create(&segment_path(folder, segment), &header).map(Self)
     }
 
     /// Hands the messages to the kernel.
-    pub(super) fn append(&mut self, messages: &[FleetMessage]) -> Result<(), StoreError> {
+    pub(super) fn append(&mut self, messages: &[FleetMessage]) -> Result<(), JournalError> {
         let batches = messages.chunks(FRAME_RECORDS);
         self.0.append(batches, |batch, out| {
             for message in batch {
@@ -53,18 +59,28 @@ impl Writer {
 
 /// Reads a segment's journal to its last whole frame, also while it is being written.
 #[derive(Debug)]
-pub(super) struct Reader(FrameReader);
+pub struct SegmentReader(FrameReader);
 
-impl Reader {
+impl SegmentReader {
     /// `Ok(None)` if there is no such file. One whose header is torn or damaged has no messages.
-    pub(super) fn open(place: &FleetPlace, segment: u32) -> Result<Option<Self>, StoreError> {
-        let header = header(place.experiment, segment);
-        Ok(FrameReader::open(&place.journal(segment), &header)?.map(Self))
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn open(
+        folder: &Path,
+        experiment: ExperimentId,
+        segment: u32,
+    ) -> Result<Option<Self>, JournalError> {
+        let header = header(experiment, segment);
+        Ok(FrameReader::open(&segment_path(folder, segment), &header)?.map(Self))
     }
 
     /// The next frame's messages into `batch`, over what is there; false at the end, or at the
     /// first byte that is not as it was written, which for a reader is the same.
-    pub(super) fn next(&mut self, batch: &mut Vec<FleetMessage>) -> Result<bool, StoreError> {
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn next(&mut self, batch: &mut Vec<FleetMessage>) -> Result<bool, JournalError> {
         batch.clear();
         let found = self.0.next(|records| decode_all(records, batch))?;
         if found.is_none() {

@@ -1,16 +1,16 @@
 //! The journal of a running experiment: what was acknowledged survives a kill -9.
 //!
-//! A file of [frames](crate::frames), one for each record, written as it is told.
+//! A file of [frames](crate::frames), one for each record, in the order in which they were recorded.
 //!
 //! ```text
 //! header: "NEPHJRNL" version:u32 experiment:[u8; 16] crc:u32
 //! ```
 
+mod contents;
 mod decode;
 mod encode;
 pub mod fuzzing;
 mod reader;
-mod sorted;
 mod writer;
 
 #[cfg(test)]
@@ -18,9 +18,9 @@ mod tests;
 
 use neph_model::{Event, ExperimentId, Message, Sample};
 
+pub use contents::Contents;
 pub(crate) use reader::JournalReader;
-pub(crate) use sorted::Contents;
-pub(crate) use writer::JournalWriter;
+pub use writer::JournalWriter;
 
 /// Counts up when the meaning of the bytes changes.
 const VERSION: u32 = 1;
@@ -34,8 +34,11 @@ const HEADER_BYTES: usize = 8 + 4 + 16 + 4;
     reason = "nearly all records are messages; boxing them would cost an allocation each"
 )]
 pub(crate) enum Record {
+    /// A message that ended.
     Message(Message),
+    /// Something that happened.
     Event(Event),
+    /// A value of a series.
     Sample(Sample),
 }
 

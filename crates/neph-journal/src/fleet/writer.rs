@@ -1,0 +1,84 @@
+//! Appends a fleet's messages to the journal of the open segment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use neph_model::{ExperimentId, FleetMessage};
+
+use super::segment::SegmentWriter;
+use super::{SEGMENT_MESSAGES, SEGMENT_TIME};
+use crate::JournalError;
+
+/// The only writer of one experiment's fleet.
+#[derive(Debug)]
+pub struct FleetWriter {
+    folder: PathBuf,
+    experiment: ExperimentId,
+    open: Option<Open>,
+    /// The number of the next segment.
+    next: u32,
+}
+
+/// The open segment.
+#[derive(Debug)]
+struct Open {
+    number: u32,
+    writer: SegmentWriter,
+    messages: u64,
+    /// When the first of its messages was sent.
+    begun: i64,
+}
+
+impl FleetWriter {
+    /// Of an experiment of which nothing was recorded. `folder` is made for the first message.
+    pub fn new(folder: &Path, experiment: ExperimentId) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            experiment,
+            open: None,
+            next: 1,
+        }
+    }
+
+    /// Appends messages, which are safe when this returns. Returns the number of the segment if it is
+    /// full now: nothing more is appended to it.
+    ///
+    /// # Errors
+    /// The disk does not take them.
+    pub fn append(&mut self, messages: &[FleetMessage]) -> Result<Option<u32>, JournalError> {
+        let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
+            return Ok(None);
+        };
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin(first)?,
+        };
+        let appended = open.writer.append(messages);
+        if appended.is_ok() {
+            open.messages += messages.len() as u64;
+        }
+        let lasted = last.sent.nanos().saturating_sub(open.begun);
+        let is_full = open.messages >= SEGMENT_MESSAGES || lasted >= SEGMENT_TIME;
+        let number = open.number;
+        if appended.is_err() || !is_full {
+            self.open = Some(open);
+        }
+        appended.map(|()| is_full.then_some(number))
+    }
+
+    fn begin(&mut self, first: &FleetMessage) -> Result<Open, JournalError> {
+        let number = self.next;
+        if number == 1 {
+            fs::create_dir_all(&self.folder)
+                .map_err(JournalError::file("make the folder", &self.folder))?;
+        }
+        let writer = SegmentWriter::create(&self.folder, self.experiment, number)?;
+        self.next += 1;
+        Ok(Open {
+            number,
+            writer,
+            messages: 0,
+            begun: first.sent.nanos(),
+        })
+    }
+}

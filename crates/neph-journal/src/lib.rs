@@ -1,0 +1,26 @@
+//! Journals of running experiments: what a recorder's call returned for survives a kill.
+//!
+//! Owns the files that a [`Recorder`](neph_model::Recorder) appends to, one for an experiment and one
+//! for each segment of its fleet, and reads them back up to the last whole record. Needs no catalog and
+//! no columnar files: an agent journals with this crate alone, and the embedded store builds on it.
+
+mod bytes;
+mod error;
+mod experiment;
+mod fleet;
+mod frames;
+mod recorder;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
+
+pub use error::JournalError;
+#[doc(hidden)]
+pub use experiment::fuzzing;
+pub use experiment::{Contents, JournalWriter};
+#[doc(hidden)]
+pub use fleet::fuzzing as fleet_fuzzing;
+pub use fleet::{
+    FleetWriter, JOURNALLED_BYTES, SEGMENT_MESSAGES, SEGMENT_TIME, SegmentReader, most_journalled,
+    segment_numbers, segment_path, visit_fleet,
+};
+pub use recorder::{JournalRecorder, fleet_folder, journal_path};

@@ -1,0 +1,95 @@
+//! What every store promises of campaigns and of what is measured between experiments.
+
+use std::net::IpAddr;
+
+use neph_model::{CampaignStatus, Outcome, PingBetween, Span, Wall};
+
+use super::values::{campaign, route, scenario, throughput};
+use super::{Place, prepared};
+use crate::{Access, StoreError};
+
+pub(super) fn campaigns_and_their_matrix_read_back_oldest_first(place: &Place) {
+    let mut store = place.open(Access::Write);
+    let mut young = campaign();
+    young.started = Wall::from_unix_nanos(2_000);
+    let mut old = campaign();
+    old.started = Wall::from_unix_nanos(1_000);
+    old.ended = Some(Wall::from_unix_nanos(1_500));
+    // The same scenario belongs to both.
+    store
+        .add_campaign(&young, &[scenario(1), scenario(0)])
+        .expect("added");
+    store.add_campaign(&old, &[scenario(0)]).expect("added");
+    assert_eq!(
+        store.campaigns().expect("readable"),
+        [old.clone(), young.clone()]
+    );
+    let matrix = store.scenarios(young.id).expect("readable");
+    assert_eq!(matrix, [scenario(0), scenario(1)]);
+    assert_eq!(store.scenarios(old.id).expect("readable"), [scenario(0)]);
+    store
+        .add_campaign(&old, &[])
+        .expect_err("it is there already");
+}
+
+pub(super) fn a_campaigns_status_is_kept_and_an_unknown_campaign_refused(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let ended = Some(Wall::from_unix_nanos(9));
+    let status = CampaignStatus::Interrupted;
+    store
+        .set_campaign_status(experiment.campaign, status, ended)
+        .expect("set");
+    let found = &place.open(Access::Read).campaigns().expect("readable")[0];
+    assert_eq!((found.status, found.ended), (status, ended));
+    store
+        .set_campaign_status(campaign().id, status, None)
+        .expect_err("there is no such campaign");
+}
+
+pub(super) fn checks_come_by_time(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let campaign = experiment.campaign;
+    for at in [20, 10] {
+        store
+            .add_throughput(campaign, &throughput(at))
+            .expect("added");
+        store.add_traceroute(campaign, &route(at)).expect("added");
+    }
+    let store = place.open(Access::Read);
+    let checks = store.throughputs(campaign).expect("readable");
+    assert_eq!(checks, [throughput(10), throughput(20)]);
+    let routes = store.traceroutes(campaign).expect("readable");
+    assert_eq!(routes, [route(10), route(20)]);
+}
+
+pub(super) fn pings_between_experiments_come_by_time(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let campaign = experiment.campaign;
+    let ping = |at: i64, round_trip: Option<i64>| PingBetween {
+        block: 1,
+        name: "far".to_owned(),
+        address: IpAddr::from([10, 0, 0, 1]),
+        sent: Wall::from_unix_nanos(at),
+        outcome: round_trip.map_or(Outcome::Lost, |_| Outcome::Reply),
+        round_trip: round_trip.map(Span::from_millis),
+    };
+    let (early, late) = (ping(10, Some(7)), ping(20, None));
+    let given = [late.clone(), early.clone()];
+    store.add_pings_between(campaign, &given).expect("added");
+    drop(store);
+    let store = place.open(Access::Read);
+    let pings = store.pings_between(campaign).expect("readable");
+    assert_eq!(pings, [early, late]);
+}
+
+pub(super) fn writing_is_for_one_and_reading_for_all(place: &Place) {
+    let (store, experiment) = prepared(place);
+    let error = place.try_open(Access::Write).expect_err("taken");
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    let mut reader = place.open(Access::Read);
+    let error = reader.begin(&experiment).expect_err("reading only");
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+    reader.recover().expect_err("reading only");
+    drop(store);
+    place.open(Access::Write);
+}

@@ -1,0 +1,200 @@
+//! What every store promises of experiments.
+
+use neph_model::{
+    CpuUse, EventKind, ExperimentId, ExperimentStatus, Outcome, Sample, SeriesName, TraceKind,
+};
+
+use super::values::{campaign, event, flow_trace, message, provenance};
+use super::{Place, complete, prepared};
+use crate::{Access, StoreError};
+
+pub(super) fn a_finished_experiment_reads_back_in_order(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let mut recorder = store.begin(&experiment).expect("begun");
+    assert_eq!(recorder.experiment(), experiment.id);
+    recorder
+        .messages(&[message(1, 0), message(0, 1)])
+        .expect("recorded");
+    recorder
+        .event(&event(20, EventKind::ConnectionLost))
+        .expect("recorded");
+    recorder.messages(&[]).expect("nothing to record");
+    recorder
+        .event(&event(10, EventKind::Connected))
+        .expect("recorded");
+    let steal = |at, value| Sample {
+        series: SeriesName::Cpu(CpuUse::Steal),
+        at,
+        value,
+    };
+    let busy = Sample {
+        series: SeriesName::Cpu(CpuUse::Busy),
+        at: 5,
+        value: 0.25,
+    };
+    for sample in [steal(2, 1.0), steal(1, 2.0), busy] {
+        recorder.sample(&sample).expect("recorded");
+    }
+    recorder.messages(&[message(0, 0)]).expect("recorded");
+    let ended = complete(&experiment);
+    let provenance = provenance(experiment.id);
+    store
+        .finish(recorder, &ended, &provenance)
+        .expect("finished");
+    drop(store);
+
+    let store = place.open(Access::Read);
+    assert_eq!(
+        store.experiments(ended.campaign).expect("readable"),
+        std::slice::from_ref(&ended)
+    );
+    let messages = store.messages(ended.id).expect("readable");
+    assert_eq!(messages, [message(0, 0), message(0, 1), message(1, 0)]);
+    let events = store.events(ended.id).expect("readable");
+    assert_eq!(
+        events,
+        [
+            event(10, EventKind::Connected),
+            event(20, EventKind::ConnectionLost)
+        ]
+    );
+    let samples = store.samples(ended.id).expect("readable");
+    assert_eq!(samples, [busy, steal(1, 2.0), steal(2, 1.0)]);
+    assert_eq!(
+        store.provenance(ended.id).expect("readable"),
+        Some(provenance)
+    );
+}
+
+pub(super) fn a_running_experiment_can_be_watched(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let mut recorder = store.begin(&experiment).expect("begun");
+    let reader = place.open(Access::Read);
+    for seq in 0..10 {
+        recorder.messages(&[message(0, seq)]).expect("recorded");
+        let seen = reader.messages(experiment.id).expect("readable");
+        assert_eq!(seen.last(), Some(&message(0, seq)));
+        assert_eq!(seen.len() as u64, seq + 1);
+    }
+    recorder
+        .event(&event(1, EventKind::Refused))
+        .expect("recorded");
+    assert_eq!(reader.events(experiment.id).expect("readable").len(), 1);
+    assert_eq!(reader.provenance(experiment.id).expect("readable"), None);
+    let found = &reader.experiments(experiment.campaign).expect("readable")[0];
+    assert_eq!(found.status, ExperimentStatus::Running);
+}
+
+pub(super) fn an_experiment_without_its_writer_becomes_an_interrupted_one(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let mut recorder = store.begin(&experiment).expect("begun");
+    let mut lost = message(0, 1);
+    lost.outcome = Outcome::Lost;
+    recorder
+        .messages(&[message(0, 0), lost, message(1, 0)])
+        .expect("recorded");
+    recorder
+        .event(&event(3, EventKind::LateReply))
+        .expect("recorded");
+    drop((recorder, store));
+
+    let mut store = place.open(Access::Write);
+    let recovered = store.recover().expect("recovered");
+    assert_eq!(recovered.len(), 1);
+    assert_eq!(
+        store.experiments(experiment.campaign).expect("readable"),
+        recovered
+    );
+    let found = &recovered[0];
+    assert_eq!(found.status, ExperimentStatus::Interrupted);
+    assert!(
+        found
+            .reason
+            .as_ref()
+            .expect("a reason")
+            .contains("3 messages"),
+        "{found:?}"
+    );
+    let tally = found.tally;
+    assert_eq!(
+        (tally.messages, tally.replies, tally.lost, tally.late),
+        (2, 1, 1, 1)
+    );
+    assert_eq!(
+        store.messages(experiment.id).expect("readable"),
+        [message(0, 0), lost, message(1, 0)]
+    );
+    assert_eq!(store.events(experiment.id).expect("readable").len(), 1);
+    assert_eq!(store.recover().expect("nothing left"), []);
+}
+
+pub(super) fn experiments_come_by_block_position_and_attempt(place: &Place) {
+    let (mut store, first) = prepared(place);
+    let mut expected = Vec::new();
+    for (block, position, attempt) in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0)] {
+        let mut experiment = first.clone();
+        experiment.id = ExperimentId::new();
+        (experiment.block, experiment.position, experiment.attempt) = (block, position, attempt);
+        let recorder = store.begin(&experiment).expect("begun");
+        let ended = complete(&experiment);
+        store
+            .finish(recorder, &ended, &provenance(ended.id))
+            .expect("finished");
+        expected.insert(0, ended);
+    }
+    assert_eq!(
+        store.experiments(first.campaign).expect("readable"),
+        expected
+    );
+    assert_eq!(store.messages(expected[0].id).expect("an empty one"), []);
+}
+
+pub(super) fn traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwards(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let id = experiment.id;
+    let recorder = store.begin(&experiment).expect("begun");
+    let (early, late) = (
+        flow_trace(10, TraceKind::Udp, None),
+        flow_trace(20, TraceKind::Syn, Some(false)),
+    );
+    for trace in [&late, &early] {
+        store.add_flow_trace(id, trace).expect("added");
+    }
+    let expected = [early, late];
+    assert_eq!(store.flow_traces(id).expect("readable"), expected);
+    let ended = complete(&experiment);
+    store
+        .finish(recorder, &ended, &provenance(id))
+        .expect("finished");
+    store
+        .add_flow_trace(ExperimentId::new(), &expected[0])
+        .expect_err("there is no such experiment");
+    let store = place.open(Access::Read);
+    assert_eq!(store.flow_traces(id).expect("readable"), expected);
+    assert_eq!(store.flow_traces(ExperimentId::new()).expect("none"), []);
+}
+
+pub(super) fn what_does_not_belong_together_is_refused(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let recorder = store.begin(&experiment).expect("begun");
+    store.begin(&experiment).expect_err("it has begun already");
+    let mut other = complete(&experiment);
+    other.id = ExperimentId::new();
+    let error = store
+        .finish(recorder, &other, &provenance(other.id))
+        .expect_err("another's recorder");
+    assert!(matches!(error, StoreError::WrongFinish { .. }), "{error}");
+    let unknown = store.messages(other.id).expect_err("unknown");
+    assert!(
+        unknown.to_string().contains(&other.id.to_string()),
+        "{unknown}"
+    );
+    let mut stray = experiment.clone();
+    stray.id = ExperimentId::new();
+    stray.campaign = campaign().id;
+    store.begin(&stray).expect_err("its campaign is unknown");
+    stray.campaign = experiment.campaign;
+    store
+        .begin(&stray)
+        .expect("the refusal left nothing behind");
+}

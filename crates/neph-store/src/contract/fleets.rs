@@ -1,0 +1,81 @@
+//! What every store promises with the messages of fleets.
+
+use crate::{Access, SentWithin, Store};
+use neph_model::{ExperimentId, FleetMessage, Instant};
+
+use super::values::{fleet, fleet_messages, message, provenance};
+use super::{Place, complete, prepared};
+
+/// What an experiment's fleet has, of a time.
+fn fleet_of(store: &dyn Store, id: ExperimentId, within: SentWithin) -> Vec<FleetMessage> {
+    let mut all = Vec::new();
+    let mut take = |batch: &[FleetMessage]| {
+        all.extend_from_slice(batch);
+        Ok(())
+    };
+    store.visit_fleet(id, within, &mut take).expect("readable");
+    all
+}
+
+pub(super) fn a_fleets_messages_read_back_as_recorded_while_it_runs_and_after(place: &Place) {
+    let (mut store, mut experiment) = prepared(place);
+    experiment.fleet = Some(fleet());
+    let mut recorder = store.begin(&experiment).expect("begun");
+    recorder.fleet(&[]).expect("nothing to record");
+    recorder.fleet(&fleet_messages(0..700)).expect("recorded");
+    recorder.messages(&[message(1, 0)]).expect("recorded");
+    let reader = place.open(Access::Read);
+    let seen = fleet_of(&*reader, experiment.id, SentWithin::ALL);
+    assert_eq!(seen, fleet_messages(0..700));
+    recorder
+        .fleet(&fleet_messages(700..9000))
+        .expect("recorded");
+    let ended = complete(&experiment);
+    let facts = provenance(experiment.id);
+    store.finish(recorder, &ended, &facts).expect("finished");
+    let seen = fleet_of(&*reader, experiment.id, SentWithin::ALL);
+    assert_eq!(seen, fleet_messages(0..9000));
+    let second = |n: i64| Some(Instant::from_nanos(n * 1_000_000_000));
+    let (from, until) = (second(10), second(20));
+    let seen = fleet_of(&*reader, experiment.id, SentWithin { from, until });
+    assert_eq!(seen, fleet_messages(400..800));
+    assert_eq!(
+        reader.experiments(ended.campaign).expect("readable"),
+        std::slice::from_ref(&ended)
+    );
+    assert_eq!(
+        reader.messages(ended.id).expect("readable"),
+        [message(1, 0)]
+    );
+    let stray = reader.visit_fleet(ExperimentId::new(), SentWithin::ALL, &mut |_| Ok(()));
+    stray.expect_err("unknown");
+}
+
+pub(super) fn a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted(place: &Place) {
+    let (mut store, mut experiment) = prepared(place);
+    experiment.fleet = Some(fleet());
+    let mut recorder = store.begin(&experiment).expect("begun");
+    // Beyond ten minutes: a segment closes on the way.
+    for number in 0..30 {
+        let batch = fleet_messages(number * 1000..number * 1000 + 1000);
+        recorder.fleet(&batch).expect("recorded");
+    }
+    drop((recorder, store));
+    let mut store = place.open(Access::Write);
+    let recovered = store.recover().expect("recovered");
+    let found = &recovered[0];
+    assert_eq!(found.fleet, Some(fleet()));
+    let tally = found.tally;
+    assert_eq!((tally.messages, tally.replies), (30_000, 24_000));
+    assert_eq!((tally.lost, tally.failed), (3_000, 3_000));
+    assert!(
+        found
+            .reason
+            .as_ref()
+            .expect("a reason")
+            .contains("30000 messages")
+    );
+    let seen = fleet_of(&*store, experiment.id, SentWithin::ALL);
+    assert_eq!(seen, fleet_messages(0..30_000));
+    assert_eq!(store.recover().expect("nothing left"), []);
+}

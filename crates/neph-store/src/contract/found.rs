@@ -1,0 +1,70 @@
+//! What a fleet finds besides its messages: traced routes and transfers, in every store.
+
+use crate::{Access, Store, StoreError};
+use neph_model::{ClassTransfer, ExperimentId, TracedRoute};
+
+use super::values::{class_transfer, traced_route};
+use super::{Place, prepared};
+
+/// All of them, in the batches' order.
+fn routes_of(store: &dyn Store, experiment: ExperimentId) -> Vec<TracedRoute> {
+    let mut all = Vec::new();
+    let mut take = |batch: &[TracedRoute]| {
+        all.extend_from_slice(batch);
+        Ok(())
+    };
+    let visited = store.visit_traced_routes(experiment, &mut take);
+    visited.expect("readable");
+    all
+}
+
+pub(super) fn what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_moment(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let id = experiment.id;
+    let recorder = store.begin(&experiment).expect("begun");
+    let routes: Vec<TracedRoute> = (0..600).map(traced_route).collect();
+    let (late, early) = routes.split_at(300);
+    for some in [early, late] {
+        store.add_traced_routes(id, some).expect("added");
+    }
+    let made: Vec<ClassTransfer> = (0..7).map(class_transfer).collect();
+    store.add_transfers(id, &made).expect("added");
+    let stray = ExperimentId::new();
+    store
+        .add_traced_routes(stray, late)
+        .expect_err("there is no such experiment");
+    store.add_transfers(stray, &made).expect_err("nor here");
+    // As a kill does: the experiment does not end.
+    drop((store, recorder));
+    let mut store = place.open(Access::Write);
+    assert_eq!(store.recover().expect("recovered").len(), 1);
+    store.add_transfers(id, &made).expect("added afterwards");
+    let store = place.open(Access::Read);
+    assert_eq!(routes_of(store.as_ref(), id), routes, "by time");
+    let stored = store.transfers(id).expect("readable");
+    let twice = made.iter().flat_map(|one| [one.clone(), one.clone()]);
+    assert_eq!(stored, twice.collect::<Vec<_>>());
+    assert_eq!(routes_of(store.as_ref(), stray), []);
+    let mut store = store;
+    store.add_traced_routes(id, late).expect_err("reading only");
+    store.add_transfers(id, &made).expect_err("reading only");
+}
+
+pub(super) fn a_visitor_of_routes_that_refuses_ends_the_visit(place: &Place) {
+    let (mut store, experiment) = prepared(place);
+    let _recorder = store.begin(&experiment).expect("begun");
+    let routes: Vec<TracedRoute> = (0..600).map(traced_route).collect();
+    store
+        .add_traced_routes(experiment.id, &routes)
+        .expect("added");
+    let mut calls = 0;
+    let refused = store.visit_traced_routes(experiment.id, &mut |_| {
+        calls += 1;
+        Err(StoreError::ReadOnly {
+            operation: "count",
+            path: "here".into(),
+        })
+    });
+    assert!(matches!(refused, Err(StoreError::ReadOnly { .. })));
+    assert_eq!(calls, 1);
+}

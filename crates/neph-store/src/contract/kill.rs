@@ -1,0 +1,242 @@
+//! A process that records is killed with SIGKILL: what was acknowledged before must be there, once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Write, stdout};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use neph_model::{
+    CampaignId, Experiment, ExperimentId, ExperimentStatus, FleetMessage, Message, Wall,
+};
+
+use super::values::{campaign, experiment, fleet_message, message, provenance, scenario};
+use super::{Place, Subject};
+use crate::{Access, SentWithin, Store, open};
+
+/// How often a process with so many writers is killed, each time after more of its work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kills {
+    pub(super) writers: u32,
+    times: usize,
+}
+
+pub(super) const KILLS: [Kills; 2] = [
+    Kills {
+        writers: 1,
+        times: 24,
+    },
+    Kills {
+        writers: 4,
+        times: 16,
+    },
+];
+
+/// Messages of an experiment; it is finished behind them and the next one begins.
+const MESSAGES: u64 = 40;
+/// Messages given at once.
+const BATCH: u64 = 4;
+/// What a writer acknowledges until its third experiment has ended.
+const LINES: usize = 33;
+const STORE: &str = "NEPH_STORE_TEST_CHILD";
+const WRITERS: &str = "NEPH_STORE_TEST_WRITERS";
+
+/// The messages of a batch: each writer has its own.
+fn batch_of(writer: u32, batch: u64) -> Vec<Message> {
+    (batch * BATCH..(batch + 1) * BATCH)
+        .map(|seq| Message {
+            connection: writer,
+            ..message(0, seq)
+        })
+        .collect()
+}
+
+/// Messages of the fleet that come with a batch: together an hour, so that segments close.
+fn fleet_of(writer: u32, batch: u64) -> Vec<FleetMessage> {
+    let first = u32::try_from(batch).expect("small") * 16_000;
+    (first..first + 16_000)
+        .step_by(400)
+        .map(|number| fleet_message(number + writer))
+        .collect()
+}
+
+pub(super) fn record_until_killed() {
+    let (Ok(url), Ok(writers)) = (std::env::var(STORE), std::env::var(WRITERS)) else {
+        return;
+    };
+    let mut store = open(&url, Access::Write).expect("a free store");
+    let campaign = campaign();
+    store
+        .add_campaign(&campaign, &[scenario(0)])
+        .expect("added");
+    thread::scope(|scope| {
+        for writer in 0..writers.parse().expect("a number") {
+            let mut handle = store.handle().expect("a further handle");
+            scope.spawn(move || {
+                loop {
+                    record_one(handle.as_mut(), campaign.id, writer);
+                }
+            });
+        }
+    });
+}
+
+fn record_one(store: &mut dyn Store, campaign: CampaignId, writer: u32) {
+    let mut experiment = experiment(campaign);
+    let mut recorder = store.begin(&experiment).expect("begun");
+    for batch in 0..MESSAGES / BATCH {
+        let messages = batch_of(writer, batch);
+        recorder.messages(&messages).expect("recorded");
+        recorder.fleet(&fleet_of(writer, batch)).expect("recorded");
+        acknowledge("safe", experiment.id, (batch + 1) * BATCH, writer);
+    }
+    experiment.status = ExperimentStatus::Complete;
+    experiment.ended = Some(Wall::from_unix_nanos(1));
+    store
+        .finish(recorder, &experiment, &provenance(experiment.id))
+        .expect("finished");
+    acknowledge("finished", experiment.id, MESSAGES, writer);
+}
+
+/// A line to the parent, behind whatever the test harness has printed.
+fn acknowledge(what: &str, experiment: ExperimentId, safe: u64, writer: u32) {
+    let line = format!("\n{what} {experiment} {safe} {writer}\n");
+    stdout()
+        .write_all(line.as_bytes())
+        .expect("a parent that reads");
+}
+
+/// What the child acknowledged of an experiment.
+#[derive(Clone, Copy, Debug)]
+struct Acknowledged {
+    writer: u32,
+    safe: u64,
+    is_finished: bool,
+}
+
+/// `None` for other lines, and for a last one that the kill tore: it has fewer words.
+fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [what @ ("safe" | "finished"), experiment, safe, writer] = words[..] else {
+        return None;
+    };
+    let acknowledged = Acknowledged {
+        writer: writer.parse().ok()?,
+        safe: safe.parse().ok()?,
+        is_finished: what == "finished",
+    };
+    Some((experiment.parse().ok()?, acknowledged))
+}
+
+fn record_and_kill(
+    place: &Place,
+    child: &str,
+    writers: u32,
+    after_lines: usize,
+) -> BTreeMap<ExperimentId, Acknowledged> {
+    let mut child = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", child, "--ignored", "--nocapture"])
+        .env(STORE, &place.url)
+        .env(WRITERS, writers.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a child");
+    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut acknowledged = BTreeMap::new();
+    let mut read = 0;
+    for line in lines {
+        let Some((experiment, one)) = parse(&line.expect("text")) else {
+            continue;
+        };
+        acknowledged.insert(experiment, one);
+        read += 1;
+        if read == after_lines {
+            child.kill().expect("alive until now");
+        }
+    }
+    child.wait().expect("ended");
+    assert!(
+        read >= after_lines,
+        "the child ended by itself after {read} lines"
+    );
+    acknowledged
+}
+
+pub(super) fn what_was_acknowledged_survives(subject: Subject, kills: Kills) {
+    let place = (subject.fresh)();
+    let lines = LINES * usize::try_from(kills.writers).expect("few");
+    let mut most_running = 0;
+    for kill in 0..kills.times {
+        // From the first record to the end of each writer's third experiment.
+        let after_lines = 1 + kill * lines / kills.times;
+        let acknowledged = record_and_kill(&place, subject.child, kills.writers, after_lines);
+        let mut store = place.open(Access::Write);
+        let recovered = store.recover().expect("recovered");
+        most_running = most_running.max(recovered.len());
+        assert_eq!(store.recover().expect("nothing left"), []);
+        let stored = stored(store.as_ref());
+        for (experiment, one) in acknowledged {
+            let status = stored.get(&experiment).expect("what was begun is there");
+            let is_complete = *status == ExperimentStatus::Complete;
+            assert!(is_complete || !one.is_finished, "{experiment}: {status:?}");
+            holds(store.as_ref(), experiment, one);
+        }
+    }
+    let least = kills.writers.min(2);
+    assert!(
+        most_running >= usize::try_from(least).expect("few"),
+        "no kill met {least} experiments that ran"
+    );
+}
+
+/// Every experiment, of which each is there once and none runs.
+fn stored(store: &dyn Store) -> BTreeMap<ExperimentId, ExperimentStatus> {
+    let mut all: Vec<Experiment> = Vec::new();
+    for campaign in store.campaigns().expect("readable") {
+        all.extend(store.experiments(campaign.id).expect("readable"));
+    }
+    let running = all
+        .iter()
+        .filter(|one| one.status == ExperimentStatus::Running);
+    assert_eq!(running.count(), 0, "none runs");
+    let ids: BTreeSet<ExperimentId> = all.iter().map(|one| one.id).collect();
+    assert_eq!(ids.len(), all.len(), "each is there once");
+    all.iter().map(|one| (one.id, one.status)).collect()
+}
+
+/// Its messages are a prefix of what its writer recorded, with all that was acknowledged, each once.
+fn holds(store: &dyn Store, experiment: ExperimentId, acknowledged: Acknowledged) {
+    let Acknowledged { writer, safe, .. } = acknowledged;
+    let found = store.messages(experiment).expect("there");
+    let count = found.len() as u64;
+    assert!(
+        (safe..=safe + BATCH).contains(&count),
+        "{count} found, {safe} acknowledged"
+    );
+    let batches = 0..MESSAGES / BATCH;
+    let written: Vec<Message> = batches
+        .clone()
+        .flat_map(|at| batch_of(writer, at))
+        .collect();
+    assert_eq!(found, written[..found.len()]);
+    let mut fleet = Vec::new();
+    let mut take = |batch: &[FleetMessage]| {
+        fleet.extend_from_slice(batch);
+        Ok(())
+    };
+    store
+        .visit_fleet(experiment, SentWithin::ALL, &mut take)
+        .expect("there");
+    let written: Vec<FleetMessage> = batches.flat_map(|at| fleet_of(writer, at)).collect();
+    assert_eq!(fleet, written[..fleet.len()]);
+    let least = usize::try_from(safe / BATCH).expect("few") * 40;
+    assert!(
+        fleet.len() >= least,
+        "{} found, {least} acknowledged",
+        fleet.len()
+    );
+    if acknowledged.is_finished {
+        let provenance = store.provenance(experiment).expect("readable");
+        assert!(provenance.is_some(), "a finished one has its provenance");
+    }
+}

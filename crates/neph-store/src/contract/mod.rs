@@ -1,0 +1,142 @@
+//! What every store promises, as claims that are tried on one.
+//!
+//! Owns the claims and the values that they keep; a [`Subject`] names where a store can be opened.
+//! A claim that does not hold panics on a thread of its name. One more kind of store needs one more
+//! [`Subject`].
+
+mod campaigns;
+mod experiments;
+mod fleets;
+mod found;
+mod kill;
+mod once;
+pub(crate) mod values;
+mod writers;
+
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::thread::Builder;
+
+use neph_model::{Experiment, ExperimentStatus, Span, Wall, Warning};
+
+use crate::{Access, Store, StoreError, open};
+use values::{campaign, experiment, scenario};
+
+/// Where a store can be opened any number of times, also by another process, until this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    /// What [`open`] takes.
+    pub url: String,
+    /// Removes what is there when it is dropped.
+    pub keeper: Box<dyn Any>,
+}
+
+impl Place {
+    pub(crate) fn open(&self, access: Access) -> Box<dyn Store> {
+        self.try_open(access).expect("a store that opens")
+    }
+
+    fn try_open(&self, access: Access) -> Result<Box<dyn Store>, StoreError> {
+        open(&self.url, access)
+    }
+}
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// A place where no store was opened yet.
+    pub fresh: fn() -> Place,
+    /// The full name of an ignored test of the running binary that calls [`child`], and nothing else:
+    /// the process that is killed runs it.
+    pub child: &'static str,
+}
+
+type Claim = fn(&Place);
+
+/// Claims with their names.
+macro_rules! claims {
+    ($($claim:path,)*) => { &[$((stringify!($claim), $claim as Claim)),*] };
+}
+
+const CLAIMS: &[(&str, Claim)] = claims![
+    campaigns::campaigns_and_their_matrix_read_back_oldest_first,
+    campaigns::a_campaigns_status_is_kept_and_an_unknown_campaign_refused,
+    campaigns::checks_come_by_time,
+    campaigns::pings_between_experiments_come_by_time,
+    campaigns::writing_is_for_one_and_reading_for_all,
+    experiments::a_finished_experiment_reads_back_in_order,
+    experiments::a_running_experiment_can_be_watched,
+    experiments::an_experiment_without_its_writer_becomes_an_interrupted_one,
+    experiments::experiments_come_by_block_position_and_attempt,
+    experiments::traces_of_flows_come_by_time_while_an_experiment_runs_and_afterwards,
+    experiments::what_does_not_belong_together_is_refused,
+    fleets::a_fleets_messages_read_back_as_recorded_while_it_runs_and_after,
+    fleets::a_fleet_without_its_writer_keeps_its_messages_and_they_are_counted,
+    found::what_a_fleet_found_beside_its_messages_survives_a_kill_at_any_moment,
+    found::a_visitor_of_routes_that_refuses_ends_the_visit,
+    once::an_experiment_is_begun_once,
+    once::one_of_four_writers_begins_an_experiment,
+    once::an_experiment_ends_once,
+    writers::four_writers_record_one_campaign_at_the_same_time,
+    writers::recovery_leaves_what_another_handle_records,
+    writers::a_store_is_open_until_its_last_handle_is_dropped,
+];
+
+/// Tries every claim, each on a fresh place and on a thread of its name.
+///
+/// # Panics
+/// A claim does not hold.
+pub fn hold(subject: Subject) {
+    for (name, claim) in CLAIMS {
+        on_thread(name, move || claim(&(subject.fresh)()));
+    }
+    for kills in kill::KILLS {
+        let name = format!("a kill of {} writers", kills.writers);
+        on_thread(&name, move || {
+            kill::what_was_acknowledged_survives(subject, kills);
+        });
+    }
+}
+
+/// The name of the thread is the name in the message of a panic.
+fn on_thread(name: &str, claim: impl FnOnce() + Send + 'static) {
+    let thread = Builder::new().name(name.to_owned()).spawn(claim);
+    if let Err(panic) = thread.expect("a thread").join() {
+        resume_unwind(panic);
+    }
+}
+
+/// What the killed process runs: it records into the store that its environment names until it is
+/// killed. Does nothing in a process that [`hold`] did not start.
+///
+/// # Panics
+/// The store refuses, or no process reads what this one prints.
+pub fn child() {
+    kill::record_until_killed();
+}
+
+/// A store with a campaign, and a running experiment of it that is not begun yet.
+pub(crate) fn prepared(place: &Place) -> (Box<dyn Store>, Experiment) {
+    let mut store = place.open(Access::Write);
+    let campaign = campaign();
+    store
+        .add_campaign(&campaign, &[scenario(0), scenario(1)])
+        .expect("a new campaign");
+    (store, experiment(campaign.id))
+}
+
+pub(crate) fn complete(experiment: &Experiment) -> Experiment {
+    let mut ended = experiment.clone();
+    ended.status = ExperimentStatus::Complete;
+    ended.ended = Some(Wall::from_unix_nanos(experiment.started.unix_nanos() + 7));
+    ended.tally.messages = 3;
+    ended.tally.late = 1;
+    ended.response_p50 = Some(Span::from_nanos(41_900_001));
+    ended.anchors = vec![(0, 5), (1_000_000_000, 1_000_000_006)];
+    ended.warnings = vec![
+        Warning::FewMessages { replies: 3 },
+        Warning::CpuStolen { percent: 12.5 },
+    ];
+    ended.flows[0].source = "10.0.0.9:4711".parse().ok();
+    ended
+}

@@ -1,0 +1,138 @@
+//! Several writers at a time, each on a thread and through a handle of its own.
+
+use std::sync::Barrier;
+use std::thread;
+
+use neph_model::{
+    CampaignStatus, EventKind, Experiment, ExperimentId, ExperimentStatus, Message, Recorder,
+};
+
+use super::values::{campaign, event, experiment, message, provenance, traced_route};
+use super::{Place, complete, prepared};
+use crate::{Access, Store, StoreError};
+
+const WRITERS: u32 = 4;
+/// Experiments of each writer.
+const EXPERIMENTS: u32 = 5;
+const MESSAGES: u64 = 60;
+
+fn messages_of(writer: u32, number: u32) -> Vec<Message> {
+    (0..MESSAGES)
+        .map(|seq| Message {
+            connection: writer * EXPERIMENTS + number,
+            ..message(0, seq)
+        })
+        .collect()
+}
+
+/// Records and finishes what was begun; the store is needed for the routes and for the end.
+fn record(
+    store: &mut dyn Store,
+    mut recorder: Box<dyn Recorder>,
+    experiment: &Experiment,
+    messages: &[Message],
+) {
+    for batch in messages.chunks(7) {
+        recorder.messages(batch).expect("recorded");
+    }
+    recorder
+        .event(&event(1, EventKind::Connected))
+        .expect("recorded");
+    store
+        .add_traced_routes(experiment.id, &[traced_route(0)])
+        .expect("added");
+    store
+        .finish(recorder, &complete(experiment), &provenance(experiment.id))
+        .expect("finished");
+}
+
+pub(super) fn four_writers_record_one_campaign_at_the_same_time(place: &Place) {
+    let (store, first) = prepared(place);
+    let together = Barrier::new(4);
+    let work = |mut handle: Box<dyn Store>, writer: u32| {
+        let mut ids = Vec::new();
+        for number in 0..EXPERIMENTS {
+            let mut own = experiment(first.campaign);
+            (own.block, own.position) = (writer, number);
+            // All four run before one of them ends.
+            let recorder = handle.begin(&own).expect("begun");
+            together.wait();
+            let messages = messages_of(writer, number);
+            record(handle.as_mut(), recorder, &own, &messages);
+            ids.push(own.id);
+        }
+        ids
+    };
+    let ids: Vec<ExperimentId> = thread::scope(|scope| {
+        let start = |writer| {
+            let handle = store.handle().expect("a further handle");
+            scope.spawn(move || work(handle, writer))
+        };
+        let threads: Vec<_> = (0..WRITERS).map(start).collect();
+        let each = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        each.flat_map(|ids| ids.expect("no panic")).collect()
+    });
+    let found = store.experiments(first.campaign).expect("readable");
+    // By block and position: the order of the writers and of their work.
+    let order: Vec<ExperimentId> = found.iter().map(|one| one.id).collect();
+    assert_eq!(order, ids);
+    for one in &found {
+        let expected = messages_of(one.block, one.position);
+        assert_eq!(store.messages(one.id).expect("readable"), expected);
+        assert_eq!(store.events(one.id).expect("readable").len(), 1);
+        assert_eq!(one.status, ExperimentStatus::Complete);
+        let mut routes = 0;
+        let mut count = |batch: &[_]| {
+            routes += batch.len();
+            Ok(())
+        };
+        store
+            .visit_traced_routes(one.id, &mut count)
+            .expect("readable");
+        assert_eq!(routes, 1);
+    }
+}
+
+pub(super) fn recovery_leaves_what_another_handle_records(place: &Place) {
+    let (mut store, cut_off) = prepared(place);
+    drop(store.begin(&cut_off).expect("begun"));
+    drop(store);
+    let mut store = place.open(Access::Write);
+    let status = |store: &dyn Store| store.campaigns().expect("readable")[0].status;
+    let mut running = experiment(cut_off.campaign);
+    running.block = 7;
+    let mut other = store.handle().expect("a further handle");
+    let mut recorder = other.begin(&running).expect("begun");
+    let recovered = store.recover().expect("recovered");
+    let ids: Vec<ExperimentId> = recovered.iter().map(|one| one.id).collect();
+    assert_eq!(ids, [cut_off.id], "only what has no writer");
+    assert_eq!(status(store.as_ref()), CampaignStatus::Running);
+    recorder.messages(&[message(0, 0)]).expect("recorded");
+    let ended = complete(&running);
+    let facts = provenance(running.id);
+    // The handle that ends it may be another one than began it.
+    store.finish(recorder, &ended, &facts).expect("finished");
+    assert_eq!(
+        other.messages(running.id).expect("readable"),
+        [message(0, 0)]
+    );
+    assert_eq!(store.recover().expect("nothing left"), []);
+    assert_eq!(status(store.as_ref()), CampaignStatus::Interrupted);
+}
+
+pub(super) fn a_store_is_open_until_its_last_handle_is_dropped(place: &Place) {
+    let (store, _) = prepared(place);
+    let mut other = store.handle().expect("a further handle");
+    drop(store);
+    let error = place.try_open(Access::Write).expect_err("taken");
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    other.add_campaign(&campaign(), &[]).expect("added");
+    let reader = place.open(Access::Read);
+    drop(other);
+    let mut reading = reader.handle().expect("a further handle");
+    assert_eq!(reading.campaigns().expect("readable").len(), 2);
+    reading
+        .add_campaign(&campaign(), &[])
+        .expect_err("a handle has the access of its store");
+    place.open(Access::Write);
+}

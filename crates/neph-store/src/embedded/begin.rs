@@ -1,0 +1,52 @@
+//! The beginning of an experiment: its journal, then the catalog.
+
+use neph_journal::JournalWriter;
+use neph_model::{Experiment, ExperimentId, ExperimentStatus, Recorder};
+
+use super::recorder::{EmbeddedRecorder, Fleet};
+use super::{Embedded, Step};
+use crate::StoreError;
+use crate::columns::FileFacts;
+use crate::workspace::remove_if_there;
+
+impl Embedded {
+    /// Begins an experiment that the catalog does not have.
+    pub(super) fn begin_new(
+        &mut self,
+        experiment: &Experiment,
+    ) -> Result<Box<dyn Recorder>, StoreError> {
+        // The journal comes first: an experiment that is in the catalog always has one.
+        let journal = self.workspace.journal_of(experiment.id);
+        let scenario = self.scenario_of(experiment)?;
+        let writer = match JournalWriter::create(&journal, experiment.id) {
+            Ok(writer) => writer,
+            Err(error) => return Err(self.refusal(experiment.id, error.into())),
+        };
+        let recorder = EmbeddedRecorder {
+            journal: writer,
+            fleet: Fleet::NotYet(
+                self.workspace.fleet_of(experiment.id),
+                FileFacts::of(experiment, scenario.as_ref()),
+            ),
+        };
+        self.gate.passed(Step::JournalMade)?;
+        let mut running = experiment.clone();
+        running.status = ExperimentStatus::Running;
+        running.ended = None;
+        if let Err(error) = self.catalog.add_experiment(&running) {
+            // Nothing was recorded; if the removal fails too, recovery clears the empty journal.
+            let _removed = remove_if_there(&journal);
+            return Err(self.refusal(experiment.id, error));
+        }
+        self.gate.passed(Step::ExperimentAdded)?;
+        Ok(Box::new(recorder))
+    }
+
+    /// Why an experiment could not begin: `error`, unless the catalog has it already.
+    fn refusal(&self, experiment: ExperimentId, error: StoreError) -> StoreError {
+        match self.catalog.status_of(experiment) {
+            Ok(Some(status)) => StoreError::ExperimentExists { experiment, status },
+            _ => error,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The contract, tried on each kind of store, and other programs that read what is stored.
+
+mod readers;
+
+use crate::contract::{self, Place, Subject};
+
+fn embedded() -> Place {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    Place {
+        url: format!("file://{}", folder.path().display()),
+        keeper: Box::new(folder),
+    }
+}
+
+#[test]
+fn the_embedded_store_keeps_the_contract() {
+    contract::hold(Subject {
+        fresh: embedded,
+        child: "tests::child_that_records_until_it_is_killed",
+    });
+}
+
+#[test]
+#[ignore = "run by the test above, in a process of its own"]
+fn child_that_records_until_it_is_killed() {
+    contract::child();
+}
