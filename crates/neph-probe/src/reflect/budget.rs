@@ -75,7 +75,7 @@ impl Budgets {
         if peers.budgets.len() >= peers.most {
             return None;
         }
-        let of_peer = || Arc::new(Room::of_peer(&self.caps));
+        let of_peer = || Arc::new(self.caps.room_of_peer());
         let room = peers.rooms.entry(network::site(peer));
         let room = Arc::clone(room.or_insert_with(of_peer));
         let budget = Arc::new(Budget::new(self.caps, room, now));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     fn alone(caps: Caps) -> Budget {
-        Budget::new(caps, Arc::new(Room::of_peer(&caps)), at(0))
+        Budget::new(caps, Arc::new(caps.room_of_peer()), at(0))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, ByteSize, Span};
 
-use super::room::{largest_reply, largest_request};
+use super::room::{Room, SHARE, both_copies, grown, largest_reply, largest_request};
 
 /// Caps on everything a peer could ask too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +60,17 @@ impl Caps {
         self
     }
 
+    /// The room of all peers together.
+    pub(crate) fn room_of_all(&self) -> Room {
+        Room::new(self.room())
+    }
+
+    /// The part of one IPv4 address or /56. The largest message always fits an empty one.
+    pub(crate) fn room_of_peer(&self) -> Room {
+        let largest = grown(self.request_size.bytes()).max(both_copies(self.reply_size.bytes()));
+        Room::new((self.room() / SHARE).max(largest))
+    }
+
     /// Memory for large messages: what connections and the tables of peers leave.
     pub(super) fn room(&self) -> u64 {
         let places = self.connections + self.leaving();
@@ -99,7 +110,10 @@ impl Default for Caps {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::reflect::room::Held;
 
     #[test]
     fn the_default_memory_allows_the_other_defaults() {
@@ -119,5 +133,21 @@ mod tests {
         assert_eq!(fitting.request_size, ByteSize(largest_request(room)));
         assert_eq!(fitting.reply_size, ByteSize(largest_reply(room)));
         assert!(fitting.reply_size < fitting.request_size);
+    }
+
+    #[test]
+    fn the_largest_message_fits_even_a_small_room() {
+        let caps = Caps {
+            memory: ByteSize(4 << 20),
+            ..Caps::default()
+        }
+        .fitting();
+        for largest in [
+            grown(caps.request_size.bytes()),
+            both_copies(caps.reply_size.bytes()),
+        ] {
+            let mut held = Held::new(Arc::new(caps.room_of_all()), Arc::new(caps.room_of_peer()));
+            assert!(held.hold(largest), "{largest} of {}", caps.room());
+        }
     }
 }

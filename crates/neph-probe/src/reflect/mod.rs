@@ -20,8 +20,9 @@ mod repeats;
 mod room;
 mod seats;
 mod serve;
+pub(crate) mod session;
 mod sessions;
-pub(crate) mod udp;
+mod udp;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -176,7 +177,7 @@ impl Reflector {
             seats: Arc::new(Seats::new(caps)),
             stop: Stop::new(),
             bulk: Arc::default(),
-            room: Arc::new(Room::of_all(&caps)),
+            room: Arc::new(caps.room_of_all()),
             departures: Arc::default(),
             clock: told_identity(),
         });

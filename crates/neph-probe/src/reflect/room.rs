@@ -8,12 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::caps::Caps;
-
 /// What a connection may hold of requests, and of replies, without asking for room.
 pub(crate) const OWN: usize = 64 << 10;
 /// One IPv4 address, or a /56, gets this part of the room.
-const SHARE: u64 = 4;
+pub(super) const SHARE: u64 = 4;
 
 /// Heads, headers, and records of TLS that are not whole.
 pub(crate) const SLACK: u64 = 32 << 10;
@@ -29,17 +27,6 @@ impl Room {
     pub(crate) const fn new(size: u64) -> Self {
         let held = AtomicU64::new(0);
         Self { size, held }
-    }
-
-    /// The room of all peers together.
-    pub(crate) fn of_all(caps: &Caps) -> Self {
-        Self::new(caps.room())
-    }
-
-    /// The part of one IPv4 address or /56. The largest message always fits an empty one.
-    pub(crate) fn of_peer(caps: &Caps) -> Self {
-        let largest = grown(caps.request_size.bytes()).max(both_copies(caps.reply_size.bytes()));
-        Self::new((caps.room() / SHARE).max(largest))
     }
 
     /// Takes `bytes`, if no more than `limit` are held then.
@@ -161,8 +148,6 @@ const fn charged(bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::ByteSize;
-
     use super::*;
 
     const OF_ITS_OWN: u64 = OWN as u64;
@@ -209,24 +194,5 @@ mod tests {
         assert!(busy.hold(OF_ITS_OWN + 50));
         assert!(!idle.keep(OF_ITS_OWN + 50), "the room is needed");
         assert!(busy.hold(OF_ITS_OWN + 100));
-    }
-
-    #[test]
-    fn the_largest_message_fits_even_a_small_room() {
-        let caps = Caps {
-            memory: ByteSize(4 << 20),
-            ..Caps::default()
-        }
-        .fitting();
-        for largest in [
-            grown(caps.request_size.bytes()),
-            both_copies(caps.reply_size.bytes()),
-        ] {
-            let mut held = Held::new(
-                Arc::new(Room::of_all(&caps)),
-                Arc::new(Room::of_peer(&caps)),
-            );
-            assert!(held.hold(largest), "{largest} of {}", caps.room());
-        }
     }
 }

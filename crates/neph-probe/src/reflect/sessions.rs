@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use neph_model::{Instant, Own, Span};
 
-use super::udp::Session;
+use super::session::Session;
 
 /// A session that said nothing for this long is forgotten first.
 const SESSION_IDLE: Span = Span::from_secs(60);

@@ -7,21 +7,18 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use neph_model::{Anchor, Instant, Own, Span};
+use neph_model::{Instant, Own, Span};
 use neph_sys::clock;
 use neph_sys::destination::{self, Stamping};
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point, SendStamp};
 use neph_wire::marks::PreviousTx;
-use neph_wire::stamp::{
-    Answer, Auth, ErrorEstimate, FollowUp, Format, Key, StampError, Timestamp, decode_request,
-    reflect,
-};
+use neph_wire::stamp::{Auth, Key, StampError, decode_request, reflect};
 
 use super::budget::Budget;
 use super::counters::Counted;
-use super::marks::{Arrived, marks};
+use super::marks::Arrived;
 use super::ports::Ports;
-use super::repeats::Repeats;
+use super::session::Asked;
 use super::sessions::Sessions;
 use super::{ReflectorSpec, Shared};
 use crate::ProbeError;
@@ -62,18 +59,6 @@ pub(super) struct Answerer {
     drops_asked: Instant<Own>,
     /// What the kernel dropped so far at this socket.
     dropped: u64,
-}
-
-/// One peer's session.
-#[derive(Debug)]
-pub(crate) struct Session {
-    replies: u32,
-    pub(crate) previous: Option<PreviousTx>,
-    pub(crate) repeats: Repeats,
-    /// The request that was answered last.
-    answered: u32,
-    /// A request other than the first was heard.
-    past_first: bool,
 }
 
 impl Answerer {
@@ -292,88 +277,6 @@ fn spend(
     latest
         .as_ref()
         .is_some_and(|(_, budget)| budget.spend(bytes, now))
-}
-
-/// A datagram that came.
-pub(crate) struct Asked<'a> {
-    pub(crate) bytes: &'a [u8],
-    pub(crate) ttl: u8,
-    pub(crate) from: SocketAddr,
-    pub(crate) arrived: Arrived,
-}
-
-impl Session {
-    pub(crate) const fn new(seen: Instant<Own>) -> Self {
-        Self {
-            replies: 0,
-            previous: None,
-            repeats: Repeats::new(seen),
-            answered: 0,
-            past_first: false,
-        }
-    }
-
-    /// When it was heard last.
-    pub(crate) const fn seen(&self) -> Instant<Own> {
-        self.repeats.at()
-    }
-
-    /// The session of the same address and port that begins now: what was repeated still counts.
-    pub(crate) fn begin_again(&mut self) {
-        let fresh = Self::new(self.seen());
-        let repeats = std::mem::replace(self, fresh).repeats;
-        self.repeats = repeats;
-    }
-
-    /// Whether a request other than the first was heard.
-    pub(crate) const fn is_past_first(&self) -> bool {
-        self.past_first
-    }
-
-    /// Request `seq` of it was answered.
-    pub(crate) const fn hear(&mut self, seq: u32) {
-        self.past_first |= seq != 0;
-        self.answered = seq;
-    }
-
-    pub(crate) fn answer(
-        &mut self,
-        asked: &Asked<'_>,
-        app_tx: Instant<Own>,
-        wall: Anchor<Own>,
-        error: ErrorEstimate,
-    ) -> Answer {
-        let arrived = asked.arrived;
-        let time = |at: Instant<Own>| {
-            Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
-        };
-        let follow_up = follow_up(self, &time);
-        let previous = self.previous.take();
-        let seq = self.replies;
-        self.replies = seq.wrapping_add(1);
-        Answer {
-            seq,
-            receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
-            timestamp: time(app_tx),
-            error,
-            sender_ttl: asked.ttl,
-            marks: marks(arrived, app_tx, wall.offset().nanos(), previous),
-            follow_up,
-        }
-    }
-}
-
-/// RFC 8972, 4.7: told only where our own marks are not, by [`reflect`].
-fn follow_up(session: &Session, time: &impl Fn(Instant<Own>) -> Timestamp) -> Option<FollowUp> {
-    const KERNEL: u8 = 2;
-    // It tells of the reply before, and not every reply is stamped.
-    let previous = session.previous;
-    let previous = previous.filter(|previous| previous.seq == u64::from(session.answered));
-    previous.map(|previous| FollowUp {
-        seq: session.replies.wrapping_sub(1),
-        timestamp: time(Instant::from_nanos(previous.nic_tx)),
-        method: KERNEL,
-    })
 }
 
 fn fault(socket: &UdpSocket, source: std::io::Error) -> ProbeError {

@@ -11,7 +11,7 @@ use crate::datagram::session::Session;
 use crate::datagram::{Codec, udp};
 use crate::exchange::SendPoint;
 use crate::reflect::marks::Arrived;
-use crate::reflect::udp::{Asked, Session as PeerSession};
+use crate::reflect::session::{Asked, Session as PeerSession};
 use crate::secret::Secret;
 use crate::spec::FlowSpec;
 

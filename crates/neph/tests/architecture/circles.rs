@@ -40,8 +40,6 @@ const STILL_CIRCULAR: &[(&str, &str)] = &[
         "expand plan::alarms plan::compare plan::fleet plan::meaning plan::parameter plan::plot \
          plan::season plan::sections plan::typed together",
     ),
-    ("neph-probe", "reflect::caps reflect::room"),
-    ("neph-probe", "reflect::sessions reflect::udp"),
 ];
 
 /// The modules of one circle.

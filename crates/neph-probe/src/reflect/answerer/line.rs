@@ -47,7 +47,7 @@ impl Shares {
             peer: Ipv4Addr::LOCALHOST.into(),
             budget,
             bulk: Arc::default(),
-            room: Arc::new(Room::of_all(caps)),
+            room: Arc::new(caps.room_of_all()),
             departures: Arc::default(),
             clock: told_identity(),
             counters: Arc::default(),

@@ -1,0 +1,104 @@
+//! One peer's STAMP session: the replies it got, and what the next one tells of the one before.
+
+use std::net::SocketAddr;
+
+use neph_model::{Anchor, Instant, Own};
+use neph_wire::marks::PreviousTx;
+use neph_wire::stamp::{Answer, ErrorEstimate, FollowUp, Format, Timestamp};
+
+use super::marks::{Arrived, marks};
+use super::repeats::Repeats;
+
+/// One peer's session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    replies: u32,
+    pub(crate) previous: Option<PreviousTx>,
+    pub(crate) repeats: Repeats,
+    /// The request that was answered last.
+    answered: u32,
+    /// A request other than the first was heard.
+    past_first: bool,
+}
+
+/// A datagram that came.
+pub(crate) struct Asked<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) ttl: u8,
+    pub(crate) from: SocketAddr,
+    pub(crate) arrived: Arrived,
+}
+
+impl Session {
+    pub(crate) const fn new(seen: Instant<Own>) -> Self {
+        Self {
+            replies: 0,
+            previous: None,
+            repeats: Repeats::new(seen),
+            answered: 0,
+            past_first: false,
+        }
+    }
+
+    /// When it was heard last.
+    pub(crate) const fn seen(&self) -> Instant<Own> {
+        self.repeats.at()
+    }
+
+    /// The session of the same address and port that begins now: what was repeated still counts.
+    pub(crate) fn begin_again(&mut self) {
+        let fresh = Self::new(self.seen());
+        let repeats = std::mem::replace(self, fresh).repeats;
+        self.repeats = repeats;
+    }
+
+    /// Whether a request other than the first was heard.
+    pub(crate) const fn is_past_first(&self) -> bool {
+        self.past_first
+    }
+
+    /// Request `seq` of it was answered.
+    pub(crate) const fn hear(&mut self, seq: u32) {
+        self.past_first |= seq != 0;
+        self.answered = seq;
+    }
+
+    pub(crate) fn answer(
+        &mut self,
+        asked: &Asked<'_>,
+        app_tx: Instant<Own>,
+        wall: Anchor<Own>,
+        error: ErrorEstimate,
+    ) -> Answer {
+        let arrived = asked.arrived;
+        let time = |at: Instant<Own>| {
+            Timestamp::from_unix(wall.to_wall(at).unix_nanos(), Format::Ntp).unwrap_or(Timestamp(0))
+        };
+        let follow_up = follow_up(self, &time);
+        let previous = self.previous.take();
+        let seq = self.replies;
+        self.replies = seq.wrapping_add(1);
+        Answer {
+            seq,
+            receive: time(arrived.rx.unwrap_or(arrived.app_rx)),
+            timestamp: time(app_tx),
+            error,
+            sender_ttl: asked.ttl,
+            marks: marks(arrived, app_tx, wall.offset().nanos(), previous),
+            follow_up,
+        }
+    }
+}
+
+/// RFC 8972, 4.7. It goes only where our own marks do not: [`neph_wire::stamp::reflect`] decides.
+fn follow_up(session: &Session, time: &impl Fn(Instant<Own>) -> Timestamp) -> Option<FollowUp> {
+    const KERNEL: u8 = 2;
+    // It tells of the reply before, and not every reply is stamped.
+    let previous = session.previous;
+    let previous = previous.filter(|previous| previous.seq == u64::from(session.answered));
+    previous.map(|previous| FollowUp {
+        seq: session.replies.wrapping_sub(1),
+        timestamp: time(Instant::from_nanos(previous.nic_tx)),
+        method: KERNEL,
+    })
+}
