@@ -57,7 +57,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Failure, Outcome};
@@ -96,8 +96,8 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Import(args) => import::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Stress(args) => stress::run(&args),
-        Command::Completions(args) => shell::completions(&args),
-        Command::Man(args) => shell::man(&args),
+        Command::Completions(args) => shell::completions(&args, Cli::command()),
+        Command::Man(args) => shell::man(&args, Cli::command()),
         Command::Execute(args) => execute::run(&args),
     }
 }

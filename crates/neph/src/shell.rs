@@ -4,11 +4,10 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use neph_text::write_whole;
 
-use crate::cli::Cli;
 use crate::exit::{Failure, Outcome};
 use crate::sink::Force;
 use crate::{output, sink};
@@ -30,10 +29,10 @@ pub(crate) struct ManArgs {
     force: Force,
 }
 
-/// Prints a completion script.
-pub(crate) fn completions(args: &CompletionArgs) -> Result<Outcome, Failure> {
+/// Prints a completion script for `neph`, the whole command.
+pub(crate) fn completions(args: &CompletionArgs, mut neph: Command) -> Result<Outcome, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "neph", &mut script);
+    clap_complete::generate(args.shell, &mut neph, "neph", &mut script);
     let mut out = output::data();
     out.write_all(&script)?;
     // Dropping the buffer would swallow a refusal.
@@ -41,10 +40,10 @@ pub(crate) fn completions(args: &CompletionArgs) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Writes the man pages.
-pub(crate) fn man(args: &ManArgs) -> Result<Outcome, Failure> {
+/// Writes the man pages of `neph`, the whole command.
+pub(crate) fn man(args: &ManArgs, neph: Command) -> Result<Outcome, Failure> {
     // clap's own `help` would get a page, and each command below it one more, all saying the same.
-    let mut command = without_help(Cli::command());
+    let mut command = without_help(neph);
     command.build();
     match &args.output {
         None => {

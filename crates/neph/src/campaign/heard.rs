@@ -11,7 +11,7 @@ use neph_lab::{Role, Site, Topology};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
-use super::stage::reflect_flags;
+use super::reflectors::reflect_flags;
 use super::{Read, Scene};
 
 /// So many sites are named as examples.

@@ -9,12 +9,11 @@ use neph_campaign::{Plan, resolve};
 use neph_lab::Topology;
 use neph_model::{Parameter, ThroughputTool};
 use neph_probe::check_private;
-use neph_text::{Fault, FileKind, Placed, Problems, Source, did_you_mean, open_file};
+use neph_text::{Fault, FileKind, Problems, did_you_mean, open_file};
 
 use super::Read;
-use super::stage::reflect_flags;
+use super::reflectors::reflect_flags;
 use crate::congestion::{self, Unusable};
-use crate::exit::Failure;
 
 /// Notes everything that a plan names and that is not here, or not as it would have to be. The
 /// prober is on this host, in a lab too.
@@ -93,15 +92,6 @@ fn check_hosts(read: &Read, problems: &Problems<'_>) {
         );
         problems.add(written_at, Fault::new(what, remedy));
     }
-}
-
-/// The failure that a plan's topology cannot be had.
-pub(super) fn no_topology(file: &Placed<String>, source: Source, why: &str) -> Failure {
-    let problems = Problems::new(&source);
-    let remedy = "write the file's path as seen from the plan's folder";
-    problems.add(file.span.clone(), Fault::new(why, remedy));
-    let found = problems.verdict::<()>(None).err().unwrap_or_default();
-    Failure::Text(source, found)
 }
 
 fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Problems<'_>) {

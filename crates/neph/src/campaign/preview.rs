@@ -8,6 +8,7 @@ use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::{Plan, expand, order, together};
 use neph_model::{BlockOrder, ByteSize, Lifetime, Scenario, Span};
 
+use super::durations::time;
 use super::{PreviewArgs, notes, power, read};
 use crate::exit::{Failure, Outcome};
 use crate::{approval, output};
@@ -209,16 +210,6 @@ fn in_words(order: &[u32], groups: &[u32]) -> String {
     };
     let turns: Vec<String> = turns.into_iter().map(turn).collect();
     turns.join(if alone { " " } else { ", then " })
-}
-
-/// Hours, minutes and seconds.
-pub(super) fn time(span: Span) -> String {
-    let seconds = span.nanos() / 1_000_000_000;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use neph_campaign::Plan;
 use neph_lab::Topology;
-use neph_text::Source;
+use neph_text::{Fault, Placed, Problems, Source};
 
-use super::outside;
 use crate::exit::Failure;
 
 /// One of them.
@@ -29,8 +28,7 @@ pub(super) fn read(
 ) -> Result<Vec<Scene>, Failure> {
     let folder = Path::new(&plan.path).parent();
     let folder = folder.map_or_else(PathBuf::new, Path::to_path_buf);
-    let scene = |file: &neph_text::Placed<String>| match load(&file.value, folder.join(&file.value))
-    {
+    let scene = |file: &Placed<String>| match load(&file.value, folder.join(&file.value)) {
         Ok(loaded) => {
             let (topology, source) = crate::topology::understand(loaded)?;
             let file = file.value.clone();
@@ -40,9 +38,18 @@ pub(super) fn read(
                 source,
             })
         }
-        Err(why) => Err(outside::no_topology(file, source.clone(), &why)),
+        Err(why) => Err(no_topology(file, source.clone(), &why)),
     };
     plan.topologies().into_iter().map(scene).collect()
+}
+
+/// The failure that a plan's topology cannot be had.
+fn no_topology(file: &Placed<String>, source: Source, why: &str) -> Failure {
+    let problems = Problems::new(&source);
+    let remedy = "write the file's path as seen from the plan's folder";
+    problems.add(file.span.clone(), Fault::new(why, remedy));
+    let found = problems.verdict::<()>(None).err().unwrap_or_default();
+    Failure::Text(source, found)
 }
 
 /// The text that is kept with a campaign; none without a lab.

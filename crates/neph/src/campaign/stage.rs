@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use clap::Parser;
 use neph_agent::{Ground, LinkCount, LocalExecutor};
 use neph_campaign::Plan;
 use neph_campaign::plan::LabReflector;
@@ -12,10 +11,11 @@ use neph_model::{SiteLoad, Stop, Warning};
 use neph_probe::{Place, Reflector};
 
 use super::Scene;
+use super::reflectors::reflect_flags;
 use super::stressing::Stressing;
-use crate::exit::{self, Failure};
+use crate::exit::Failure;
 use crate::lab::{self, dead};
-use crate::{output, reflect};
+use crate::output;
 
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
@@ -124,25 +124,6 @@ impl Drop for Stage {
             output::say(&format!("neph: {error}; neph lab down --all tries again"));
         }
     }
-}
-
-#[derive(Debug, Parser)]
-struct ReflectFlags {
-    #[command(flatten)]
-    args: reflect::Args,
-}
-
-/// What a reflector's flags mean, or the first line of what `neph reflect` would say of them.
-pub(super) fn reflect_flags(wanted: &LabReflector) -> Result<reflect::Args, String> {
-    let flags = wanted.flags.iter().map(|flag| flag.value.as_str());
-    let all = std::iter::once("neph reflect").chain(flags);
-    let parsed = ReflectFlags::try_parse_from(all).map_err(|error| exit::first_line(&error))?;
-    if parsed.args.user.is_named() {
-        return Err(
-            "--user: reflectors of a lab are threads of neph run, which needs root".to_owned(),
-        );
-    }
-    Ok(parsed.args)
 }
 
 /// A plan's lab, in one of its topologies at a time.

@@ -10,7 +10,7 @@ use neph_model::{
 };
 
 use super::alarming::Alarming;
-use super::preview::time;
+use super::durations::time;
 use crate::{output, when};
 use neph_text::counted::counted;
 

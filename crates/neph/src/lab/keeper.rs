@@ -4,7 +4,9 @@
 //! to, and ctrl-C is passed on to it.
 
 use std::io::{self, Read, Write};
+use std::num::NonZeroU32;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,7 +14,6 @@ use neph_model::Stop;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth, Request};
 
-use super::up::Args;
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output};
 
@@ -23,12 +24,23 @@ const TICK: Duration = Duration::from_millis(50);
 /// What is read at once: all that a pipe holds.
 const CHUNK: usize = 64 * 1024;
 
-/// Starts a process that keeps the lab, and waits until the lab is up. `approved` is the digest of the
-/// commands that it may run.
-pub(super) fn detach(args: &Args, name: &str, approved: &str) -> Result<Outcome, Failure> {
+/// The lab that is to be kept.
+pub(super) struct Kept<'a> {
+    /// The topology's file.
+    pub(super) file: &'a Path,
+    pub(super) name: &'a str,
+    /// The digest of the commands that it may run: approved here, where a person can be asked; the file
+    /// may change before the keeper reads it.
+    pub(super) approved: &'a str,
+    /// Where to record what links do, and one packet in how many.
+    pub(super) record: Option<(&'a Path, NonZeroU32)>,
+}
+
+/// Starts a process that keeps the lab, and waits until the lab is up.
+pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
     let refused = |error: io::Error| Failure::refused(format!("start the keeper: {error}"));
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut keeper = start(args, (name, approved)).map_err(refused)?;
+    let mut keeper = start(kept).map_err(refused)?;
     let table = hear(&mut keeper, &stop).map_err(refused)?;
     let mut told = keeper.stderr.take().expect("piped");
     let Some(table) = table else {
@@ -37,7 +49,8 @@ pub(super) fn detach(args: &Args, name: &str, approved: &str) -> Result<Outcome,
         let ended = keeper.wait().map_err(refused)?;
         if stop.is_set() && !matches!(ended.code(), Some(1 | 2)) {
             return Err(Failure::Interrupted(format!(
-                "lab {name} was stopped while it came up; nothing of it is left"
+                "lab {} was stopped while it came up; nothing of it is left",
+                kept.name
             )));
         }
         // Its warnings, and why it ended in the last line.
@@ -62,22 +75,22 @@ pub(super) fn detach(args: &Args, name: &str, approved: &str) -> Result<Outcome,
     }
     output::say(&format!(
         "neph lab: {name} is up, kept by process {}; neph lab down {name} takes it down",
-        keeper.id()
+        keeper.id(),
+        name = kept.name
     ));
     Ok(Outcome::Done)
 }
 
-fn start(args: &Args, (name, approved): (&str, &str)) -> io::Result<Child> {
+fn start(kept: &Kept<'_>) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["lab", "up", "--keeper", "--name", name]);
-    if let Some(folder) = &args.record {
+    command.args(["lab", "up", "--keeper", "--name", kept.name]);
+    if let Some((folder, every)) = kept.record {
         command.arg("--record").arg(folder);
-        command.arg("--every").arg(args.every.to_string());
+        command.arg("--every").arg(every.to_string());
     }
-    // Approved here, where somebody can be asked; the file may change before it is read there.
     command
-        .args(["--approved", approved, "--"])
-        .arg(&args.file)
+        .args(["--approved", kept.approved, "--"])
+        .arg(kept.file)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

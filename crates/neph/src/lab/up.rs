@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Topology, UpOptions};
 
+use super::keeper::Kept;
 use super::{failure, keeper, name_of, tell_stand_ins};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
@@ -22,7 +23,7 @@ const TICK: Duration = Duration::from_millis(50);
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
     /// The topology file
-    pub(super) file: PathBuf,
+    file: PathBuf,
     /// The lab's name: a lower-case letter, then at most 15 of these, digits and underscores; by
     /// default made from the file's
     #[arg(long, value_name = "NAME")]
@@ -32,10 +33,10 @@ pub(super) struct Args {
     detach: bool,
     /// Record what each link did to each packet, in LINK.truth in this folder
     #[arg(long, value_name = "FOLDER")]
-    pub(super) record: Option<PathBuf>,
+    record: Option<PathBuf>,
     /// Record one packet in so many, chosen by its bytes: the same packets on every link
     #[arg(long, value_name = "N", default_value = "1", requires = "record")]
-    pub(super) every: NonZeroU32,
+    every: NonZeroU32,
     #[command(flatten)]
     approval: Approval,
     /// This is the process in the background
@@ -65,7 +66,12 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         .map(|to| recording(to, &topology, args.every))
         .transpose()?;
     let outcome = if args.detach {
-        keeper::detach(args, &name, &approval::digest(&topology))
+        keeper::detach(&Kept {
+            file: &args.file,
+            name: &name,
+            approved: &approval::digest(&topology),
+            record: record.map(|folder| (folder.as_path(), args.every)),
+        })
     } else {
         let mut options = UpOptions::named(name);
         options.truth = truth;

@@ -4,11 +4,10 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 
-use neph_model::{Span, Target, bracketed};
-use neph_probe::{Asking, Discovery, ProbeError, now};
+use neph_model::{IpVersion, Span, Target, bracketed};
+use neph_probe::{Asking, Discovery, ProbeError, Resolve, TargetError, now};
 
 use super::Args;
-use super::flows::addresses;
 use crate::exit::Failure;
 use crate::reflect::PORT;
 
@@ -76,6 +75,14 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
     Ok(Answers {
         sentence: sentence(&places, (place, &answer)),
         best: Some(answer),
+    })
+}
+
+/// Every address of a name, in the order in which they are to be tried.
+fn addresses(target: &Target, version: Option<IpVersion>) -> Result<Vec<SocketAddr>, Failure> {
+    target.addresses(version).map_err(|error| match error {
+        TargetError::Unresolved { .. } => Failure::refused(error),
+        other => Failure::usage(other),
     })
 }
 

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use neph_model::{
-    Authenticated, FlowIndex, FlowRole, IpVersion, ProbeKind, RequestSize, Scheme, Span, Target,
-    reply_size, sent_size, why_raised,
+    Authenticated, FlowIndex, FlowRole, ProbeKind, RequestSize, Scheme, Span, Target, reply_size,
+    sent_size, why_raised,
 };
 use neph_probe::{
-    Asking, Discovery, FlowSpec, Followed, Overdue, Place, Resolve, Resolving, Schedule,
-    SynSchedule, TargetError, can_build_syns, discover, follow,
+    Asking, Discovery, FlowSpec, Followed, Overdue, Place, Resolving, Schedule, SynSchedule,
+    can_build_syns, discover, follow,
 };
 
 use super::answer::whoever_answers;
@@ -163,17 +163,6 @@ fn bad_status(target: &Target, discovery: &Discovery) -> Option<String> {
 fn check_congestion(name: &str) -> Result<(), Failure> {
     congestion::check(name).map_err(|Unusable { why, loaded }| {
         Failure::Usage(format!("--congestion {name}: {why}; loaded here: {loaded}"))
-    })
-}
-
-/// Every address of a name, in the order in which they are to be tried.
-pub(super) fn addresses(
-    target: &Target,
-    version: Option<IpVersion>,
-) -> Result<Vec<SocketAddr>, Failure> {
-    target.addresses(version).map_err(|error| match error {
-        TargetError::Unresolved { .. } => Failure::refused(error),
-        other => Failure::usage(other),
     })
 }
 
