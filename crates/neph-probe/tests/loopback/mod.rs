@@ -155,10 +155,13 @@ fn a_schedule_too_dense_to_keep_starves_nobody() {
         let stop = Stop::new();
         let flow = Flow::start(spec, stop.clone()).expect("a thread");
         let (mut told, mut replies, mut tally) = (0_u64, 0_u64, Tally::default());
+        let mut next = 0;
         for report in flow.reports() {
             match report {
                 Report::Message(message) => {
-                    assert_eq!(message.seq.0, told);
+                    // What is out when the flow is stopped has no outcome, and is left out.
+                    assert!(message.seq.0 == next || stop.is_set() && message.seq.0 > next);
+                    next = message.seq.0 + 1;
                     told += 1;
                     replies += u64::from(message.ledger().is_some());
                     // Of UDP many may be lost, where a busy machine lets the reflector wait.
