@@ -82,9 +82,9 @@ pub enum LocalFault {
     RateCap,
 }
 
-/// Every answer whose name holds no number, with that name and the code that journals store:
-/// below 100, where no number of a protocol is.
-const NAMED: [(Answer, u16, &str); 22] = [
+/// Every answer whose name holds no number, with that name and the code that journals store: below 100,
+/// where no number of a protocol is. A new one takes the next number that is free.
+const NAMED: &[(Answer, u16, &str)] = &[
     (Answer::Syn(SynAnswer::SynAck), 1, "syn-ack"),
     (Answer::Syn(SynAnswer::Rst), 2, "rst"),
     (Answer::Truncated, 3, "truncated"),
@@ -137,6 +137,8 @@ struct Numbered {
     /// The codes that journals store for them.
     codes: RangeInclusive<u16>,
     answer: fn(u16) -> Answer,
+    /// The code of an answer of that protocol.
+    code: fn(Answer) -> Option<u16>,
     name: fn(u16) -> String,
     /// The code of the answer of that name.
     named: fn(&str) -> Option<u16>,
@@ -152,6 +154,10 @@ const NUMBERED: [Numbered; 4] = [
     Numbered {
         codes: 100..=999,
         answer: Answer::HttpStatus,
+        code: |answer| match answer {
+            Answer::HttpStatus(status) => Some(status),
+            _ => None,
+        },
         name: |status| format!("http-{status}"),
         named: |name| name.strip_prefix("http-")?.parse().ok(),
         words: |status| format!("HTTP status {status}"),
@@ -159,6 +165,10 @@ const NUMBERED: [Numbered; 4] = [
     Numbered {
         codes: 1000..=4999,
         answer: Answer::WebSocketClose,
+        code: |answer| match answer {
+            Answer::WebSocketClose(code) => Some(code),
+            _ => None,
+        },
         name: |code| format!("ws-close-{code}"),
         named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
         words: |code| format!("WebSocket close {code}"),
@@ -166,6 +176,10 @@ const NUMBERED: [Numbered; 4] = [
     Numbered {
         codes: DNS..=DNS + DnsReply::NUMBERS - 1,
         answer: |code| Answer::Dns(DnsReply::from_number(code - DNS)),
+        code: |answer| match answer {
+            Answer::Dns(reply) => Some(DNS + reply.number()),
+            _ => None,
+        },
         name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
         named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
         words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
@@ -173,6 +187,10 @@ const NUMBERED: [Numbered; 4] = [
     Numbered {
         codes: MQTT..=MQTT + 255,
         answer: |code| Answer::Mqtt(MqttRefusal::from_number(code - MQTT)),
+        code: |answer| match answer {
+            Answer::Mqtt(refusal) => Some(MQTT + u16::from(refusal.0)),
+            _ => None,
+        },
         name: |code| format!("mqtt-connack-{}", code - MQTT),
         named: |name| {
             let code: u8 = name.strip_prefix("mqtt-connack-")?.parse().ok()?;
@@ -213,15 +231,11 @@ impl Answer {
 
     /// The number for it in journals: a status or close code is its own number.
     pub fn code(self) -> u16 {
-        match self {
-            Self::HttpStatus(number) | Self::WebSocketClose(number) => number,
-            Self::Dns(reply) => DNS + reply.number(),
-            Self::Mqtt(refusal) => MQTT + u16::from(refusal.0),
-            other => NAMED
-                .iter()
-                .find(|(answer, ..)| *answer == other)
-                .map_or(0, |(_, code, _)| *code),
-        }
+        let numbered = NUMBERED.iter().find_map(|row| (row.code)(self));
+        let mut named = NAMED.iter().filter(|(answer, ..)| *answer == self);
+        let code = numbered.or_else(|| named.next().map(|(_, code, _)| *code));
+        debug_assert!(code.is_some(), "{self:?} has no row");
+        code.unwrap_or(0)
     }
 
     /// The answer of that number.
@@ -234,8 +248,8 @@ impl Answer {
             .map(|(answer, ..)| *answer)
     }
 
-    /// Whether a message that got it instead of a reply ends as an error: somebody answered. Otherwise
-    /// such a message is lost.
+    /// Whether a message whose connection, or path, ended with it is an error: a server or router
+    /// answered. Otherwise such a message is lost. Of a reply, the codec says whether it is an error.
     pub const fn is_error(self) -> bool {
         match self {
             Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Icmp(_) | Self::Truncated => true,

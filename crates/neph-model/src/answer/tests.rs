@@ -4,7 +4,7 @@ use super::*;
 fn every_answer_is_found_again_by_its_name_and_by_its_code() {
     let numbered = [100, 200, 404, 999].map(Answer::HttpStatus);
     let closed = [1000, 1011, 4999].map(Answer::WebSocketClose);
-    let named = NAMED.map(|(answer, ..)| answer);
+    let named = NAMED.iter().map(|(answer, ..)| *answer);
     let dns = (5000..5032).chain(6000..6256).filter_map(Answer::from_code);
     let all = numbered.into_iter().chain(closed).chain(named).chain(dns);
     for answer in all {

@@ -1,6 +1,6 @@
 //! Connections in the simulated network: bytes in order, at times that are the truth.
 
-mod foreign;
+pub(super) mod foreign;
 mod peer;
 
 use std::collections::BTreeMap;

@@ -2,14 +2,11 @@ use std::collections::BTreeMap;
 
 use neph_model::{Ledger, Outcome, Span, Stage, TlsVersion};
 
-use super::stream::{Outcomes, Truth, World};
+use super::stream::{Outcomes, Truth, World, foreign};
 use super::{Net, PEER_AHEAD, proved, spec};
 use crate::spec::{ConnectionUse, FlowSpec, Trust};
 
 const MS: i64 = 1_000_000;
-
-/// Targets at servers that are no reflector.
-const FOREIGN: &[&str] = &["http://h:9/", "dns-tcp://h:9/example.org", "mqtt://h:9"];
 
 const QUIET: Net = Net {
     there: 15 * MS,
@@ -217,7 +214,7 @@ fn a_foreign_server_answers_each_message_once_whatever_befalls_its_connection() 
         partial: 100,
         ..QUIET
     };
-    for (seed, url) in (0..).zip(FOREIGN) {
+    for (seed, url) in (0..).zip(foreign::targets()) {
         for connection_use in [ConnectionUse::Lasting, ConnectionUse::PerMessage] {
             for net in [QUIET, net] {
                 let mut spec = spec(url, 1_000, Span::from_millis(2));

@@ -1,6 +1,6 @@
 //! Servers that are no neph reflector: what each replies to the bytes it has read.
 
-use neph_model::ProbeKind;
+use neph_model::{ProbeKind, Target};
 use neph_wire::dns::next_message;
 use neph_wire::http::parse_request;
 
@@ -16,14 +16,23 @@ pub(super) struct Written {
 /// Takes what is whole from the bytes that a connection has read, and replies to it.
 pub(super) type Serve = fn(&mut Vec<u8>) -> Vec<Written>;
 
+/// A target of each kind that servers other than ours answer, and its server.
+const SERVERS: &[(&str, Serve)] = &[
+    ("http://h:9/", http),
+    ("dns-tcp://h:9/example.org", dns),
+    ("mqtt://h:9", mqtt),
+];
+
+/// The targets at servers that are no reflector.
+pub(in crate::sim) fn targets() -> impl Iterator<Item = &'static str> {
+    SERVERS.iter().map(|(url, _)| *url)
+}
+
 /// The server of a kind.
 pub(super) fn server(kind: ProbeKind) -> Option<Serve> {
-    match kind {
-        ProbeKind::Http => Some(http),
-        ProbeKind::DnsTcp => Some(dns),
-        ProbeKind::Mqtt => Some(mqtt),
-        _ => None,
-    }
+    let of_kind = |url| Target::parse(url).is_ok_and(|target| target.kind() == kind);
+    let found = SERVERS.iter().find(|(url, _)| of_kind(url));
+    found.map(|(_, serve)| *serve)
 }
 
 fn http(inbox: &mut Vec<u8>) -> Vec<Written> {
@@ -114,4 +123,13 @@ impl World {
             self.later(arrives, number, Event::ToUs(packet));
         }
     }
+}
+
+#[test]
+fn every_kind_on_a_connection_that_others_serve_has_a_server_here() {
+    // Of a kind with marks in its payload, the server is the reflector.
+    let served = |kind: &ProbeKind| kind.on_connection() && !kind.facts().has_marks_in_payload;
+    let all = ProbeKind::ALL.iter().copied().filter(served);
+    let missing: Vec<_> = all.filter(|kind| server(*kind).is_none()).collect();
+    assert_eq!(missing, [], "give them a row of SERVERS");
 }
