@@ -10,8 +10,8 @@ mod experiment;
 mod fleet;
 mod frames;
 mod recorder;
-#[cfg(any(test, feature = "samples"))]
-pub mod samples;
+#[cfg(test)]
+mod records_for_tests;
 
 pub use error::JournalError;
 #[doc(hidden)]

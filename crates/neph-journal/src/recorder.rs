@@ -65,7 +65,7 @@ mod tests {
     use neph_model::{CpuUse, EventKind, FlowIndex, SeriesName};
 
     use super::*;
-    use crate::samples::{fleet_message, message};
+    use crate::records_for_tests::{fleet_message, message};
     use crate::{Contents, visit_fleet};
 
     fn read_fleet(folder: &Path, experiment: ExperimentId) -> Vec<FleetMessage> {

@@ -17,6 +17,9 @@ mod fleet;
 mod import;
 mod open;
 #[cfg(test)]
+#[path = "../../neph-journal/src/records_for_tests.rs"]
+mod records_for_tests;
+#[cfg(test)]
 mod samples_for_tests;
 mod sent_within;
 mod store;

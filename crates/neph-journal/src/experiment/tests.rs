@@ -1,12 +1,31 @@
 use std::fs;
 use std::path::PathBuf;
 
-use neph_model::{ExperimentId, FlowIndex, TcpState};
+use neph_model::{CpuUse, Event, EventKind, ExperimentId, FlowIndex, Sample, SeriesName, TcpState};
 use proptest::prelude::*;
 
 use super::*;
 use crate::frames::MAX_PAYLOAD;
-use crate::samples::{any_event, any_message, any_sample, message};
+use crate::records_for_tests::{any_message, message};
+
+/// Any event.
+fn any_event() -> impl Strategy<Value = Event> {
+    (any::<u32>(), any::<i64>(), ".{0,40}").prop_map(|(flow, at, text)| Event {
+        flow: FlowIndex(flow),
+        at,
+        kind: EventKind::LateReply,
+        text,
+    })
+}
+
+/// Any sample with a value that is a number.
+fn any_sample() -> impl Strategy<Value = Sample> {
+    (any::<i64>(), 0.0..100.0_f64).prop_map(|(at, value)| Sample {
+        series: SeriesName::Cpu(CpuUse::Steal),
+        at,
+        value,
+    })
+}
 
 fn any_record() -> impl Strategy<Value = Record> {
     prop_oneof![

@@ -4,7 +4,7 @@ use neph_model::{ExperimentId, FleetMessage};
 use proptest::prelude::*;
 
 use super::*;
-use crate::samples::{any_fleet_message, fleet_message};
+use crate::records_for_tests::{any_fleet_message, fleet_message};
 
 fn place() -> (tempfile::TempDir, PathBuf, ExperimentId) {
     let folder = tempfile::tempdir().expect("a temporary folder");

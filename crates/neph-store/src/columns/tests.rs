@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use neph_journal::samples::{any_message, message};
+use crate::records_for_tests::{any_message, message};
 use neph_model::Message;
 use proptest::prelude::*;
 

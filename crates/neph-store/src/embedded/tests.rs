@@ -1,8 +1,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::records_for_tests::{fleet_message, message};
 use neph_journal::JournalWriter;
-use neph_journal::samples::{fleet_message, message};
 use neph_model::{
     ByteSize, Campaign, CpuUse, EventKind, ExperimentStatus, FleetMessage, FlowIndex, Message,
     ProbeKind, SeriesName, Span,

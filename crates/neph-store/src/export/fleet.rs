@@ -81,7 +81,7 @@ pub fn export_fleet_parquet(
 
 #[cfg(test)]
 mod tests {
-    use neph_journal::samples::fleet_message;
+    use crate::records_for_tests::fleet_message;
     use neph_model::{FleetOutcome, SynAnswer};
     use serde_json::{Map, Value};
 

@@ -1,8 +1,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::records_for_tests::message;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
-use neph_journal::samples::message;
 use neph_model::{
     ByteSize, Campaign, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
     Parameter, ParameterName, Parameters, ProbeKind, Scenario, ScenarioId, Span, Wall,

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use crate::records_for_tests::{any_fleet_message, fleet_message};
 use neph_journal::FleetWriter;
-use neph_journal::samples::{any_fleet_message, fleet_message};
 use neph_model::{ExperimentId, FleetMessage, FleetOutcome, Instant};
 use proptest::prelude::*;
 

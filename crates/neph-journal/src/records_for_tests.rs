@@ -1,9 +1,8 @@
-//! Records with known and with random values, for tests.
+//! Messages with known and with random values, for the tests of this crate and of neph-store.
 
 use neph_model::{
-    Answer, AtPeer, CpuUse, Event, EventKind, FleetMessage, FleetOutcome, FleetReply, FlowIndex,
-    Instant, Lane, Marks, Message, Outcome, ReadBy, Sample, Seq, SeriesName, Span, SynAnswer,
-    TcpState,
+    Answer, AtPeer, FleetMessage, FleetOutcome, FleetReply, FlowIndex, Instant, Lane, Marks,
+    Message, Outcome, ReadBy, Seq, Span, SynAnswer, TcpState,
 };
 use proptest::option;
 use proptest::prelude::*;
@@ -12,7 +11,7 @@ use proptest::prelude::*;
 ///
 /// # Panics
 /// A `seq` of more than 63 bits.
-pub fn message(flow: u32, seq: u64) -> Message {
+pub(crate) fn message(flow: u32, seq: u64) -> Message {
     let start = i64::try_from(seq).expect("small") * 1_000_000;
     let at = |offset: i64| Some(Instant::from_nanos(start + offset));
     let mut marks = Marks::intended_at(Instant::from_nanos(start));
@@ -41,7 +40,7 @@ pub fn message(flow: u32, seq: u64) -> Message {
 }
 
 /// Any message at all.
-pub fn any_message() -> impl Strategy<Value = Message> {
+pub(crate) fn any_message() -> impl Strategy<Value = Message> {
     let identity = (any::<u32>(), any::<u64>(), 0..4_u8, any::<u32>());
     let counts = (any::<u16>(), any::<bool>(), any_answer());
     let times = prop::collection::vec(option::of(any::<i64>()), 14);
@@ -100,7 +99,7 @@ fn any_tcp_state() -> impl Strategy<Value = TcpState> {
 }
 
 /// A message of a fleet that left `second` seconds after the start.
-pub fn fleet_message(lane: u32, seq: u32, second: i64) -> FleetMessage {
+pub(crate) fn fleet_message(lane: u32, seq: u32, second: i64) -> FleetMessage {
     FleetMessage {
         lane: Lane(lane),
         source_port: 40_000,
@@ -124,7 +123,7 @@ pub fn fleet_message(lane: u32, seq: u32, second: i64) -> FleetMessage {
 }
 
 /// Any message of a fleet at all.
-pub fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
+pub(crate) fn any_fleet_message() -> impl Strategy<Value = FleetMessage> {
     let identity = (any::<u32>(), any::<u16>(), any::<u32>());
     let times = (any::<i64>(), any::<i64>());
     (identity, times, any_fleet_outcome()).prop_map(
@@ -179,23 +178,4 @@ fn any_fleet_outcome() -> impl Strategy<Value = FleetOutcome> {
         },
     );
     prop_oneof![6 => reply, 1 => Just(FleetOutcome::Lost), 1 => Just(FleetOutcome::Failed)]
-}
-
-/// Any event.
-pub fn any_event() -> impl Strategy<Value = Event> {
-    (any::<u32>(), any::<i64>(), ".{0,40}").prop_map(|(flow, at, text)| Event {
-        flow: FlowIndex(flow),
-        at,
-        kind: EventKind::LateReply,
-        text,
-    })
-}
-
-/// Any sample with a value that is a number.
-pub fn any_sample() -> impl Strategy<Value = Sample> {
-    (any::<i64>(), 0.0..100.0_f64).prop_map(|(at, value)| Sample {
-        series: SeriesName::Cpu(CpuUse::Steal),
-        at,
-        value,
-    })
 }
