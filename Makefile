@@ -20,7 +20,7 @@ help:
 	@echo "make test    every test; as root also those that make network namespaces"
 	@echo "make test-fast  those that need no root, several at a time (some three minutes)"
 	@echo "make test-system  the others: sockets, network namespaces, other programs; one at a time"
-	@echo "make check   formatting and lints, of the fuzz targets too"
+	@echo "make check   formatting, lints and links of the documentation; of the fuzz targets too"
 	@echo "make deny    licences, sources and advisories of dependencies"
 	@echo "make release the release binary, the same bytes in any folder, with its bill of materials (CycloneDX)"
 	@echo "make reproducible  builds it twice in two clean clones and compares"
@@ -84,6 +84,7 @@ check: cargo
 		rustup component add clippy rustfmt
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --quiet
 	@if $(CARGO) fetch --manifest-path fuzz/Cargo.toml >/dev/null 2>&1; then \
 		set -x; CFLAGS=-O0 $(CARGO) check --manifest-path fuzz/Cargo.toml; \
 	else \

@@ -91,7 +91,7 @@ pub struct PlotSettings {
     pub tail: Tail,
     /// Which time figures of the whole message show.
     pub basis: Basis,
-    /// Names of the figures to draw (see [`crate::FIGURES`]); all if `None`.
+    /// Names of the figures to draw (see `FIGURES` of neph-report); all if `None`.
     pub figures: Option<BTreeSet<String>>,
     /// The offset from UTC at which times of day are shown.
     pub utc_offset: UtcOffset,

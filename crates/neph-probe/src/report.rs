@@ -35,7 +35,7 @@ pub enum Report {
         /// Its congestion control, if it is TCP.
         congestion: Option<String>,
     },
-    /// What the kernel reports of the flow's TCP connection, as [`crate::TcpStatsWhen`] asks for it.
+    /// What the kernel reports of the flow's TCP connection, as [`neph_model::TcpStatsWhen`] asks for it.
     Tcp {
         /// When it was read.
         at: Instant<Own>,

@@ -72,7 +72,7 @@ impl Course {
     /// stamps, where `added` says what steady time leaves out.
     ///
     /// # Errors
-    /// Those of [`clock_course`], and too few limits.
+    /// Those of [`neph_stats::clock_course`], and too few limits.
     pub fn of(
         limits: OffsetLimits<'_>,
         (nature, added): (ClockNature, &Added),

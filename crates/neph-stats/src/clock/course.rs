@@ -35,10 +35,10 @@ pub(super) struct Part<'a> {
 
 /// Finds where a clock was set. A step that is larger than the delays leave room for contradicts what
 /// was before it; a smaller one shows where both directions stand before it and behind it for as long
-/// as [`moved`] asks. One that shows in neither way is in the bound of [`ClockCourse::at`].
+/// as `moved` asks. One that shows in neither way is in the bound of [`ClockCourse::at`].
 ///
 /// # Errors
-/// Those of [`clock_fit`]; [`StatsError::NotAscending`] with the place.
+/// Those of [`clock_fit`](super::clock_fit); [`StatsError::NotAscending`] with the place.
 pub fn clock_course(
     limits: OffsetLimits<'_>,
     nature: ClockNature,

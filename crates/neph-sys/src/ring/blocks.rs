@@ -153,9 +153,9 @@ impl BlockRing {
     }
 
     /// Opens a ring on all interfaces of the calling thread's network namespace, those that come later
-    /// included. Packets come without their link header ([`Packet::protocol`] tells what they are), and
+    /// included. Packets come without their link header ([`protocol`](super::packet::Packet::protocol) tells what they are), and
     /// as often as they pass an interface; on loopback both as sent and as received
-    /// ([`Packet::is_echo`]).
+    /// ([`is_echo`](super::packet::Packet::is_echo)).
     ///
     /// # Errors
     /// No `CAP_NET_RAW`, not enough memory, or a filter that the kernel refuses.
