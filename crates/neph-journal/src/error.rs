@@ -39,13 +39,7 @@ pub enum JournalError {
 impl JournalError {
     /// Whether the disk had no room: what is there is whole, and more fits once there is.
     pub fn is_disk_full(&self) -> bool {
-        let Self::File { source, .. } = self else {
-            return false;
-        };
-        matches!(
-            source.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-        )
+        matches!(self, Self::File { source, .. } if is_disk_full(source))
     }
 
     /// For `map_err`: a file operation that failed.
@@ -60,6 +54,14 @@ impl JournalError {
             source,
         }
     }
+}
+
+/// Whether a file operation failed because the disk, or the user's part of it, had no room.
+pub fn is_disk_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 impl From<JournalError> for RecordError {

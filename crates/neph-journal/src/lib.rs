@@ -13,7 +13,7 @@ mod recorder;
 #[cfg(test)]
 mod records_for_tests;
 
-pub use error::JournalError;
+pub use error::{JournalError, is_disk_full};
 #[doc(hidden)]
 pub use experiment::fuzzing;
 pub use experiment::{Contents, JournalWriter};

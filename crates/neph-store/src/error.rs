@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use neph_journal::JournalError;
+use neph_journal::{JournalError, is_disk_full};
 use neph_model::{ExperimentId, ExperimentStatus, RecordError};
 use parquet::errors::ParquetError;
 
@@ -162,21 +162,15 @@ pub enum StoreError {
 impl StoreError {
     /// Whether the disk had no room: what is there is whole, and more fits once there is.
     pub fn is_disk_full(&self) -> bool {
-        let full = |source: &io::Error| {
-            matches!(
-                source.kind(),
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-            )
-        };
         match self {
-            Self::File { source, .. } | Self::Output { source, .. } => full(source),
+            Self::File { source, .. } | Self::Output { source, .. } => is_disk_full(source),
             Self::Catalog { source, .. } => {
                 source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
             }
             Self::Columns {
                 source: ParquetError::External(source),
                 ..
-            } => source.downcast_ref().is_some_and(full),
+            } => source.downcast_ref().is_some_and(is_disk_full),
             Self::Journal(error) => error.is_disk_full(),
             Self::Record(error) => error.is_disk_full(),
             _ => false,
