@@ -77,13 +77,12 @@ fn ping_between(
     origin: Anchor<Own>,
 ) -> PingBetween {
     let sent = message.marks.app_send.unwrap_or(message.marks.intended);
-    let since = (sent - origin.at).nanos();
     let ledger = message.ledger();
     PingBetween {
         block: order.block,
         name: spec.name.clone(),
         address: spec.address.ip(),
-        sent: neph_model::Wall::from_unix_nanos(origin.wall.unix_nanos().saturating_add(since)),
+        sent: origin.to_wall(sent),
         outcome: message.outcome,
         round_trip: message
             .marks

@@ -2,7 +2,7 @@
 //!
 //! Owns how much of a date a label needs: a campaign within a day needs none, one within a minute seconds.
 
-use neph_model::{UtcOffset, Wall};
+use neph_model::{Span, UtcOffset, Wall};
 
 use crate::data::ExperimentData;
 
@@ -94,9 +94,7 @@ pub fn clock_ticks(start: Wall, seconds: f64, offset: UtcOffset, most: usize) ->
     let places = (0..most.max(1) * 2).map(|index| (first + index as f64) * step - begin);
     let within: Vec<f64> = places.take_while(|at| *at <= seconds).collect();
     #[expect(clippy::cast_possible_truncation, reason = "a moment on a calendar")]
-    let wall = |at: f64| {
-        Wall::from_unix_nanos(start.unix_nanos().saturating_add((at * 1e9).round() as i64))
-    };
+    let wall = |at: f64| start + Span::from_nanos((at * 1e9).round() as i64);
     let format = |at: f64| match at + begin {
         local if local.rem_euclid(86_400.0) < 0.5 => "%b %-d",
         _ if step < 60.0 => "%H:%M:%S",

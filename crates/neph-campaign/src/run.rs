@@ -218,11 +218,6 @@ fn reflector_of(experiment: &Experiment) -> Option<String> {
     Some(main.name.clone())
 }
 
-/// `span` after `from`.
-fn later(from: Wall, span: Span) -> Wall {
-    Wall::from_unix_nanos(from.unix_nanos().saturating_add(span.nanos()))
-}
-
 /// A campaign in progress.
 struct Run<'r, 'c> {
     plan: &'r Plan,
@@ -312,13 +307,11 @@ impl<'r, 'c> Run<'r, 'c> {
     /// The plan's pause, and what is left of failed experiments' rest.
     fn rest_before(&mut self, slots: &[Slot]) {
         let now = self.crew.clock.now();
-        let paused = later(now, self.plan.pause);
+        let paused = now + self.plan.pause;
         let failed = slots
             .iter()
             .filter_map(|slot| self.failed.get(&(slot.block, slot.scenario)));
-        let rested = failed
-            .max()
-            .map_or(paused, |failed| later(*failed, RETRY_REST));
+        let rested = failed.max().map_or(paused, |failed| *failed + RETRY_REST);
         if rested > paused {
             self.crew.observer.tell(&News::Resting { until: rested });
         }
@@ -359,7 +352,7 @@ impl<'r, 'c> Run<'r, 'c> {
         let block = estimate(self.plan, &self.matrix).block;
         let pace = block.max(self.plan.block_interval);
         let next_block = self.begun.values().max().map_or(Span::ZERO, |last| {
-            let due = later(*last, self.plan.block_interval);
+            let due = *last + self.plan.block_interval;
             let now = self.crew.clock.now().unix_nanos();
             Span::from_nanos(due.unix_nanos().saturating_sub(now))
         });

@@ -94,6 +94,14 @@ impl Wall {
     }
 }
 
+/// The wall time so much later, if the clock is not set meanwhile.
+impl Add<Span> for Wall {
+    type Output = Self;
+    fn add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.nanos()))
+    }
+}
+
 /// What the wall clock may move between two anchors, nanoseconds, and one in how many with time.
 const STEADY: u64 = 1_000_000;
 const SLEWED: u64 = 10_000;

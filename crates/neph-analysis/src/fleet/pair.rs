@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use neph_flows::{Advice, Class, Fairness, FleetView, PairView, PathChange, Spectrum};
-use neph_model::{ClassTransfer, Instant, Own, Scenario, Wall};
+use neph_model::{ClassTransfer, Instant, Own, Scenario, Span};
 
 use crate::clock_time::ClockTimes;
 use crate::data::{ExperimentData, Factor, factors};
@@ -154,10 +154,9 @@ fn block(experiment: &ExperimentData, times: ClockTimes) -> String {
 
 /// `Nov 25 14:05:03 UTC`, with the date where the fleet ran past midnight.
 fn began(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
-    let started = experiment.experiment.started.unix_nanos();
-    let wall = |at: Instant<Own>| Wall::from_unix_nanos(started.saturating_add(at.nanos()));
+    let wall = |at: Instant<Own>| experiment.experiment.started + Span::from_nanos(at.nanos());
     let (first, last) = (wall(view.from), wall(view.until));
-    let near = Wall::from_unix_nanos(first.unix_nanos().saturating_add(1));
+    let near = first + Span::from_nanos(1);
     let times = ClockTimes::over([first, near, last], settings.utc_offset);
     format!("{} {}", times.at(first), times.zone())
 }

@@ -6,7 +6,7 @@ use neph_model::{
     Traceroute, TracerouteOrder, Update, Wall,
 };
 
-use super::{Run, RunError, later, storing};
+use super::{Run, RunError, storing};
 use crate::observer::News;
 use crate::pairs::{site_of, sites_to_endpoint, sites_to_server};
 
@@ -34,7 +34,7 @@ impl Run<'_, '_> {
         if self.plan.block_interval == Span::ZERO || self.begun.contains_key(&block) {
             return Ok(());
         }
-        let until = later(*before, self.plan.block_interval);
+        let until = *before + self.plan.block_interval;
         if until > self.crew.clock.now() {
             self.crew.observer.tell(&News::Waiting { block, until });
             self.wait_until(block, until)?;
@@ -47,12 +47,7 @@ impl Run<'_, '_> {
         if let (false, Some(first)) = (self.plan.pings.is_empty(), self.matrix.first()) {
             let order = PingOrder {
                 block,
-                pings: self
-                    .plan
-                    .pings
-                    .iter()
-                    .map(|ping| ping.value.clone())
-                    .collect(),
+                pings: self.pings(),
                 until,
                 timeout: self.plan.timeout,
                 site: site_of(self.plan, first),

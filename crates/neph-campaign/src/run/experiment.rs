@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
-    Ending, Event, EventKind, Experiment, ExperimentId, ExperimentOrder, ExperimentResult,
+    EchoTo, Ending, Event, EventKind, Experiment, ExperimentId, ExperimentOrder, ExperimentResult,
     ExperimentStatus, FlowIndex, HostFacts, Load, Order, OrderFailed, OrderResult, Prepared,
     Progress, Provenance, Recorder, Records, Update, Warning,
 };
@@ -246,14 +246,15 @@ impl Run<'_, '_> {
             last_address: self.addresses.get(&scenario.endpoint).copied(),
             timeout: self.plan.timeout,
             companion: self.plan.companion.filter(|_| !scenario.probe.is_echo()),
-            pings: self
-                .plan
-                .pings
-                .iter()
-                .map(|ping| ping.value.clone())
-                .collect(),
+            pings: self.pings(),
             trace: self.plan.flow_trace,
         }
+    }
+
+    /// The plan's destinations of ICMP echo, as orders have them.
+    pub(super) fn pings(&self) -> Vec<EchoTo> {
+        let pings = self.plan.pings.iter();
+        pings.map(|ping| ping.value.clone()).collect()
     }
 
     /// Keeps what came of an experiment besides its messages.

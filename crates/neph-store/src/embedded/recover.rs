@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use neph_journal::Contents;
 use neph_model::{
-    EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Tally, Wall,
+    EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Span, Tally,
 };
 
 use super::Embedded;
@@ -172,8 +172,7 @@ impl Seen {
 
     fn told_in(&self, experiment: &mut Experiment) {
         experiment.tally = self.tally;
-        let started = experiment.started.unix_nanos();
-        experiment.ended = Some(Wall::from_unix_nanos(started.saturating_add(self.last)));
+        experiment.ended = Some(experiment.started + Span::from_nanos(self.last));
         experiment.reason = Some(format!(
             "the program ended before the experiment did; {} messages were kept",
             self.messages

@@ -2,7 +2,7 @@
 //! the exit status.
 
 use neph_campaign::alarm::Change;
-use neph_model::{Campaign, EventKind, Experiment, Scenario, Span, Wall};
+use neph_model::{Campaign, EventKind, Experiment, Scenario, Wall};
 use neph_store::Store;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ impl Alarming {
     }
 
     pub(super) fn tell(&self, experiment: &Experiment, scenario: &Scenario, change: &Change) {
-        let at = moment(experiment.started, change.at);
+        let at = experiment.started + change.at;
         let (said, label) = (sentence(at, change, "round trip"), scenario.label());
         output::say(&format!("{said} [{label}]"));
         if let Some(webhook) = &self.webhook {
@@ -38,11 +38,6 @@ impl Alarming {
             webhook.finish();
         }
     }
-}
-
-/// When something of an experiment was, by the wall clock at its start.
-fn moment(started: Wall, since: Span) -> Wall {
-    Wall::from_unix_nanos(started.unix_nanos().saturating_add(since.nanos()))
 }
 
 fn posted(at: Wall, experiment: &Experiment, label: &str, change: &Change) -> Value {
