@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use neph_flows::{Completion, completions_of, turns};
+use neph_documents::flows::TransfersFound;
+use neph_flows::{completions_of, turns};
 use neph_model::{
     ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop, Target,
 };
 use neph_probe::{FleetSpec, ProbeError, TransferSpec, each_transfer, now, transfers};
-use serde_json::{Value, json};
 
 use super::Args;
 use super::keep::Kept;
@@ -22,9 +22,6 @@ use neph_text::counted::counted;
 const PAUSE: Span = Span::from_millis(5);
 /// How often transfers are recorded where they are kept: when one ends so long after the last were.
 const RECORDED: Span = Span::from_millis(200);
-
-/// One in so many transfers that took another path than expected are many.
-const MANY_MOVED: u64 = 10;
 
 /// Refuses what cannot be, before anything is measured.
 pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
@@ -122,13 +119,13 @@ fn all(
         if stop.is_set() {
             break;
         }
-        let classes = watched.view.ports_by_class(endpoint);
+        let classes = watched.result.view.ports_by_class(endpoint);
         let whole = TransferSpec {
             source_ports: turns(&classes, of_each),
             ..task(args, spec, endpoint)?
         };
         if whole.source_ports.is_empty() {
-            watched.transfers.push(Transfers::default());
+            watched.result.transfers.push(TransfersFound::default());
             continue;
         }
         if !args.quiet {
@@ -138,26 +135,17 @@ fn all(
                 whole.target
             ));
         }
-        let view = &watched.view;
+        let view = &watched.result.view;
         let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
         let made = Made::new(endpoint, (&classes, &taken), whole.size);
         let made = made.take(&whole, kept.as_mut(), stop)?;
-        watched.transfers.push(Transfers {
+        watched.result.transfers.push(TransfersFound {
             by_class: completions_of(classes.len(), &made.all),
             n: made.all.len() as u64,
             moved: made.moved,
         });
     }
     Ok(())
-}
-
-/// What the transfers to one endpoint say.
-#[derive(Debug, Default)]
-pub(super) struct Transfers {
-    by_class: Vec<Completion>,
-    n: u64,
-    /// Those that took the path of another class than their flow had when the measurement ended.
-    moved: u64,
 }
 
 /// The class whose path a transfer took, from that of its flow.
@@ -258,78 +246,6 @@ fn task(args: &Args, spec: &FleetSpec, endpoint: usize) -> Result<TransferSpec, 
     })
 }
 
-/// A table for people; nothing without transfers.
-pub(super) fn text(found: &Transfers) -> String {
-    if found.by_class.is_empty() {
-        return String::new();
-    }
-    let mut text =
-        "\ntransfer on class      median      95 % interval            ratio     n  ports  failed\n"
-            .to_owned();
-    let told = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), |span| span.to_string());
-    for one in &found.by_class {
-        let interval = one
-            .interval
-            .map_or_else(|| "-".to_owned(), |(low, high)| format!("{low} to {high}"));
-        let ratio = one
-            .ratio
-            .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-        text.push_str(&format!(
-            "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
-            one.class + 1,
-            told(one.median),
-            one.n,
-            one.ports,
-            one.failed
-        ));
-    }
-    text.push_str(&found.moved_in_words());
-    text
-}
-
-impl Transfers {
-    /// A sentence if any moved.
-    fn moved_in_words(&self) -> String {
-        if self.moved == 0 {
-            return String::new();
-        }
-        let percent = (100 * self.moved + self.n / 2) / self.n.max(1);
-        let mut text = format!(
-            "{} of {} ({percent} %) took another path than their flow had when the measurement ended, by their connect time; each counts for the class of the path it took\n",
-            self.moved,
-            counted(self.n, "transfer"),
-        );
-        if self.moved >= self.n.div_ceil(MANY_MOVED) {
-            text.push_str(
-                "the network moved flows meanwhile: ports named for a class may be on another path now; measure again before you choose one\n",
-            );
-        }
-        text
-    }
-}
-
-/// The same for programs.
-pub(super) fn value(found: &Transfers) -> Value {
-    let one = |one: &Completion| {
-        json!({
-            "class": one.class,
-            "n": one.n,
-            "ports": one.ports,
-            "failed": one.failed,
-            "median_ns": one.median.map(Span::nanos),
-            "low_ns": one.interval.map(|(low, _)| low.nanos()),
-            "high_ns": one.interval.map(|(_, high)| high.nanos()),
-            "ratio": one.ratio,
-        })
-    };
-    found.by_class.iter().map(one).collect::<Vec<_>>().into()
-}
-
-/// How many took another path than their flow had when the measurement ended.
-pub(super) fn moved(found: &Transfers) -> u64 {
-    found.moved
-}
-
 #[cfg(test)]
 mod tests {
     use neph_model::Instant;
@@ -377,7 +293,7 @@ mod tests {
                 outcome: PinnedOutcome::Failed("refused".to_owned()),
             });
         }
-        let found = Transfers {
+        let found = TransfersFound {
             by_class: completions_of(2, &made.all),
             n: made.all.len() as u64,
             moved: made.moved,
@@ -386,7 +302,11 @@ mod tests {
             (found.moved, found.by_class[0].n, found.by_class[1].n),
             (3, 6, 0)
         );
-        assert!(text(&found).contains("3 of 6 transfers (50 %) took another path"));
-        assert!(text(&found).contains("the network moved flows meanwhile"));
+        assert!(
+            found
+                .text()
+                .contains("3 of 6 transfers (50 %) took another path")
+        );
+        assert!(found.text().contains("the network moved flows meanwhile"));
     }
 }

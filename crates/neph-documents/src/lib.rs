@@ -1,0 +1,25 @@
+//! Results of commands as documents, and their forms: text, JSON, NDJSON and CSV.
+//!
+//! A document is a struct with documented fields; its JSON Schema (docs/schema/) is generated from
+//! it. Owns the structs and the text made of them. Measures nothing, reads no store, knows no
+//! command line and prints nothing.
+
+pub mod cell;
+pub mod flows;
+pub mod format;
+pub mod gallery;
+pub mod lab;
+pub mod lazy;
+pub mod origin;
+pub mod p50;
+pub mod peer_clock;
+pub mod ping;
+pub mod rows;
+pub mod sections;
+pub mod stored;
+pub mod syn_answers;
+pub mod table;
+pub mod trace;
+pub mod when;
+
+pub use format::Format;
