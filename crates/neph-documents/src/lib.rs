@@ -4,15 +4,18 @@
 //! it. Owns the structs and the text made of them. Measures nothing, reads no store, knows no
 //! command line and prints nothing.
 
+pub mod alarm;
+pub mod captures;
 pub mod cell;
+pub mod clock;
 pub mod flows;
 pub mod format;
 pub mod gallery;
+pub mod hops;
 pub mod lab;
 pub mod lazy;
 pub mod origin;
 pub mod p50;
-pub mod peer_clock;
 pub mod ping;
 pub mod rows;
 pub mod sections;

@@ -159,6 +159,11 @@ pub fn pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
+/// A value as one line of JSON, without its end.
+pub fn json_line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("documents have no keys but strings")
+}
+
 /// Writes a value as one line of JSON.
 ///
 /// # Errors

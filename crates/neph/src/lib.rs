@@ -27,7 +27,6 @@ mod lab;
 mod list;
 mod masked;
 mod output;
-use neph_documents::peer_clock;
 mod packet_choice;
 mod ping;
 mod privileges;

@@ -4,9 +4,11 @@
 //! `neph-stats`'.
 
 pub mod added;
+pub mod book;
 pub mod course;
 pub mod drift;
 pub mod heard;
+pub mod peer_clock;
 pub mod pair;
 pub mod words;
 

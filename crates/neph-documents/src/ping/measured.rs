@@ -9,7 +9,7 @@ use neph_stats::RunningSummary;
 use super::columns::Column;
 use super::entries::Entries;
 use super::retransmissions::Retransmissions;
-use crate::peer_clock::PeerClock;
+use neph_capture::clocks::peer_clock::PeerClock;
 
 /// The latest messages of a flow, which diagnosis looks at: some 10 MB.
 const RECENT: usize = 20_000;

@@ -43,7 +43,7 @@ const FIRST: [&str; 12] = [
 const QUESTIONS: [&str; 2] = ["questions_not_followed", "answers_without_question"];
 
 /// The names of the columns.
-pub(super) fn header() -> String {
+pub fn header() -> String {
     let of = |trips: &&str| OF_TRIPS.map(|what| format!("{trips}_{what}"));
     let trips = TRIPS.iter().flat_map(of);
     let names = FIRST
@@ -54,7 +54,7 @@ pub(super) fn header() -> String {
 }
 
 /// A flow of TCP.
-pub(super) fn flow(flow: &Flow, method: Method) -> String {
+pub fn flow(flow: &Flow, method: Method) -> String {
     let name = flow.name();
     let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
     let both = |of: fn(&neph_capture::Sent) -> u64| (of(client) + of(server)).to_string();
@@ -84,7 +84,7 @@ pub(super) fn flow(flow: &Flow, method: Method) -> String {
 }
 
 /// A pair that asked and answered outside of TCP.
-pub(super) fn pair(pair: &Pair) -> String {
+pub fn pair(pair: &Pair) -> String {
     let (between, all) = (pair.between(), pair.counted());
     let [client, server] = exchanges::ends(between);
     let mut cells = vec![

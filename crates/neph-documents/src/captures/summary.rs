@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 
 use neph_capture::{
-    Answer, Event, Flow, Half, LaidOut, Method, Pair, Quantiles, Question, Side, Trips,
+    Answer, Event, Flow, Half, LaidOut, Method, Others, Pair, Quantiles, Question, Side, Trips,
 };
 use neph_model::Wall;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{files, json};
+use super::FileDocument;
+use super::flow::HalvesDocument;
 use crate::when;
 use neph_capture::reading::conversations::{Conversations, ONCE};
 use neph_capture::reading::enough::advice;
@@ -19,9 +21,9 @@ use neph_text::counted::counted;
 type Oddity = (u64, &'static str, &'static str);
 
 /// What was counted of all flows.
-#[derive(Default)]
-pub(super) struct Summary {
-    pub(super) flows: u64,
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub flows: u64,
     /// Flows whose path to the server had no round trip.
     unmeasured: u64,
     /// Those of them of which one side alone was captured.
@@ -53,13 +55,13 @@ pub(super) struct Summary {
     /// Those of them of which one side alone was captured.
     quic_one_direction: u64,
     /// Answers stamped before what they answer.
-    pub(super) backwards: u64,
+    pub backwards: u64,
     /// Answers with the stamp of what they answer.
-    pub(super) of_no_time: u64,
+    pub of_no_time: u64,
 }
 
 impl Summary {
-    pub(super) fn add(&mut self, flow: &Flow) {
+    pub fn add(&mut self, flow: &Flow) {
         self.flows += 1;
         self.apart += u64::from(flow.travels_apart(Side::Client).is_some());
         for side in [Side::Client, Side::Server] {
@@ -85,7 +87,7 @@ impl Summary {
         self.last = self.last.max(Some(flow.last()));
     }
 
-    pub(super) fn add_exchange(&mut self, pair: &Pair) {
+    pub fn add_exchange(&mut self, pair: &Pair) {
         self.exchanges += 1;
         self.apart += u64::from(pair.other().is_some());
         let all = pair.counted();
@@ -101,11 +103,11 @@ impl Summary {
     }
 
     /// A few sentences; of the path what one method found.
-    pub(super) fn write(
+    pub fn write(
         &self,
         method: Method,
         (seen, files): (&Conversations, &[File]),
-        out: &mut impl Write,
+        out: &mut dyn Write,
     ) -> io::Result<()> {
         if let Some((began, last)) = self.began.zip(self.last) {
             let (began, last) = (when::utc(began), when::utc(last));
@@ -247,57 +249,140 @@ impl Summary {
     }
 
     /// The same for programs.
-    pub(super) fn json(&self, seen: &Conversations, files: &[File]) -> Value {
-        let others = seen.table.others();
+    pub fn document(&self, seen: &Conversations, files: &[File]) -> SummaryDocument {
         let captured: u64 = files.iter().map(|file| file.account.packets).sum();
-        let files: Vec<Value> = files.iter().map(files::document).collect();
-        json!({
-            "kind": "summary",
-            "files": files,
-            "packets_captured": captured,
-            "flows": self.flows,
-            "flows_ended_for_others": seen.table.crowded_out(),
-            "exchanges": self.exchanges,
-            "exchanges_ended_for_others": seen.exchanges.crowded_out(),
-            "exchange_packets": self.exchanged,
-            "exchanges_of_one_direction": self.pairs_one_direction,
-            "answers_without_question": self.unasked,
-            "questions_not_followed": self.questions_not_followed,
-            "quic_without_spin": self.without_spin,
-            "quic_of_one_direction": self.quic_one_direction,
-            "flows_in_different_tunnels": self.apart,
-            "directions_of_several": seen.table.ambiguous() + seen.exchanges.ambiguous(),
-            "packets_seen_twice": seen.counts().copies,
-            "packets_shown_again": seen.again().packets,
-            "packets_looked_at": seen.again().looked,
-            "answers_stamped_before": self.backwards,
-            "round_trips_of_no_time": self.of_no_time,
-            "flows_without_server_path": self.unmeasured,
-            "flows_of_one_direction": self.one_direction,
-            "packets": self.packets,
-            "bytes": self.bytes,
-            "sent_again": self.sent_again,
-            "retransmissions": self.sent_again - self.spurious,
-            "spurious_retransmissions": self.spurious,
-            "segments_not_followed": self.not_followed,
-            "out_of_order": self.out_of_order,
-            "round_trips": {
-                "server": json::trips(&self.server),
-                "client": json::trips(&self.client),
+        SummaryDocument {
+            files: files.iter().map(FileDocument::from).collect(),
+            packets_captured: captured,
+            flows: self.flows,
+            flows_ended_for_others: seen.table.crowded_out(),
+            exchanges: self.exchanges,
+            exchanges_ended_for_others: seen.exchanges.crowded_out(),
+            exchange_packets: self.exchanged,
+            exchanges_of_one_direction: self.pairs_one_direction,
+            answers_without_question: self.unasked,
+            questions_not_followed: self.questions_not_followed,
+            quic_without_spin: self.without_spin,
+            quic_of_one_direction: self.quic_one_direction,
+            flows_in_different_tunnels: self.apart,
+            directions_of_several: seen.table.ambiguous() + seen.exchanges.ambiguous(),
+            packets_seen_twice: seen.counts().copies,
+            packets_shown_again: seen.again().packets,
+            packets_looked_at: seen.again().looked,
+            answers_stamped_before: self.backwards,
+            round_trips_of_no_time: self.of_no_time,
+            flows_without_server_path: self.unmeasured,
+            flows_of_one_direction: self.one_direction,
+            packets: self.packets,
+            bytes: self.bytes,
+            sent_again: self.sent_again,
+            retransmissions: self.sent_again - self.spurious,
+            spurious_retransmissions: self.spurious,
+            segments_not_followed: self.not_followed,
+            out_of_order: self.out_of_order,
+            round_trips: HalvesDocument {
+                server: (&self.server).into(),
+                client: (&self.client).into(),
             },
-            "other_packets": {
-                "udp": others.udp,
-                "icmp": others.icmp,
-                "fragments": others.fragments,
-                "unread": others.unread,
-                "cut_off": others.cut,
-            },
-        })
+            other_packets: seen.table.others().into(),
+        }
+    }
+}
+
+/// All flows and exchanges together.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SummaryDocument {
+    /// The captures.
+    pub files: Vec<FileDocument>,
+    /// Packets in them.
+    pub packets_captured: u64,
+    /// Flows of TCP.
+    pub flows: u64,
+    /// Flows that were ended to make room for others.
+    pub flows_ended_for_others: u64,
+    /// Pairs that ask and answer outside of TCP.
+    pub exchanges: u64,
+    /// Pairs that were ended to make room for others.
+    pub exchanges_ended_for_others: u64,
+    /// Packets of these pairs.
+    pub exchange_packets: u64,
+    /// Pairs of ping and DNS of which one direction alone was captured.
+    pub exchanges_of_one_direction: u64,
+    /// Answers without a question.
+    pub answers_without_question: u64,
+    /// Questions whose answer was not waited for.
+    pub questions_not_followed: u64,
+    /// QUIC connections whose spin bit shows no round trip.
+    pub quic_without_spin: u64,
+    /// QUIC connections of which one direction alone was captured.
+    pub quic_of_one_direction: u64,
+    /// Flows whose directions travel in different VLANs or tunnels.
+    pub flows_in_different_tunnels: u64,
+    /// Directions that several others could answer.
+    pub directions_of_several: u64,
+    /// Packets that the capture holds twice and that count once.
+    pub packets_seen_twice: u64,
+    /// Of the packets that were looked at, those that the capture holds twice and that count twice.
+    pub packets_shown_again: u64,
+    /// Packets that were looked at for that.
+    pub packets_looked_at: u64,
+    /// Answers stamped before what they answer.
+    pub answers_stamped_before: u64,
+    /// Round trips shorter than the resolution of time stamps.
+    pub round_trips_of_no_time: u64,
+    /// Flows without a round trip to the server.
+    pub flows_without_server_path: u64,
+    /// Of these, flows of which one direction alone was captured.
+    pub flows_of_one_direction: u64,
+    /// Packets of flows.
+    pub packets: u64,
+    /// Bytes of flows.
+    pub bytes: u64,
+    /// Retransmissions, spurious ones included.
+    pub sent_again: u64,
+    /// Retransmissions that were needed.
+    pub retransmissions: u64,
+    /// Retransmissions of what the peer had received already.
+    pub spurious_retransmissions: u64,
+    /// Segments whose acknowledgement was not waited for.
+    pub segments_not_followed: u64,
+    /// Segments out of order.
+    pub out_of_order: u64,
+    /// Round trips of all flows.
+    pub round_trips: HalvesDocument,
+    /// Packets of no flow.
+    pub other_packets: OthersDocument,
+}
+
+/// Packets of no flow.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct OthersDocument {
+    /// UDP.
+    pub udp: u64,
+    /// ICMP.
+    pub icmp: u64,
+    /// Fragments.
+    pub fragments: u64,
+    /// Others.
+    pub unread: u64,
+    /// Packets cut off within the headers.
+    pub cut_off: u64,
+}
+
+impl From<Others> for OthersDocument {
+    fn from(others: Others) -> Self {
+        Self {
+            udp: others.udp,
+            icmp: others.icmp,
+            fragments: others.fragments,
+            unread: others.unread,
+            cut_off: others.cut,
+        }
     }
 }
 
 /// What of the captures is in no flow.
-fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::Result<()> {
+fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Result<()> {
     let others = seen.table.others();
     let told: Vec<String> = [
         (others.udp, "UDP"),
@@ -343,7 +428,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut impl Write) -> io::R
 fn classes(
     (whose, trips): (&str, &LaidOut),
     method: Method,
-    out: &mut impl Write,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
     let by = if method == Method::Echo {
         ", by echo"

@@ -4,10 +4,9 @@ use std::io::{self, Write};
 
 use neph_model::Span;
 use neph_stats::{ClockNature, ClockStep, MeanOffset};
-use serde_json::{Value, json};
 
-use super::book::Step;
 use super::row::Row;
+use neph_capture::clocks::book::Step;
 use neph_capture::clocks::course::{Course, Drifted};
 use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::words;
@@ -19,26 +18,26 @@ const STRETCHES: i64 = 3;
 
 /// Everything that came of it.
 #[derive(Debug)]
-pub(super) struct Summary {
+pub struct Summary {
     /// The peer, or both captures.
-    pub(super) of: String,
-    pub(super) clocks: Clocks,
+    pub of: String,
+    pub clocks: Clocks,
     /// On our clock, in nanoseconds.
-    pub(super) began: i64,
+    pub began: i64,
     /// The clocks at the end.
-    pub(super) row: Row,
-    pub(super) course: Course,
-    pub(super) steps: Vec<Whose>,
+    pub row: Row,
+    pub course: Course,
+    pub steps: Vec<StepOf>,
     /// By the formula, where it was asked for.
-    pub(super) means: Option<Means>,
+    pub means: Option<Means>,
     /// Exchanges without a reply.
-    pub(super) lost: Option<u64>,
-    pub(super) nature: ClockNature,
+    pub lost: Option<u64>,
+    pub nature: ClockNature,
 }
 
 /// Which clocks were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Clocks {
+pub enum Clocks {
     /// Raw ones, and those on the wall beside them.
     Raw,
     /// The peer's on the wall with our raw one: it tells no other.
@@ -49,16 +48,16 @@ pub(super) enum Clocks {
 
 /// What the formula says, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Means {
-    offset: i64,
-    wall: Option<i64>,
-    deviation: f64,
-    n: usize,
+pub struct Means {
+    pub(super) offset: i64,
+    pub(super) wall: Option<i64>,
+    pub(super) deviation: f64,
+    pub(super) n: usize,
 }
 
 impl Means {
     /// `None` of fewer than two exchanges.
-    pub(super) fn of(raw: &MeanOffset, wall: Option<&MeanOffset>) -> Option<Self> {
+    pub fn of(raw: &MeanOffset, wall: Option<&MeanOffset>) -> Option<Self> {
         Some(Self {
             offset: raw.mean()?,
             wall: wall.and_then(MeanOffset::mean),
@@ -70,18 +69,18 @@ impl Means {
 
 /// A step, and of which clock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whose {
-    clock: &'static str,
-    after: i64,
-    before: i64,
-    by: i64,
+pub struct StepOf {
+    pub(super) clock: &'static str,
+    pub(super) after: i64,
+    pub(super) before: i64,
+    pub(super) by: i64,
     /// How far `by` may be wrong, where a network was in between.
-    bound: Option<i64>,
+    pub(super) bound: Option<i64>,
 }
 
-impl Whose {
+impl StepOf {
     /// Of one machine's wall clock, which it tells itself.
-    pub(super) const fn wall(step: &Step) -> Self {
+    pub const fn wall(step: &Step) -> Self {
         Self {
             clock: if step.is_peers {
                 "peer's wall clock"
@@ -97,7 +96,7 @@ impl Whose {
 
     /// Of one clock against the other. Raw ones are never set, but a machine may have been frozen or
     /// moved.
-    pub(super) const fn between(clocks: Clocks, step: &ClockStep) -> Self {
+    pub const fn between(clocks: Clocks, step: &ClockStep) -> Self {
         Self {
             clock: match clocks {
                 Clocks::Raw => "raw clocks",
@@ -111,7 +110,7 @@ impl Whose {
         }
     }
 
-    pub(super) fn sentence(&self, began: i64) -> String {
+    pub fn sentence(&self, began: i64) -> String {
         let seconds = |at: i64| fixed(Span::from_nanos(at - began).secs_f64(), 3);
         let (after, before) = (seconds(self.after), seconds(self.before));
         let by = match self.bound {
@@ -124,61 +123,11 @@ impl Whose {
         };
         format!("{} {what} {by}, between {after} and {before} s", self.clock)
     }
-
-    pub(super) fn json(&self, began: i64) -> Value {
-        json!({
-            "kind": "step",
-            "clock": self.clock,
-            "after_ns": self.after - began,
-            "before_ns": self.before - began,
-            "by_ns": self.by,
-            "bound_ns": self.bound,
-        })
-    }
 }
 
 impl Summary {
-    pub(super) fn json(&self) -> Value {
-        let mut value = self.row.json();
-        value["kind"] = "summary".into();
-        value["of"] = self.of.clone().into();
-        value["lost"] = self.lost.into();
-        value["parted_ppm"] = self.course.parted.map(words::ppm).into();
-        let drift = self.drift();
-        let rates = self.course.rates.filter(|_| drift.is_some());
-        value["drift"] = drift.map_or(
-            Value::Null,
-            |drift| json!({ "ppm": words::ppm(drift.rate), "bound_ppm": drift.bound * 1e6 }),
-        );
-        value["wander"] = json!({
-            "assumed_ppm": words::ppm(self.nature.wander),
-            "rate_min_ppm": rates.map(|(least, _)| words::ppm(least)),
-            "rate_max_ppm": rates.map(|(_, most)| words::ppm(most)),
-        });
-        let steps: Vec<Value> = self
-            .steps
-            .iter()
-            .map(|step| step.json(self.began))
-            .collect();
-        value["steps"] = steps.into();
-        value["four_stamps"] = self.means.map_or(Value::Null, |means| {
-            let name = match self.clocks {
-                Clocks::Captures => "offset_ns",
-                Clocks::Raw | Clocks::PeersWall => "raw_offset_ns",
-            };
-            let mut told = json!({
-                "deviation_ns": means.deviation, "bound_ns": null, "n": means.n, name: means.offset,
-            });
-            if let Some(wall) = means.wall {
-                told["wall_offset_ns"] = wall.into();
-            }
-            told
-        });
-        value
-    }
-
     /// `hulls`: whether what they say was asked for.
-    pub(super) fn write(&self, hulls: bool, out: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, hulls: bool, out: &mut dyn Write) -> io::Result<()> {
         self.write_count(out)?;
         if hulls {
             self.write_offsets(out)?;
@@ -189,7 +138,7 @@ impl Summary {
         self.write_steps(out)
     }
 
-    fn write_count(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write_count(&self, out: &mut dyn Write) -> io::Result<()> {
         let noun = match self.clocks {
             Clocks::Captures => "packet",
             Clocks::Raw | Clocks::PeersWall => "exchange",
@@ -206,7 +155,7 @@ impl Summary {
         writeln!(out)
     }
 
-    fn write_offsets(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write_offsets(&self, out: &mut dyn Write) -> io::Result<()> {
         let told = |(offset, bound): (i64, i64)| {
             let equal = if offset.saturating_abs() <= bound {
                 " (they may be equal)"
@@ -228,7 +177,7 @@ impl Summary {
         self.write_wander(out)
     }
 
-    fn write_drift(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write_drift(&self, out: &mut dyn Write) -> io::Result<()> {
         let most = words::ppm(self.nature.steepest);
         match self.course.drifted(self.nature) {
             None => Ok(()),
@@ -257,7 +206,7 @@ impl Summary {
         }
     }
 
-    fn write_wander(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write_wander(&self, out: &mut dyn Write) -> io::Result<()> {
         let assumed = words::ppm(self.nature.wander);
         let told = match (self.drift(), self.course.rates) {
             (None, _) => "not told without a drift".to_owned(),
@@ -281,14 +230,14 @@ impl Summary {
     }
 
     /// Where there is one, and it is known.
-    fn drift(&self) -> Option<Drift> {
+    pub(super) fn drift(&self) -> Option<Drift> {
         match self.course.drifted(self.nature)? {
             Drifted::Known(drift) => Some(drift),
             Drifted::Parted(_) | Drifted::Unknown(_) => None,
         }
     }
 
-    fn write_means(&self, means: Means, out: &mut impl Write) -> io::Result<()> {
+    fn write_means(&self, means: Means, out: &mut dyn Write) -> io::Result<()> {
         let digits = self.row.offset().1;
         write!(out, "four stamps       ")?;
         let of = match (means.wall, self.clocks) {
@@ -306,7 +255,7 @@ impl Summary {
         )
     }
 
-    fn write_steps(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write_steps(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.steps.is_empty() {
             return writeln!(out, "steps             none");
         }

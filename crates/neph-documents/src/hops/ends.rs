@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
 use neph_capture::{Passage, Way};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::telling::way_word;
+use super::way_word;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 
@@ -31,6 +32,38 @@ pub(super) struct Unknown {
     clocks: u64,
     /// Of what the next point never showed any of its kind.
     kinds: Vec<Kind>,
+}
+
+/// Packets of which it is not known whether they were lost, by reason.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct EndUnknownDocument {
+    /// Of hosts or kinds of which no packet passed the next point.
+    pub never_passed: u64,
+    /// Of these, by kind.
+    pub never_passed_kinds: Vec<KindDocument>,
+    /// Of flows that the next point shows under other addresses or ports.
+    pub renamed: u64,
+    /// The next point did not capture at that time, or not all of the packet.
+    pub not_captured: u64,
+    /// Of these, at the end of the next point's capture.
+    pub not_captured_at_end: u64,
+    /// The clocks were not known.
+    pub clocks: u64,
+}
+
+/// A kind of packets that never passed a point.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct KindDocument {
+    /// The point.
+    pub point: String,
+    /// The protocol.
+    pub protocol: &'static str,
+    /// `there` or `back`.
+    pub way: &'static str,
+    /// How many.
+    pub packets: u64,
+    /// Whether packets of the same kind, of other hosts, passed.
+    pub others_passed: bool,
 }
 
 /// What a point never showed.
@@ -87,24 +120,23 @@ impl Unknown {
         all
     }
 
-    pub(super) fn json(&self) -> Value {
-        let kinds = self.kinds.iter().map(|kind| {
-            json!({
-                "point": kind.point,
-                "protocol": kind.protocol,
-                "way": way_word(kind.way),
-                "packets": kind.packets,
-                "others_passed": kind.has_others,
-            })
+    /// The same for programs.
+    pub(super) fn document(&self) -> EndUnknownDocument {
+        let kinds = self.kinds.iter().map(|kind| KindDocument {
+            point: kind.point.clone(),
+            protocol: kind.protocol,
+            way: way_word(kind.way),
+            packets: kind.packets,
+            others_passed: kind.has_others,
         });
-        json!({
-            "never_passed": self.never_passed,
-            "never_passed_kinds": kinds.collect::<Vec<_>>(),
-            "renamed": self.renamed,
-            "not_captured": self.not_begun + self.over + self.torn,
-            "not_captured_at_end": self.over,
-            "clocks": self.clocks,
-        })
+        EndUnknownDocument {
+            never_passed: self.never_passed,
+            never_passed_kinds: kinds.collect(),
+            renamed: self.renamed,
+            not_captured: self.not_begun + self.over + self.torn,
+            not_captured_at_end: self.over,
+            clocks: self.clocks,
+        }
     }
 
     /// How many, and why.

@@ -7,29 +7,29 @@ use std::collections::BTreeMap;
 use neph_model::{Anchor, Instant, Message, Own, Peer, Seq, Span, Wall, WallCourse, WallStep};
 use neph_stats::{ClockFit, ClockNature, FourStamps, MeanOffset};
 
-use crate::peer_clock::{DOUBT, PeerClock};
+use super::peer_clock::{DOUBT, PeerClock};
 
 /// Readings of a machine's two clocks that are this near to a line are not kept.
 const SAME: Span = Span::from_nanos(10);
 
 /// Everything that was exchanged with a peer.
 #[derive(Clone, Debug)]
-pub(super) struct Book {
-    pub(super) raw: PeerClock,
+pub struct Book {
+    pub raw: PeerClock,
     own: WallCourse<Own>,
     peer: WallCourse<Peer>,
     /// Each exchange's offset by the formula: of the raw clocks, and of the ones on the wall.
-    pub(super) raw_mean: MeanOffset,
-    pub(super) wall_mean: MeanOffset,
+    pub raw_mean: MeanOffset,
+    pub wall_mean: MeanOffset,
     /// The peer is no reflector of ours: the clock that it tells is the one on its wall.
-    pub(super) is_foreign: bool,
-    pub(super) exchanges: u64,
-    pub(super) shortest: Option<i64>,
-    pub(super) latest: Option<i64>,
+    pub is_foreign: bool,
+    pub exchanges: u64,
+    pub shortest: Option<i64>,
+    pub latest: Option<i64>,
     /// The same exchange by exchange: of the clocks on the wall, and of the raw ones.
-    pub(super) dots: Dots,
-    pub(super) raw_dots: Dots,
-    pub(super) steps: Vec<Step>,
+    pub dots: Dots,
+    pub raw_dots: Dots,
+    pub steps: Vec<Step>,
     /// Exchanges that were answered and are not over: messages are told in order, and the one that waits
     /// for its timeout holds up all behind it.
     answered: BTreeMap<Seq, Message>,
@@ -37,25 +37,25 @@ pub(super) struct Book {
 
 /// A wall clock was set, on either side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) is_peers: bool,
+pub struct Step {
+    pub is_peers: bool,
     /// Not before this moment, and not after that, in nanoseconds of our raw clock.
-    pub(super) after: i64,
-    pub(super) before: i64,
-    pub(super) by: Span,
+    pub after: i64,
+    pub before: i64,
+    pub by: Span,
 }
 
 /// The clocks at one moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
+pub struct Reading {
     /// Of the raw clocks.
-    pub(super) raw: ClockFit,
+    pub raw: ClockFit,
     /// The peer's wall clock minus ours, in nanoseconds, with the bound that holds for it.
-    pub(super) wall: Option<(i64, i64)>,
+    pub wall: Option<(i64, i64)>,
 }
 
 impl Book {
-    pub(super) fn new(nature: ClockNature) -> Self {
+    pub fn new(nature: ClockNature) -> Self {
         Self {
             raw: PeerClock::new(nature),
             own: WallCourse::within(SAME),
@@ -74,7 +74,7 @@ impl Book {
     }
 
     /// A reading of our two clocks.
-    pub(super) fn anchor(&mut self, reading: Anchor<Own>) {
+    pub fn anchor(&mut self, reading: Anchor<Own>) {
         if let Some(WallStep { after, before, by }) = self.own.read(reading) {
             self.steps.push(Step {
                 is_peers: false,
@@ -86,12 +86,12 @@ impl Book {
     }
 
     /// An exchange that was answered; better stamps may follow when it is over.
-    pub(super) fn answered(&mut self, message: &Message) {
+    pub fn answered(&mut self, message: &Message) {
         self.answered.insert(message.seq, *message);
     }
 
     /// Everything that is known now, with what was answered and is not over.
-    pub(super) fn so_far(&self) -> Self {
+    pub fn so_far(&self) -> Self {
         let mut all = self.clone();
         for message in std::mem::take(&mut all.answered).values() {
             all.message(message);
@@ -100,7 +100,7 @@ impl Book {
     }
 
     /// An exchange that is over; whether it had all four stamps.
-    pub(super) fn message(&mut self, message: &Message) -> bool {
+    pub fn message(&mut self, message: &Message) -> bool {
         self.answered.remove(&message.seq);
         let Some(stamps) = self.raw.message(&message.marks) else {
             return false;
@@ -145,12 +145,12 @@ impl Book {
     }
 
     /// The clocks at a moment of our raw clock, from what was exchanged around it.
-    pub(super) fn reading(&self, at: i64) -> Option<Reading> {
+    pub fn reading(&self, at: i64) -> Option<Reading> {
         Some(self.with_wall(self.raw.fit(at)?))
     }
 
     /// What the raw clocks say, with what the ones on the wall do beside it.
-    pub(super) fn with_wall(&self, raw: ClockFit) -> Reading {
+    pub fn with_wall(&self, raw: ClockFit) -> Reading {
         let own = self.own.offset(Instant::from_nanos(raw.at));
         let there = raw.at.saturating_add(raw.offset);
         let peer = self.peer.offset(Instant::from_nanos(there));
@@ -165,8 +165,8 @@ impl Book {
 
 /// Each exchange's own offset, or every second, fourth ... one's: as many as a figure can show.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Dots {
-    pub(super) kept: Vec<(i64, i64)>,
+pub struct Dots {
+    pub kept: Vec<(i64, i64)>,
     seen: usize,
     every: usize,
 }
@@ -175,7 +175,7 @@ impl Dots {
     const MOST: usize = 4_096;
 
     /// At a moment, an offset; both in nanoseconds.
-    pub(super) fn push(&mut self, at: i64, offset: i64) {
+    pub fn push(&mut self, at: i64, offset: i64) {
         let every = self.every.max(1);
         if self.seen.is_multiple_of(every) {
             if self.kept.len() == Self::MOST {

@@ -4,8 +4,8 @@
 use neph_model::{FlowIndex, Marks, Outcome, Seq};
 
 use super::*;
-use neph_capture::clocks::added::Added;
-use neph_capture::clocks::course::Course;
+use crate::clocks::added::Added;
+use crate::clocks::course::Course;
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;

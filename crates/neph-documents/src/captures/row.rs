@@ -6,35 +6,36 @@ use neph_capture::{Answer, Event, Flow, Half, LaidOut, Method, Name, Quantiles, 
 use neph_model::{Span, Wall};
 use neph_wire::dissect::Tunnel;
 
-use crate::sheet::{Cell, Column};
+use crate::cell::Cell;
+use crate::table::Heading;
 
-pub(super) const COLUMNS: [Column; 21] = [
-    Column::left("CLIENT", "client"),
-    Column::left("SERVER", "server"),
-    Column::right("PACKETS", "packets"),
-    Column::right("BYTES", "bytes"),
-    Column::right("PATH MIN", "server_path_min_ns"),
-    Column::right("MEAN", "server_path_mean_ns"),
-    Column::right("P50", "server_path_p50_ns"),
-    Column::right("P95", "server_path_p95_ns"),
-    Column::right("P99", "server_path_p99_ns"),
-    Column::right("MAX", "server_path_max_ns"),
-    Column::right("DEVIATION", "server_path_deviation_ns"),
-    Column::right("N", "server_path_n"),
-    Column::right("RESPONSE", "server_response_p50_ns"),
-    Column::right("N", "server_response_n"),
-    Column::right("DELAYED", "server_delayed_p50_ns"),
-    Column::right("N", "server_delayed_n"),
-    Column::right("CLIENT'S PATH", "client_path_p50_ns"),
-    Column::right("N", "client_path_n"),
-    Column::right("RETRANSMITTED", "retransmissions"),
-    Column::right("SPURIOUS", "spurious_retransmissions"),
-    Column::left("ODD", "marks"),
+pub const COLUMNS: [Heading; 21] = [
+    Heading::left("CLIENT"),
+    Heading::left("SERVER"),
+    Heading::right("PACKETS"),
+    Heading::right("BYTES"),
+    Heading::right("PATH MIN"),
+    Heading::right("MEAN"),
+    Heading::right("P50"),
+    Heading::right("P95"),
+    Heading::right("P99"),
+    Heading::right("MAX"),
+    Heading::right("DEVIATION"),
+    Heading::right("N"),
+    Heading::right("RESPONSE"),
+    Heading::right("N"),
+    Heading::right("DELAYED"),
+    Heading::right("N"),
+    Heading::right("CLIENT'S PATH"),
+    Heading::right("N"),
+    Heading::right("RETRANSMITTED"),
+    Heading::right("SPURIOUS"),
+    Heading::left("ODD"),
 ];
 
 /// By what flows are ordered, and what is told of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank {
+pub struct Rank {
     /// More comes first; a flow without comes last.
     by: Option<i64>,
     /// Of those that are alike the earlier one comes first.
@@ -43,7 +44,7 @@ pub(crate) struct Rank {
 }
 
 impl Rank {
-    pub(super) fn by(by: Option<i64>, began: Wall, name: String) -> Self {
+    pub fn by(by: Option<i64>, began: Wall, name: String) -> Self {
         Self {
             by,
             began: std::cmp::Reverse(began.unix_nanos()),
@@ -54,15 +55,15 @@ impl Rank {
 
 /// The first few lines of a table.
 #[derive(Debug)]
-pub(crate) struct First {
+pub struct First {
     most: usize,
     /// The last line first.
-    lines: BTreeMap<Rank, Vec<Cell>>,
+    lines: BTreeMap<Rank, Vec<String>>,
 }
 
 impl First {
     /// Of so many lines at most.
-    pub(crate) const fn new(most: usize) -> Self {
+    pub const fn new(most: usize) -> Self {
         Self {
             most,
             lines: BTreeMap::new(),
@@ -70,7 +71,7 @@ impl First {
     }
 
     /// Keeps a line if it is among the first; `false`: one is left out, this or another.
-    pub(crate) fn keep(&mut self, rank: Rank, row: impl FnOnce() -> Vec<Cell>) -> bool {
+    pub fn keep(&mut self, rank: Rank, row: impl FnOnce() -> Vec<String>) -> bool {
         let is_full = self.lines.len() >= self.most;
         let lowest = self.lines.first_key_value();
         if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
@@ -84,15 +85,15 @@ impl First {
     }
 
     /// The lines in their order; none is left.
-    pub(crate) fn take(&mut self) -> Vec<Vec<Cell>> {
+    pub fn take(&mut self) -> Vec<Vec<String>> {
         let lines = std::mem::take(&mut self.lines);
         lines.into_values().rev().collect()
     }
 }
 
 /// What flows are ordered by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Sort {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
     /// The slowest path to the server first
     P50,
     /// The most bytes first
@@ -104,13 +105,13 @@ pub(crate) enum Sort {
 }
 
 impl Sort {
-    pub(crate) fn rank(self, flow: &Flow, method: Method) -> Rank {
+    pub fn rank(self, flow: &Flow, method: Method) -> Rank {
         let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
         self.rank_of(sent, flow.trips(Half::Server).path(method), flow)
     }
 
     /// The same by what a flow showed for a while.
-    pub(crate) fn rank_of(
+    pub fn rank_of(
         self,
         (client, server): (&Sent, &Sent),
         path: Option<Quantiles>,
@@ -129,15 +130,15 @@ impl Sort {
     }
 }
 
-pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
+pub fn row(flow: &Flow, method: Method) -> Vec<String> {
     let name = flow.name();
     let both = |count: fn(&Flow, Side) -> u64| {
-        Cell::count(count(flow, Side::Client) + count(flow, Side::Server))
+        (count(flow, Side::Client) + count(flow, Side::Server)).cell()
     };
     let server = flow.trips(Half::Server).laid_out();
     let mut cells = vec![
-        Cell::text(name.client().to_string()),
-        Cell::text(format!("{}{}", name.server(), both_via(flow))),
+        name.client().to_string(),
+        format!("{}{}", name.server(), both_via(flow)),
         both(|flow, side| flow.sent(side).packets),
         both(|flow, side| flow.sent(side).bytes),
     ];
@@ -156,11 +157,11 @@ pub(super) fn row(flow: &Flow, method: Method) -> Vec<Cell> {
 }
 
 /// The path to the server: its round trips, or why there is none.
-pub(crate) fn path(server: &LaidOut, method: Method) -> [Cell; 8] {
+pub fn path(server: &LaidOut, method: Method) -> [String; 8] {
     let path = server.path(method);
     let least = match &path {
         Some(path) => span(Some(path.least)),
-        None => Cell::new(missing(server, method), serde_json::Value::Null),
+        None => missing(server, method).to_owned(),
     };
     [
         least,
@@ -175,47 +176,44 @@ pub(crate) fn path(server: &LaidOut, method: Method) -> [Cell; 8] {
 }
 
 /// Retransmissions of both sides, needed ones and spurious ones, and what else is odd.
-pub(crate) fn repairs((client, server): (&Sent, &Sent)) -> [Cell; 3] {
+pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
     let both =
-        |count: fn(&Sent) -> u32| Cell::count(u64::from(count(client)) + u64::from(count(server)));
+        |count: fn(&Sent) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
     [
         both(Sent::retransmitted),
         both(Sent::spurious),
-        Cell::text(marks(client, server)),
+        marks(client, server),
     ]
 }
 
 /// Why there is no round trip of the path.
-pub(crate) fn missing(trips: &LaidOut, method: Method) -> &'static str {
+pub fn missing(trips: &LaidOut, method: Method) -> &'static str {
     let answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
         .any(|answer| trips.of(method, answer).is_some());
     if answered { "not measurable" } else { "-" }
 }
 
-pub(crate) fn span(span: Option<Span>) -> Cell {
-    span.map_or_else(Cell::absent, |span| {
-        Cell::new(span.to_string(), span.nanos())
-    })
+/// The text of a time.
+pub fn span(span: Option<Span>) -> String {
+    span.cell()
 }
 
 /// How many round trips; of how many, where not all segments were followed.
-pub(crate) fn n(trips: Option<Quantiles>) -> Cell {
+pub fn n(trips: Option<Quantiles>) -> String {
     match trips {
-        Some(trips) if trips.estimated > trips.n => {
-            Cell::new(format!("{} of {}", trips.n, trips.estimated), trips.n)
-        }
-        trips => Cell::count(trips.map_or(0, |trips| trips.n)),
+        Some(trips) if trips.estimated > trips.n => format!("{} of {}", trips.n, trips.estimated),
+        trips => trips.map_or(0, |trips| trips.n).to_string(),
     }
 }
 
 /// What a flow travels in.
-pub(crate) fn via(name: &Name) -> String {
+pub fn via(name: &Name) -> String {
     travels_in(name.vlan(), name.tunnel())
 }
 
 /// ` vlan 7`, ` vlan 7, back vlan 8`.
-pub(crate) fn both_via(flow: &Flow) -> String {
+pub fn both_via(flow: &Flow) -> String {
     let back = via_server(flow).map(|back| match back.as_str() {
         "" => ", back bare".to_owned(),
         back => format!(", back {back}"),
@@ -224,7 +222,7 @@ pub(crate) fn both_via(flow: &Flow) -> String {
 }
 
 /// What its client's packets travel in.
-pub(crate) fn via_client(flow: &Flow) -> String {
+pub fn via_client(flow: &Flow) -> String {
     match flow.travels_apart(Side::Client) {
         Some((vlan, tunnel)) => travels_in(vlan, tunnel),
         None => via(flow.name()),
@@ -232,20 +230,20 @@ pub(crate) fn via_client(flow: &Flow) -> String {
 }
 
 /// What its server's packets travel in, where its directions differ in that.
-pub(crate) fn via_server(flow: &Flow) -> Option<String> {
+pub fn via_server(flow: &Flow) -> Option<String> {
     let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
     Some(travels_in(vlan, tunnel).trim_start().to_owned())
 }
 
 /// ` vlan 7`, ` vxlan 42`.
-pub(super) fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
+pub fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
     let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
     let tunnel = tunnel.map(|tunnel| format!(" {tunnel}"));
     vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
 }
 
 /// `3 out of order, 1 gap`: what else happened, of both sides.
-pub(crate) fn marks(client: &Sent, server: &Sent) -> String {
+pub fn marks(client: &Sent, server: &Sent) -> String {
     const TOLD: [(Event, &str); 8] = [
         (Event::OutOfOrder, "out of order"),
         (Event::Gap, "missing"),
