@@ -8,8 +8,8 @@ pub mod book;
 pub mod course;
 pub mod drift;
 pub mod heard;
-pub mod peer_clock;
 pub mod pair;
+pub mod peer_clock;
 pub mod words;
 
 use neph_stats::ClockNature;

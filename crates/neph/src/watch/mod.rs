@@ -31,7 +31,7 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::telling::Shown;
 use crate::read::{By, SortChoice};
 use crate::sink::{self, Force};
-use crate::{exit, format, interrupt, output, read, site, value};
+use crate::{exit, format, interrupt, output, site, value};
 use intake::Intake;
 use neph_capture::reading::enough::ENOUGH;
 use neph_export::Url;
