@@ -3,8 +3,8 @@
 use std::thread;
 
 use neph_load::{Beginning, Bulk, CpuLoad, StreamLoad, converse_all};
-use neph_model::{LoadOrder, LoadSpec, OrderFailed, Target};
-use neph_probe::{REFLECT_PORT, Resolve, Resolving};
+use neph_model::{LoadOrder, LoadSpec, OrderFailed, REFLECT_PORT, Target};
+use neph_probe::{Resolve, Resolving};
 
 use crate::desk::Desk;
 use crate::failure::failed;
