@@ -102,8 +102,9 @@ pub use mark::{Mark, Marks, PeerMarks};
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
-    CaptureOrder, CaptureProtocol, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder, Order,
-    PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder,
+    CaptureOrder, CaptureProtocol, CpuThreads, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder,
+    LoadWork, Order, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
+    TracerouteOrder, TurnSizes,
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;

@@ -5,20 +5,22 @@ use std::net::IpAddr;
 pub(crate) use neph_campaign::option_value::{
     certificate_name, listening, memory_size, positive_span, rate, size, span,
 };
-use neph_model::SecretSource;
+use neph_model::{CpuShare, SecretSource};
 use neph_probe::Secret;
 use neph_text::parse_percent;
 
 /// `80%` or `80`: a share from 1 % to 100 %, as a number from 0 to 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
+    cpu_share(text).map(|share| share.in_percent() / 100.0)
+}
+
+/// `80%` or `80`: a share of a core's time, from 1 % to 100 %.
+pub(crate) fn cpu_share(text: &str) -> Result<CpuShare, String> {
     let percent = match text.parse() {
         Ok(percent) => percent,
         Err(_) => parse_percent(text).unwrap_or(f64::NAN),
     };
-    if (1.0..=100.0).contains(&percent) {
-        return Ok(percent / 100.0);
-    }
-    Err("write a share from 1% to 100%".to_owned())
+    CpuShare::percent(percent).ok_or_else(|| "write a share from 1% to 100%".to_owned())
 }
 
 /// A number of things, one of them at least.
