@@ -33,4 +33,5 @@ pub use executor::LocalExecutor;
 pub use fleet::check_files;
 pub use fleet_intake::{FleetIntake, scenario_of};
 pub use links::LinkCount;
+pub use load::{CpuDone, FlowDone, LoadDone, LoadRefused, ReadyLoad, StreamDone};
 pub use yard::Ground;

@@ -16,7 +16,7 @@ pub use block::{
 };
 pub use capture::{CaptureOrder, CaptureProtocol};
 pub use experiment::{ExperimentOrder, FlowTraceOrder};
-pub use load::LoadOrder;
+pub use load::{CpuThreads, LoadOrder, LoadWork, TurnSizes};
 
 /// What one executor is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -69,9 +69,7 @@ pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
 pub use private_file::{PrivateFileError, check_private, read_private};
-pub use reflect::{
-    ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec, ShownCertificate,
-};
+pub use reflect::{ANSWERING_PORTS, Bound, Counted, Reflector, ShownCertificate, fitting_caps};
 pub use refusals::RefusalWatch;
 pub use refused::Refusals;
 pub use report::Report;
@@ -81,7 +79,7 @@ pub use secret::{Secret, SecretError};
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use syn_rate::{SYNS_A_SECOND, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
-pub use tls::{Identity, TlsError};
+pub use tls::TlsError;
 pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow};
 pub use traceroute::{Route, TracerouteSpec, traceroute};
 pub use transfer::Transfer;

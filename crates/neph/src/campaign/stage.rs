@@ -11,7 +11,6 @@ use neph_model::{SiteLoad, Stop, Warning};
 use neph_probe::{Place, Reflector};
 
 use super::Scene;
-use super::reflectors::reflect_flags;
 use super::stressing::Stressing;
 use crate::exit::Failure;
 use crate::lab::{self, dead};
@@ -106,12 +105,12 @@ impl Stage {
 
     fn reflector(&self, wanted: &LabReflector) -> Result<Reflector, Failure> {
         let site = &wanted.site.value;
-        let flags = reflect_flags(wanted)
-            .map_err(|why| Failure::Usage(format!("reflector at site '{site}': {why}")))?;
-        let mut spec = flags.spec();
-        let place = self.lab.as_ref().map(|lab| lab.place(site));
-        spec.site = place.transpose().map_err(Failure::usage)?;
-        Reflector::start(&spec).map_err(Failure::refused)
+        let spec = &wanted.spec.value;
+        let started = match &self.lab {
+            Some(lab) => Reflector::start_in(spec, &lab.place(site).map_err(Failure::usage)?),
+            None => Reflector::start(spec),
+        };
+        started.map_err(Failure::refused)
     }
 }
 

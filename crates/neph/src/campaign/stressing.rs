@@ -47,7 +47,7 @@ impl Stressing {
         }
         for (number, asked) in wanted.iter().enumerate() {
             let order = Order::Load(LoadOrder {
-                load: asked.load.clone(),
+                work: asked.load.clone().into(),
                 duration: LONGEST,
             });
             let started = Running::start(asked, lab, (number, &order));

@@ -338,8 +338,8 @@ impl Watch<'_, '_> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use neph_model::CampaignStatus;
-    use neph_probe::{Reflector, ReflectorSpec};
+    use neph_model::{CampaignStatus, ReflectorSpec};
+    use neph_probe::Reflector;
     use neph_store::{Access, open};
 
     use super::*;

@@ -6,17 +6,16 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use neph_model::{BitRate, ByteSize, Span};
-
-use neph_load::{Beginning, StreamLoad, Streamed, received_rate};
+use neph_agent::StreamDone;
+use neph_load::received_rate;
+use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span};
 
 use super::aim;
-use super::announce::Announce;
-use super::telling::{add_faults, rate};
+use super::telling::{Telling, add_faults, rate};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{interrupt, output, value};
+use crate::{output, value};
 
 /// Options of `neph stress stream`.
 #[derive(Debug, ClapArgs)]
@@ -35,8 +34,10 @@ pub(super) struct Args {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    #[command(flatten)]
-    announce: Announce,
+    /// Say on standard error when the load works: each core at its target, an answer on each
+    /// connection
+    #[arg(long)]
+    announce: bool,
     /// How to write what was sent
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
@@ -45,44 +46,46 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// As an order asks for it.
-    pub(super) fn ordered(to: &str, rate: BitRate, duration: Span) -> Self {
-        Self {
-            target: to.to_owned(),
-            rate,
-            duration,
-            announce: Announce::YES,
-            format: Format::Json,
-            user: UserChoice::default(),
+    /// What was typed, as an order.
+    pub(super) fn order(&self) -> Result<LoadOrder, Failure> {
+        let work = LoadWork::Stream {
+            to: aim::target(&self.target)?,
+            rate: self.rate,
+        };
+        Ok(LoadOrder {
+            work,
+            duration: self.duration,
+        })
+    }
+
+    pub(super) const fn telling(&self) -> Telling {
+        Telling {
+            format: self.format,
+            announce: self.announce,
+            capacity: None,
         }
     }
 }
 
-/// Streams until its time is over or ctrl-C, and tells what was sent.
-pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let address = aim::address(&args.target)?;
-    let stop = interrupt::stop_on_ctrl_c()?;
-    let load = StreamLoad {
-        address,
-        rate: args.rate,
-        duration: args.duration,
-    };
-    let works = || args.announce.works();
-    let told = load.run(&Beginning::of(1, &works), &stop);
-    let told = told.map_err(Failure::refused)?;
-    let fault = told.fault(args.rate, address);
-    tell(told, fault.clone(), args)?;
-    if stop.is_set() {
+/// Tells what was sent.
+pub(super) fn show(
+    done: &StreamDone,
+    telling: &Telling,
+    is_stopped: impl Fn() -> bool,
+) -> Result<Outcome, Failure> {
+    tell(done, telling.format)?;
+    if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
-    let Some(why) = fault else {
+    let Some(why) = &done.fault else {
         return Ok(Outcome::Done);
     };
     output::say(&format!("neph stress: {why}"));
     Ok(Outcome::Nothing)
 }
 
-fn tell(told: Streamed, fault: Option<String>, args: &Args) -> Result<(), Failure> {
+fn tell(done: &StreamDone, format: Format) -> Result<(), Failure> {
+    let told = &done.streamed;
     let mut sheet = Sheet::new(&[
         Column::right("ASKED", "asked_bit_s"),
         Column::right("FRAMES", "frames"),
@@ -97,7 +100,7 @@ fn tell(told: Streamed, fault: Option<String>, args: &Args) -> Result<(), Failur
         Column::right("BACK/S", "back_bit_s"),
     ]);
     sheet.rows.push(vec![
-        rate(args.rate),
+        rate(done.rate),
         Cell::count(told.frames),
         Cell::count(told.left_out()),
         Cell::count(told.packets),
@@ -109,8 +112,8 @@ fn tell(told: Streamed, fault: Option<String>, args: &Args) -> Result<(), Failur
         rate(received_rate(told.bytes, told.lasted)),
         rate(received_rate(told.back_bytes, told.lasted)),
     ]);
-    add_faults(&mut sheet, vec![fault], args.format);
+    add_faults(&mut sheet, vec![done.fault.clone()], format);
     let mut out = output::data();
-    sheet.write(args.format, &mut out)?;
+    sheet.write(format, &mut out)?;
     Ok(out.flush()?)
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
 
 use crate::labs::is_root;
 use crate::neph::{Place, Ran};

@@ -246,7 +246,8 @@ mod tests {
             rate: None,
         };
         let duration = Span::from_secs(1);
-        let order = Order::Load(LoadOrder { load, duration });
+        let work = load.into();
+        let order = Order::Load(LoadOrder { work, duration });
         let text = quoted(&order).expect("plain data");
         let said = Command::new("sh")
             .args(["-c", &format!("printf %s '{text}'")])
