@@ -51,7 +51,6 @@ mod synchrony;
 mod target_error;
 mod tls;
 mod trace;
-mod traceroute;
 mod transfer;
 mod unguessable;
 mod vigil;
@@ -82,8 +81,9 @@ pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use syn_rate::{SYNS_A_SECOND, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
 pub use tls::{Identity, TlsError};
-pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow};
-pub use traceroute::{Route, TracerouteSpec, traceroute};
+pub use trace::{
+    FlowSet, PortUse, Route, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow, traceroute,
+};
 pub use transfer::Transfer;
 
 /// Whether SYNs can be built and timed without connecting (`CAP_NET_RAW`). Otherwise `syn://`
