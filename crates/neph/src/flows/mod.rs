@@ -13,6 +13,7 @@ mod silence;
 mod summary;
 mod tell;
 mod tracing;
+mod transfer_task;
 mod transfers;
 mod unfair;
 mod watch;

@@ -8,7 +8,7 @@ use std::io::Write;
 use clap::Args as ClapArgs;
 use neph_model::{BitRate, ByteSize, Span};
 
-use neph_load::{Beginning, StreamLoad, Streamed, received_rate};
+use neph_load::{Beginning, StreamLoad, Streamed, rate_of};
 
 use super::aim;
 use super::announce::Announce;
@@ -106,8 +106,8 @@ fn tell(told: Streamed, fault: Option<String>, args: &Args) -> Result<(), Failur
         Cell::count(told.there),
         Cell::count(told.back),
         Cell::new(told.lasted.to_string(), told.lasted.nanos()),
-        rate(received_rate(told.bytes, told.lasted)),
-        rate(received_rate(told.back_bytes, told.lasted)),
+        rate(rate_of(told.bytes, told.lasted)),
+        rate(rate_of(told.back_bytes, told.lasted)),
     ]);
     add_faults(&mut sheet, vec![fault], args.format);
     let mut out = output::data();

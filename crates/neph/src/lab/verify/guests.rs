@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 
 use neph_lab::{Guest, Lab, Topology};
+use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Span, Stop, Target};
-use neph_probe::{UploadSpec, upload};
 
 use super::COLUMNS;
 use crate::sheet::Cell;
