@@ -85,14 +85,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-wire", &[]),
 ];
 
-/// Arrows that only tests need: shipped plans are held against shipped topologies, and what is told
-/// of flows against the links of the lab.
+/// Arrows that only tests need: shipped plans are held against shipped topologies, what is told of
+/// flows against the links of the lab, and the reflector against transfers.
 const TESTS_MAY_USE: &[(&str, &str)] = &[
     ("neph-agent", "neph-campaign"),
     ("neph-agent", "neph-text"),
     ("neph-campaign", "neph-lab"),
     ("neph-flows", "neph-lab"),
     ("neph-flows", "neph-text"),
+    ("neph-probe", "neph-load"),
     ("neph-report", "neph-store"),
 ];
 

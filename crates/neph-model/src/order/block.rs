@@ -78,6 +78,15 @@ pub struct TraceLimits {
     pub queries: u8,
 }
 
+impl Default for TraceLimits {
+    fn default() -> Self {
+        Self {
+            max_hops: 30,
+            queries: 3,
+        }
+    }
+}
+
 /// A traceroute to carry out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

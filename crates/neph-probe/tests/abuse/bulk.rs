@@ -1,7 +1,7 @@
 //! The turn of bulk transfers: whoever keeps it without using it keeps nobody waiting.
 
+use neph_load::{UploadSpec, upload};
 use neph_model::Target;
-use neph_probe::{UploadSpec, upload};
 
 use super::refusals::hello_for;
 use super::*;

@@ -6,6 +6,7 @@ mod keep;
 mod silence;
 mod tell;
 mod tracing;
+mod transfer_task;
 mod transfers;
 mod watch;
 

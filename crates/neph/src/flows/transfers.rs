@@ -5,21 +5,20 @@ use std::ops::ControlFlow;
 
 use neph_documents::flows::TransfersFound;
 use neph_flows::{completions_of, turns};
+use neph_load::{TransferSpec, each_transfer, transfers};
 use neph_model::{
-    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop, Target,
+    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop,
 };
-use neph_probe::{FleetSpec, ProbeError, TransferSpec, each_transfer, now, transfers};
+use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
 use super::Args;
 use super::keep::Kept;
+use super::transfer_task::{small, target, task};
 use super::watch::Watched;
 use crate::exit::Failure;
 use crate::output;
 use neph_text::counted::counted;
 
-/// Between the beginnings of two transfers, at least: one after the other, so that none waits for
-/// another.
-const PAUSE: Span = Span::from_millis(5);
 /// How often transfers are recorded where they are kept: when one ends so long after the last were.
 const RECORDED: Span = Span::from_millis(200);
 
@@ -44,24 +43,23 @@ pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Fa
 
 /// A transfer before the measurement, so that one that cannot be is told before hours have passed.
 fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
-    let whole = TransferSpec {
-        // Any that is free.
-        source_ports: vec![0],
-        ..task(args, spec, endpoint)?
-    };
+    let target = target(spec, endpoint)?;
     let unable = |why: &str| {
         format!(
             "--transfers: {why}; it takes neph reflect there, or a server that speaks HTTP without TLS"
         )
     };
-    let made = transfers(&whole, stop).map_err(|error| match error {
+    let small = small(args, spec, &target, endpoint).map_err(|error| match error {
         ProbeError::Transfer { closed: true, .. } => Failure::Refused(unable(&error.to_string())),
         ProbeError::Transfer { .. } => Failure::Usage(unable(&error.to_string())),
         other => other.into(),
     })?;
+    // From any port that is free.
+    let whole = task(args, spec, endpoint, vec![0]);
+    let made = transfers(&whole, &|| small.exchange(), stop)?;
     match made.first().map(|one| &one.outcome) {
         Some(PinnedOutcome::Failed(why)) => {
-            let why = format!("a transfer from {}: {why}", whole.target);
+            let why = format!("a transfer from {target}: {why}");
             Err(Failure::Usage(unable(&why)))
         }
         _ => Ok(()),
@@ -120,10 +118,8 @@ fn all(
             break;
         }
         let classes = watched.result.view.ports_by_class(endpoint);
-        let whole = TransferSpec {
-            source_ports: turns(&classes, of_each),
-            ..task(args, spec, endpoint)?
-        };
+        let whole = task(args, spec, endpoint, turns(&classes, of_each));
+        let target = target(spec, endpoint)?;
         if whole.source_ports.is_empty() {
             watched.result.transfers.push(TransfersFound::default());
             continue;
@@ -132,13 +128,15 @@ fn all(
             output::say(&format!(
                 "neph: {} from {}, on the ports of each class",
                 counted(whole.source_ports.len() as u64, "transfer"),
-                whole.target
+                target
             ));
         }
         let view = &watched.result.view;
         let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
-        let made = Made::new(endpoint, (&classes, &taken), whole.size);
-        let made = made.take(&whole, kept.as_mut(), stop)?;
+        let size = args.transfer_size as usize;
+        let made = Made::new(endpoint, (&classes, &taken), size);
+        let small = small(args, spec, &target, endpoint)?;
+        let made = made.take((&whole, &small), kept.as_mut(), stop)?;
         watched.result.transfers.push(TransfersFound {
             by_class: completions_of(classes.len(), &made.all),
             n: made.all.len() as u64,
@@ -184,12 +182,12 @@ impl<'a> Made<'a> {
     /// what ended while the next was on its way.
     fn take(
         mut self,
-        spec: &TransferSpec,
+        (spec, small): (&TransferSpec, &SmallTransfer),
         mut kept: Option<&mut Kept>,
         stop: &Stop,
     ) -> Result<Self, Failure> {
         let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
-        each_transfer(spec, stop, |transfer| {
+        each_transfer(spec, &|| small.exchange(), stop, |transfer| {
             self.push(transfer);
             if now() - recorded < RECORDED {
                 return ControlFlow::Continue(());
@@ -226,24 +224,6 @@ impl<'a> Made<'a> {
             });
         }
     }
-}
-
-/// HTTP takes two round trips, to connect and to ask, as most transfers do; neph reflect answers it
-/// on the port of all its protocols.
-fn task(args: &Args, spec: &FleetSpec, endpoint: usize) -> Result<TransferSpec, Failure> {
-    let endpoint = &spec.fleet.endpoints[endpoint];
-    let place = endpoint.name.split_once("://");
-    let place = place.map_or(endpoint.name.as_str(), |(_, place)| place);
-    Ok(TransferSpec {
-        target: Target::parse(&format!("http://{place}")).map_err(Failure::usage)?,
-        address: endpoint.address,
-        source_ports: Vec::new(),
-        size: args.transfer_size as usize,
-        repetitions: 1,
-        interval: PAUSE,
-        timeout: args.timeout,
-        site: spec.site.clone(),
-    })
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use neph_model::{Stop, Target, Traceroute};
-use neph_probe::{TracerouteSpec, traceroute};
+use neph_model::{Stop, Target, TraceLimits, Traceroute};
+use neph_probe::traceroute;
 
 use super::Args;
 use crate::exit::Failure;
@@ -21,8 +21,8 @@ pub(super) fn trace(
         ("", Some(main)) => main.spec.address.ip(),
         _ => resolve(args, host)?,
     };
-    let spec = TracerouteSpec::default();
-    let route = traceroute(destination, &spec, args.place().as_ref(), stop)?;
+    let limits = TraceLimits::default();
+    let route = traceroute(destination, limits, args.place().as_ref(), stop)?;
     Ok(route.into_traceroute(0, host, destination))
 }
 

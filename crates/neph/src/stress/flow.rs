@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
 use neph_agent::FlowDone;
-use neph_load::{Carried, received_rate};
+use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;
 
@@ -146,7 +146,7 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
     }
     let rates = own
         .iter()
-        .map(|flow| received_rate(flow.received_in_time, flow.lasted));
+        .map(|flow| rate_of(flow.received_in_time, flow.lasted));
     let all: u64 = rates.map(BitRate::bits_per_second).sum();
     let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
     // Of one flow it says how many others there are; ours are among these.
@@ -196,8 +196,8 @@ fn tell(all: &[Carried], most: Option<BitRate>, format: Format) -> Result<(), Fa
             Cell::count(u64::from(flow.retransmissions)),
             Cell::count(u64::from(flow.spurious)),
             Cell::new(flow.lasted.to_string(), flow.lasted.nanos()),
-            rate(received_rate(flow.received_in_time, flow.lasted)),
-            rate(received_rate(flow.back_in_time, flow.lasted)),
+            rate(rate_of(flow.received_in_time, flow.lasted)),
+            rate(rate_of(flow.back_in_time, flow.lasted)),
         ]);
     }
     let faults = all.iter().map(|flow| flow.broken.clone()).collect();

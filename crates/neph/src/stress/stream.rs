@@ -7,7 +7,7 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use neph_agent::StreamDone;
-use neph_load::received_rate;
+use neph_load::rate_of;
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span};
 
 use super::aim;
@@ -109,8 +109,8 @@ fn tell(done: &StreamDone, format: Format) -> Result<(), Failure> {
         Cell::count(told.there),
         Cell::count(told.back),
         Cell::new(told.lasted.to_string(), told.lasted.nanos()),
-        rate(received_rate(told.bytes, told.lasted)),
-        rate(received_rate(told.back_bytes, told.lasted)),
+        rate(rate_of(told.bytes, told.lasted)),
+        rate(rate_of(told.back_bytes, told.lasted)),
     ]);
     add_faults(&mut sheet, vec![done.fault.clone()], format);
     let mut out = output::data();

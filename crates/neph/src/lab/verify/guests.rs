@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 
 use neph_documents::lab::{Asked, VerifiedRow, VerifiedWhere};
 use neph_lab::{Guest, Lab, Topology};
+use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Span, Stop, Target};
-use neph_probe::{UploadSpec, upload};
 
 /// How long bulk goes to each.
 const LASTS: Span = Span::from_secs(3);

@@ -7,15 +7,13 @@ use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-use neph_model::{BitRate, Span, Stop, ThroughputSecond};
+use neph_model::{BitRate, Span, Stop, ThroughputSecond, Wall};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Place;
 use neph_sys::process::Birth;
 use serde_json::Value;
 
-use crate::ProbeError;
-use crate::stamp_clock::{StampClock, now};
-use crate::transfer::Transfer;
+use crate::transfer::{Transfer, TransferError, now};
 
 const PROGRAM: &str = "iperf3";
 /// Beyond the asked time, for connecting and for the last exchange.
@@ -44,7 +42,7 @@ pub struct Iperf3Spec {
 /// # Errors
 /// One sentence: the program is missing, its server is not there or busy, it took too long, or its
 /// report cannot be read.
-pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
+pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, TransferError> {
     match &spec.site {
         None => run(command(PROGRAM, spec), spec.duration, stop),
         Some(site) => {
@@ -55,15 +53,15 @@ pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, ProbeError> {
     }
 }
 
-fn failed(reason: impl Into<String>) -> ProbeError {
-    ProbeError::Program {
+fn failed(reason: impl Into<String>) -> TransferError {
+    TransferError::Program {
         program: PROGRAM,
         reason: reason.into(),
     }
 }
 
-fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, ProbeError> {
-    let started = StampClock::new().anchor().wall;
+fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, TransferError> {
+    let started = Wall::from_unix_nanos(clock::wall().0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             failed("is not installed; install it (apt-get install iperf3), or use our own upload")
@@ -103,7 +101,7 @@ fn command(program: &str, spec: &Iperf3Spec) -> Command {
 }
 
 /// Reads on a thread of its own: a report longer than the pipe's room would stop the program.
-fn reader(child: &mut Child) -> Result<JoinHandle<String>, ProbeError> {
+fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
     let mut pipe = child.stdout.take().expect("stdout was piped");
     thread::Builder::new()
         .spawn(move || {
@@ -116,14 +114,14 @@ fn reader(child: &mut Child) -> Result<JoinHandle<String>, ProbeError> {
             let _ = io::copy(&mut pipe, &mut io::sink());
             report
         })
-        .map_err(ProbeError::Thread)
+        .map_err(TransferError::Thread)
 }
 
 fn await_end(
     child: &mut Child,
     latest: neph_model::Instant<neph_model::Own>,
     stop: &Stop,
-) -> Result<(), ProbeError> {
+) -> Result<(), TransferError> {
     loop {
         match child.try_wait() {
             Ok(Some(_)) => return Ok(()),
