@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_model::{BitRate, ByteSize, Span, bracketed};
 use neph_probe::{Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, Secret};
+use neph_sys::clock;
 use neph_sys::restrict::InForce;
 use neph_sys::{files, memory};
 use serde_json::{Map, json};
@@ -175,7 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut waited = Duration::ZERO;
     while !stop.is_set() {
         const TICK: Duration = Duration::from_millis(50);
-        std::thread::sleep(TICK);
+        clock::nap(TICK);
         waited += TICK;
         if waited >= TELL && !args.quiet {
             waited = Duration::ZERO;

@@ -2,12 +2,13 @@
 
 use std::net::UdpSocket;
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{
     Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions, Verdict, verify,
     verify_link,
 };
+use neph_sys::deadline::{Deadline, Stopwatch};
 
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
@@ -222,14 +223,14 @@ fn a_link_carries_both_directions_at_once() {
                 back.join().expect("sent"),
             ]
         });
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Deadline::after(Duration::from_secs(5));
         let counts = || Direction::BOTH.map(|way| lab.counters(0).expect("emulated").read(way));
         let all = |counts: &[DirectionCount; 2]| {
             let done = counts.iter().map(|count| count.delivered + count.broken());
             done.eq(sent.iter().map(|(sent, _)| *sent))
         };
-        while !all(&counts()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
+        while !all(&counts()) && !deadline.has_passed() {
+            clock::nap(Duration::from_millis(10));
         }
         let [there, back] = counts();
         println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{there:?}\n{back:?}");
@@ -259,7 +260,7 @@ fn socket(lab: &Lab, site: &str) -> UdpSocket {
 /// Sends `total` datagrams of 64 bytes in all, `burst` in each millisecond; how many left, and in how
 /// many seconds.
 fn send(from: &UdpSocket, (burst, total): (u32, u32)) -> (u64, f64) {
-    let (start, raw) = (Instant::now(), clock::raw().0);
+    let (start, raw) = (Stopwatch::start(), clock::raw().0);
     let mut sent = 0;
     for number in 0..total {
         if number % burst == 0 {
@@ -279,11 +280,11 @@ fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
     let before = packets_arrived(lab);
     let (sent, seconds) = send(&from, (burst, total));
     // The engine counts what its ring dropped at most a second after the last packet.
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Deadline::after(Duration::from_secs(5));
     loop {
         let count = lab.counters(0).expect("emulated").read(Direction::AToB);
         let done = count.delivered + count.broken() == sent;
-        if done || Instant::now() > deadline {
+        if done || deadline.has_passed() {
             return Load {
                 sent,
                 seconds,
@@ -291,7 +292,7 @@ fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
                 count,
             };
         }
-        std::thread::sleep(Duration::from_millis(10));
+        clock::nap(Duration::from_millis(10));
     }
 }
 

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{Lab, Record, Recording, TruthFile, Turn, UpOptions, Verdict};
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
 use neph_sys::netns::with_namespace;
 
 use crate::support::{leftovers, name, shipped, turn};
@@ -106,7 +108,7 @@ fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
     exchange(&flows, &server);
     lab.cue();
     let done = |entry: usize, times: u64, holds: bool| {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Deadline::after(Duration::from_secs(20));
         loop {
             let status = Lab::status(&name).expect("it is up");
             let it = &status.reroutes[entry];
@@ -114,8 +116,8 @@ fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
             if it.times == times && it.holds == holds && it.last_ns.is_some() {
                 return;
             }
-            assert!(Instant::now() < deadline, "{status:?}");
-            std::thread::sleep(Duration::from_millis(5));
+            assert!(!deadline.has_passed(), "{status:?}");
+            clock::nap(Duration::from_millis(5));
         }
     };
     done(0, 1, true);

@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions};
+use neph_sys::clock;
+use neph_sys::deadline::Stopwatch;
 use neph_sys::netns::with_namespace;
 
 use crate::support::{name, pair, turn, up};
@@ -51,7 +53,7 @@ fn send_numbers(lab: &Lab, numbers: std::ops::Range<u32>) -> Vec<u32> {
     for number in numbers {
         message[..4].copy_from_slice(&number.to_be_bytes());
         from.send_to(&message, target).expect("send");
-        std::thread::sleep(Duration::from_micros(200));
+        clock::nap(Duration::from_micros(200));
     }
     let (mut arrived, mut buffer) = (Vec::new(), [0; 600]);
     while let Ok(length) = to.recv(&mut buffer) {
@@ -173,7 +175,7 @@ fn wait_behind_an_upload(lab: &Lab) -> Duration {
     });
     let mut stream = stream.expect("enter").expect("connect");
     let (mut accepted, _) = listener.accept().expect("accept");
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let end = Duration::from_millis(2_400);
     let sender = std::thread::spawn(move || {
         // Until it is told that nobody listens any more.
@@ -186,13 +188,13 @@ fn wait_behind_an_upload(lab: &Lab) -> Duration {
     let (from, to) = (udp(lab, "s0"), udp(lab, "s1"));
     let (target, mut waits) = (to.local_addr().expect("address"), Vec::new());
     while start.elapsed() < end {
-        let sent = Instant::now();
+        let sent = Stopwatch::start();
         from.send_to(b"there", target).expect("send");
         // CoDel may drop it: it has no preference for small ones.
         if to.recv(&mut [0; 16]).is_ok() && start.elapsed() > Duration::from_millis(1_700) {
             waits.push(sent.elapsed());
         }
-        std::thread::sleep(Duration::from_millis(10));
+        clock::nap(Duration::from_millis(10));
     }
     receiver.join().expect("no panic");
     sender.join().expect("no panic");

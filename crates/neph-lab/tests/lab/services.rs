@@ -1,10 +1,11 @@
 //! Services: started in order, ready when said so, gone with the lab whoever ends it and how.
 
 use std::fs;
-use std::process::Command;
-use std::time::Instant;
 
 use neph_lab::{Lab, ServiceState, Topology, UpOptions};
+use neph_sys::clock;
+use neph_sys::deadline::{Deadline, Stopwatch};
+use neph_sys::process;
 use neph_text::Source;
 
 use crate::support::{can_have_groups, leftovers, name, turn, up};
@@ -18,7 +19,7 @@ fn one(rest: &str) -> Topology {
 
 /// The processes in the namespace of site `a`.
 fn inside(lab: &str) -> Vec<u32> {
-    let told = Command::new("ip")
+    let told = process::command("ip")
         .args(["netns", "pids", &format!("neph-{lab}-a")])
         .output();
     let told = String::from_utf8(told.expect("the ip program").stdout).expect("UTF-8");
@@ -118,9 +119,9 @@ fn down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for() 
                     command = [\"sh\", \"-c\", \"trap '' TERM; \
                     setsid sh -c 'trap \\\"\\\" TERM; sleep 60' & sleep 60\"]\n";
     let lab = up(&one(stubborn), &name);
-    let deadline = Instant::now() + std::time::Duration::from_secs(10);
+    let deadline = Deadline::after(std::time::Duration::from_secs(10));
     while inside(&name).len() < 3 {
-        assert!(Instant::now() < deadline, "{:?}", inside(&name));
+        assert!(!deadline.has_passed(), "{:?}", inside(&name));
         std::thread::yield_now();
     }
     let pids = inside(&name);
@@ -161,8 +162,8 @@ fn everything_at_a_site_has_its_cpus_and_its_share_of_them() {
         let fields: Vec<&str> = stat.split(' ').collect();
         fields[13].parse::<u32>().expect("a number") + fields[14].parse::<u32>().expect("one")
     };
-    let (began, before) = (Instant::now(), spent());
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    let (began, before) = (Stopwatch::start(), spent());
+    clock::nap(std::time::Duration::from_secs(1));
     let share = f64::from(spent() - before) / 100.0 / began.elapsed().as_secs_f64();
     assert!(
         (0.05..0.15).contains(&share),

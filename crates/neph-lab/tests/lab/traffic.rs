@@ -1,8 +1,10 @@
 //! Traffic: it flows in its time, at the rate of its link, and stops when it should.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{Lab, LabStatus, Topology, UpOptions};
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
 use neph_text::Source;
 
 use crate::support::{leftovers, name, turn, up};
@@ -18,14 +20,14 @@ fn topology(traffic: &str) -> Topology {
 
 /// Looks at the lab until it is as wanted.
 fn await_status(name: &str, wanted: impl Fn(&LabStatus) -> bool) -> LabStatus {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Deadline::after(Duration::from_secs(20));
     loop {
         let status = Lab::status(name).expect("it is up");
         if wanted(&status) {
             return status;
         }
-        assert!(Instant::now() < deadline, "{status:#?}");
-        std::thread::sleep(Duration::from_millis(20));
+        assert!(!deadline.has_passed(), "{status:#?}");
+        clock::nap(Duration::from_millis(20));
     }
 }
 
@@ -50,10 +52,10 @@ fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
     let received = over.traffic[0].received;
     assert!((500_000..1_050_000).contains(&received), "{received} bytes");
     // What waits in the queue (256 KiB, 260 ms) still leaves; the senders' buffers do not.
-    std::thread::sleep(Duration::from_millis(600));
+    clock::nap(Duration::from_millis(600));
     let count = |status: &LabStatus| status.links[0].counts.expect("emulated").delivered;
     let after = Lab::status(&name).expect("it is up");
-    std::thread::sleep(Duration::from_millis(300));
+    clock::nap(Duration::from_millis(300));
     let quiet = Lab::status(&name).expect("it is up");
     assert_eq!(count(&after), count(&quiet), "nothing is sent any more");
     lab.cue();

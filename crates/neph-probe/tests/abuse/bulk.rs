@@ -2,6 +2,8 @@
 
 use neph_model::Target;
 use neph_probe::{UploadSpec, upload};
+use neph_sys::clock;
+use neph_sys::deadline::Stopwatch;
 
 use super::refusals::hello_for;
 use super::*;
@@ -25,12 +27,12 @@ fn honest_upload(reflector: &Reflector) -> Duration {
         congestion: None,
         site: None,
     };
-    let began = Instant::now();
+    let began = Stopwatch::start();
     // The reflector notices within 100 ms that our upload before is over, and refuses us until then.
     while let Err(error) = upload(&spec, &Stop::new()) {
         assert!(error.to_string().contains("busy"), "{error}");
         assert!(began.elapsed() < WAIT, "its turn comes");
-        std::thread::sleep(Duration::from_millis(20));
+        clock::nap(Duration::from_millis(20));
     }
     began.elapsed().saturating_sub(Duration::from_millis(300))
 }

@@ -4,6 +4,8 @@ use super::*;
 
 use std::sync::Arc;
 
+use neph_sys::clock;
+use neph_sys::deadline::Stopwatch;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
@@ -130,7 +132,7 @@ fn a_body_that_takes_its_time_is_answered() {
         .expect("write");
     for _ in 0..10 {
         stream.write_all(&[7; 6_000]).expect("it is read");
-        std::thread::sleep(Duration::from_millis(100));
+        clock::nap(Duration::from_millis(100));
     }
     let answer = read_to_the_end(&mut stream);
     assert!(answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
@@ -185,14 +187,14 @@ fn a_byte_now_and_then_keeps_no_reply_alive() {
     });
     let mut stream = connect(&reflector, 104);
     stream.write_all(&request(REPLY, 100)).expect("write");
-    let began = Instant::now();
+    let began = Stopwatch::start();
     while counted(&reflector, Counted::SlowReaders) == 0 {
         assert!(
             began.elapsed() < Duration::from_secs(4),
             "it goes on for ever"
         );
         let _ = stream.read(&mut [0; 10]);
-        std::thread::sleep(Duration::from_millis(20));
+        clock::nap(Duration::from_millis(20));
     }
     lost_nothing(&reflector, &stop, behaving);
 }

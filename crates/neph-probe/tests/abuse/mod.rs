@@ -11,10 +11,12 @@ mod refusals;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::{BitRate, ByteSize, Span, Stop, Tally};
 use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Secret};
+use neph_sys::clock;
+use neph_sys::deadline::Stopwatch;
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
 use neph_wire::stamp::{
@@ -147,7 +149,7 @@ fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
 
 /// Sends byte by byte until the reflector has had enough.
 fn drip<'b>(stream: &mut TcpStream, bytes: impl IntoIterator<Item = &'b u8>) {
-    let began = Instant::now();
+    let began = Stopwatch::start();
     for byte in bytes {
         if stream.write_all(&[*byte]).is_err() {
             break;
@@ -156,7 +158,7 @@ fn drip<'b>(stream: &mut TcpStream, bytes: impl IntoIterator<Item = &'b u8>) {
             began.elapsed() < Duration::from_secs(4),
             "it goes on for ever"
         );
-        std::thread::sleep(Duration::from_millis(20));
+        clock::nap(Duration::from_millis(20));
     }
 }
 

@@ -3,10 +3,12 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::{Span, Stop, Target};
 use neph_probe::{Flow, FlowSpec};
+use neph_sys::clock;
+use neph_sys::deadline::Stopwatch;
 use neph_wire::frame::{HelloReply, Status};
 use neph_wire::http::parse_request;
 use neph_wire::ws::{check_request, server_response};
@@ -43,18 +45,18 @@ fn ws(mut frames: Vec<u8>, request: &[u8]) -> Flood {
 /// were taken from it.
 fn flood(listener: &TcpListener, make: fn(&[u8]) -> Flood) -> u64 {
     listener.set_nonblocking(true).expect("a listener");
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let mut sent = 0;
     while begun.elapsed() < FLOOD {
         match listener.accept() {
             Ok((stream, _)) => sent += flood_one(stream, make, begun),
-            Err(_) => thread::sleep(Duration::from_millis(2)),
+            Err(_) => clock::nap(Duration::from_millis(2)),
         }
     }
     sent
 }
 
-fn flood_one(mut stream: TcpStream, make: fn(&[u8]) -> Flood, begun: Instant) -> u64 {
+fn flood_one(mut stream: TcpStream, make: fn(&[u8]) -> Flood, begun: Stopwatch) -> u64 {
     let short = Some(Duration::from_millis(100));
     stream.set_nonblocking(false).expect("a socket");
     stream.set_read_timeout(short).expect("a limit");
@@ -185,7 +187,7 @@ fn replies_that_are_repeated_without_end_make_no_client_grow() {
     let patience = Some(Duration::from_millis(50));
     socket.set_read_timeout(patience).expect("a limit");
     let server = thread::spawn(move || {
-        let (mut buffer, mut sent, begun) = ([0; 2_000], 0_u64, Instant::now());
+        let (mut buffer, mut sent, begun) = ([0; 2_000], 0_u64, Stopwatch::start());
         while begun.elapsed() < FLOOD {
             let Ok((count, from)) = socket.recv_from(&mut buffer) else {
                 continue;

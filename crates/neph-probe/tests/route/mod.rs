@@ -1,10 +1,11 @@
 //! A traceroute along a chain of two routers in namespaces of their own.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::{Span, Stop};
 use neph_probe::{TracerouteSpec, traceroute};
+use neph_sys::deadline::Stopwatch;
 
 use crate::support::{End, Net, has, is_root, skip};
 
@@ -60,7 +61,7 @@ fn the_routers_of_a_chain_answer_in_order() {
     }
     let chain = chain("route");
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let spec = TracerouteSpec::default();
     let here = chain.place("here");
     let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
@@ -107,7 +108,7 @@ fn a_destination_that_was_just_asked_is_not_told_as_farther_away() {
             max_hops,
             ..TracerouteSpec::default()
         };
-        let began = Instant::now();
+        let began = Stopwatch::start();
         let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
         let route = route.into_traceroute(0, "there", destination);
         let length = route.length().expect("reached");
@@ -129,7 +130,7 @@ fn behind_a_router_that_never_answers_a_destination_may_be_nearer() {
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
     let spec = TracerouteSpec::default();
     let here = chain.place("here");
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
     assert!(began.elapsed() < Duration::from_secs(14));
     let route = route.into_traceroute(0, "there", destination);

@@ -3,8 +3,12 @@
 mod memory;
 mod net;
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
+
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
+use neph_sys::process;
 
 pub(crate) use memory::{peak, peak_of, reset_peak};
 pub(crate) use net::{End, Net};
@@ -25,7 +29,7 @@ fn eprint_skip(test: &str, reason: &str) {
 
 /// Whether a program answers to being asked for its version.
 pub(crate) fn has(program: &str, version: &str) -> bool {
-    let mut command = Command::new(program);
+    let mut command = process::command(program);
     command
         .arg(version)
         .stdout(Stdio::null())
@@ -35,10 +39,10 @@ pub(crate) fn has(program: &str, version: &str) -> bool {
 
 /// Looks until it is so, for at most five seconds.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Deadline::after(Duration::from_secs(5));
     while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
+        assert!(!deadline.has_passed(), "{what}");
+        clock::nap(Duration::from_millis(5));
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use neph_model::{Message, Span, Tally, Target};
 use neph_probe::{FlowSpec, Priority, Schedule};
+use neph_sys::clock;
 
 use crate::loopback::measure;
 use crate::support::{eventually, has, is_root, skip};
@@ -55,7 +56,7 @@ fn run_watched(pair: &Pair, spec: FlowSpec) -> Left {
             let (half_open, established) = pair.connections(PORT);
             assert_eq!(established, 0, "a handshake was completed");
             most.fetch_max(half_open, Ordering::Relaxed);
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            clock::nap(std::time::Duration::from_millis(1));
         }
         run.join().expect("the flow ran")
     });

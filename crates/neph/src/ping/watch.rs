@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::TryRecvError;
-use std::thread;
 use std::time::Duration;
 
 use neph_model::{
@@ -11,6 +10,7 @@ use neph_model::{
 };
 use neph_probe::{Backends, Flow, Report, now};
 use neph_stats::RunningSummary;
+use neph_sys::clock;
 
 use super::columns::Column;
 use super::entries::Entries;
@@ -111,7 +111,7 @@ pub(super) fn run(found: &Found, stop: &Stop, show: &mut Show<'_>) -> Result<Eve
         if open == 0 {
             break;
         }
-        thread::sleep(TICK);
+        clock::nap(TICK);
     }
     Ok(everything)
 }

@@ -3,10 +3,10 @@
 use std::fs::OpenOptions;
 use std::net::UdpSocket;
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
 use neph_probe::{Caps, Reflector, ReflectorSpec};
+use neph_sys::clock;
 use serde_json::Value;
 
 use crate::neph::{Ran, command, neph, send};
@@ -192,7 +192,7 @@ fn ctrl_c_ends_with_the_summary_and_status_130() {
     ]);
     endless.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = endless.spawn().expect("neph runs");
-    thread::sleep(Duration::from_millis(1500));
+    clock::nap(Duration::from_millis(1500));
     send("INT", running.id());
     let ran = ended(running);
     assert_eq!(ran.status, 130, "{}", ran.err);

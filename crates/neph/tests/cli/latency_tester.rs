@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::process::Command;
 
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::neph::Place;
@@ -13,7 +13,7 @@ use crate::servers::{Server, certificate, free_port, serve};
 fn self_signed(test: &str) -> Option<(Server, tempfile::TempDir)> {
     let folder = certificate();
     let port = free_port();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
+    let mut command = process::command(env!("CARGO_BIN_EXE_neph"));
     command
         .args(["reflect", "--listen", &format!("127.0.0.1:{port}")])
         .args(["--cert", "c.pem", "--key", "k.pem"])

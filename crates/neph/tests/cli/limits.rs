@@ -4,8 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
+
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
+use neph_sys::process;
 
 use crate::labs::privileged;
 use crate::neph::{Place, Ran, command};
@@ -65,7 +69,7 @@ impl Group {
     /// Runs neph in it.
     fn neph(&self, words: &str) -> Ran {
         let shell = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
-        let mut within = Command::new("sh");
+        let mut within = process::command("sh");
         within.args(["-c", shell]).arg(&self.0);
         within.arg(command().get_program()).args(words.split(' '));
         within.output().expect("a shell").into()
@@ -136,15 +140,15 @@ fn prober_and_reflector_have_their_sites_share_of_the_machine() {
         ("neph-accept", at(&["cpuset b"])),
         ("neph-stamp", at(&["cpuset b"])),
     ]);
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Deadline::after(Duration::from_secs(30));
     loop {
         let seen = threads(child.id());
         if wanted.iter().all(|(name, at)| seen.get(*name) == Some(at)) {
             break;
         }
         let has_ended = child.try_wait().expect("our own").is_some();
-        assert!(!has_ended && Instant::now() < deadline, "{seen:?}");
-        std::thread::sleep(Duration::from_millis(5));
+        assert!(!has_ended && !deadline.has_passed(), "{seen:?}");
+        clock::nap(Duration::from_millis(5));
     }
     let status = child.wait().expect("it ends");
     assert!(status.success(), "{status:?}");

@@ -15,6 +15,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
+use neph_sys::clock;
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
@@ -342,7 +343,7 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     let own = place.path(&format!("neph-hops-{}-0", child.id()));
     let is_empty = |point| fs::metadata(own.join(point)).is_ok_and(|file| file.len() <= HEADER);
     while is_empty("here.pcap") || is_empty("there.pcap") {
-        std::thread::sleep(Duration::from_millis(5));
+        clock::nap(Duration::from_millis(5));
     }
     let (status, text) = interrupted_by(child, said, "TERM");
     assert_eq!(status, 130, "{text}");

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
+
+use neph_sys::clock;
+use neph_sys::process;
 
 use crate::neph::{Place, Ran, send};
 use crate::pings::{ended, reflector};
@@ -38,7 +40,7 @@ fn going(place: &Place, target: &str, more: &[&str]) -> std::process::Child {
     let mut command = place.command(some.into_iter().chain(more.iter().copied()));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().expect("neph runs");
-    thread::sleep(Duration::from_millis(1500));
+    clock::nap(Duration::from_millis(1500));
     running
 }
 
@@ -248,7 +250,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         "trap '' XFSZ; ulimit -f 400; exec \"$NEPH\" flows udp://{} -n 200 -i 20ms -w 60s --save night",
         reflector.address()
     );
-    let output = std::process::Command::new("bash")
+    let output = process::command("bash")
         .args(["-c", &script])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .env("NEPH_WORKSPACE", place.workspace())

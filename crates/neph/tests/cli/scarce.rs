@@ -2,8 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
+
+use neph_sys::clock;
+use neph_sys::process;
 
 use crate::neph::{begin, send};
 
@@ -32,7 +35,7 @@ fn hold(address: &str) -> Option<TcpStream> {
 #[test]
 fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
     for kilobytes in ["250000", "400000"] {
-        let mut limited = Command::new("sh");
+        let mut limited = process::command("sh");
         let script = format!(
             "ulimit -v {kilobytes}; exec '{}' reflect --listen 127.0.0.1:0",
             env!("CARGO_BIN_EXE_neph")
@@ -53,7 +56,7 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             (count > 0).then_some(())
         };
         let again = (0..100).any(|_| {
-            std::thread::sleep(Duration::from_millis(50));
+            clock::nap(Duration::from_millis(50));
             served().is_some()
         });
         assert!(again, "nobody is served when memory is free again");

@@ -2,8 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use neph_sys::clock;
+use neph_sys::deadline::Stopwatch;
+use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
 use crate::neph::{Place, Ran, SOON, begin, command, eventually, send};
@@ -95,7 +99,7 @@ fn a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so() {
 
 fn stop_and_look(mut coming: Coming, signal: &str) {
     coming.has_begun();
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     coming.signal(signal);
     let ran = coming.end();
     assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
@@ -155,12 +159,12 @@ fn what_nohup_started_outlives_its_terminal() {
         "-c",
         "trap '' HUP; exec \"$0\" reflect --listen 127.0.0.1:0",
     ];
-    let mut shell = Command::new("sh");
+    let mut shell = process::command("sh");
     shell.args(words).arg(command().get_program());
     let (mut child, _said, line) = begin(&mut shell);
     assert!(line.contains("answers"), "{line}");
     send("HUP", child.id());
-    std::thread::sleep(Duration::from_millis(300));
+    clock::nap(Duration::from_millis(300));
     assert_eq!(child.try_wait().expect("ours"), None, "it goes on");
     send("TERM", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));

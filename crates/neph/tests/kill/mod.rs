@@ -2,12 +2,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use neph_model::{ByteSize, ExperimentStatus};
 use neph_probe::{Caps, Reflector, ReflectorSpec};
 use neph_store::{Access, open};
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
+use neph_sys::process;
 
 /// Kills of an ordinary test run; `NEPH_KILLS=200` is what the issue asks to be shown.
 const KILLS: u64 = 6;
@@ -54,7 +57,7 @@ impl Bench {
     }
 
     fn neph(&self, arguments: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_neph"))
+        process::command(env!("CARGO_BIN_EXE_neph"))
             .args(arguments)
             .arg("--workspace")
             .arg(self.folder.join("store"))
@@ -150,9 +153,9 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         let plan = bench.plan.display().to_string();
         let mut child = bench.neph(&["run", &plan]);
         let moment = Duration::from_millis(random(number) % 1_600);
-        let until = Instant::now() + moment;
-        while Instant::now() < until && child.try_wait().expect("told").is_none() {
-            std::thread::sleep(Duration::from_millis(1));
+        let until = Deadline::after(moment);
+        while !until.has_passed() && child.try_wait().expect("told").is_none() {
+            clock::nap(Duration::from_millis(1));
         }
         killed_while_running += u32::from(child.try_wait().expect("told").is_none());
         child.kill().expect("SIGKILL can be sent");

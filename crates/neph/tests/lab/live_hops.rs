@@ -2,9 +2,10 @@
 //! what the segment between is told to have done.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use neph_model::Span;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::stage::{TwoSites, measure, median, neph, privileged};
@@ -40,7 +41,7 @@ fn told(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
     assert!(line.contains("recording near"), "{line}");
     traffic();
     let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status();
+    let sent = process::command("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("kill runs").success());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(
@@ -52,7 +53,7 @@ fn told(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
 }
 
 fn ping(lab: &TwoSites, many: &str) {
-    let ran = Command::new("nsenter")
+    let ran = process::command("nsenter")
         .arg(format!("--net=/run/netns/{}", lab.namespace("client")))
         .args(["ping", "-q", "-c", many, "-i", "0.01", "10.79.0.2"])
         .output();

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{Lab, Topology, UpOptions};
 use neph_model::{Experiment, Lane, PathHash, TracedRoute};
 use neph_probe::{Reflector, ReflectorSpec};
 use neph_store::{Access, Store, open};
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
 use neph_text::Source;
 use serde_json::Value;
 
@@ -97,7 +99,7 @@ fn confirmed(routes: &[TracedRoute]) -> usize {
 
 /// Waits until first routes of all flows and some of changes are kept, then kills.
 fn killed_on_its_way(mut running: Child, workspace: &Path) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Deadline::after(PATIENCE);
     loop {
         let routes = kept(workspace, "night").map_or_else(Vec::new, |(_, routes)| routes);
         let lanes: BTreeSet<Lane> = routes.iter().map(|one| one.lane).collect();
@@ -105,8 +107,8 @@ fn killed_on_its_way(mut running: Child, workspace: &Path) {
             break;
         }
         let is_running = running.try_wait().expect("told").is_none();
-        assert!(is_running && Instant::now() < deadline, "{routes:?}");
-        std::thread::sleep(Duration::from_millis(100));
+        assert!(is_running && !deadline.has_passed(), "{routes:?}");
+        clock::nap(Duration::from_millis(100));
     }
     running.kill().expect("SIGKILL can be sent");
     running.wait().expect("it ends");

@@ -1,9 +1,14 @@
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::deadline::Deadline;
+
+use crate::clock;
 
 use super::*;
 use crate::ppoll::{Awaited, wait};
+use crate::process;
 use crate::ring::tests::pair::with_pair;
 use crate::ring::{BlockRing, PacketRing, Seat, Tag, Taking};
 
@@ -84,11 +89,11 @@ fn ethernet(kind: u16, rest: &[u8]) -> Vec<u8> {
 }
 
 fn send(sender: &PacketRing, frame: &[u8]) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Deadline::after(Duration::from_secs(10));
     while let Err(error) = sender.send(frame) {
         let is_full = error.kind() == io::ErrorKind::WouldBlock;
-        assert!(is_full && Instant::now() < end, "{error}");
-        std::thread::sleep(Duration::from_millis(1));
+        assert!(is_full && !end.has_passed(), "{error}");
+        clock::nap(Duration::from_millis(1));
     }
 }
 
@@ -291,10 +296,10 @@ fn two_may_listen_and_nothing_stays_behind() {
         let index = interface_index("near").expect("there").cast_unsigned();
         // The kernel takes a link down soon after its descriptor is closed.
         let becomes = |many: u32| {
-            let end = Instant::now() + Duration::from_secs(10);
+            let end = Deadline::after(Duration::from_secs(10));
             let is = || [TCX_INGRESS, TCX_EGRESS].map(|hook| attached(index, hook)) == [many; 2];
-            while !is() && Instant::now() < end {
-                std::thread::sleep(Duration::from_millis(1));
+            while !is() && !end.has_passed() {
+                clock::nap(Duration::from_millis(1));
             }
             is()
         };
@@ -304,7 +309,7 @@ fn two_may_listen_and_nothing_stays_behind() {
         drop(first);
         assert!(becomes(1));
         let set = |name: &str, what: &[&str]| {
-            let mut ip = std::process::Command::new("ip");
+            let mut ip = process::command("ip");
             let ended = ip.args(["link", "set", name]).args(what).status();
             assert!(ended.expect("the ip program").success());
         };

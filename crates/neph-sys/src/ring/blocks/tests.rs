@@ -1,9 +1,11 @@
 use std::net::UdpSocket;
-use std::process::Command;
+
+use crate::clock;
 
 use super::super::{PacketRing, Seat};
 use super::*;
 use crate::ppoll::{Awaited, wait};
+use crate::process;
 use crate::ring::Tag;
 use crate::ring::tests::pair::with_pair;
 
@@ -24,7 +26,7 @@ fn send(sender: &PacketRing, frame: &[u8]) {
     for _ in 0..10_000 {
         match sender.send(frame) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(1));
+                clock::nap(Duration::from_millis(1));
             }
             sent => return sent.expect("send"),
         }
@@ -253,7 +255,7 @@ fn an_interface_that_goes_down_is_told() {
     with_pair("down", || {
         let ring = BlockRing::open("far", &TAKING).expect("a ring");
         assert!(ring.fault().is_none());
-        let down = Command::new("ip")
+        let down = process::command("ip")
             .args(["link", "set", "far", "down"])
             .status();
         assert!(down.expect("the ip program").success());
