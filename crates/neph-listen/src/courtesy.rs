@@ -114,7 +114,7 @@ fn stand_guard(reader: Thread, (most, filled): (Span, impl Fn() -> f64), shared:
 mod tests {
     use std::sync::atomic::AtomicU32;
 
-    use neph_sys::deadline::Deadline;
+    use neph_sys::deadline::poll;
 
     use super::*;
 
@@ -136,14 +136,12 @@ mod tests {
     /// Waits until the calling thread has stepped back, or is there again; it keeps up meanwhile where
     /// `keeps_up`.
     fn becomes(is_normal: bool, courtesy: &Courtesy, keeps_up: bool) -> bool {
-        let end = Deadline::after(Duration::from_mins(1));
-        while Thread::this().is_normal() != is_normal && !end.has_passed() {
+        poll(Duration::from_millis(1), Duration::from_mins(1), || {
             if keeps_up {
                 courtesy.caught_up();
             }
-            clock::nap(Duration::from_millis(1));
-        }
-        Thread::this().is_normal() == is_normal
+            Thread::this().is_normal() == is_normal
+        })
     }
 
     #[test]

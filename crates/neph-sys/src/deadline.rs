@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::clock::{self, RawNanos};
 
-/// How often [`wait_until`] asks.
+/// How long [`wait_until`] waits between two questions.
 const PACE: Duration = Duration::from_millis(5);
 
 /// Measures time from its start.
@@ -51,7 +51,12 @@ impl Deadline {
 }
 
 /// Asks every 5 ms until `fact` is true; false when it was not within `limit`. Asks at least once.
-pub fn wait_until(limit: Duration, mut fact: impl FnMut() -> bool) -> bool {
+pub fn wait_until(limit: Duration, fact: impl FnMut() -> bool) -> bool {
+    poll(PACE, limit, fact)
+}
+
+/// As [`wait_until`], at another pace: where asking is expensive.
+pub fn poll(pace: Duration, limit: Duration, mut fact: impl FnMut() -> bool) -> bool {
     let deadline = Deadline::after(limit);
     loop {
         if fact() {
@@ -60,7 +65,7 @@ pub fn wait_until(limit: Duration, mut fact: impl FnMut() -> bool) -> bool {
         if deadline.has_passed() {
             return false;
         }
-        clock::nap(PACE);
+        clock::nap(pace);
     }
 }
 

@@ -127,9 +127,7 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::thread::JoinHandleExt;
 
-    use crate::deadline::Stopwatch;
-
-    use crate::clock;
+    use crate::deadline::{Stopwatch, wait_until};
 
     extern "C" fn heard(_: libc::c_int) {}
 
@@ -148,11 +146,11 @@ mod tests {
             wait_through(&mut awaited, Some(Duration::from_millis(300))).expect("wait");
             (awaited[0].has_something(), begun.elapsed())
         });
-        while !waiting.is_finished() {
+        wait_until(Duration::from_mins(1), || {
             // SAFETY: the thread was not joined, so that its handle is good.
             unsafe { libc::pthread_kill(waiting.as_pthread_t() as libc::pthread_t, libc::SIGUSR1) };
-            clock::nap(Duration::from_millis(10));
-        }
+            waiting.is_finished()
+        });
         let (found, waited) = waiting.join().expect("it ends");
         assert!(!found && waited >= Duration::from_millis(300), "{waited:?}");
         drop(writer);

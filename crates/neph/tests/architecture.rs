@@ -9,6 +9,8 @@ mod modules;
 mod modules_tests;
 #[path = "architecture/picture.rs"]
 mod picture;
+#[path = "architecture/sleeping.rs"]
+mod sleeping;
 #[path = "architecture/test_targets.rs"]
 mod test_targets;
 

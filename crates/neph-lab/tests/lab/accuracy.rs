@@ -8,7 +8,7 @@ use neph_lab::{
     Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions, Verdict, verify,
     verify_link,
 };
-use neph_sys::deadline::{Deadline, Stopwatch};
+use neph_sys::deadline::{Stopwatch, wait_until};
 
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
@@ -223,15 +223,12 @@ fn a_link_carries_both_directions_at_once() {
                 back.join().expect("sent"),
             ]
         });
-        let deadline = Deadline::after(Duration::from_secs(5));
         let counts = || Direction::BOTH.map(|way| lab.counters(0).expect("emulated").read(way));
         let all = |counts: &[DirectionCount; 2]| {
             let done = counts.iter().map(|count| count.delivered + count.broken());
             done.eq(sent.iter().map(|(sent, _)| *sent))
         };
-        while !all(&counts()) && !deadline.has_passed() {
-            clock::nap(Duration::from_millis(10));
-        }
+        wait_until(Duration::from_secs(5), || all(&counts()));
         let [there, back] = counts();
         println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{there:?}\n{back:?}");
         lab.down().expect("down");
@@ -280,19 +277,15 @@ fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
     let before = packets_arrived(lab);
     let (sent, seconds) = send(&from, (burst, total));
     // The engine counts what its ring dropped at most a second after the last packet.
-    let deadline = Deadline::after(Duration::from_secs(5));
-    loop {
-        let count = lab.counters(0).expect("emulated").read(Direction::AToB);
-        let done = count.delivered + count.broken() == sent;
-        if done || deadline.has_passed() {
-            return Load {
-                sent,
-                seconds,
-                arrived: packets_arrived(lab) - before,
-                count,
-            };
-        }
-        clock::nap(Duration::from_millis(10));
+    let count = || lab.counters(0).expect("emulated").read(Direction::AToB);
+    wait_until(Duration::from_secs(20), || {
+        count().delivered + count().broken() == sent
+    });
+    Load {
+        sent,
+        seconds,
+        arrived: packets_arrived(lab) - before,
+        count: count(),
     }
 }
 

@@ -168,6 +168,7 @@ fn a_process_killed_at_any_moment_of_up_leaves_what_down_removes() {
         let mut victim = process::command(&own)
             .args(["--exact", "life::victim", "--ignored", "--nocapture"])
             .env("NEPH_LAB_VICTIM", &name)
+            .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("start the victim");
@@ -199,7 +200,8 @@ fn victim() {
     std::io::Write::flush(&mut std::io::stdout()).expect("flush");
     let lab = up(&chain(&["delay = \"1ms\""; 6]), &name);
     lab.abandon();
-    clock::nap(Duration::from_secs(10));
+    // Until it is killed; where the test is gone, this ends too.
+    let _ = std::io::stdin().read(&mut [0]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use neph_lab::{Lab, LabStatus, Topology, UpOptions};
 use neph_sys::clock;
-use neph_sys::deadline::Deadline;
+use neph_sys::deadline::{poll, wait_until};
 use neph_text::Source;
 
 use crate::support::{leftovers, name, turn, up};
@@ -20,15 +20,13 @@ fn topology(traffic: &str) -> Topology {
 
 /// Looks at the lab until it is as wanted.
 fn await_status(name: &str, wanted: impl Fn(&LabStatus) -> bool) -> LabStatus {
-    let deadline = Deadline::after(Duration::from_secs(20));
-    loop {
-        let status = Lab::status(name).expect("it is up");
-        if wanted(&status) {
-            return status;
-        }
-        assert!(!deadline.has_passed(), "{status:#?}");
-        clock::nap(Duration::from_millis(20));
-    }
+    let mut status = None;
+    let is_so = wait_until(Duration::from_secs(20), || {
+        status = Some(Lab::status(name).expect("it is up"));
+        status.as_ref().is_some_and(&wanted)
+    });
+    assert!(is_so, "{status:#?}");
+    status.expect("it was looked at")
 }
 
 #[test]
@@ -52,12 +50,16 @@ fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
     let received = over.traffic[0].received;
     assert!((500_000..1_050_000).contains(&received), "{received} bytes");
     // What waits in the queue (256 KiB, 260 ms) still leaves; the senders' buffers do not.
-    clock::nap(Duration::from_millis(600));
-    let count = |status: &LabStatus| status.links[0].counts.expect("emulated").delivered;
-    let after = Lab::status(&name).expect("it is up");
-    clock::nap(Duration::from_millis(300));
-    let quiet = Lab::status(&name).expect("it is up");
-    assert_eq!(count(&after), count(&quiet), "nothing is sent any more");
+    let delivered = || {
+        let status = Lab::status(&name).expect("it is up");
+        status.links[0].counts.expect("emulated").delivered
+    };
+    let is_quiet = poll(Duration::ZERO, Duration::from_secs(20), || {
+        let before = delivered();
+        clock::nap(Duration::from_millis(300));
+        before == delivered()
+    });
+    assert!(is_quiet, "nothing is sent any more");
     lab.cue();
     await_status(&name, |status| {
         status.traffic[0].received > received + 200_000

@@ -2,8 +2,7 @@
 
 use neph_model::Target;
 use neph_probe::{UploadSpec, upload};
-use neph_sys::clock;
-use neph_sys::deadline::Stopwatch;
+use neph_sys::deadline::{Stopwatch, poll};
 
 use super::refusals::hello_for;
 use super::*;
@@ -29,11 +28,13 @@ fn honest_upload(reflector: &Reflector) -> Duration {
     };
     let began = Stopwatch::start();
     // The reflector notices within 100 ms that our upload before is over, and refuses us until then.
-    while let Err(error) = upload(&spec, &Stop::new()) {
-        assert!(error.to_string().contains("busy"), "{error}");
-        assert!(began.elapsed() < WAIT, "its turn comes");
-        clock::nap(Duration::from_millis(20));
-    }
+    let has_turn = poll(Duration::from_millis(20), WAIT, || {
+        let refused = upload(&spec, &Stop::new()).err();
+        let why = refused.as_ref().map(ToString::to_string);
+        assert!(why.is_none_or(|why| why.contains("busy")), "{refused:?}");
+        refused.is_none()
+    });
+    assert!(has_turn, "its turn comes");
     began.elapsed().saturating_sub(Duration::from_millis(300))
 }
 

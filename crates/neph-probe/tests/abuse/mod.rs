@@ -15,8 +15,7 @@ use std::time::Duration;
 
 use neph_model::{BitRate, ByteSize, Span, Stop, Tally};
 use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Secret};
-use neph_sys::clock;
-use neph_sys::deadline::Stopwatch;
+use neph_sys::deadline::poll;
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
 use neph_wire::stamp::{
@@ -149,17 +148,12 @@ fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
 
 /// Sends byte by byte until the reflector has had enough.
 fn drip<'b>(stream: &mut TcpStream, bytes: impl IntoIterator<Item = &'b u8>) {
-    let began = Stopwatch::start();
-    for byte in bytes {
-        if stream.write_all(&[*byte]).is_err() {
-            break;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(4),
-            "it goes on for ever"
-        );
-        clock::nap(Duration::from_millis(20));
-    }
+    let mut bytes = bytes.into_iter();
+    let is_over = poll(Duration::from_millis(20), Duration::from_secs(20), || {
+        let byte = bytes.next();
+        byte.is_none_or(|byte| stream.write_all(&[*byte]).is_err())
+    });
+    assert!(is_over, "it goes on for ever");
 }
 
 /// A head that comes byte by byte is as late as one that does not come.

@@ -2,13 +2,14 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use neph_model::{Span, Stop, Target};
 use neph_probe::{Flow, FlowSpec};
-use neph_sys::clock;
 use neph_sys::deadline::Stopwatch;
+use neph_sys::ppoll::{self, Awaited};
 use neph_wire::frame::{HelloReply, Status};
 use neph_wire::http::parse_request;
 use neph_wire::ws::{check_request, server_response};
@@ -48,9 +49,12 @@ fn flood(listener: &TcpListener, make: fn(&[u8]) -> Flood) -> u64 {
     let begun = Stopwatch::start();
     let mut sent = 0;
     while begun.elapsed() < FLOOD {
-        match listener.accept() {
-            Ok((stream, _)) => sent += flood_one(stream, make, begun),
-            Err(_) => clock::nap(Duration::from_millis(2)),
+        if let Ok((stream, _)) = listener.accept() {
+            sent += flood_one(stream, make, begun);
+        } else {
+            let mut awaited = [Awaited::readable(listener.as_fd())];
+            let tick = Some(Duration::from_millis(50));
+            ppoll::wait(&mut awaited, tick).expect("a listener");
         }
     }
     sent

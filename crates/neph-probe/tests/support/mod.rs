@@ -6,8 +6,7 @@ mod net;
 use std::process::Stdio;
 use std::time::Duration;
 
-use neph_sys::clock;
-use neph_sys::deadline::Deadline;
+use neph_sys::deadline::wait_until;
 use neph_sys::process;
 
 pub(crate) use memory::{peak, peak_of, reset_peak};
@@ -37,13 +36,9 @@ pub(crate) fn has(program: &str, version: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Looks until it is so, for at most five seconds.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Deadline::after(Duration::from_secs(5));
-    while !is_so() {
-        assert!(!deadline.has_passed(), "{what}");
-        clock::nap(Duration::from_millis(5));
-    }
+/// Looks until it is so, and fails where it is not in time.
+pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(wait_until(Duration::from_secs(20), is_so), "{what}");
 }
 
 /// Whether namespaces can be made.

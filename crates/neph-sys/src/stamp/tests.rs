@@ -3,7 +3,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, wait_until};
 
 use super::*;
 use crate::clock;
@@ -21,10 +21,24 @@ fn stamps(socket: BorrowedFd<'_>, wanted: usize) -> Vec<SendStamp> {
     seen
 }
 
+/// Has the kernel stamp what arrives, and waits until it does: it switches that on a moment later.
+fn stamping() -> KeepAwake {
+    let awake = KeepAwake::new().expect("a socket");
+    let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    enable(ours.as_fd(), Carrier::Datagrams).expect("stamps");
+    let is_stamping = wait_until(Duration::from_secs(2), || {
+        let own = ours.local_addr().expect("bound");
+        ours.send_to(b"hello", own).expect("send");
+        let received = receive(ours.as_fd(), &mut [0; 16]).expect("receive");
+        received.stamp.is_some()
+    });
+    assert!(is_stamping, "received datagrams are stamped");
+    awake
+}
+
 #[test]
 fn a_datagram_is_stamped_when_queued_sent_and_received() {
-    let _awake = KeepAwake::new().expect("a socket");
-    clock::nap(Duration::from_millis(20));
+    let _awake = stamping();
     let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
     let theirs = UdpSocket::bind("127.0.0.1:0").expect("bind");
     ours.connect(theirs.local_addr().expect("bound"))

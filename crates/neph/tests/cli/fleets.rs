@@ -3,14 +3,12 @@
 use std::fs::OpenOptions;
 use std::net::UdpSocket;
 use std::process::Stdio;
-use std::time::Duration;
 
 use neph_probe::{Caps, Reflector, ReflectorSpec};
-use neph_sys::clock;
 use serde_json::Value;
 
-use crate::neph::{Ran, command, neph, send};
-use crate::pings::{ended, reflector, server};
+use crate::neph::{Ran, SOON, command, eventually, neph, send};
+use crate::pings::{answered, ended, reflector, server};
 
 /// Eight flows, a few messages of each.
 fn few(target: &str, more: &[&str]) -> Ran {
@@ -192,7 +190,9 @@ fn ctrl_c_ends_with_the_summary_and_status_130() {
     ]);
     endless.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = endless.spawn().expect("neph runs");
-    clock::nap(Duration::from_millis(1500));
+    eventually("each flow is answered some times", SOON, || {
+        answered(&reflector) >= 80
+    });
     send("INT", running.id());
     let ran = ended(running);
     assert_eq!(ran.status, 130, "{}", ran.err);

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
-use neph_sys::clock;
-use neph_sys::deadline::Deadline;
+use neph_sys::deadline::wait_until;
 use neph_sys::process;
 use tempfile::TempDir;
 
@@ -65,12 +64,8 @@ pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, St
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until something is so, and fails where it does not become so in time.
-pub(crate) fn eventually(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) {
-    let deadline = Deadline::after(within);
-    while !is_so() {
-        assert!(!deadline.has_passed(), "{what}");
-        clock::nap(Duration::from_millis(5));
-    }
+pub(crate) fn eventually(what: &str, within: Duration, is_so: impl FnMut() -> bool) {
+    assert!(wait_until(within, is_so), "{what}");
 }
 
 /// A folder that goes away, with a workspace in it.

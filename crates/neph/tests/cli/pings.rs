@@ -8,12 +8,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use neph_probe::{Identity, Reflector, ReflectorSpec, Secret};
+use neph_probe::{Counted, Identity, Reflector, ReflectorSpec, Secret};
 use neph_sys::clock;
-use neph_sys::deadline::Deadline;
+use neph_sys::deadline::wait_until;
 use serde_json::Value;
 
-use crate::neph::{Ran, command, neph, send};
+use crate::neph::{Ran, SOON, command, neph, send};
+
+/// Messages that it has answered.
+pub(crate) fn answered(reflector: &Reflector) -> u64 {
+    let counted = reflector.counted().into_iter();
+    let answers = counted.filter(|(what, _)| *what == Counted::Replies);
+    answers.map(|(_, count)| count).sum()
+}
 
 pub(crate) fn reflector() -> Reflector {
     keyed(None)
@@ -303,14 +310,10 @@ fn what_becomes_of_the_exchange_after_the_last_message_is_not_told() {
 
 /// Its end, or a failure if it does not come.
 pub(crate) fn ended(mut child: Child) -> Ran {
-    let deadline = Deadline::after(Duration::from_secs(20));
-    while child.try_wait().expect("a child").is_none() {
-        if deadline.has_passed() {
-            child.kill().expect("it runs");
-            let output = child.wait_with_output().expect("it is over");
-            panic!("it never ended: {output:?}");
-        }
-        clock::nap(Duration::from_millis(20));
+    if !wait_until(SOON, || child.try_wait().expect("a child").is_some()) {
+        child.kill().expect("it runs");
+        let output = child.wait_with_output().expect("it is over");
+        panic!("it never ended: {output:?}");
     }
     child.wait_with_output().expect("it is over").into()
 }

@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::Duration;
 
-use neph_sys::clock;
+use neph_sys::deadline::poll;
 use neph_sys::process;
 
-use crate::neph::{begin, send};
+use crate::neph::{SOON, begin, send};
 
 const UPGRADE: &[u8] =
     b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -55,10 +55,8 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             let count = stream.read(&mut [0; 1024]).ok()?;
             (count > 0).then_some(())
         };
-        let again = (0..100).any(|_| {
-            clock::nap(Duration::from_millis(50));
-            served().is_some()
-        });
+        let pace = Duration::from_millis(50);
+        let again = poll(pace, SOON, || served().is_some());
         assert!(again, "nobody is served when memory is free again");
         send("INT", reflector.id());
         assert!(reflector.wait().expect("it ends").success());

@@ -5,12 +5,11 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use neph_sys::clock;
 use neph_sys::deadline::Stopwatch;
 use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
-use crate::neph::{Place, Ran, SOON, begin, command, eventually, send};
+use crate::neph::{Place, Ran, SOON, begin, command, eventually, neph, send};
 
 /// Does not become ready for a long time: the lab is coming up meanwhile.
 const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n\
@@ -164,7 +163,10 @@ fn what_nohup_started_outlives_its_terminal() {
     let (mut child, _said, line) = begin(&mut shell);
     assert!(line.contains("answers"), "{line}");
     send("HUP", child.id());
-    clock::nap(Duration::from_millis(300));
+    let address = line.split(' ').find(|word| word.starts_with("127.0.0.1:"));
+    let target = format!("udp://{}", address.expect("it says where it answers"));
+    let ran = neph(["ping", &target, "-c", "3", "-i", "100ms", "--no-icmp", "-q"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
     assert_eq!(child.try_wait().expect("ours"), None, "it goes on");
     send("TERM", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));

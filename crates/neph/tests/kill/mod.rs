@@ -8,8 +8,7 @@ use std::time::Duration;
 use neph_model::{ByteSize, ExperimentStatus};
 use neph_probe::{Caps, Reflector, ReflectorSpec};
 use neph_store::{Access, open};
-use neph_sys::clock;
-use neph_sys::deadline::Deadline;
+use neph_sys::deadline::poll;
 use neph_sys::process;
 
 /// Kills of an ordinary test run; `NEPH_KILLS=200` is what the issue asks to be shown.
@@ -153,11 +152,10 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         let plan = bench.plan.display().to_string();
         let mut child = bench.neph(&["run", &plan]);
         let moment = Duration::from_millis(random(number) % 1_600);
-        let until = Deadline::after(moment);
-        while !until.has_passed() && child.try_wait().expect("told").is_none() {
-            clock::nap(Duration::from_millis(1));
-        }
-        killed_while_running += u32::from(child.try_wait().expect("told").is_none());
+        let has_ended = poll(Duration::from_millis(1), moment, || {
+            child.try_wait().expect("told").is_some()
+        });
+        killed_while_running += u32::from(!has_ended);
         child.kill().expect("SIGKILL can be sent");
         child.wait().expect("it ends");
         let before = acknowledged(&bench.acknowledged_file());

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use neph_sys::clock;
-use neph_sys::deadline::{Deadline, Stopwatch};
+use neph_sys::deadline::{Stopwatch, poll, wait_until};
 use neph_sys::process;
 
 /// Kills of an ordinary test run; `NEPH_KILLS=100` is what the issue asks to be shown.
@@ -148,11 +148,9 @@ fn share(chance: u64) -> f64 {
 
 /// Lets `child` go on for that long and kills it; whether it was still there.
 fn kill_after(mut child: Child, moment: Duration) -> bool {
-    let until = Deadline::after(moment);
-    while !until.has_passed() && child.try_wait().expect("told").is_none() {
-        clock::nap(Duration::from_millis(1));
-    }
-    let met = child.try_wait().expect("told").is_none();
+    let met = !poll(Duration::from_millis(1), moment, || {
+        child.try_wait().expect("told").is_some()
+    });
     child.kill().expect("SIGKILL can be sent");
     child.wait().expect("it ends");
     met
@@ -237,19 +235,15 @@ fn one_down_leaves_nothing_of_a_lab_that_was_killed_at_any_moment() {
         let kind = usize::try_from(number % 4).expect("four kinds");
         met[kind] += u32::from(strike(&bench, &lengths, number));
         // A keeper whose starter was killed goes on by itself: wait until its journal is there.
-        let begun = Deadline::after(Duration::from_secs(10));
-        while !bench.processes().is_empty() && bench.keeper().is_none() {
-            assert!(!begun.has_passed(), "kill {number}: {:?}", bench.left());
-            clock::nap(Duration::from_millis(5));
-        }
+        let is_kept = wait_until(Duration::from_secs(30), || {
+            bench.processes().is_empty() || bench.keeper().is_some()
+        });
+        assert!(is_kept, "kill {number}: {:?}", bench.left());
         let down = bench.neph(&["down", &bench.lab]).wait().expect("it ends");
         let gone = !Path::new("/run/neph").join(&bench.lab).exists();
         assert!(gone, "kill {number}: {down}: {:?}", bench.left());
         // A keeper whose lab was taken down by a killed down notices within 50 ms.
-        let deadline = Deadline::after(Duration::from_secs(5));
-        while !bench.left().is_empty() && !deadline.has_passed() {
-            clock::nap(Duration::from_millis(10));
-        }
+        wait_until(Duration::from_secs(20), || bench.left().is_empty());
         assert_eq!(bench.left(), BTreeSet::new(), "kill {number}");
     }
     println!("{kills} kills; of up, up --detach, run, down met while they ran: {met:?}");

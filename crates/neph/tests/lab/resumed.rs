@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use neph_model::{CampaignStatus, Experiment, ExperimentId, ExperimentStatus, FleetReply, Span};
 use neph_store::{Access, SentWithin, Store, open};
-use neph_sys::clock;
-use neph_sys::deadline::Deadline;
+use neph_sys::deadline::poll;
 use neph_sys::process;
 use tempfile::TempDir;
 
@@ -108,20 +107,19 @@ impl Bench {
 
     /// Waits until messages of an experiment of the season are safe.
     fn wait_for(&self, season: &str, child: &mut Child) {
-        let latest = Deadline::after(LATEST);
-        loop {
+        let is_safe = poll(Duration::from_millis(20), LATEST, || {
             let running = self.experiments().into_iter().flatten().find(|(of, one)| {
                 of == season && one.status == ExperimentStatus::Running && one.ended.is_none()
             });
             let safe = fs::read_to_string(self.path("safe")).unwrap_or_default();
             if running.is_some_and(|(_, one)| safe.contains(&one.id.to_string())) {
-                return;
+                return true;
             }
             let ended = child.try_wait().expect("told");
             assert!(ended.is_none(), "it ended before {season}: {ended:?}");
-            assert!(!latest.has_passed(), "{season} never came");
-            clock::nap(Duration::from_millis(20));
-        }
+            false
+        });
+        assert!(is_safe, "{season} never came");
     }
 }
 

@@ -93,7 +93,7 @@ fn says_yes(words: &[String], patience: Patience<'_>) -> io::Result<bool> {
 mod tests {
     use std::thread;
 
-    use neph_sys::deadline::Stopwatch;
+    use neph_sys::deadline::{Stopwatch, wait_until};
 
     use super::*;
 
@@ -105,13 +105,16 @@ mod tests {
             deadline,
             stop: &stop,
         };
-        let check = ReadyCheck::Command(vec!["sleep".to_owned(), "60".to_owned()]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let asked = folder.path().join("asked");
+        let script = format!("touch {}; exec sleep 60", asked.display());
+        let check = ReadyCheck::Command(["sh", "-c", &script].map(str::to_owned).to_vec());
         let begun = Stopwatch::start();
         thread::scope(|scope| {
             let asking = scope.spawn(|| ask(&check, &[], patience, || true));
-            clock::nap(Duration::from_millis(50));
+            let is_asked = wait_until(Duration::from_secs(20), || asked.exists());
             stop.store(true, Ordering::Relaxed);
-            assert!(!asking.join().expect("it ends"));
+            assert!(is_asked && !asking.join().expect("it ends"));
         });
         assert!(begun.elapsed() < Duration::from_secs(20), "given up");
     }

@@ -2,9 +2,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use crate::deadline::Deadline;
-
-use crate::clock;
+use crate::deadline::wait_until;
 
 use super::*;
 use crate::ppoll::{Awaited, wait};
@@ -89,12 +87,14 @@ fn ethernet(kind: u16, rest: &[u8]) -> Vec<u8> {
 }
 
 fn send(sender: &PacketRing, frame: &[u8]) {
-    let end = Deadline::after(Duration::from_secs(10));
-    while let Err(error) = sender.send(frame) {
-        let is_full = error.kind() == io::ErrorKind::WouldBlock;
-        assert!(is_full && !end.has_passed(), "{error}");
-        clock::nap(Duration::from_millis(1));
-    }
+    let has_room = wait_until(Duration::from_secs(20), || match sender.send(frame) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+        sent => {
+            sent.expect("send");
+            true
+        }
+    });
+    assert!(has_room, "no room for a frame");
 }
 
 /// Programs at a hook of an interface.
@@ -296,12 +296,9 @@ fn two_may_listen_and_nothing_stays_behind() {
         let index = interface_index("near").expect("there").cast_unsigned();
         // The kernel takes a link down soon after its descriptor is closed.
         let becomes = |many: u32| {
-            let end = Deadline::after(Duration::from_secs(10));
-            let is = || [TCX_INGRESS, TCX_EGRESS].map(|hook| attached(index, hook)) == [many; 2];
-            while !is() && !end.has_passed() {
-                clock::nap(Duration::from_millis(1));
-            }
-            is()
+            wait_until(Duration::from_secs(10), || {
+                [TCX_INGRESS, TCX_EGRESS].map(|hook| attached(index, hook)) == [many; 2]
+            })
         };
         let first = Copier::open("near", &COPYING).expect("a copier");
         let second = Copier::open("near", &COPYING).expect("another");

@@ -1,6 +1,6 @@
 use std::net::UdpSocket;
 
-use crate::clock;
+use crate::deadline::wait_until;
 
 use super::super::{PacketRing, Seat};
 use super::*;
@@ -23,15 +23,14 @@ const AMPLE: Taking<'_> = Taking {
 
 /// Sends a frame, once there is room for it.
 fn send(sender: &PacketRing, frame: &[u8]) {
-    for _ in 0..10_000 {
-        match sender.send(frame) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                clock::nap(Duration::from_millis(1));
-            }
-            sent => return sent.expect("send"),
+    let has_room = wait_until(Duration::from_secs(20), || match sender.send(frame) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+        sent => {
+            sent.expect("send");
+            true
         }
-    }
-    panic!("no room for a frame");
+    });
+    assert!(has_room, "no room for a frame");
 }
 
 /// What is told of a packet, without its time.
