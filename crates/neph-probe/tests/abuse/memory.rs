@@ -10,7 +10,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::refusals::upgraded;
-use crate::support::{peak_of, reset_peak};
+use crate::support::{is_alone, peak_of, reset_peak};
 
 const MEGABYTE: usize = 1 << 20;
 /// Small enough that a few connections fill the room.
@@ -217,6 +217,9 @@ fn certified(folder: &std::path::Path) -> (Identity, Arc<ClientConfig>) {
 #[test]
 fn what_peers_make_a_reflector_hold_stays_within_its_memory() {
     const MEMORY: usize = 96 << 20;
+    if !is_alone("abuse::memory::what_peers_make_a_reflector_hold_stays_within_its_memory") {
+        return;
+    }
     // As `neph reflect` does.
     neph_sys::memory::return_large_blocks();
     let folder = std::env::temp_dir().join(format!("neph-memory-{}", std::process::id()));

@@ -14,7 +14,7 @@ use neph_wire::frame::{HelloReply, Status};
 use neph_wire::http::parse_request;
 use neph_wire::ws::{check_request, server_response};
 
-use crate::support::{peak_of, reset_peak};
+use crate::support::{is_alone, peak_of, reset_peak};
 
 /// A flood goes on for this long.
 const FLOOD: Duration = Duration::from_millis(1_500);
@@ -134,6 +134,9 @@ fn large_reply(_: &[u8]) -> Flood {
 #[test]
 fn a_server_that_sends_without_end_makes_no_client_grow() {
     type Make = fn(&[u8]) -> Flood;
+    if !is_alone("hostile::floods::a_server_that_sends_without_end_makes_no_client_grow") {
+        return;
+    }
     let ping = |request: &[u8]| {
         let one = [&[0x89, 125][..], &[7; 125]].concat();
         ws(one.repeat(8_000), request)
@@ -186,6 +189,9 @@ fn a_server_that_sends_without_end_makes_no_client_grow() {
 /// A reflector that answers every request with copies without end.
 #[test]
 fn replies_that_are_repeated_without_end_make_no_client_grow() {
+    if !is_alone("hostile::floods::replies_that_are_repeated_without_end_make_no_client_grow") {
+        return;
+    }
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = socket.local_addr().expect("bound");
     let patience = Some(Duration::from_millis(50));

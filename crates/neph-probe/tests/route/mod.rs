@@ -75,12 +75,12 @@ fn the_routers_of_a_chain_answer_in_order() {
     assert_eq!(seen, ["[10.99.0.2]", "[10.99.1.2]", "[10.99.2.2]"]);
     for hop in &route.hops {
         assert_eq!(hop.round_trips.len(), 3, "{hop:?}");
-        for time in &hop.round_trips {
-            assert!(
-                *time > Span::ZERO && *time < Span::from_millis(100),
-                "{hop:?}"
-            );
-        }
+        let least = hop.round_trips.iter().min().expect("three");
+        // The machine may stop for a while; not each time.
+        assert!(
+            *least > Span::ZERO && *least < Span::from_millis(100),
+            "{hop:?}"
+        );
     }
     let nowhere: IpAddr = "10.98.0.1".parse().expect("an address");
     let lost = traceroute(nowhere, &spec, Some(&here), &Stop::new()).expect("a route that ends");

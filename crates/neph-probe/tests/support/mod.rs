@@ -9,7 +9,7 @@ use std::time::Duration;
 use neph_sys::deadline::wait_until;
 use neph_sys::process;
 
-pub(crate) use memory::{peak, peak_of, reset_peak};
+pub(crate) use memory::{is_alone, peak_of, reset_peak};
 pub(crate) use net::{End, Net};
 
 /// Prints why a test cannot run here; under CI that is a failure.

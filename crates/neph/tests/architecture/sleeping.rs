@@ -39,6 +39,11 @@ const MAY_SLEEP: &[(&str, usize, &str)] = &[
         "nothing is sent for a while, which is no event",
     ),
     (
+        "crates/neph-lab/tests/lab/undisturbed.rs",
+        1,
+        "measures how late a thread wakes",
+    ),
+    (
         "crates/neph-probe/tests/abuse/memory.rs",
         1,
         "a peer that takes its time for a body is what the test is about",

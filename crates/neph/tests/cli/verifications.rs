@@ -10,13 +10,14 @@ use serde_json::Value;
 
 use crate::labs::{TWO, place, privileged};
 use crate::neph::{begin, eventually, send};
+use crate::undisturbed::undisturbed;
 
 #[test]
 fn a_lab_is_verified() {
     if !privileged("a_lab_is_verified") {
         return;
     }
-    let ran = place(TWO).neph(["lab", "verify", "two.toml", "--format", "json"]);
+    let ran = undisturbed(|| place(TWO).neph(["lab", "verify", "two.toml", "--format", "json"]));
     let checks: Value = serde_json::from_str(&ran.out).expect("JSON");
     let checks = checks.as_array().expect("a list");
     assert_eq!(checks.len(), 2, "both directions");

@@ -9,6 +9,7 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::stage::{TwoSites, measure, median, neph, privileged};
+use crate::undisturbed::undisturbed;
 
 /// Of the segment's row: packets of a protocol one way.
 fn row<'a>(told: &'a Value, way: &str, protocol: &str) -> &'a Value {
@@ -66,15 +67,17 @@ fn the_segment_between_two_live_points_is_the_link() {
         return;
     }
     let link = "delay = \"3ms\"\na_to_b = { delay = \"7ms\" }";
-    let lab = TwoSites::up("hops_live", link);
-    let reflector = lab.reflector(Span::ZERO);
-    let told = told(&lab, || {
-        ping(&lab, "200");
-        let messages = measure(lab.flow("tcp", Span::from_millis(10), 100));
-        assert_eq!(messages.len(), 100);
+    let (told, recorded) = undisturbed(|| {
+        let lab = TwoSites::up("hops_live", link);
+        let reflector = lab.reflector(Span::ZERO);
+        let told = told(&lab, || {
+            ping(&lab, "200");
+            let messages = measure(lab.flow("tcp", Span::from_millis(10), 100));
+            assert_eq!(messages.len(), 100);
+        });
+        drop(reflector);
+        (told, lab.delays(80))
     });
-    drop(reflector);
-    let recorded = lab.delays(80);
     for (way, recorded) in ["there", "back"].iter().zip(recorded) {
         let link = median(recorded);
         for (protocol, least) in [("icmp", 200), ("tcp", 100)] {
