@@ -7,6 +7,8 @@ mod circles;
 mod modules;
 #[path = "architecture/modules_tests.rs"]
 mod modules_tests;
+#[path = "architecture/parameters.rs"]
+mod parameters;
 #[path = "architecture/picture.rs"]
 mod picture;
 #[path = "architecture/sleeping.rs"]
