@@ -88,3 +88,8 @@ pub fn can_build_syns() -> bool {
 pub fn now() -> neph_model::Instant<neph_model::Own> {
     stamp_clock::now()
 }
+
+/// Sleeps once for about `length`: for a caller that looks at the clock afterwards.
+pub fn nap(length: std::time::Duration) {
+    neph_sys::clock::nap(length);
+}

@@ -11,6 +11,7 @@ use neph_model::{
     bracketed,
 };
 use neph_probe::{Counted, ProbeError, Reflector, fitting_caps};
+use neph_sys::clock;
 use neph_sys::restrict::InForce;
 use neph_sys::{files, memory};
 
@@ -170,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut waited = Duration::ZERO;
     while !stop.is_set() {
         const TICK: Duration = Duration::from_millis(50);
-        std::thread::sleep(TICK);
+        clock::nap(TICK);
         waited += TICK;
         if waited >= TELL && !args.quiet {
             waited = Duration::ZERO;

@@ -7,8 +7,12 @@ mod circles;
 mod modules;
 #[path = "architecture/modules_tests.rs"]
 mod modules_tests;
+#[path = "architecture/parameters.rs"]
+mod parameters;
 #[path = "architecture/picture.rs"]
 mod picture;
+#[path = "architecture/sleeping.rs"]
+mod sleeping;
 #[path = "architecture/test_targets.rs"]
 mod test_targets;
 

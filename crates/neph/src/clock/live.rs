@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 use std::sync::mpsc::TryRecvError;
-use std::thread;
 use std::time::Duration;
 
 use neph_model::{EventKind, Span, Stop, Tally, Target};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, anchor};
+use neph_sys::clock;
 
 use super::telling::Telling;
 use super::{Args, Method, figure};
@@ -126,7 +126,7 @@ impl Live<'_> {
                 own_stop.set();
             }
             self.tell()?;
-            thread::sleep(TICK);
+            clock::nap(TICK);
         }
         Ok(flow.join()?)
     }

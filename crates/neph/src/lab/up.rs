@@ -10,6 +10,7 @@ use clap::Args as ClapArgs;
 use neph_documents::lab::SiteRow;
 use neph_documents::rows;
 use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Site, Topology, UpOptions};
+use neph_sys::clock;
 
 use super::keeper::Kept;
 use super::{failure, keeper, name_of, tell_stand_ins};
@@ -133,7 +134,7 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
     let mut ended = vec![false; lab.services().count()];
     while !stop.is_set() && lab.is_there() && lab.is_carrying() {
         tell_ended(&lab, &mut ended);
-        std::thread::sleep(TICK);
+        clock::nap(TICK);
     }
     let ended_elsewhere = !stop.is_set();
     let name = lab.name().to_owned();

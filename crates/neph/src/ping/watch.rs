@@ -1,11 +1,11 @@
 //! Runs the flows and collects what they tell, in bounded memory.
 
 use std::sync::mpsc::TryRecvError;
-use std::thread;
 use std::time::Duration;
 
 use neph_model::{EventKind, FlowRole, Instant, Own, Stop};
 use neph_probe::{Flow, Report, now};
+use neph_sys::clock;
 
 use super::hope::Hope;
 use super::show::Show;
@@ -79,7 +79,7 @@ pub(super) fn run(
         if open == 0 {
             break;
         }
-        thread::sleep(TICK);
+        clock::nap(TICK);
     }
     Ok(everything)
 }
