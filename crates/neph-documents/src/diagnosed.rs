@@ -5,9 +5,13 @@ use neph_model::{Campaign, CampaignId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::version::Version;
+
 /// The root causes of a campaign.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiagnosesDocument {
+    /// The version of these keys.
+    pub schema: Version,
     /// The campaign's id.
     pub campaign: CampaignId,
     /// Its name.
@@ -26,6 +30,7 @@ impl DiagnosesDocument {
     /// Of what the rules found.
     pub fn of(campaign: &Campaign, found: Diagnoses) -> Self {
         Self {
+            schema: Version,
             campaign: campaign.id,
             name: campaign.name.clone(),
             diagnoses: found.causes,

@@ -35,7 +35,6 @@ mod recording;
 mod reflect;
 mod report;
 mod resolving;
-mod sheet;
 mod shell;
 mod shipped;
 mod show;

@@ -5,9 +5,9 @@ use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::CaptureLine;
-use super::flow::{QuantilesDocument, half};
+use super::flow::QuantilesDocument;
 use super::row::{Rank, span, travels_in};
+use super::sample::half;
 use crate::cell::Cell;
 use crate::table::Heading;
 
@@ -168,17 +168,6 @@ pub struct ExchangeSample {
     pub half: &'static str,
     /// How long it took, in nanoseconds.
     pub round_trip_ns: Span,
-}
-
-impl CaptureLine {
-    /// A pair that is over.
-    pub fn exchange(pair: &Pair) -> Self {
-        Self::Exchange {
-            exchange: Box::new(ExchangeDocument::of(pair, &pair.counted())),
-            began_unix_ns: pair.began(),
-            last_unix_ns: pair.last(),
-        }
-    }
 }
 
 impl ExchangeDocument {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::ExchangeDocument;
 use super::exchanges::{CountedDocument, key};
 use super::flow::{EndsDocument, HalvesDocument, ShownDocument};
-use super::summary::OthersDocument;
+use super::summary_document::OthersDocument;
 
 /// From and until when a period was, and how long: the wall clock may have been set meanwhile.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,8 @@ use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::version::Version;
+
 use super::{Clocks, Means, Row, StepOf, Summary};
 
 /// The document at the end.
@@ -97,6 +99,8 @@ pub struct StepDocument {
 /// What it came to.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryDocument {
+    /// The version of these keys.
+    pub schema: Version,
     /// The clocks at the end.
     #[serde(flatten)]
     pub at: MomentDocument,
@@ -209,6 +213,7 @@ impl From<&Summary> for ClockLine {
         let rates = summary.course.rates.filter(|_| drift.is_some());
         let steps = summary.steps.iter();
         Self::Summary(Box::new(SummaryDocument {
+            schema: Version,
             at: (&summary.row).into(),
             of: summary.of.clone(),
             lost: summary.lost,

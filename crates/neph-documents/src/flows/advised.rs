@@ -5,7 +5,7 @@ use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::pair::ShareDocument;
+use super::share::ShareDocument;
 
 /// Advice for one endpoint.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

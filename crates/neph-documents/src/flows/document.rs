@@ -1,12 +1,14 @@
 //! The result of a fleet as a document: the summary, each flow and each path change.
 
-use neph_flows::{FlowHistory, FlowTally};
+use neph_flows::FlowHistory;
 use neph_model::{Instant, Own, ProbeKind, Span, Warning};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::tally::TallyDocument;
 use super::{ChangeDocument, FlowsResult, PairDocument};
 use crate::lazy::Lazy;
+use crate::version::Version;
 
 /// The summary with each flow and each change.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -34,6 +36,8 @@ pub struct ChangeLine {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename = "summary")]
 pub struct FlowsSummary {
+    /// The version of these keys.
+    pub schema: Version,
     /// The version of neph.
     pub neph: &'static str,
     /// The kind of probe.
@@ -126,31 +130,6 @@ pub struct RefusedDocument {
     pub dropped: u64,
 }
 
-/// How messages ended.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct TallyDocument {
-    /// All messages.
-    pub messages: u64,
-    /// Those with a reply.
-    pub replies: u64,
-    /// Those without a reply in time.
-    pub lost: u64,
-    /// Those that could not be sent.
-    pub failed: u64,
-    /// Of the lost, those that were lost on the forward path.
-    pub lost_forward: u64,
-    /// Of the lost, those whose reply was lost on the reverse path.
-    pub lost_reverse: u64,
-    /// Duplicate replies.
-    pub copies: u64,
-    /// Replies that arrived out of order.
-    pub reordered: u64,
-    /// Requests that were reordered on the forward path.
-    pub reordered_forward: u64,
-    /// Replies that were reordered on the reverse path.
-    pub reordered_reverse: u64,
-}
-
 /// A flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowDocument {
@@ -177,23 +156,6 @@ pub struct SegmentDocument {
     pub base_ns: Span,
     /// Its class, from 0; null where it belongs to none.
     pub class: Option<u16>,
-}
-
-impl From<&FlowTally> for TallyDocument {
-    fn from(tally: &FlowTally) -> Self {
-        Self {
-            messages: tally.messages(),
-            replies: tally.replies,
-            lost: tally.lost,
-            failed: tally.failed,
-            lost_forward: tally.lost_forward,
-            lost_reverse: tally.lost_reverse,
-            copies: tally.copies,
-            reordered: tally.reordered,
-            reordered_forward: tally.reordered_forward,
-            reordered_reverse: tally.reordered_reverse,
-        }
-    }
 }
 
 impl<'a> FlowsDocument<'a> {
@@ -250,6 +212,7 @@ impl FlowsSummary {
         let detection = view.settings.detection;
         let pairs = 0..view.pairs.len();
         Self {
+            schema: Version,
             neph: result.origin.version,
             probe: view.fleet.probe,
             flows_at_a_time: view.fleet.lanes,

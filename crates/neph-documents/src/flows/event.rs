@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Status;
-use super::document::TallyDocument;
+use super::tally::TallyDocument;
 
 /// A line of NDJSON before the summary.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

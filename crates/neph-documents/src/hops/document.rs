@@ -13,6 +13,7 @@ use super::ends::{EndUnknownDocument, NoWay, Unknown};
 use super::{PacketDocument, RoundTripRow, SegmentRow};
 use crate::alarm::{AlarmDocument, OfSegment};
 use crate::lazy::Lazy;
+use crate::version::Version;
 
 /// One document.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -47,6 +48,8 @@ pub enum HopsLine {
 /// Points, clocks and what is not known.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SummaryDocument {
+    /// The version of these keys.
+    pub schema: Version,
     /// The capture points, in the order of the path.
     pub points: Vec<PointDocument>,
     /// The clocks of each pair of neighbours.
@@ -132,6 +135,7 @@ impl SummaryDocument {
             names.collect()
         };
         Self {
+            schema: Version,
             points: points.collect(),
             clocks: clocks.collect(),
             packets: followed.passages().count(),

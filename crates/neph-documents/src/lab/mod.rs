@@ -1,12 +1,14 @@
 //! `neph lab`: labs that are up, what they do, whether links do as asked, and records of packets.
 
+mod flow_paths;
 mod records;
 mod status;
 mod summary;
 mod tally;
 mod verified;
 
-pub use records::{FlowSegmentRow, PathsOfFlows, RecordRow, SegmentSource};
+pub use flow_paths::{FlowSegmentRow, PathsOfFlows, SegmentSource};
+pub use records::RecordRow;
 pub use status::{LabRow, LabStatusDocument, PredictionRow, SiteRow, StepRow};
 pub use summary::{RecordedFile, summary};
 pub use tally::Tally;

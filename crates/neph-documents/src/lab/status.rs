@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::rows;
+use crate::version::Version;
 
 crate::rows! {
     /// A lab of this machine.
@@ -96,6 +97,8 @@ crate::rows! {
 /// What a lab does right now.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LabStatusDocument {
+    /// The version of these keys.
+    pub schema: Version,
     /// Its name.
     pub lab: String,
     /// The process that keeps it.
@@ -186,6 +189,7 @@ impl LabStatusDocument {
     /// Of a lab's status.
     pub fn of(lab: &LabListing, status: &LabStatus) -> Self {
         Self {
+            schema: Version,
             lab: lab.name.clone(),
             process: lab.owner,
             services: status.services.iter().map(service).collect(),

@@ -1,32 +1,12 @@
-//! A message, an event and a traceroute as lines of JSON. Times are integers of nanoseconds.
+//! A message and an event as JSON. Times are integers of nanoseconds.
 
 use neph_model::{
-    Anchor, EventKind, Instant, Ledger, Marks, Message, Own, Peer, RouteLength, Seq, Span,
-    TcpState, Traceroute, Wall,
+    Anchor, EventKind, Instant, Ledger, Marks, Message, Own, Peer, Seq, Span, TcpState, Wall,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{PingSummary, Planned};
-
-/// A line of NDJSON, or an entry of `messages` in the document.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum PingLine {
-    /// The routers on the way to the target.
-    Traceroute {
-        /// The route.
-        route: Traceroute,
-        /// How many hops it has; null where the target did not answer.
-        length: Option<RouteLength>,
-    },
-    /// A message that is finished.
-    Message(Box<MessageDocument>),
-    /// Something happened.
-    Event(EventDocument),
-    /// The last line.
-    Summary(Box<PingSummary>),
-}
+use super::Planned;
 
 /// Something that happened to a flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -12,25 +12,15 @@ use super::answers::answer_counts;
 use super::causes::causes;
 use super::columns::Column;
 use super::summary::values;
-use super::{FlowMeasured, PingLine, PingResult, Planned, PlannedFlows};
-use crate::lazy::Lazy;
+use super::{FlowMeasured, PingResult, Planned, PlannedFlows};
 use crate::origin::Origin;
-
-/// The document at the end: the summary, and each message and event.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "summary")]
-pub struct PingDocument<'a> {
-    /// The summary.
-    #[serde(flatten)]
-    pub summary: PingSummary,
-    /// Messages and events in the order in which they came; left out of a brief document.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Lazy<'a, PingLine>>,
-}
+use crate::version::Version;
 
 /// The summary of all flows.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PingSummary {
+    /// The version of these keys.
+    pub schema: Version,
     /// The version of neph.
     pub version: &'static str,
     /// Its commit.
@@ -145,6 +135,7 @@ impl PingSummary {
         let flows = planned.flows.iter().zip(&result.flows);
         let found = causes(planned, result);
         Self {
+            schema: Version,
             version: origin.version,
             commit: origin.commit,
             cores_awake: origin.cores_awake,

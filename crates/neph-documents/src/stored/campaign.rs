@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::lists::block;
 use super::{ExperimentRow, PingsRow};
 use crate::sections::{Pairs, Sections};
+use crate::version::Version;
 use crate::when;
 
 /// What a campaign's document is made of.
@@ -39,6 +40,8 @@ pub struct CampaignParts<'s> {
 /// Everything about a campaign.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CampaignDocument {
+    /// The version of these keys.
+    pub schema: Version,
     /// What it is.
     pub campaign: CampaignFacts,
     /// Its scenarios.
@@ -201,6 +204,7 @@ impl CampaignDocument {
     /// Of these parts, and the rows of the experiments.
     pub fn of(parts: &CampaignParts<'_>, experiments: Vec<ExperimentRow>) -> Self {
         Self {
+            schema: Version,
             campaign: facts(parts),
             scenarios: matrix(parts.scenarios),
             experiments,

@@ -2,6 +2,7 @@
 
 mod campaign;
 mod experiment;
+pub mod experiment_rows;
 mod fleet;
 mod lists;
 mod pings;

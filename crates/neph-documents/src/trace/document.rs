@@ -7,8 +7,9 @@ use neph_model::{Diamond, FlowHop, FlowRoute, FlowTrace, ReadBy, Span, TraceKind
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::text::three;
+use super::replies::three;
 use crate::rows::{csv_line, keys};
+use crate::version::Version;
 
 /// One document with everything.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -44,6 +45,8 @@ pub enum TraceLine<'t> {
 /// What was traced.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TraceHead {
+    /// The version of these keys.
+    pub schema: Version,
     /// The address that was looked for.
     pub destination: IpAddr,
     /// Its port; 0 for ICMP.
@@ -60,6 +63,7 @@ pub struct TraceHead {
 impl TraceHead {
     const fn of(trace: &FlowTrace) -> Self {
         Self {
+            schema: Version,
             destination: trace.destination.ip(),
             port: trace.destination.port(),
             kind: trace.kind,

@@ -3,9 +3,11 @@
 pub mod document;
 mod paths;
 mod remarks;
+mod replies;
 mod text;
 mod theory;
 
 pub use document::{HopRow, TraceDocument, TraceLine, write_csv};
 pub use paths::PathRow;
-pub use text::{Asked, text};
+pub use remarks::Asked;
+pub use text::text;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use neph_model::{Diamond, Span};
 
-use super::text::{share, three};
+use super::replies::{share, three};
 
 /// Ports of a path that are listed; the others are counted.
 const PORTS: usize = 6;

@@ -4,9 +4,17 @@ use std::collections::BTreeSet;
 
 use neph_model::{Diamond, FlowRoute, FlowTrace, ReadBy, TraceEnd, TraceKind};
 
-use super::Asked;
 use super::theory::flows_needed;
 use neph_text::counted::counted;
+
+/// What was asked of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// How sure to be that no router has a further next hop: a share.
+    pub confidence: f64,
+    /// Whether the trace was stopped before that.
+    pub stopped: bool,
+}
 
 /// Sentences, one a line.
 pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> Vec<String> {

@@ -3,42 +3,15 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use neph_model::{Diamond, DiamondHop, DiamondNode, FlowTrace, Span, TraceKind};
-use neph_stats::{Level, Sorted, median};
+use neph_model::{Diamond, DiamondHop, DiamondNode, FlowTrace, TraceKind};
 
 use super::PathRow;
-use super::remarks::remarks;
+use super::remarks::{Asked, remarks};
+use super::replies::{share, three};
 use crate::cell::Cell;
 use crate::rows;
 use crate::table::{Heading, Table};
 use neph_text::counted::counted;
-
-/// What was asked of a trace.
-#[derive(Clone, Copy, Debug)]
-pub struct Asked {
-    /// How sure to be that no router has a further next hop: a share.
-    pub confidence: f64,
-    /// Whether the trace was stopped before that.
-    pub stopped: bool,
-}
-
-/// Shortest, median and longest of the replies. Routers answer when they have time: probes without a
-/// reply are no loss, and do not count.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "nanoseconds of a round trip fit"
-)]
-pub(super) fn three(replies: &[Span]) -> [Option<Span>; 3] {
-    let mut nanos: Vec<f64> = replies.iter().map(|span| span.nanos() as f64).collect();
-    let middle = Sorted::sort(&mut nanos).and_then(|sorted| median(sorted, 0));
-    let middle = middle.ok().and_then(Level::number);
-    [
-        replies.iter().min().copied(),
-        middle.map(|nanos| Span::from_nanos(nanos.round() as i64)),
-        replies.iter().max().copied(),
-    ]
-}
 
 /// The whole text of a trace.
 pub fn text(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> String {
@@ -144,12 +117,6 @@ fn reached(node: &DiamondNode, flows: u32) -> Vec<String> {
     cells
 }
 
-/// `12  38 %`
-pub(super) fn share(flows: u32, all: u32) -> String {
-    let percent = 100.0 * f64::from(flows) / f64::from(all.max(1));
-    format!("{flows} {percent:>4.0} %")
-}
-
 fn labels(told: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
     let hops = told.routes.iter().flat_map(|route| &route.hops);
     let here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
@@ -169,7 +136,7 @@ fn labels(told: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
 #[cfg(test)]
 mod tests {
     use neph_flows::diamond;
-    use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, TraceEnd, Wall};
+    use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, Span, TraceEnd, Wall};
 
     use super::*;
 
@@ -329,13 +296,5 @@ PATH              ";
             let told = shown(vec![route(1, &[1], end)], None);
             assert!(told.contains(part), "{told}");
         }
-    }
-
-    #[test]
-    fn the_median_of_an_even_number_lies_between_the_two_middles_as_everywhere() {
-        let spans = [4, 1, 3, 2].map(Span::from_millis);
-        let micros = [1_000, 2_500, 4_000];
-        assert_eq!(three(&spans), micros.map(|n| Some(Span::from_micros(n))));
-        assert_eq!(three(&[]), [None; 3]);
     }
 }

@@ -12,7 +12,7 @@ use neph_model::{
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
 use super::Args;
-use super::keep::Kept;
+use super::keep::{Kept, without_transfers};
 use super::transfer_task::{small, target, task};
 use super::watch::Watched;
 use crate::exit::Failure;
@@ -83,7 +83,7 @@ pub(super) fn make(
     let mut kept = watched.kept.take();
     let made = all((args, of_each), spec, (watched, &mut kept), stop);
     let ending = match &made {
-        Err(_) => unable(),
+        Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
         Ok(()) => Ending::Complete,
     };
@@ -94,16 +94,6 @@ pub(super) fn make(
         }
         Err(error) => made.and(Err(error)),
     }
-}
-
-/// Something else failed before they could be made: ends what the fleet is kept as.
-pub(super) fn not_made(kept: Option<Kept>) {
-    // That it failed is being told already, by its first reason.
-    drop(kept.map(|kept| kept.end(&unable())));
-}
-
-fn unable() -> Ending {
-    Ending::Failed("transfers could not be made".to_owned())
 }
 
 /// For each endpoint; ends early when `stop` is set.

@@ -10,11 +10,10 @@ use neph_model::{Campaign, Ending, Instant, Own, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, now};
 
 use super::Args;
-use super::keep::{Keep, Kept};
+use super::keep::{self, Keep, Kept};
 use super::silence::Silence;
 use super::tell::Tell;
 use super::tracing::Tracers;
-use super::transfers;
 use crate::exit::Failure;
 use crate::{awake, output, version};
 use neph_documents::flows::{FlowsResult, Status};
@@ -294,7 +293,7 @@ impl Watch<'_, '_> {
         };
         let campaign = ended.transpose()?;
         if let Err(error) = told {
-            transfers::not_made(kept);
+            keep::not_made(kept);
             return Err(error);
         }
         let mut view = self.digest.view();
@@ -384,7 +383,7 @@ mod tests {
         let watched = measured(&more, &["--transfers", "2"]);
         assert!(watched.campaign.is_none());
         assert_eq!(status(&more), CampaignStatus::Running);
-        transfers::not_made(watched.kept);
+        keep::not_made(watched.kept);
         assert_eq!(status(&more), CampaignStatus::Incomplete);
     }
 }

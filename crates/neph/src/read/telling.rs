@@ -11,12 +11,12 @@ use crate::output;
 use neph_capture::reading::conversations::{Conversations, Told};
 use neph_capture::reading::file::File;
 use neph_documents::Format;
-use neph_documents::captures::flow::{SampleOf, Sending};
 use neph_documents::captures::row::{COLUMNS, row};
 use neph_documents::captures::{
     CaptureLine, EventDocument, ExchangeSample, First, FlowDocument, SampleDocument, Sort, Summary,
     csv, exchanges,
 };
+use neph_documents::captures::{SampleOf, Sending};
 use neph_documents::rows::json_line;
 use neph_documents::table::Table;
 use neph_text::counted::counted;
