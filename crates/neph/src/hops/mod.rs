@@ -22,8 +22,9 @@ use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
+use crate::recording::Options;
 use crate::sink::Force;
-use crate::{format, interrupt, output, recording};
+use crate::{format, interrupt, output};
 use alarms::Rules;
 use neph_capture::clocks::nature;
 use neph_capture::path::clocks::{Asked, clocks};
@@ -32,6 +33,7 @@ use neph_capture::path::point::Point;
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::parts::parts;
 use neph_documents::Format;
+use neph_listen::recording;
 use neph_text::counted::counted;
 use news::Alarms;
 use told::Told;
@@ -81,7 +83,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     alarms: alarms::Wanted,
     #[command(flatten)]
-    live: recording::Options,
+    live: Options,
 }
 
 impl Args {

@@ -165,7 +165,7 @@ impl Told for Telling {
                     self.left_out[1] += u64::from(!is_more);
                 }
             }
-            Format::Ndjson => self.line(&json_line(&CaptureLine::exchange(pair))),
+            Format::Ndjson => self.line(&CaptureLine::exchange(pair)),
             Format::Csv => self.text_line(&csv::pair(pair)),
             Format::Json => {
                 let between = if self.documents.is_empty() { "" } else { "," };

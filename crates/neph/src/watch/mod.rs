@@ -26,7 +26,7 @@ use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::exit::{Failure, Outcome};
-use crate::packet_choice::PacketChoice;
+use crate::packet_choice::PacketArgs;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::telling::Shown;
 use crate::read::{By, SortChoice};
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long)]
     samples: bool,
     #[command(flatten)]
-    choice: PacketChoice,
+    choice: PacketArgs,
     /// End after so many packets
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
@@ -212,8 +212,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     // Before anything is opened or written over: its options may be wrong.
     let watching = Watching::new(args)?;
-    args.choice.check()?;
-    let mut ears = Ears::open(&args.listening(&args.choice.wanted())?)?;
+    let choice = args.choice.choice();
+    choice.check()?;
+    let mut ears = Ears::open(&args.listening(&choice.wanted())?)?;
     let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",

@@ -5,11 +5,10 @@ use std::time::Duration;
 use neph_model::{Span, Stop};
 use neph_sys::clock;
 
-use super::Options;
 use super::course::Tally;
 use super::spelling::Point;
-use crate::exit::Failure;
-use crate::output;
+use super::{Heard, RecordingOptions};
+use crate::ListenError;
 
 /// That it is over is noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -32,11 +31,11 @@ pub(super) enum Ending {
 }
 
 /// Waits until it writes; gives whether it does, or has ended before.
-pub(super) fn has_begun(tally: &Tally, stop: &Stop) -> Result<bool, Failure> {
+pub(super) fn has_begun(tally: &Tally, stop: &Stop) -> Result<bool, ListenError> {
     while !tally.has_begun() {
         if stop.is_set() {
             let sentence = "interrupted before all points were recorded".to_owned();
-            return Err(Failure::Interrupted(sentence));
+            return Err(ListenError::Interrupted(sentence));
         }
         if tally.has_ended() {
             return Ok(false);
@@ -48,35 +47,39 @@ pub(super) fn has_begun(tally: &Tally, stop: &Stop) -> Result<bool, Failure> {
 
 /// Waits until the recording is over.
 pub(super) fn wait_for_end(
-    (points, tallies): (&[Point], &[Tally]),
-    options: &Options,
-    stop: &Stop,
+    points: &[Point],
+    tallies: &[Tally],
+    options: &RecordingOptions,
+    heard: Heard<'_>,
 ) -> Ending {
     let began = clock::raw().0;
     let length = options.duration.map_or(i64::MAX, Span::nanos);
     let mut told = 0;
-    let is_lively = output::is_lively();
     let ending = loop {
         let since = clock::raw().0 - began;
         if let Some(ending) = ending(tallies) {
             break ending;
         }
-        if stop.is_set() {
+        if heard.stop.is_set() {
             break Ending::Asked;
         }
         if since >= length {
             break Ending::Time;
         }
-        if is_lively && since / OFTEN > told {
+        if let Some(progress) = heard.progress
+            && since / OFTEN > told
+        {
             told = since / OFTEN;
-            output::rewrite(&line(told, points, tallies));
+            progress(&line(told, points, tallies));
         }
         clock::nap(PATIENCE.min(Duration::from_nanos(
             u64::try_from(length - since).unwrap_or(0),
         )));
     };
-    if told > 0 {
-        output::rewrite("");
+    if let Some(progress) = heard.progress
+        && told > 0
+    {
+        progress("");
     }
     ending
 }

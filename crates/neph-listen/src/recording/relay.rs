@@ -7,7 +7,7 @@ use neph_wire::capture::{CaptureError, CaptureReader, Step};
 use thiserror::Error;
 
 use super::course::Tally;
-use neph_listen::CaptureFile;
+use crate::CaptureFile;
 
 /// Bytes that are asked for at once.
 const AT_ONCE: usize = 64 << 10;

@@ -16,9 +16,9 @@ use neph_sys::deadline::wait_until;
 use neph_sys::process::{self, Birth, Request, ask_through, descriptor};
 use neph_text::Outside;
 
-use super::Options;
+use super::RecordingOptions;
 use super::spelling::{Host, Interface};
-use crate::exit::Failure;
+use crate::ListenError;
 
 /// Before the number that the kernel there was given when it started: who has the same has one clock.
 const KERNEL: &str = "neph-kernel ";
@@ -59,8 +59,8 @@ impl Elsewhere {
     pub(super) fn begin(
         host: &Host,
         interface: &Interface,
-        options: &Options,
-    ) -> Result<(Self, Output), Failure> {
+        options: &RecordingOptions,
+    ) -> Result<(Self, Output), ListenError> {
         let mut command = process::command("ssh");
         if let Some(port) = host.port {
             command.args(["-p", &port.to_string()]);
@@ -74,18 +74,18 @@ impl Elsewhere {
         let birth = Birth::default().dies_with_thread().ignores_ctrl_c();
         birth.arrange(&mut command);
         let refused = |error: std::io::Error| match error.kind() {
-            ErrorKind::NotFound => Failure::refused(
+            ErrorKind::NotFound => ListenError::refused(
                 "there is no ssh program here; install one (openssh-client), or capture there and give \
                  the files",
             ),
-            _ => Failure::refused(format!("start ssh: {error}")),
+            _ => ListenError::refused(format!("start ssh: {error}")),
         };
         let mut child = command.spawn().map_err(refused)?;
         let process = descriptor(child.id()).map_err(refused)?;
         let stdin = child.stdin.take();
         let pipes = child.stdout.take().zip(child.stderr.take());
         let Some((capture, said)) = pipes else {
-            return Err(Failure::refused("start ssh: its output is not ours"));
+            return Err(ListenError::refused("start ssh: its output is not ours"));
         };
         let output = Output {
             child,
@@ -193,7 +193,7 @@ impl Said {
 
 /// What a shell there runs: whatever its user's own shell is, it is handed to sh. The capture ends,
 /// by SIGTERM, when standard input does: also where the connection broke.
-fn script(interface: &Interface, options: &Options) -> String {
+fn script(interface: &Interface, options: &RecordingOptions) -> String {
     let Interface { name, site } = interface;
     let (kept, choice) = (options.snaplen, &options.choice);
     let inside = site
@@ -234,7 +234,10 @@ fn script(interface: &Interface, options: &Options) -> String {
 
 #[cfg(test)]
 mod tests {
+    use neph_model::ByteSize;
+
     use super::*;
+    use crate::PacketChoice;
 
     fn said(lines: &[&str]) -> Said {
         Said {
@@ -274,7 +277,16 @@ mod tests {
             name: "eth0".to_owned(),
             site: Some("client".to_owned()),
         };
-        let script = script(&interface, &Options::default());
+        let options = RecordingOptions {
+            duration: None,
+            count: None,
+            save: None,
+            limit: ByteSize(1 << 20),
+            choice: PacketChoice::default(),
+            snaplen: 96,
+            ring: ByteSize(2 << 20),
+        };
+        let script = script(&interface, &options);
         assert_eq!(script.matches('\'').count(), 2, "{script}");
         assert!(script.contains("ip netns exec client tcpdump"), "{script}");
         assert!(script.contains(r#"\"site\":\"client\""#), "{script}");

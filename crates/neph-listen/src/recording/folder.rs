@@ -5,15 +5,15 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use crate::exit::Failure;
-use neph_listen::CaptureFile;
+use crate::CaptureFile;
+use crate::ListenError;
 
 /// Names that are tried.
 const MOST: u32 = 100;
 
 /// A folder for captures.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub(super) struct Folder {
     path: PathBuf,
     goes_away: bool,
     /// Captures that were begun.
@@ -22,10 +22,10 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// The folder `save`, made where it is not there; else one that goes away.
-    pub(super) fn open(save: Option<&Path>) -> Result<Self, Failure> {
+    pub(super) fn open(save: Option<&Path>) -> Result<Self, ListenError> {
         let refused = |path: &Path, error| {
             let path = path.display();
-            Failure::usage(format!("make {path}: {error}; --save names another folder"))
+            ListenError::wrong(format!("make {path}: {error}; --save names another folder"))
         };
         if let Some(path) = save {
             fs::create_dir_all(path).map_err(|error| refused(path, error))?;
@@ -51,18 +51,20 @@ impl Folder {
     }
 
     /// Begins the capture of a point.
-    pub(super) fn capture(&mut self, point: &str) -> Result<(PathBuf, CaptureFile), Failure> {
+    pub(super) fn capture(&mut self, point: &str) -> Result<(PathBuf, CaptureFile), ListenError> {
         let path = self.path_of(point);
         match CaptureFile::create(&path) {
             Ok(file) => {
                 self.begun.push(path.clone());
                 Ok((path, file))
             }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Failure::usage(format!(
-                "{} is there already; --save names another folder",
-                path.display()
-            ))),
-            Err(error) => Err(Failure::refused(format!(
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                Err(ListenError::wrong(format!(
+                    "{} is there already; --save names another folder",
+                    path.display()
+                )))
+            }
+            Err(error) => Err(ListenError::refused(format!(
                 "write {}: {error}; --save names another folder",
                 path.display()
             ))),
@@ -120,7 +122,7 @@ mod tests {
         assert!(file.exists(), "it was asked for");
         let mut folder = Folder::open(Some(&path)).expect("it is there");
         let told = folder.capture("a").expect_err("it is there");
-        assert!(matches!(told, Failure::Usage(told) if told.contains("another folder")));
+        assert!(matches!(told, ListenError::Wrong(told) if told.contains("another folder")));
     }
 
     #[test]

@@ -8,24 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::Duration;
 
-use neph_model::{Stop, Wall};
+use neph_model::Wall;
 use neph_sys::clock;
 use neph_sys::deadline::wait_until;
 
 use super::course::Tally;
 use super::elsewhere::{Elsewhere, Output};
 use super::folder::Folder;
+use super::point::record;
 use super::relay::relay;
 use super::running::{Ending, has_begun, wait_for_end};
 use super::spelling::{Host, Interface, Point, Spot};
-use super::{Options, Recorded};
-use crate::exit::Failure;
-use crate::output;
-use crate::watch::recording;
-use neph_listen::CaptureFile;
-use neph_listen::Way;
-use neph_listen::Writing;
-use neph_listen::{Ears, Listening};
+use super::{Heard, Recorded, RecordingOptions};
+use crate::ListenError;
+use crate::{CaptureFile, Ears, Listening, Way, Writing};
 use neph_text::counted::counted;
 
 /// How long who is elsewhere may take to end.
@@ -37,13 +33,13 @@ const KERNEL: &str = "/proc/sys/kernel/random/boot_id";
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) recorded: Recorded,
-    pub(super) fault: Option<Failure>,
+    pub(super) fault: Option<ListenError>,
 }
 
 /// What all threads share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
-    options: &'a Options,
+    options: &'a RecordingOptions,
     is_over: &'a AtomicBool,
 }
 
@@ -60,9 +56,10 @@ type Threads<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Outcome>)>;
 /// Runs all points from their beginning to their end.
 pub(super) fn run(
     points: &[Point],
-    options: &Options,
-    (folder, stop): (&mut Folder, &Stop),
-) -> Result<(Ending, Vec<Outcome>), Failure> {
+    options: &RecordingOptions,
+    folder: &mut Folder,
+    heard: Heard<'_>,
+) -> Result<(Ending, Vec<Outcome>), ListenError> {
     let most = options.count.unwrap_or(u64::MAX);
     let tally = |_| Tally::new(most, options.limit.0);
     let tallies: Vec<Tally> = points.iter().map(tally).collect();
@@ -86,11 +83,11 @@ pub(super) fn run(
                     continue;
                 };
                 let tally = begun.tally;
-                let (ssh, thread) = call(scope, begun, (host, interface), shared)?;
+                let (ssh, thread) = call(scope, begun, There { host, interface }, shared)?;
                 called.push(ssh);
                 threads.push((place, thread));
                 // One after the other: each may ask.
-                if !has_begun(tally, stop)? {
+                if !has_begun(tally, heard.stop)? {
                     // The others end now because of this one: that is no fault of theirs.
                     is_over.store(true, Ordering::Relaxed);
                     drop(called);
@@ -105,8 +102,8 @@ pub(super) fn run(
         for ((place, begun), ears) in here.into_iter().zip(ears) {
             threads.push((place, scope.spawn(move || listen(begun, ears, shared))));
         }
-        say_begun(points);
-        let ending = wait_for_end((points, &tallies), options, stop);
+        say_begun(points, heard);
+        let ending = wait_for_end(points, &tallies, options, heard);
         is_over.store(true, Ordering::Relaxed);
         called.iter_mut().for_each(Elsewhere::finish);
         wait(&threads);
@@ -118,20 +115,28 @@ pub(super) fn run(
     })
 }
 
-/// Calls one elsewhere; a thread takes its capture.
+/// An interface of another host.
+#[derive(Clone, Copy)]
+struct There<'p> {
+    host: &'p Host,
+    interface: &'p Interface,
+}
+
+/// Calls another host; a thread takes its capture.
 fn call<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     begun: Begun<'env>,
-    (host, interface): (&'env Host, &Interface),
+    there: There<'env>,
     shared: Shared<'env>,
-) -> Result<(Elsewhere, ScopedJoinHandle<'scope, Outcome>), Failure> {
-    let (ssh, output) = Elsewhere::begin(host, interface, shared.options)?;
-    let thread = scope.spawn(move || fetch(begun, host, (output, shared)));
+) -> Result<(Elsewhere, ScopedJoinHandle<'scope, Outcome>), ListenError> {
+    let (ssh, output) = Elsewhere::begin(there.host, there.interface, shared.options)?;
+    let host = there.host;
+    let thread = scope.spawn(move || fetch(begun, host, output, shared));
     Ok((ssh, thread))
 }
 
 /// The interfaces here, opened, in the order of their points.
-fn open_all(points: &[Point], options: &Options) -> Result<Vec<Ears>, Failure> {
+fn open_all(points: &[Point], options: &RecordingOptions) -> Result<Vec<Ears>, ListenError> {
     let wanted = options.choice.wanted();
     let open = |point: &Point| match &point.spot {
         Spot::Here(Interface { name, site }) => Some(Ears::open(&Listening {
@@ -154,7 +159,7 @@ fn begin_all<'a>(
     points: &'a [Point],
     tallies: &'a [Tally],
     folder: &mut Folder,
-) -> Result<Vec<Begun<'a>>, Failure> {
+) -> Result<Vec<Begun<'a>>, ListenError> {
     let begin = |(point, tally): (&'a Point, &'a Tally)| {
         let (path, file) = folder.capture(&point.name)?;
         Ok(Begun {
@@ -167,7 +172,7 @@ fn begin_all<'a>(
     points.iter().zip(tallies).map(begin).collect()
 }
 
-fn say_begun(points: &[Point]) {
+fn say_begun(points: &[Point], heard: Heard<'_>) {
     let told = points.iter().map(|point| {
         let place = point.told();
         if place == point.name {
@@ -177,7 +182,7 @@ fn say_begun(points: &[Point]) {
         }
     });
     let told: Vec<String> = told.collect();
-    output::say(&format!(
+    (heard.say)(&format!(
         "neph hops: recording {}; ctrl-C ends it",
         told.join(", ")
     ));
@@ -196,10 +201,10 @@ fn joined(thread: ScopedJoinHandle<'_, Outcome>) -> Outcome {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn first(faults: Vec<Failure>) -> Failure {
+fn first(faults: Vec<ListenError>) -> ListenError {
     let mut faults = faults.into_iter();
     faults.next().unwrap_or_else(|| {
-        Failure::refused("a point ended before it was recorded; try it alone with neph watch")
+        ListenError::refused("a point ended before it was recorded; try it alone with neph watch")
     })
 }
 
@@ -219,7 +224,7 @@ fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
     let mut writing = Writing::with_header(file, link, kept);
     tally.begun();
     let (from, mut until) = (now(), None);
-    let recorded = recording::record(&mut ears, &mut writing, |seen, bytes| {
+    let recorded = record(&mut ears, &mut writing, |seen, bytes| {
         tally.counted(seen.packets, bytes);
         tally.lost(seen.lost);
         let is_over = tally.is_enough() || shared.is_over.load(Ordering::Relaxed);
@@ -244,13 +249,13 @@ fn listen(begun: Begun<'_>, mut ears: Ears, shared: Shared<'_>) -> Outcome {
         },
         fault: recorded.err().or_else(|| {
             let refused = writing.close().err()?;
-            Some(unwritten((&point.name, packets), &refused, shared.options))
+            Some(unwritten(&point.name, packets, &refused, shared.options))
         }),
     }
 }
 
 /// Takes the capture of a point elsewhere.
-fn fetch(begun: Begun<'_>, host: &Host, (output, shared): (Output, Shared<'_>)) -> Outcome {
+fn fetch(begun: Begun<'_>, host: &Host, output: Output, shared: Shared<'_>) -> Outcome {
     let Begun {
         point,
         path,
@@ -267,13 +272,13 @@ fn fetch(begun: Begun<'_>, host: &Host, (output, shared): (Output, Shared<'_>)) 
     let packets = file.packets();
     let destination = &host.destination;
     let fault = match (relayed, file.close()) {
-        (Err(error), _) => Some(Failure::refused(format!(
+        (Err(error), _) => Some(ListenError::refused(format!(
             "{}: {error}; what a login at {destination} prints must go to standard error",
             point.name
         ))),
-        (Ok(()), Err(refused)) => Some(unwritten((&point.name, packets), &refused, shared.options)),
+        (Ok(()), Err(refused)) => Some(unwritten(&point.name, packets, &refused, shared.options)),
         (Ok(()), Ok(())) if was_asked => None,
-        (Ok(()), Ok(())) => Some(Failure::refused(format!(
+        (Ok(()), Ok(())) => Some(ListenError::refused(format!(
             "{}: {}",
             point.name,
             said.why(destination)
@@ -294,12 +299,17 @@ fn fetch(begun: Begun<'_>, host: &Host, (output, shared): (Output, Shared<'_>)) 
 
 /// What is to be said of a capture that takes no more. It may be gone when this is read: where there
 /// was no room for it stays.
-fn unwritten((name, packets): (&str, u64), error: &io::Error, options: &Options) -> Failure {
+fn unwritten(
+    name: &str,
+    packets: u64,
+    error: &io::Error,
+    options: &RecordingOptions,
+) -> ListenError {
     let (folder, other) = match &options.save {
         Some(folder) => (folder.clone(), "--save"),
         None => (env::temp_dir(), "TMPDIR, or --save FOLDER"),
     };
-    Failure::refused(format!(
+    ListenError::refused(format!(
         "{name}: write in {}: {error}; its capture ended with {}: make room there, name another folder \
          ({other}), or keep less of each packet (--snaplen)",
         folder.display(),

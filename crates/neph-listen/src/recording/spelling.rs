@@ -4,18 +4,20 @@
 //! Owns what may stand there: what goes into a command line elsewhere is made of letters, digits and
 //! a few signs, so that no shell finds anything in it.
 
-use crate::exit::Failure;
-use crate::site;
+use crate::ListenError;
 
 const HERE: &str = "iface:";
 const ELSEWHERE: &str = "ssh:";
 /// The longest name of an interface (`IFNAMSIZ`, without its end).
 const LONGEST: usize = 15;
 
+/// Finds the network namespace that a text names, or says why there is none.
+pub type Namespaces<'n> = &'n dyn Fn(&str) -> Result<String, String>;
+
 /// A live point.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Point {
-    pub(crate) name: String,
+pub struct Point {
+    pub name: String,
     pub(super) spot: Spot,
 }
 
@@ -47,14 +49,14 @@ impl Point {
     ///
     /// # Errors
     /// It begins as one and is none, or names a site that is not there.
-    pub(crate) fn parse(text: &str) -> Result<Option<Self>, Failure> {
+    pub fn parse(text: &str, namespaces: Namespaces<'_>) -> Result<Option<Self>, ListenError> {
         let (name, place) = match text.split_once('=') {
             Some((name, place)) if is_live(place) => (Some(name), place),
             _ if is_live(text) => (None, text),
             _ => return Ok(None),
         };
-        let wrong = |why: String| Failure::usage(format!("{text}: {why}"));
-        let (spot, usual) = spot(place).map_err(wrong)?;
+        let wrong = |why: String| ListenError::wrong(format!("{text}: {why}"));
+        let (spot, usual) = spot(place, namespaces).map_err(wrong)?;
         let name = name.unwrap_or(&usual);
         let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_name) {
@@ -67,17 +69,17 @@ impl Point {
     }
 
     /// Whether it is an interface of this machine, whatever namespace that is in.
-    pub(crate) const fn is_here(&self) -> bool {
+    pub const fn is_here(&self) -> bool {
         matches!(self.spot, Spot::Here(_))
     }
 
     /// Whether it is on another machine, over ssh.
-    pub(crate) const fn is_elsewhere(&self) -> bool {
+    pub const fn is_elsewhere(&self) -> bool {
         matches!(self.spot, Spot::Elsewhere(..))
     }
 
     /// Whether it is in a network namespace that is named.
-    pub(crate) fn has_site(&self) -> bool {
+    pub fn has_site(&self) -> bool {
         matches!(&self.spot, Spot::Here(interface) if interface.site.is_some())
     }
 
@@ -101,11 +103,11 @@ fn is_live(place: &str) -> bool {
 }
 
 /// Where it is, and what it is called unless it has a name.
-fn spot(place: &str) -> Result<(Spot, String), String> {
+fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), String> {
     if let Some(interface) = place.strip_prefix(HERE) {
         let mut interface = self::interface(interface, "iface:eth0 or iface:eth0@SITE")?;
         if let Some(site) = &mut interface.site {
-            *site = site::namespace(site)?;
+            *site = namespaces(site)?;
         }
         let name = interface.name.clone();
         return Ok((Spot::Here(interface), name));
@@ -191,8 +193,15 @@ fn is_sign(c: char) -> bool {
 mod tests {
     use super::*;
 
+    /// There is no namespace with a name.
+    fn none(_: &str) -> Result<String, String> {
+        Err("no such network namespace".to_owned())
+    }
+
     fn live(text: &str) -> Point {
-        Point::parse(text).expect("a good one").expect("a live one")
+        Point::parse(text, &none)
+            .expect("a good one")
+            .expect("a live one")
     }
 
     fn elsewhere(text: &str) -> (String, Host, Interface) {
@@ -204,8 +213,8 @@ mod tests {
     }
 
     fn refused(text: &str) -> String {
-        match Point::parse(text) {
-            Err(Failure::Usage(sentence)) => sentence,
+        match Point::parse(text, &none) {
+            Err(ListenError::Wrong(sentence)) => sentence,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -219,7 +228,7 @@ mod tests {
             "a=./ssh:x",
             "if:eth0",
         ] {
-            assert_eq!(Point::parse(text).ok(), Some(None), "{text}");
+            assert_eq!(Point::parse(text, &none).ok(), Some(None), "{text}");
         }
     }
 
