@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Event, Fleet, FleetMessage, Flow, FlowTrace, HostFacts, Load, Message, Sample, Span, Wall,
-    Warning,
+    Event, Fleet, FleetMessage, Flow, FlowTrace, HostFacts, Load, Message, RecordError, Recorder,
+    Sample, Span, Wall, Warning,
 };
 
 /// What is known when everything is ready and before the first message goes.
@@ -108,6 +108,26 @@ pub struct Records {
 }
 
 impl Records {
+    /// Gives all of them to a recorder; they are safe when this returns.
+    ///
+    /// # Errors
+    /// The recorder refuses.
+    pub fn keep_in(&self, recorder: &mut dyn Recorder) -> Result<(), RecordError> {
+        if !self.messages.is_empty() {
+            recorder.messages(&self.messages)?;
+        }
+        if !self.fleet.is_empty() {
+            recorder.fleet(&self.fleet)?;
+        }
+        for event in &self.events {
+            recorder.event(event)?;
+        }
+        for sample in &self.samples {
+            recorder.sample(sample)?;
+        }
+        Ok(())
+    }
+
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()

@@ -24,7 +24,10 @@ use toml::Table;
 
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("neph-agent", &["neph-load", "neph-model", "neph-probe"]),
+    (
+        "neph-agent",
+        &["neph-journal", "neph-load", "neph-model", "neph-probe"],
+    ),
     (
         "neph-analysis",
         &[

@@ -1,5 +1,7 @@
 mod contract;
 
+pub(crate) use contract::contract_subject;
+
 use std::num::NonZeroU32;
 use std::sync::mpsc::Receiver;
 
