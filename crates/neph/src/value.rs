@@ -1,6 +1,6 @@
 //! Values as they are typed behind options.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 
 use neph_model::{BitRate, ByteSize, Span};
 use neph_probe::Secret;
@@ -66,16 +66,7 @@ pub(crate) fn flows(text: &str) -> Result<usize, String> {
 pub(crate) fn listening(text: &str) -> Result<SocketAddr, String> {
     let remedy = "write an address of this host and a port: 127.0.0.1:8080, [::1]:8080, [::]:8080 \
                   for all of its addresses, or 0.0.0.0:8080 for all of IPv4";
-    let zoned = || {
-        // The resolver knows interfaces by their names.
-        let (host, port) = text.strip_prefix('[')?.split_once("]:")?;
-        let is_zoned = host.contains('%');
-        let host = neph_model::ascii_host(host).filter(|_| is_zoned)?;
-        let found = (host.as_str(), port.parse::<u16>().ok()?).to_socket_addrs();
-        found.ok()?.next()
-    };
-    let parsed: Option<SocketAddr> = text.parse().ok().or_else(zoned);
-    parsed.ok_or_else(|| remedy.to_owned())
+    neph_probe::own_address(text).ok_or_else(|| remedy.to_owned())
 }
 
 /// The address of one host, as packets have it: of IPv4 where IPv6 writes one of IPv4 (`::ffff:10.0.0.1`).

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::output;
+use crate::resolving::addresses;
 use neph_export::{Url, Webhook};
 
 /// Who is told.
@@ -19,7 +20,7 @@ pub(super) struct Alarming {
 
 impl Alarming {
     pub(super) fn new(webhook: Option<Url>) -> Self {
-        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say));
+        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say, addresses));
         Self { webhook }
     }
 

@@ -19,6 +19,7 @@ use super::{Args, Format, json};
 use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::read::telling::Telling;
+use crate::resolving::addresses;
 use crate::{output, when};
 use neph_capture::reading::conversations::{Conversations, Counts, Told};
 use neph_capture::reading::file::File;
@@ -110,7 +111,7 @@ impl Watching {
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
             webhook: (args.webhook.clone())
-                .map(|url| Webhook::begin(url, "neph watch", output::say)),
+                .map(|url| Webhook::begin(url, "neph watch", output::say, addresses)),
             metrics: args
                 .prometheus
                 .map(open)
