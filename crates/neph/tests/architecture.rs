@@ -38,7 +38,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "neph-text",
         ],
     ),
-    ("neph-campaign", &["neph-model", "neph-store", "neph-text"]),
+    (
+        "neph-campaign",
+        &["neph-model", "neph-stats", "neph-store", "neph-text"],
+    ),
     (
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],

@@ -39,7 +39,7 @@ const QUANTILES: [Quantile; 5] = [
     quantile("p50", 5_000, 6),
     quantile("p90", 9_000, 29),
     quantile("p95", 9_500, 59),
-    quantile("p99", 9_900, 299),
+    Quantile::P99,
     quantile("p99.9", 9_990, 2_995),
 ];
 
@@ -52,6 +52,9 @@ const fn quantile(name: &'static str, of_10_000: u64, needs: u64) -> Quantile {
 }
 
 impl Quantile {
+    /// The 99th percentile.
+    pub(crate) const P99: Self = quantile("p99", 9_900, 299);
+
     /// Whether it exceeds a limit that `longer` of `n` times exceed.
     pub(super) fn exceeds(self, longer: u64, n: u64) -> bool {
         let rank = (u128::from(n) * u128::from(self.of_10_000)).div_ceil(10_000);
@@ -284,6 +287,16 @@ mod tests {
             let Placed { value, span } = parse(text).expect_err("a mistake");
             let told = format!("{}; {}", value.what, value.remedy);
             assert!(span.start == at && told.contains(said), "{span:?} {told}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_needs_what_it_needs_everywhere() {
+        for quantile in QUANTILES {
+            #[expect(clippy::cast_precision_loss, reason = "small")]
+            let needs = neph_stats::quantile_needs(quantile.of_10_000 as f64 / 10_000.0);
+            let needs = needs.map(|needs| needs as u64);
+            assert_eq!(needs, Ok(quantile.needs), "{}", quantile.name);
         }
     }
 

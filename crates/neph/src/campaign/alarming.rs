@@ -9,6 +9,7 @@ use neph_store::Store;
 
 use crate::exit::Failure;
 use crate::output;
+use crate::resolving::addresses;
 use neph_export::{Url, Webhook};
 
 /// Who is told.
@@ -19,7 +20,7 @@ pub(super) struct Alarming {
 
 impl Alarming {
     pub(super) fn new(webhook: Option<Url>) -> Self {
-        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say));
+        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say, addresses));
         Self { webhook }
     }
 

@@ -15,6 +15,7 @@ use super::Args;
 use super::alarms::Found;
 use crate::exit::Failure;
 use crate::output;
+use crate::resolving::addresses;
 use neph_capture::clocks::words;
 use neph_export::Webhook;
 
@@ -40,7 +41,7 @@ impl Told {
         Self {
             // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
             webhook: (args.alarms.webhook.clone())
-                .map(|url| Webhook::begin(url, "neph hops", output::say)),
+                .map(|url| Webhook::begin(url, "neph hops", output::say, addresses)),
             has_lines: args.format == Format::Ndjson,
             stop: stop.clone(),
             is_cut_off: false,

@@ -18,6 +18,7 @@ use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
 use crate::exit::Failure;
 use crate::read::telling::Telling;
+use crate::resolving::addresses;
 use crate::{output, when};
 use neph_capture::reading::conversations::{Conversations, Counts, Told};
 use neph_capture::reading::file::File;
@@ -60,7 +61,7 @@ impl Watching {
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
             webhook: (args.webhook.clone())
-                .map(|url| Webhook::begin(url, "neph watch", output::say)),
+                .map(|url| Webhook::begin(url, "neph watch", output::say, addresses)),
             metrics: args
                 .prometheus
                 .map(open)
