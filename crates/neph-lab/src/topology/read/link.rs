@@ -152,8 +152,9 @@ fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usiz
     if found.is_none() && complete {
         let what = format!("there is no site '{}'", named.value);
         let known = || sites.iter().map(|site| site.name.as_str()).collect();
-        let named = (named.value.as_str(), named.span);
-        table.problems().unknown(named, what, known);
+        table
+            .problems()
+            .unknown(&named.value, named.span, what, known);
     }
     found
 }
