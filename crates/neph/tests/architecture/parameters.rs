@@ -29,7 +29,6 @@ const STILL: &[(&str, usize)] = &[
     ("neph-capture", 22),
     ("neph-export", 1),
     ("neph-flows", 16),
-    ("neph-lab", 26),
     ("neph-load", 1),
     ("neph-probe", 14),
     ("neph-report", 25),
