@@ -28,7 +28,6 @@ const STILL: &[(&str, usize)] = &[
     ("neph-campaign", 3),
     ("neph-capture", 22),
     ("neph-export", 1),
-    ("neph-flows", 16),
     ("neph-load", 1),
     ("neph-probe", 14),
     ("neph-report", 25),
