@@ -28,17 +28,10 @@ const STILL: &[(&str, usize)] = &[
     ("neph-campaign", 3),
     ("neph-capture", 22),
     ("neph-export", 1),
-    ("neph-flows", 16),
-    ("neph-lab", 26),
-    ("neph-listen", 2),
     ("neph-load", 1),
     ("neph-probe", 14),
     ("neph-report", 25),
-    ("neph-stats", 2),
     ("neph-store", 13),
-    ("neph-sys", 5),
-    ("neph-text", 1),
-    ("neph-wire", 2),
 ];
 
 /// The functions of a file that break the rule, and the modules that it declares for tests only.
