@@ -26,7 +26,14 @@ use toml::Table;
 const MAY_USE: &[(&str, &[&str])] = &[
     (
         "neph-agent",
-        &["neph-journal", "neph-load", "neph-model", "neph-probe"],
+        &[
+            "neph-journal",
+            "neph-lab",
+            "neph-load",
+            "neph-model",
+            "neph-probe",
+            "neph-sys",
+        ],
     ),
     (
         "neph-analysis",

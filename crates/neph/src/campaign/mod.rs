@@ -5,6 +5,7 @@ mod alarming;
 mod check;
 mod decidable;
 mod durations;
+mod ground;
 mod heard;
 mod locked;
 mod notes;
@@ -13,8 +14,6 @@ mod power;
 mod preview;
 mod run;
 mod scenes;
-mod stage;
-mod stressing;
 mod unfinished;
 mod watch;
 

@@ -20,7 +20,7 @@ use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{format, site, value};
+use crate::{format, value};
 use neph_documents::Format;
 
 /// How the offset is found.
@@ -81,7 +81,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
 }
 

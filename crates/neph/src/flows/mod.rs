@@ -23,7 +23,7 @@ use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::workspace::Workspace;
-use crate::{format, interrupt, output, site, value};
+use crate::{format, interrupt, output, value};
 
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
@@ -110,7 +110,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]

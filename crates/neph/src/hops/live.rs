@@ -8,7 +8,7 @@ use super::told::Told;
 use super::{Analysed, Args, Clock, analyse};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
-use crate::{output, site};
+use crate::output;
 use neph_capture::path::point::Point;
 use neph_listen::recording::{self, Heard};
 
@@ -20,7 +20,7 @@ pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failu
     let parsed = args
         .points
         .iter()
-        .map(|text| recording::Point::parse(text, &site::namespace));
+        .map(|text| recording::Point::parse(text, &neph_lab::namespace));
     let parsed: Vec<Option<recording::Point>> = parsed.collect::<Result<_, _>>()?;
     let file = (args.points.iter().zip(&parsed)).find(|(_, live)| live.is_none());
     let points: Vec<recording::Point> = parsed.iter().flatten().cloned().collect();

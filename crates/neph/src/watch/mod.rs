@@ -31,7 +31,7 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::telling::Shown;
 use crate::read::{By, SortChoice};
 use crate::sink::{self, Force};
-use crate::{exit, format, interrupt, output, site, value};
+use crate::{exit, format, interrupt, output, value};
 use intake::Intake;
 use neph_capture::reading::enough::ENOUGH;
 use neph_export::Url;
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Watch in this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Say when round trips are too long, and when no more: 'path > 2ms p99 for 30s'; may be given
     /// more than once

@@ -12,7 +12,7 @@ use super::Args;
 use crate::exit::{Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{interrupt, output, site};
+use crate::{interrupt, output};
 
 /// `--write -`.
 pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
@@ -37,7 +37,7 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
 pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     let needs = Needs::of(&Row::WATCH).bpf().entering(order.site.is_some());
     needs.restrict(&UserChoice::default())?;
-    let site = order.site.as_deref().map(site::namespace).transpose();
+    let site = order.site.as_deref().map(neph_lab::namespace).transpose();
     let site = site.map_err(Failure::usage)?;
     let wanted = PacketChoice::of(order).wanted();
     let listening = Listening {

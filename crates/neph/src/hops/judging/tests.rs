@@ -29,7 +29,7 @@ fn judge(line: &str) -> (Judge, Left) {
     let args = args(line);
     let points = args.points.iter();
     let points = points.map(|text| {
-        Point::parse(text, &crate::site::namespace)
+        Point::parse(text, &neph_lab::namespace)
             .expect("a good one")
             .expect("a live one")
     });

@@ -1,17 +1,21 @@
-//! The option `--site`: the network namespace that is meant, by its own name or by a lab's site.
+//! The network namespace that a text means, by its own name or by a lab's site.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use neph_lab::{Lab, LabError};
 use neph_text::did_you_mean;
+
+use crate::{Lab, LabError};
 
 /// Where namespaces with a name are (`ip netns`).
 const FOLDER: &str = "/run/netns";
 
 /// The namespace that `text` names. A site of the only lab that has one so called may be named
 /// alone.
-pub(crate) fn namespace(text: &str) -> Result<String, String> {
+///
+/// # Errors
+/// There is none, or several: a sentence with what there is.
+pub fn namespace(text: &str) -> Result<String, String> {
     let is_there = !text.contains('/') && Path::new(FOLDER).join(text).exists();
     if is_there {
         return Ok(text.to_owned());
@@ -21,7 +25,11 @@ pub(crate) fn namespace(text: &str) -> Result<String, String> {
     let is_all = !listed.others.iter().any(is_hidden);
     let labs = listed.labs.into_iter();
     let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
-    among(text, (&labs, is_all), &named())
+    let there = There {
+        labs: &labs,
+        is_all,
+    };
+    among(text, there, &named())
 }
 
 /// The namespaces that have a name; none where they cannot be listed.
@@ -31,13 +39,17 @@ fn named() -> BTreeSet<String> {
     names.filter_map(Result::ok).collect()
 }
 
-/// The same among labs, each by its name with its namespaces and whether they are all that are up, and
-/// of all namespaces that have a name.
-fn among(
-    text: &str,
-    (labs, is_all): (&[(String, Vec<String>)], bool),
-    named: &BTreeSet<String>,
-) -> Result<String, String> {
+/// The labs that are up, each by its name with its namespaces.
+#[derive(Clone, Copy)]
+struct There<'l> {
+    labs: &'l [(String, Vec<String>)],
+    /// Whether they are all that are up.
+    is_all: bool,
+}
+
+/// The same among labs and all namespaces that have a name.
+fn among(text: &str, there: There<'_>, named: &BTreeSet<String>) -> Result<String, String> {
+    let There { labs, is_all } = there;
     let all = labs.iter().flat_map(|(lab, namespaces)| {
         let prefix = format!("neph-{lab}-");
         namespaces
@@ -59,16 +71,12 @@ fn among(
             "several labs have such a site: write {} or {last}",
             others.join(", ")
         )),
-        _ => Err(unknown(text, (&all, is_all), named)),
+        _ => Err(unknown(text, &all, is_all, named)),
     }
 }
 
 /// That there is none, and which there are: a lab's by its sites' names, which stand first.
-fn unknown(
-    text: &str,
-    (sites, is_all): (&[(&str, String)], bool),
-    named: &BTreeSet<String>,
-) -> String {
+fn unknown(text: &str, sites: &[(&str, String)], is_all: bool, named: &BTreeSet<String>) -> String {
     let is_a_labs = |name: &&str| sites.iter().any(|(namespace, _)| namespace == name);
     let others = named.iter().map(String::as_str);
     let others = others.filter(|name| !is_a_labs(name));
@@ -110,24 +118,79 @@ mod tests {
         ];
         let none = BTreeSet::new();
         assert_eq!(
-            among("client", (&labs, true), &none),
+            among(
+                "client",
+                There {
+                    labs: &labs,
+                    is_all: true
+                },
+                &none
+            ),
             Ok("neph-one-client".to_owned())
         );
-        let told = among("server", (&labs, true), &none).expect_err("two have it");
+        let told = among(
+            "server",
+            There {
+                labs: &labs,
+                is_all: true,
+            },
+            &none,
+        )
+        .expect_err("two have it");
         assert!(
             told.contains("neph-one-server, neph-two-server or neph-three-server"),
             "{told}"
         );
-        let told = among("clint", (&labs, true), &none).expect_err("none has it");
+        let told = among(
+            "clint",
+            There {
+                labs: &labs,
+                is_all: true,
+            },
+            &none,
+        )
+        .expect_err("none has it");
         assert!(told.contains("did you mean 'client'?"), "{told}");
-        let told = among("nosuch", (&labs, true), &none).expect_err("none has it");
+        let told = among(
+            "nosuch",
+            There {
+                labs: &labs,
+                is_all: true,
+            },
+            &none,
+        )
+        .expect_err("none has it");
         assert!(told.contains("known here: client, server"), "{told}");
         assert_eq!(told.matches("server").count(), 1, "{told}");
-        let told = among("two/server", (&labs, true), &none).expect_err("not so");
+        let told = among(
+            "two/server",
+            There {
+                labs: &labs,
+                is_all: true,
+            },
+            &none,
+        )
+        .expect_err("not so");
         assert_eq!(told, "write it as neph-two-server");
-        let told = among("client", (&[], true), &none).expect_err("there is none");
+        let told = among(
+            "client",
+            There {
+                labs: &[],
+                is_all: true,
+            },
+            &none,
+        )
+        .expect_err("there is none");
         assert!(told.contains("no lab is up"), "{told}");
-        let told = among("client", (&[], false), &none).expect_err("none may be looked at");
+        let told = among(
+            "client",
+            There {
+                labs: &[],
+                is_all: false,
+            },
+            &none,
+        )
+        .expect_err("none may be looked at");
         assert!(told.ends_with("only root may look at all labs that are up (for example by sudo)"));
     }
 
@@ -137,7 +200,10 @@ mod tests {
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let told = among(
             "x",
-            (&labs, true),
+            There {
+                labs: &labs,
+                is_all: true,
+            },
             &named(&["neph-one-client", "red", "blue"]),
         );
         let told = told.expect_err("none has it");
@@ -145,12 +211,28 @@ mod tests {
             told.contains("known here: client, blue, red; where"),
             "{told}"
         );
-        let told = among("bleu", (&[], true), &named(&["blue"])).expect_err("none has it");
+        let told = among(
+            "bleu",
+            There {
+                labs: &[],
+                is_all: true,
+            },
+            &named(&["blue"]),
+        )
+        .expect_err("none has it");
         let whole = "there is no such network namespace, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
         assert_eq!(told, whole);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
-        let told = among("x", (&[], true), &many.into_iter().collect()).expect_err("none has it");
+        let told = among(
+            "x",
+            There {
+                labs: &[],
+                is_all: true,
+            },
+            &many.into_iter().collect(),
+        )
+        .expect_err("none has it");
         assert!(
             told.contains("pod-00, pod-01") && told.contains(" more"),
             "{told}"

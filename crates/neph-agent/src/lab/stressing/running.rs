@@ -71,7 +71,8 @@ impl Running {
     pub(super) fn start(
         asked: &SiteLoad,
         lab: &Lab,
-        (number, order): (usize, &Order),
+        number: usize,
+        order: &Order,
     ) -> Result<Self, StressError> {
         let what = match Lab::console(lab.name(), &asked.site)? {
             Some(console) => What::Guest(Remote::start(console, number, order)?),

@@ -1,59 +1,37 @@
-//! The stage a plan plays on: its lab, with the reflectors it asks for, up for as long as needed.
+//! A lab with the reflectors it asks for, up for as long as it is measured in.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use neph_agent::{Ground, LinkCount, LocalExecutor};
-use neph_campaign::Plan;
-use neph_campaign::plan::LabReflector;
-use neph_lab::{Direction, Lab, Site, Topology, UpOptions};
-use neph_model::{SiteLoad, Stop, Warning};
+use neph_lab::{Direction, Lab, Site, Topology, UpOptions, clear_left_labs, own_lab_name};
+use neph_model::{ReflectorSpec, SiteLoad, Stop, Warning};
 use neph_probe::{Place, Reflector};
 
-use super::Scene;
+use super::GroundError;
 use super::stressing::Stressing;
-use crate::exit::Failure;
-use crate::lab::{self, dead};
-use crate::output;
+use crate::{Ground, LinkCount};
 
 /// Labs of campaigns are called by this and the number of their process.
 const PURPOSE: &str = "run";
 
-/// Whether what a plan's lab needs is permitted: asked before anything is written.
-pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
-    match plan.lab {
-        None => Ok(()),
-        Some(_) => Lab::is_permitted().map_err(lab::failure),
-    }
+/// A reflector at a site.
+#[derive(Clone, Debug)]
+pub struct SiteReflector {
+    /// The site.
+    pub site: String,
+    /// How it answers.
+    pub spec: ReflectorSpec,
 }
 
-/// Whoever carries a plan's experiments out: in its lab, which is up as it is in this season when this
-/// returns and ends with it, or on this host.
-pub(super) fn executor(
-    plan: &Plan,
-    scenes: &[Scene],
-    season: Option<&str>,
-    stop: &Stop,
-) -> Result<LocalExecutor, Failure> {
-    let Some(wanted) = &plan.lab else {
-        return Ok(LocalExecutor::new());
-    };
-    let seasons = plan.seasons.iter().map(|season| season.name.as_str());
-    let scene_of = seasons.filter_map(|season| {
-        let file = &plan.topology_of(Some(season))?.value;
-        let scene = scenes.iter().position(|scene| scene.file == *file)?;
-        Some((season.to_owned(), scene))
-    });
-    let mut ground = LabGround {
-        reflectors: wanted.reflectors.clone(),
-        scenes: scenes.iter().map(|scene| scene.topology.clone()).collect(),
-        scene_of: scene_of.collect(),
-        stop: stop.clone(),
-        up: None,
-        stressing: Stressing::default(),
-    };
-    ground.set(ground.scene(season))?;
-    Ok(LocalExecutor::in_lab(Box::new(ground)))
+/// What a lab is to be, over its seasons.
+#[derive(Clone, Debug)]
+pub struct LabPlan {
+    /// What reflects in each topology.
+    pub reflectors: Vec<SiteReflector>,
+    /// Its topologies.
+    pub topologies: Vec<Topology>,
+    /// Which of them each season has; the first, where a season has none of its own.
+    pub topology_of: BTreeMap<String, usize>,
 }
 
 /// A lab and its reflectors; both end when this is dropped, reflectors first.
@@ -68,14 +46,22 @@ struct Stage {
 impl Stage {
     /// Brings up a topology with what reflects in it. When `stop` is set meanwhile it is taken down
     /// again.
-    fn set(topology: &Topology, wanted: &[LabReflector], stop: &Stop) -> Result<Self, Failure> {
-        dead::clear(PURPOSE);
+    fn set(
+        topology: &Topology,
+        wanted: &[SiteReflector],
+        stop: &Stop,
+    ) -> Result<Self, GroundError> {
+        for error in clear_left_labs(PURPOSE) {
+            tracing::warn!("{error}");
+        }
         let options = UpOptions {
             stop: stop.flag(),
-            ..UpOptions::named(dead::own_name(PURPOSE))
+            ..UpOptions::named(own_lab_name(PURPOSE))
         };
-        let lab = Lab::up(topology, &options).map_err(lab::failure)?;
-        lab::tell_stand_ins(&lab);
+        let lab = Lab::up(topology, &options)?;
+        for stand_in in lab.stand_ins() {
+            tracing::warn!("{stand_in}");
+        }
         let guests = topology.guests();
         let guests = guests.iter().flat_map(|guest| {
             let addresses = topology.sites[guest.site].addresses();
@@ -91,7 +77,7 @@ impl Stage {
             let own = reflector.address();
             if own.ip().is_unspecified() {
                 let sites = topology.sites.iter();
-                let site = sites.filter(|site| site.name == wanted.site.value);
+                let site = sites.filter(|site| site.name == wanted.site);
                 let addresses = site.flat_map(Site::addresses);
                 let reflecting = addresses.map(|ip| SocketAddr::new(ip, own.port()));
                 stage.reflecting.extend(reflecting);
@@ -103,14 +89,13 @@ impl Stage {
         Ok(stage)
     }
 
-    fn reflector(&self, wanted: &LabReflector) -> Result<Reflector, Failure> {
-        let site = &wanted.site.value;
-        let spec = &wanted.spec.value;
+    fn reflector(&self, wanted: &SiteReflector) -> Result<Reflector, GroundError> {
+        let SiteReflector { site, spec } = wanted;
         let started = match &self.lab {
-            Some(lab) => Reflector::start_in(spec, &lab.place(site).map_err(Failure::usage)?),
+            Some(lab) => Reflector::start_in(spec, &lab.place(site).map_err(GroundError::Site)?),
             None => Reflector::start(spec),
         };
-        started.map_err(Failure::refused)
+        Ok(started?)
     }
 }
 
@@ -120,38 +105,52 @@ impl Drop for Stage {
         if let Some(lab) = self.lab.take()
             && let Err(error) = lab.down()
         {
-            output::say(&format!("neph: {error}; neph lab down --all tries again"));
+            tracing::warn!("{error}; neph lab down --all tries again");
         }
     }
 }
 
-/// A plan's lab, in one of its topologies at a time.
+/// A lab, in one of its topologies at a time.
 #[derive(Debug)]
-struct LabGround {
-    reflectors: Vec<LabReflector>,
-    scenes: Vec<Topology>,
-    /// Which of them each season has.
-    scene_of: BTreeMap<String, usize>,
+pub struct LabGround {
+    plan: LabPlan,
     stop: Stop,
     /// What its sites are loaded with.
     stressing: Stressing,
-    /// The one that is up.
+    /// The topology that is up.
     up: Option<(usize, Stage)>,
 }
 
 impl LabGround {
+    /// The lab as it is in this season, which is up when this returns and ends with it. When `stop` is
+    /// set meanwhile it is taken down again.
+    ///
+    /// # Errors
+    /// It could not be brought up.
+    pub fn up(plan: LabPlan, season: Option<&str>, stop: &Stop) -> Result<Self, GroundError> {
+        let mut ground = Self {
+            plan,
+            stop: stop.clone(),
+            up: None,
+            stressing: Stressing::default(),
+        };
+        ground.set(ground.topology(season))?;
+        Ok(ground)
+    }
+
     /// Which of its topologies a season has; the first, without one.
-    fn scene(&self, season: Option<&str>) -> usize {
-        let scene = season.and_then(|season| self.scene_of.get(season));
-        scene.copied().unwrap_or(0)
+    fn topology(&self, season: Option<&str>) -> usize {
+        let topology = season.and_then(|season| self.plan.topology_of.get(season));
+        topology.copied().unwrap_or(0)
     }
 
     /// Takes down what is up, and brings this one up.
-    fn set(&mut self, scene: usize) -> Result<(), Failure> {
+    fn set(&mut self, topology: usize) -> Result<(), GroundError> {
         self.stressing = Stressing::default();
         self.up = None;
-        let stage = Stage::set(&self.scenes[scene], &self.reflectors, &self.stop)?;
-        self.up = Some((scene, stage));
+        let topologies = &self.plan.topologies;
+        let stage = Stage::set(&topologies[topology], &self.plan.reflectors, &self.stop)?;
+        self.up = Some((topology, stage));
         Ok(())
     }
 
@@ -162,15 +161,11 @@ impl LabGround {
 
 impl Ground for LabGround {
     fn enter(&mut self, season: Option<&str>) -> Result<(), String> {
-        let scene = self.scene(season);
-        if self.up.as_ref().is_some_and(|(up, _)| *up == scene) {
+        let topology = self.topology(season);
+        if self.up.as_ref().is_some_and(|(up, _)| *up == topology) {
             return Ok(());
         }
-        self.set(scene).map_err(|failure| match failure {
-            Failure::Usage(why) | Failure::Refused(why) | Failure::Interrupted(why) => why,
-            Failure::Text(source, _) => format!("{} has mistakes", source.name()),
-            Failure::OutputClosed => "nobody reads the output".to_owned(),
-        })
+        self.set(topology).map_err(|error| error.to_string())
     }
 
     fn place(&self, site: &str) -> Option<Place> {

@@ -9,7 +9,6 @@ mod running;
 use neph_lab::Lab;
 use neph_model::{LoadOrder, Order, SiteLoad, Span, Warning};
 
-use crate::output;
 use running::Running;
 
 /// It is ended when the experiment is over; should nobody be left to do that, by itself.
@@ -50,7 +49,7 @@ impl Stressing {
                 work: asked.load.clone().into(),
                 duration: LONGEST,
             });
-            let started = Running::start(asked, lab, (number, &order));
+            let started = Running::start(asked, lab, number, &order);
             let started =
                 started.map_err(|error| format!("load site '{}': {error}", asked.site))?;
             self.running.push(started);
@@ -68,11 +67,11 @@ impl Stressing {
             })?;
             if !works {
                 running.is_late = true;
-                output::say(&format!(
-                    "neph: the load {} does not work as asked after {WITHIN}; what is measured now is \
+                tracing::warn!(
+                    "the load {} does not work as asked after {WITHIN}; what is measured now is \
                      measured beside what it does",
                     running.asked
-                ));
+                );
             }
         }
         Ok(())
