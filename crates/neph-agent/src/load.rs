@@ -143,7 +143,7 @@ impl ReadyLoad {
                 let bulk = Bulk { rate: *rate, flows };
                 let address = find(to, &mut remark)?;
                 Engine::Flow {
-                    subject: subject(bulk, *turns, (address, order.duration))?,
+                    subject: subject(bulk, *turns, address, order.duration)?,
                     bulk,
                 }
             }
@@ -242,7 +242,8 @@ fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
 fn subject(
     bulk: Bulk,
     turns: Option<TurnSizes>,
-    (address, duration): (SocketAddr, Span),
+    address: SocketAddr,
+    duration: Span,
 ) -> Result<Subject, LoadRefused> {
     let Some(TurnSizes { request, reply }) = turns else {
         return Ok(bulk.subject(address, duration));

@@ -26,6 +26,7 @@ mod kind;
 mod known;
 mod ledger;
 mod lifetime;
+mod local_fault;
 mod mark;
 mod message;
 mod mqtt_refusal;
@@ -98,6 +99,7 @@ pub use kind::{
 pub use known::{Known, Unknown};
 pub use ledger::{Entry, Ledger};
 pub use lifetime::Lifetime;
+pub use local_fault::failed_call;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;

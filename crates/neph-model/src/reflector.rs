@@ -6,6 +6,7 @@
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{BitRate, ByteSize, SecretSource, Span, TlsVersion};
@@ -14,7 +15,7 @@ use crate::{BitRate, ByteSize, SecretSource, Span, TlsVersion};
 pub const REFLECT_PORT: u16 = 8080;
 
 /// A reflector to start. Paths and variables are those of the host that it runs on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReflectorSpec {
     /// Where it listens, TCP and UDP; port 0 takes a free one. `[::]` is every address of both
@@ -59,7 +60,7 @@ impl Default for ReflectorSpec {
 }
 
 /// Where a reflector's certificate comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ReflectorIdentity {
     /// Made when it starts, valid for these names and addresses. The reflector adds those by which it
@@ -75,7 +76,7 @@ pub enum ReflectorIdentity {
 }
 
 /// Caps on everything that a peer could ask too much of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReflectorCaps {
     /// Largest reply payload that is granted.

@@ -2,6 +2,7 @@
 //!
 //! Owns the answers to orders. How they are measured, and where they are kept, is not known here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// What is known when everything is ready and before the first message goes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prepared {
     /// The moment from which this experiment's own marks count.
@@ -23,7 +24,7 @@ pub struct Prepared {
 }
 
 /// How a carried-out experiment came to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The whole schedule was gone through.
@@ -36,7 +37,7 @@ pub enum Ending {
 
 /// An experiment that has been carried out, to whatever end. Its messages, events and samples came
 /// before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentResult {
     /// How it ended.
@@ -61,7 +62,7 @@ pub struct ExperimentResult {
 
 /// What was ordered did not come about: a name without an address, a connection refused. It may be
 /// tried again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{operation} failed: {reason}")]
 #[serde(deny_unknown_fields)]
 pub struct OrderFailed {
@@ -82,7 +83,7 @@ impl OrderFailed {
 }
 
 /// How far running experiments are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     /// Since their start.
@@ -93,7 +94,7 @@ pub struct Progress {
 }
 
 /// What was measured since the last time, of one experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Records {
     /// Messages of flows.

@@ -93,22 +93,6 @@ pub enum ProbeError {
         /// Whether it refuses connections: it may be there another time.
         closed: bool,
     },
-    /// The reflector does not serve a bulk upload.
-    #[error("bulk upload to {target}: {reason}")]
-    UploadRefused {
-        /// The target.
-        target: String,
-        /// What it said.
-        reason: String,
-    },
-    /// A program that does the work for us could not do it.
-    #[error("{program} {reason}")]
-    Program {
-        /// Its name.
-        program: &'static str,
-        /// What became of it.
-        reason: String,
-    },
 }
 
 /// What failed; a fault of this host is named as such, with a remedy.

@@ -8,7 +8,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use miette::{MietteDiagnostic, Report, Severity};
 use neph_capture::reading::ReadError;
 use neph_listen::ListenError;
+use neph_load::TransferError;
 use neph_probe::ProbeError;
+use neph_sys::place::PlaceError;
 use neph_text::{Problem, Source};
 
 use crate::excerpt::Excerpt;
@@ -90,9 +92,7 @@ impl From<ProbeError> for Failure {
     fn from(error: ProbeError) -> Self {
         let is_usage = match &error {
             ProbeError::Tls(_) | ProbeError::Secret(_) => true,
-            ProbeError::Site(fault) => {
-                matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
-            }
+            ProbeError::Site(fault) => is_named_wrong(fault),
             _ => false,
         };
         if is_usage {
@@ -101,6 +101,20 @@ impl From<ProbeError> for Failure {
             Self::refused(error)
         }
     }
+}
+
+impl From<TransferError> for Failure {
+    /// As of probes.
+    fn from(error: TransferError) -> Self {
+        match &error {
+            TransferError::Site(fault) if is_named_wrong(fault) => Self::usage(error),
+            _ => Self::refused(error),
+        }
+    }
+}
+
+fn is_named_wrong(place: &PlaceError) -> bool {
+    matches!(place.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
 }
 
 /// The exit status of a command line that clap refused or answered itself (`--help`).

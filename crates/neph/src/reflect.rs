@@ -5,21 +5,24 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use neph_model::{
     BitRate, ByteSize, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span,
     bracketed,
 };
 use neph_probe::{Counted, ProbeError, Reflector, fitting_caps};
+use neph_sys::clock;
 use neph_sys::restrict::InForce;
 use neph_sys::{files, memory};
-use serde_json::{Map, json};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
 use crate::privileges::{self, Needs, Row, UserChoice};
-use crate::{interrupt, output, value};
+use crate::{format, interrupt, output, value};
+use neph_documents::Format;
+use neph_documents::reflected::{CertificateDocument, ReflectLine};
+use neph_documents::rows::json_line;
 
 pub(crate) use neph_model::REFLECT_PORT as PORT;
 
@@ -27,15 +30,6 @@ pub(crate) use neph_model::REFLECT_PORT as PORT;
 const TELL: Duration = Duration::from_secs(10);
 /// Files that are no connections: sockets, standard ones, /proc; and connections that are about to end.
 const FILES_KEPT: u64 = 64;
-
-/// How a reflector's lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Sentences, to standard error.
-    Text,
-    /// A JSON object a line, to standard output.
-    Ndjson,
-}
 
 /// Options of `neph reflect`.
 #[derive(Debug, ClapArgs)]
@@ -103,7 +97,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) user: UserChoice,
     /// How to write where it listens, its certificate and what it counted
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
     /// Print nothing but errors
     #[arg(long, short)]
@@ -177,7 +171,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut waited = Duration::ZERO;
     while !stop.is_set() {
         const TICK: Duration = Duration::from_millis(50);
-        std::thread::sleep(TICK);
+        clock::nap(TICK);
         waited += TICK;
         if waited >= TELL && !args.quiet {
             waited = Duration::ZERO;
@@ -206,16 +200,16 @@ fn say_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
 fn show_start(reflector: &Reflector, force: &InForce, format: Format) -> Result<(), Failure> {
     let (address, certificate) = (reflector.address(), reflector.certificate());
     if format == Format::Ndjson {
-        let certificate = certificate.map(|certificate| {
-            json!({"sha256": certificate.fingerprint.to_string(), "names": certificate.names})
+        let certificate = certificate.map(|certificate| CertificateDocument {
+            sha256: certificate.fingerprint.to_string(),
+            names: certificate.names.clone(),
         });
-        let line = json!({
-            "kind": "listening",
-            "address": address.to_string(),
-            "certificate": certificate,
-            "privileges": privileges::document(force),
-        });
-        return Ok(output::line(&line.to_string())?);
+        let line = ReflectLine::Listening {
+            address: address.to_string(),
+            certificate,
+            privileges: privileges::document(force),
+        };
+        return Ok(output::line(&json_line(&line))?);
     }
     let schemes = match certificate {
         Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
@@ -269,11 +263,12 @@ fn tell(
         return Ok(());
     }
     if format == Format::Ndjson {
-        let counts = counted
-            .iter()
-            .map(|(what, count)| (what.name().to_owned(), json!(count)));
-        let counts: Map<_, _> = counts.collect();
-        output::line(&json!({"kind": "counted", "counts": counts}).to_string())?;
+        let counts = counted.iter();
+        let counts = counts.map(|(what, count)| (what.name().to_owned(), *count));
+        let line = ReflectLine::Counted {
+            counts: counts.collect(),
+        };
+        output::line(&json_line(&line))?;
         *told = counted;
         return Ok(());
     }

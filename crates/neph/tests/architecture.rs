@@ -7,8 +7,12 @@ mod circles;
 mod modules;
 #[path = "architecture/modules_tests.rs"]
 mod modules_tests;
+#[path = "architecture/parameters.rs"]
+mod parameters;
 #[path = "architecture/picture.rs"]
 mod picture;
+#[path = "architecture/sleeping.rs"]
+mod sleeping;
 #[path = "architecture/test_targets.rs"]
 mod test_targets;
 
@@ -38,6 +42,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],
+    ),
+    (
+        "neph-documents",
+        &[
+            "neph-agent",
+            "neph-analysis",
+            "neph-campaign",
+            "neph-capture",
+            "neph-flows",
+            "neph-lab",
+            "neph-listen",
+            "neph-load",
+            "neph-model",
+            "neph-probe",
+            "neph-stats",
+            "neph-text",
+            "neph-wire",
+        ],
     ),
     ("neph-export", &["neph-model", "neph-sys", "neph-wire"]),
     ("neph-flows", &["neph-model", "neph-stats"]),
@@ -73,14 +95,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-wire", &[]),
 ];
 
-/// Arrows that only tests need: shipped plans are held against shipped topologies, and what is told
-/// of flows against the links of the lab.
+/// Arrows that only tests need: shipped plans are held against shipped topologies, what is told of
+/// flows against the links of the lab, and the reflector against transfers.
 const TESTS_MAY_USE: &[(&str, &str)] = &[
     ("neph-agent", "neph-campaign"),
     ("neph-agent", "neph-text"),
     ("neph-campaign", "neph-lab"),
     ("neph-flows", "neph-lab"),
     ("neph-flows", "neph-text"),
+    ("neph-probe", "neph-load"),
     ("neph-report", "neph-store"),
 ];
 

@@ -181,9 +181,10 @@ fn traceroute(mut fields: Fields<'_>) -> Option<TraceLimits> {
     let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
     let queries = fields.optional_with("queries", |node| small(node, 10));
     fields.finish();
+    let default = TraceLimits::default();
     on.then(|| TraceLimits {
-        max_hops: max_hops.map_or(30, |hops| hops.value),
-        queries: queries.map_or(3, |queries| queries.value),
+        max_hops: max_hops.map_or(default.max_hops, |hops| hops.value),
+        queries: queries.map_or(default.queries, |queries| queries.value),
     })
 }
 

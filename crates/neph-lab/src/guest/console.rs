@@ -185,8 +185,9 @@ impl Console {
 #[cfg(test)]
 mod tests {
     use std::io::BufRead;
-    use std::process::Command;
     use std::thread;
+
+    use neph_sys::process;
 
     use super::*;
 
@@ -195,7 +196,7 @@ mod tests {
     fn a_guest_that_lost_an_interrupt_is_woken_by_an_empty_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let [into, out] = pipes(folder.path(), "guest");
-        let made = Command::new("mkfifo").args([&into, &out]).status();
+        let made = process::command("mkfifo").args([&into, &out]).status();
         assert!(made.expect("mkfifo").success());
         let open = |path| File::options().read(true).write(true).open(path);
         let (hears, mut says) = (open(&into).expect("a pipe"), open(&out).expect("a pipe"));

@@ -375,7 +375,7 @@ mod tests {
         let before = clock::raw().0;
         thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(std::time::Duration::from_millis(50));
+                clock::nap(std::time::Duration::from_millis(50));
                 stop.store(true, Ordering::Relaxed);
             });
             patience.sleep_until(before + Span::from_secs(60).nanos());

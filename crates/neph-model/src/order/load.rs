@@ -2,12 +2,13 @@
 
 use std::num::NonZeroU16;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{BitRate, ByteSize, CpuShare, LoadSpec, Span};
 
 /// A load to make.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadOrder {
     /// What it does.
@@ -18,7 +19,7 @@ pub struct LoadOrder {
 }
 
 /// What a load does, with all that `neph stress` can fix; what plans can write of it is a [`LoadSpec`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadWork {
     /// Keeps cores busy.
@@ -56,7 +57,7 @@ impl LoadWork {
 }
 
 /// The threads of a load of the CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuThreads {
     /// One for each core that may be used.
@@ -73,7 +74,7 @@ impl CpuThreads {
 }
 
 /// Payload of requests and replies that go in turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TurnSizes {
     /// Of each request.

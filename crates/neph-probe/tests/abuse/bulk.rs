@@ -1,7 +1,8 @@
 //! The turn of bulk transfers: whoever keeps it without using it keeps nobody waiting.
 
+use neph_load::{UploadSpec, upload};
 use neph_model::Target;
-use neph_probe::{UploadSpec, upload};
+use neph_sys::deadline::{Stopwatch, poll};
 
 use super::refusals::hello_for;
 use super::*;
@@ -25,13 +26,15 @@ fn honest_upload(reflector: &Reflector) -> Duration {
         congestion: None,
         site: None,
     };
-    let began = Instant::now();
+    let began = Stopwatch::start();
     // The reflector notices within 100 ms that our upload before is over, and refuses us until then.
-    while let Err(error) = upload(&spec, &Stop::new()) {
-        assert!(error.to_string().contains("busy"), "{error}");
-        assert!(began.elapsed() < WAIT, "its turn comes");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let has_turn = poll(Duration::from_millis(20), WAIT, || {
+        let refused = upload(&spec, &Stop::new()).err();
+        let why = refused.as_ref().map(ToString::to_string);
+        assert!(why.is_none_or(|why| why.contains("busy")), "{refused:?}");
+        refused.is_none()
+    });
+    assert!(has_turn, "its turn comes");
     began.elapsed().saturating_sub(Duration::from_millis(300))
 }
 

@@ -11,13 +11,14 @@ mod refusals;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::{
     BitRate, ByteSize, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span, Stop,
     Tally,
 };
 use neph_probe::{Counted, Flow, Place, Reflector, Report};
+use neph_sys::deadline::poll;
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
 use neph_wire::stamp::{
@@ -29,7 +30,7 @@ use tempfile::NamedTempFile;
 use refusals::{hello, refusals};
 
 use crate::loopback::flow;
-use crate::support::{eventually, peak};
+use crate::support::{eventually, is_alone, peak_of, reset_peak};
 
 const CAPS: ReflectorCaps = ReflectorCaps {
     reply_size: ByteSize(1 << 20),
@@ -139,10 +140,13 @@ fn behave(url: &str) -> (Stop, std::thread::JoinHandle<Tally>) {
 
 #[test]
 fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
+    if !is_alone("abuse::each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody") {
+        return;
+    }
     let reflector = reflector(None, None);
     let port = reflector.address().port();
     let (stop, behaving) = behave(&format!("ws://127.0.0.1:{port}"));
-    let before = peak();
+    let before = reset_peak();
     for (last, (name, bytes, reason)) in (2..).zip(refusals()) {
         let count = counted(&reflector, reason);
         let mut stream = connect(&reflector, last);
@@ -155,8 +159,8 @@ fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
     say_nothing_more(&reflector);
     take_too_many(&reflector);
     never_read(&reflector);
-    let grown = peak() - before;
-    // Other tests run in this process too; the gigabytes that were asked for would show all the same.
+    let grown = peak_of(before);
+    // The gigabytes that were asked for would show.
     assert!(grown < 400_000, "{grown} kB for requests that were refused");
     stop.set();
     let tally = behaving.join().expect("no panic");
@@ -167,17 +171,12 @@ fn each_abuse_is_refused_for_its_own_reason_and_disturbs_nobody() {
 
 /// Sends byte by byte until the reflector has had enough.
 fn drip<'b>(stream: &mut TcpStream, bytes: impl IntoIterator<Item = &'b u8>) {
-    let began = Instant::now();
-    for byte in bytes {
-        if stream.write_all(&[*byte]).is_err() {
-            break;
-        }
-        assert!(
-            began.elapsed() < Duration::from_secs(4),
-            "it goes on for ever"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut bytes = bytes.into_iter();
+    let is_over = poll(Duration::from_millis(20), Duration::from_secs(20), || {
+        let byte = bytes.next();
+        byte.is_none_or(|byte| stream.write_all(&[*byte]).is_err())
+    });
+    assert!(is_over, "it goes on for ever");
 }
 
 /// A head that comes byte by byte is as late as one that does not come.

@@ -10,6 +10,7 @@ use neph_model::{
     Stop, Wall,
 };
 use neph_store::Store;
+use neph_sys::clock;
 
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
@@ -344,7 +345,7 @@ impl Clock for RealClock {
             if left <= Span::ZERO {
                 return;
             }
-            std::thread::sleep(left.min(TICK).to_duration());
+            clock::nap(left.min(TICK).to_duration());
         }
     }
 }

@@ -7,13 +7,13 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::{CaptureOrder, Order};
-use neph_sys::clock;
-use neph_sys::process::{Birth, Request, ask_through, descriptor};
+use neph_sys::deadline::wait_until;
+use neph_sys::process::{self, Birth, Request, ask_through, descriptor};
 use neph_text::Outside;
 
 use super::Options;
@@ -61,7 +61,7 @@ impl Elsewhere {
         interface: &Interface,
         options: &Options,
     ) -> Result<(Self, Output), Failure> {
-        let mut command = Command::new("ssh");
+        let mut command = process::command("ssh");
         if let Some(port) = host.port {
             command.args(["-p", &port.to_string()]);
         }
@@ -125,10 +125,7 @@ impl Output {
         drop(self.capture);
         let status = self.child.wait().ok();
         // Whom ssh left behind (ControlPersist) may keep standard error open.
-        let deadline = Instant::now() + GRACE;
-        while !listening.is_finished() && Instant::now() < deadline {
-            clock::nap(Duration::from_millis(5));
-        }
+        wait_until(GRACE, || listening.is_finished());
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = std::mem::take(&mut *lines);
         (taken, Said { lines, status })

@@ -6,10 +6,11 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle, scope};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::{Stop, Wall};
 use neph_sys::clock;
+use neph_sys::deadline::wait_until;
 
 use super::course::Tally;
 use super::elsewhere::{Elsewhere, Output};
@@ -184,10 +185,9 @@ fn say_begun(points: &[Point]) {
 
 /// Waits until all threads are done, or nearly forever.
 fn wait(threads: &Threads<'_>) {
-    let deadline = Instant::now() + GRACE;
-    while Instant::now() < deadline && !threads.iter().all(|(_, thread)| thread.is_finished()) {
-        clock::nap(Duration::from_millis(5));
-    }
+    wait_until(GRACE, || {
+        threads.iter().all(|(_, thread)| thread.is_finished())
+    });
 }
 
 fn joined(thread: ScopedJoinHandle<'_, Outcome>) -> Outcome {

@@ -1,18 +1,18 @@
 //! `neph stress cpu`: threads that hash, each for a share of the time by its own CPU clock.
 
-use std::io::Write;
 use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
 use neph_agent::CpuDone;
+use neph_documents::generated::CpuRow;
 use neph_load::{Crowd, HELD, LoadError, Place, Room, Work, Worked};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
 
-use super::telling::Telling;
+use super::telling::{Telling, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{output, value};
+use crate::{format, output, value};
+use neph_documents::Format;
 
 /// Options of `neph stress cpu`.
 #[derive(Debug, ClapArgs)]
@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(long)]
     announce: bool,
     /// How to write what was held
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
     pub(super) user: UserChoice,
@@ -99,11 +99,12 @@ pub(super) fn crowd(order: &LoadOrder, count: usize) -> Option<Crowd> {
 /// Tells what was held, and why what was missed.
 pub(super) fn show(
     done: &CpuDone,
-    (telling, crowd): (&Telling, Option<&Crowd>),
+    telling: &Telling,
+    crowd: Option<&Crowd>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
     let asked = done.share.in_percent();
-    tell(done, telling.format)?;
+    write(&CpuRow::all(done), telling.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
@@ -160,31 +161,4 @@ fn say_missed(missed: &[&Worked], asked: f64, why: &str) {
     output::say(&format!(
         "neph stress: {who} worked {worked} % of the time, {asked:.0} % was asked: {why}"
     ));
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-fn tell(done: &CpuDone, format: Format) -> Result<(), Failure> {
-    let mut sheet = Sheet::new(&[
-        Column::left("CPU", "cpu"),
-        Column::right("TARGET", "target_percent"),
-        Column::right("WORKED", "worked_percent"),
-        Column::right("LASTED", "lasted_ns"),
-        Column::right("HASHES/S", "hashes_per_second"),
-    ]);
-    let target = done.share.in_percent();
-    for one in &done.threads {
-        let held = one.percent();
-        let rate = one.hashes as f64 * 1e9 / one.lasted.nanos().max(1) as f64;
-        sheet.rows.push(vec![
-            one.cpu
-                .map_or_else(|| Cell::new("any", ()), |cpu| Cell::count(cpu as u64)),
-            Cell::new(format!("{target:.0} %"), target),
-            Cell::new(format!("{held:.1} %"), held),
-            Cell::new(one.lasted.to_string(), one.lasted.nanos()),
-            Cell::new(format!("{rate:.0}"), rate),
-        ]);
-    }
-    let mut out = output::data();
-    sheet.write(format, &mut out)?;
-    Ok(out.flush()?)
 }

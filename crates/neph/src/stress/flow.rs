@@ -1,20 +1,20 @@
 //! `neph stress flow`: cross traffic on TCP, bulk or request and reply.
 
-use std::io::Write;
 use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
 use neph_agent::FlowDone;
-use neph_load::{Carried, received_rate};
+use neph_documents::generated::FlowRow;
+use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;
 
 use super::aim::{self, Most};
-use super::telling::{Telling, add_faults, rate};
+use super::telling::{Telling, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{output, value};
+use crate::{format, output, value};
+use neph_documents::Format;
 
 /// Options of `neph stress flow`.
 #[derive(Debug, ClapArgs)]
@@ -52,7 +52,7 @@ pub(super) struct Args {
     #[arg(long)]
     announce: bool,
     /// How to write what was carried
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
     pub(super) user: UserChoice,
@@ -124,7 +124,7 @@ pub(super) fn show(
         carried.push(flow);
     }
     if is_told {
-        tell(&carried, rate, telling.format)?;
+        write(&FlowRow::all(&carried, rate), telling.format)?;
     }
     if let Some(capacity) = telling.capacity {
         output::say(&others(capacity, &carried));
@@ -146,7 +146,7 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
     }
     let rates = own
         .iter()
-        .map(|flow| received_rate(flow.received_in_time, flow.lasted));
+        .map(|flow| rate_of(flow.received_in_time, flow.lasted));
     let all: u64 = rates.map(BitRate::bits_per_second).sum();
     let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
     // Of one flow it says how many others there are; ours are among these.
@@ -164,47 +164,6 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
             counted(flows, "flow")
         ),
     }
-}
-
-fn tell(all: &[Carried], most: Option<BitRate>, format: Format) -> Result<(), Failure> {
-    let mut sheet = Sheet::new(&[
-        Column::right("FLOW", "flow"),
-        Column::right("LIMIT", "limit_bit_s"),
-        Column::right("SENT", "sent_bytes"),
-        Column::right("RECEIVED", "received_bytes"),
-        Column::right("BACK", "back_bytes"),
-        Column::right("ANSWERED", "answered"),
-        Column::right("RETRANSMITTED", "retransmissions"),
-        Column::right("SPURIOUS", "spurious_retransmissions"),
-        Column::right("LASTED", "lasted_ns"),
-        Column::right("RECEIVED/S", "received_bit_s"),
-        Column::right("BACK/S", "back_bit_s"),
-    ]);
-    let size = |bytes: u64| Cell::new(ByteSize(bytes).to_string(), bytes);
-    for (number, flow) in all.iter().enumerate() {
-        let limit = most.map_or_else(
-            || Cell::new("max", ()),
-            |most| rate(BitRate(most.bits_per_second() / all.len() as u64)),
-        );
-        sheet.rows.push(vec![
-            Cell::count(number as u64 + 1),
-            limit,
-            size(flow.sent),
-            size(flow.received),
-            size(flow.back),
-            Cell::count(flow.answered),
-            Cell::count(u64::from(flow.retransmissions)),
-            Cell::count(u64::from(flow.spurious)),
-            Cell::new(flow.lasted.to_string(), flow.lasted.nanos()),
-            rate(received_rate(flow.received_in_time, flow.lasted)),
-            rate(received_rate(flow.back_in_time, flow.lasted)),
-        ]);
-    }
-    let faults = all.iter().map(|flow| flow.broken.clone()).collect();
-    add_faults(&mut sheet, faults, format);
-    let mut out = output::data();
-    sheet.write(format, &mut out)?;
-    Ok(out.flush()?)
 }
 
 #[cfg(test)]

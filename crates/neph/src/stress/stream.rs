@@ -3,19 +3,17 @@
 //! The packets are STAMP requests, so that a reflector sends each back and tells how many it had:
 //! what was lost on the way there and on the way back is known apart.
 
-use std::io::Write;
-
 use clap::Args as ClapArgs;
 use neph_agent::StreamDone;
-use neph_load::received_rate;
-use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span};
+use neph_documents::generated::StreamRow;
+use neph_model::{BitRate, LoadOrder, LoadWork, Span};
 
 use super::aim;
-use super::telling::{Telling, add_faults, rate};
+use super::telling::{Telling, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{output, value};
+use crate::{format, output, value};
+use neph_documents::Format;
 
 /// Options of `neph stress stream`.
 #[derive(Debug, ClapArgs)]
@@ -39,7 +37,7 @@ pub(super) struct Args {
     #[arg(long)]
     announce: bool,
     /// How to write what was sent
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
     pub(super) user: UserChoice,
@@ -73,7 +71,7 @@ pub(super) fn show(
     telling: &Telling,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
-    tell(done, telling.format)?;
+    write(&[StreamRow::from(done)], telling.format)?;
     if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
@@ -82,38 +80,4 @@ pub(super) fn show(
     };
     output::say(&format!("neph stress: {why}"));
     Ok(Outcome::Nothing)
-}
-
-fn tell(done: &StreamDone, format: Format) -> Result<(), Failure> {
-    let told = &done.streamed;
-    let mut sheet = Sheet::new(&[
-        Column::right("ASKED", "asked_bit_s"),
-        Column::right("FRAMES", "frames"),
-        Column::right("LEFT OUT", "left_out_frames"),
-        Column::right("SENT", "sent_packets"),
-        Column::right("BYTES", "sent_bytes"),
-        Column::right("NOT SENT", "refused_packets"),
-        Column::right("RECEIVED", "received_packets"),
-        Column::right("BACK", "back_packets"),
-        Column::right("LASTED", "lasted_ns"),
-        Column::right("SENT/S", "sent_bit_s"),
-        Column::right("BACK/S", "back_bit_s"),
-    ]);
-    sheet.rows.push(vec![
-        rate(done.rate),
-        Cell::count(told.frames),
-        Cell::count(told.left_out()),
-        Cell::count(told.packets),
-        Cell::new(ByteSize(told.bytes).to_string(), told.bytes),
-        Cell::count(told.refused),
-        Cell::count(told.there),
-        Cell::count(told.back),
-        Cell::new(told.lasted.to_string(), told.lasted.nanos()),
-        rate(received_rate(told.bytes, told.lasted)),
-        rate(received_rate(told.back_bytes, told.lasted)),
-    ]);
-    add_faults(&mut sheet, vec![done.fault.clone()], format);
-    let mut out = output::data();
-    sheet.write(format, &mut out)?;
-    Ok(out.flush()?)
 }

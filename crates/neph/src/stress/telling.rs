@@ -1,11 +1,15 @@
 //! How a load tells of itself: that it works, for those who measure under it; how what it did is written;
 //! rates of traffic.
 
+use std::io::Write;
+
+use neph_documents::Format;
+use neph_documents::rows::{self, Row};
 use neph_load::WORKS;
 use neph_model::BitRate;
 
+use crate::exit::Failure;
 use crate::output;
-use crate::sheet::{Cell, Column, Format, Sheet};
 
 /// How a load tells of itself.
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +38,9 @@ impl Telling {
     }
 }
 
-pub(super) fn rate(rate: BitRate) -> Cell {
-    Cell::new(rate.to_string(), rate.bits_per_second())
-}
-
-/// Adds why each row is not what was asked, if it is not: for programs, people have it as a sentence.
-pub(super) fn add_faults(sheet: &mut Sheet, faults: Vec<Option<String>>, format: Format) {
-    if format == Format::Text {
-        return;
-    }
-    sheet.columns.push(Column::left("FAULT", "fault"));
-    for (row, fault) in sheet.rows.iter_mut().zip(faults) {
-        row.push(fault.map_or_else(Cell::absent, Cell::text));
-    }
+/// Writes what was generated.
+pub(super) fn write<R: Row>(rows: &[R], format: Format) -> Result<(), Failure> {
+    let mut out = output::data();
+    rows::write(rows, format, &mut out)?;
+    Ok(out.flush()?)
 }

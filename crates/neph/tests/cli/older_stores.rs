@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::neph::{Place, Ran};
@@ -29,7 +29,7 @@ fn fixtures() -> PathBuf {
 fn unpacked(month: &str) -> Place {
     let place = Place::empty();
     let archive = fixtures().join(format!("{month}.tar.gz"));
-    let unpacked = Command::new("tar")
+    let unpacked = process::command("tar")
         .arg("-xzf")
         .arg(archive)
         .arg("-C")

@@ -17,6 +17,7 @@ use neph_lab::{
 };
 use neph_model::{IpVersion, Message, ReflectorIdentity, ReflectorSpec, Span, Stop, Target};
 use neph_probe::{Flow, FlowSpec, Place, Reflector, Report, Resolve, Schedule, Trust};
+use neph_sys::process;
 use neph_text::Source;
 
 /// Where the reflector listens.
@@ -47,7 +48,7 @@ pub(crate) fn fixed_diamond() -> &'static str {
 
 /// neph with this workspace.
 pub(crate) fn neph(workspace: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
+    let mut command = process::command(env!("CARGO_BIN_EXE_neph"));
     command.args(arguments).env("NEPH_WORKSPACE", workspace);
     command
 }

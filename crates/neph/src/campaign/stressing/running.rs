@@ -6,7 +6,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -157,7 +157,7 @@ fn quoted(order: &Order) -> io::Result<String> {
 impl Here {
     /// On a thread that lives as long as this: a signal of the kernel reaches the process at its end.
     fn start(place: Place, order: &Order) -> Result<Self, StressError> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = process::command(std::env::current_exe()?);
         command
             .args(["execute", "-"])
             .stdin(Stdio::piped())
@@ -249,7 +249,7 @@ mod tests {
         let work = load.into();
         let order = Order::Load(LoadOrder { work, duration });
         let text = quoted(&order).expect("plain data");
-        let said = Command::new("sh")
+        let said = process::command("sh")
             .args(["-c", &format!("printf %s '{text}'")])
             .output();
         let said = said.expect("sh").stdout;
