@@ -1,9 +1,9 @@
 //! Telling alarms: the rule that was typed, the line on standard error, the JSON, the webhook.
 //!
-//! What a rule is about, and what is counted for it, each command says; judging is neph-campaign's.
+//! What a rule is about, and what is counted for it, each command says; judging is neph-model's.
 
-use neph_campaign::alarm::{Change, Rule};
 use neph_model::Wall;
+use neph_model::alarm::{Change, Rule};
 use neph_text::{Fault, Placed, Problems, Source};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub(crate) fn parse<S: Clone>(
     subjects: &[(&str, S)],
     mend: impl Fn(&str) -> Option<Fault>,
 ) -> Result<Rule<S>, Failure> {
-    Rule::parse(text, subjects).map_err(|Placed { value, span }| {
+    neph_campaign::alarm::parse(text, subjects).map_err(|Placed { value, span }| {
         let source = Source::new("--alarm", text);
         let problems = Problems::new(&source);
         let word = text.get(span.clone()).unwrap_or_default();
