@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use neph_model::alarm::Quantile;
 use neph_model::{
     Answers, Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex,
     Message, Outcome, ReadBy, RecordError, Recorder, Records, Sample, Span, Tally,
@@ -12,7 +13,6 @@ use neph_model::{
 use neph_stats::Precision;
 use neph_store::{SentWithin, Store, StoreError};
 
-use crate::alarm::Quantile;
 use crate::judge::Judge;
 use crate::spans::Spans;
 use crate::stays::Stays;

@@ -1,9 +1,9 @@
 //! Alarms of a running campaign, told at once: a line, and the webhook. Whether there were any decides
 //! the exit status.
 
-use neph_campaign::alarm::Change;
 use neph_documents::alarm::{AlarmDocument, OfExperiment, sentence};
 use neph_documents::rows::json_line;
+use neph_model::alarm::Change;
 use neph_model::{Campaign, EventKind, Experiment, Scenario, Wall};
 use neph_store::Store;
 

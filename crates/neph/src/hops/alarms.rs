@@ -1,10 +1,10 @@
 //! Alarms on segments: which delays a rule counts, judged in the order of time.
 //!
-//! Owns the names of the subjects. Rules and states are neph-campaign's; who is told of what is told's.
+//! Owns the names of the subjects. Rules and states are neph-model's; who is told of what is told's.
 
 use clap::Args as ClapArgs;
-use neph_campaign::alarm::{Alarm, Change, Paced, Rule};
 use neph_capture::Way;
+use neph_model::alarm::{Alarm, Change, Paced, Rule};
 use neph_model::{Span, Wall};
 
 use crate::alarm::parse;

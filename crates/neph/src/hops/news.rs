@@ -93,9 +93,9 @@ const fn apart(a: Wall, b: Wall) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use neph_campaign::alarm::Change;
     use neph_capture::Way;
     use neph_model::Span;
+    use neph_model::alarm::Change;
 
     use super::*;
 

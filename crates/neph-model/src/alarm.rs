@@ -1,16 +1,15 @@
 //! Alarms: a rule, when it began to be broken, and when it was well again.
 //!
-//! Owns the counting and the states, for everybody who has times to judge: a plan's messages here,
-//! passive round trips and the segments of hops in neph. It lies here because rules need spans and the
-//! wording of mistakes, and no crate below may use both. Reads no clock and says nothing. Times are
-//! counted until there are as many as the rule's quantile needs; such a stretch is then over the limit,
-//! well, or in between. The alarm is raised when stretches over the limit follow each other for as long
-//! as the rule says, and ends when stretches that are well do.
+//! Owns the counting and the states, for all that have times to judge: the messages of a plan, passive
+//! round trips, the segments of hops. How a rule is typed is `neph-campaign`'s. It reads no clock. Times
+//! are counted until there are as many as the rule's quantile needs; such a stretch is then over the
+//! limit, well, or in between. The alarm is raised when stretches over the limit follow each other for as
+//! long as the rule says, and ends when stretches that are well do.
 
 mod paced;
 mod rule;
 
-use neph_model::Span;
+use crate::Span;
 
 pub use paced::Paced;
 pub use rule::{Quantile, Rule};

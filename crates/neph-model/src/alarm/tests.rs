@@ -2,8 +2,25 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// `path > LIMIT p50 [for LENGTH] [until LIMIT]`, with the units and in the order of these.
 pub(super) fn alarm(text: &str) -> Alarm<()> {
-    Alarm::new(Rule::parse(text, &[("path", ())]).expect("a rule"))
+    let after = |word: &str| {
+        let mut words = text.split(' ').skip_while(|one| *one != word);
+        words.nth(1)
+    };
+    let time = |text: &str| match text.strip_suffix("ms") {
+        Some(millis) => Span::from_millis(millis.parse().expect("milliseconds")),
+        None => Span::from_secs(text.trim_end_matches('s').parse().expect("seconds")),
+    };
+    let limit = time(after(">").expect("a limit"));
+    Alarm::new(Rule {
+        text: text.to_owned(),
+        subject: (),
+        limit,
+        until: after("until").map_or_else(|| Span::from_nanos(limit.nanos() / 5 * 4), time),
+        quantile: Quantile::named("p50").expect("it is known"),
+        length: after("for").map_or(Span::ZERO, time),
+    })
 }
 
 /// Seconds at which the alarm was raised (positive) or ended (negative), when each second had so

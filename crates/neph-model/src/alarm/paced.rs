@@ -2,7 +2,7 @@
 //! each second of that time, so that the same measurement always tells the same, however late or fast
 //! somebody reads it.
 
-use neph_model::Span;
+use crate::Span;
 
 use super::{Alarm, Change};
 

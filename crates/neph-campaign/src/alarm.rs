@@ -1,80 +1,25 @@
 //! What an alarm is about, as it is typed: `path > 2ms p99 for 30s until 1ms`.
 //!
-//! Owns the grammar and its mistakes, each with its place. What a rule can be about, its user says.
+//! Owns the grammar and its mistakes, each with its place. What a rule can be about, its user says; the
+//! rule and its evaluation are [`neph_model::alarm`].
 
 use std::ops::Range;
 
 use neph_model::Span;
+use neph_model::alarm::{Quantile, Rule};
 use neph_text::{Fault, Placed, did_you_mean, parse_duration};
 
-/// Times whose quantile must not exceed a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule<S> {
-    /// As it was typed.
-    pub text: String,
-    /// Which times.
-    pub subject: S,
-    /// More than this is too long.
-    pub limit: Span,
-    /// At most this is well again; not more than `limit`.
-    pub until: Span,
-    /// Which of the times counts.
-    pub quantile: Quantile,
-    /// For how long one or the other.
-    pub length: Span,
-}
-
-/// A quantile by nearest rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quantile {
-    /// As it is typed: `p99`.
-    pub name: &'static str,
-    /// How many of 10,000 are at most as large.
-    of_10_000: u64,
-    /// Times that it needs, as everywhere in Nephoscope.
-    pub needs: u64,
-}
-
-const QUANTILES: [Quantile; 5] = [
-    quantile("p50", 5_000, 6),
-    quantile("p90", 9_000, 29),
-    quantile("p95", 9_500, 59),
-    Quantile::P99,
-    quantile("p99.9", 9_990, 2_995),
-];
-
-const fn quantile(name: &'static str, of_10_000: u64, needs: u64) -> Quantile {
-    Quantile {
-        name,
-        of_10_000,
-        needs,
-    }
-}
-
-impl Quantile {
-    /// The 99th percentile.
-    pub(crate) const P99: Self = quantile("p99", 9_900, 299);
-
-    /// Whether it exceeds a limit that `longer` of `n` times exceed.
-    pub(super) fn exceeds(self, longer: u64, n: u64) -> bool {
-        let rank = (u128::from(n) * u128::from(self.of_10_000)).div_ceil(10_000);
-        u128::from(n - longer) < rank
-    }
-}
-
-impl<S: Clone> Rule<S> {
-    /// Reads a rule about one of `subjects`, whose names may have several words.
-    ///
-    /// # Errors
-    /// The first mistake, with its place in `text`.
-    pub fn parse(text: &str, subjects: &[(&str, S)]) -> Result<Self, Placed<Fault>> {
-        let mut words = Words {
-            left: words(text),
-            end: text.len(),
-            example: subjects.first().map_or("", |(name, _)| name),
-        };
-        words.rule(text, subjects)
-    }
+/// Reads a rule about one of `subjects`, whose names may have several words.
+///
+/// # Errors
+/// The first mistake, with its place in `text`.
+pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Placed<Fault>> {
+    let mut words = Words {
+        left: words(text),
+        end: text.len(),
+        example: subjects.first().map_or("", |(name, _)| name),
+    };
+    words.rule(text, subjects)
 }
 
 /// Words and `>`, the last first, each with its place.
@@ -123,10 +68,8 @@ impl<'a> Words<'a> {
         let subject = self.subject(subjects)?;
         self.one_of("'>'", &[">"], |word| (word == ">").then_some(()))?;
         let limit = self.time("a limit")?.value;
-        let names = QUANTILES.map(|quantile| quantile.name);
-        let quantile = self.one_of("a quantile", &names, |word| {
-            QUANTILES.into_iter().find(|quantile| quantile.name == word)
-        })?;
+        let names = Quantile::ALL.map(|quantile| quantile.name);
+        let quantile = self.one_of("a quantile", &names, Quantile::named)?;
         let mut rule = Rule {
             text: text.to_owned(),
             subject,
@@ -243,7 +186,7 @@ mod tests {
     ];
 
     fn parse(text: &str) -> Result<Rule<u8>, Placed<Fault>> {
-        Rule::parse(text, &SUBJECTS)
+        super::parse(text, &SUBJECTS)
     }
 
     #[test]
@@ -292,9 +235,8 @@ mod tests {
 
     #[test]
     fn a_quantile_needs_what_it_needs_everywhere() {
-        for quantile in QUANTILES {
-            #[expect(clippy::cast_precision_loss, reason = "small")]
-            let needs = neph_stats::quantile_needs(quantile.of_10_000 as f64 / 10_000.0);
+        for quantile in Quantile::ALL {
+            let needs = neph_stats::quantile_needs(quantile.share());
             let needs = needs.map(|needs| needs as u64);
             assert_eq!(needs, Ok(quantile.needs), "{}", quantile.name);
         }
@@ -306,21 +248,6 @@ mod tests {
             prop::sample::select(vec!["path", ">", "2ms", "p99", "for", "until", "1ms", "ü", "a", "-"]), 0..9)) {
             let _ = parse(&text);
             let _ = parse(&words.join(" "));
-        }
-
-        #[test]
-        fn counting_what_is_longer_is_the_quantile_by_nearest_rank(
-            mut numbers in prop::collection::vec(0_u64..20, 1..400),
-            limit in 0_u64..20,
-            which in 0_usize..5,
-        ) {
-            numbers.sort_unstable();
-            let quantile = QUANTILES[which];
-            let n = numbers.len() as u64;
-            let rank = (n * quantile.of_10_000).div_ceil(10_000).max(1);
-            let exact = numbers[usize::try_from(rank - 1).expect("small")];
-            let longer = numbers.iter().filter(|number| **number > limit).count() as u64;
-            prop_assert_eq!(quantile.exceeds(longer, n), exact > limit);
         }
     }
 }
