@@ -118,7 +118,7 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
         Span::nanos,
     );
     let added = Added::of(met.set_back());
-    Course::of(kept.limits(), (nature, &added), every)
+    Course::of(kept.limits(), nature, &added, every)
 }
 
 /// Until when something is nearer to a fit than to the next one.

@@ -201,7 +201,8 @@ impl Live<'_> {
         let row = book.latest.and_then(|at| self.row(book, at));
         let course = Course::of(
             book.raw.limits(),
-            (book.raw.nature(), &Added::default()),
+            book.raw.nature(),
+            &Added::default(),
             every,
         );
         let (Ok(course), Some(row)) = (course, row) else {

@@ -231,7 +231,7 @@ fn read(
                 times.get_or_insert_with(|| Times::from(at)).see(at);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                seen.see(Wall::from_unix_nanos(at), (interface, packet), telling);
+                seen.see(Wall::from_unix_nanos(at), interface, packet, telling);
             }
             (None, _) => without_time += 1,
             (_, None) if why_not(record.link, record.bytes, record.length) == Nothing::Cut => {
