@@ -8,11 +8,13 @@
 mod course;
 mod elsewhere;
 mod folder;
+mod judging;
 mod options;
 mod point;
 mod relay;
 mod running;
 mod spelling;
+mod tail;
 mod threads;
 
 use std::fmt;
@@ -23,6 +25,7 @@ use neph_text::counted::counted;
 
 use crate::ListenError;
 use folder::Folder;
+pub use judging::{Hears, Judging, JudgingSpec};
 pub use options::RecordingOptions;
 pub use point::record as record_point;
 use running::Ending;

@@ -3,14 +3,13 @@
 use neph_lab::quoted;
 use neph_model::Stop;
 
-use super::judging::Judging;
 use super::told::Told;
-use super::{Analysed, Args, Clock, analyse};
+use super::{Analysed, Args, Clock, analyse, mappings};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
 use crate::output;
 use neph_capture::path::point::Point;
-use neph_listen::recording::{self, Heard};
+use neph_listen::recording::{self, Heard, Judging, JudgingSpec};
 
 /// The live points, or none where all are files.
 ///
@@ -53,7 +52,14 @@ fn run_until(
     (stop, words): (&Stop, &LastWords),
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
-    let judging = Judging::begin(args, points, stop)?;
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let judging = Judging::begin(JudgingSpec {
+        points,
+        rules: &args.alarms.rules(&names)?,
+        mappings: &mappings(args, &names)?,
+        hears: Told::nothing(args, stop),
+        say: output::say,
+    });
     let stays = |recorded: &[recording::Recorded]| {
         let again = again(args, recorded);
         words.are(Some(format!(

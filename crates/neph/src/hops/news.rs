@@ -6,9 +6,9 @@
 use neph_documents::alarm::{AlarmDocument, OfSegment};
 use neph_model::Wall;
 
-use super::alarms::{Found, Judged};
 use super::told::{Told, said, told};
 use crate::output;
+use neph_capture::path::alarms::{Found, Judged};
 
 /// Where the whole captures and their windows have not quite the same packets, one alarm has two times:
 /// not further apart than this.

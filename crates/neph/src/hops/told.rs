@@ -7,17 +7,17 @@ use std::io;
 
 use neph_documents::Format;
 use neph_documents::alarm::{AlarmDocument, OfSegment, sentence};
-use neph_documents::hops::way_word;
 use neph_documents::rows::json_line;
 use neph_model::Stop;
 
 use super::Args;
-use super::alarms::Found;
 use crate::exit::Failure;
 use crate::output;
 use crate::resolving::addresses;
 use neph_capture::clocks::words;
+use neph_capture::path::alarms::Found;
 use neph_export::Webhook;
+use neph_listen::recording::Hears;
 
 /// What is counted.
 const NOUN: &str = "packet";
@@ -61,23 +61,6 @@ impl Told {
         }
     }
 
-    /// Tells at once, while points are recorded.
-    pub(super) fn tell_live(&mut self, found: Found) {
-        let told = told(&found, "live");
-        if output::is_lively() {
-            // The line of progress.
-            output::rewrite("");
-        }
-        if self.has_lines
-            && !self.is_cut_off
-            && let Err(error) = output::line(&json_line(&told))
-        {
-            self.cut_off(error);
-        }
-        self.say(&found, &told);
-        self.found.push(found);
-    }
-
     /// Ends the recording. Who went away is not told so.
     fn cut_off(&mut self, error: io::Error) {
         self.is_cut_off = true;
@@ -118,10 +101,28 @@ impl Told {
     }
 }
 
+impl Hears for Told {
+    fn hear(&mut self, found: Found) {
+        let told = told(&found, "live");
+        if output::is_lively() {
+            // The line of progress.
+            output::rewrite("");
+        }
+        if self.has_lines
+            && !self.is_cut_off
+            && let Err(error) = output::line(&json_line(&told))
+        {
+            self.cut_off(error);
+        }
+        self.say(&found, &told);
+        self.found.push(found);
+    }
+}
+
 /// For people.
 pub(super) fn said(found: &Found) -> String {
     let said = sentence(found.at, &found.change, NOUN);
-    let way = way_word(found.way);
+    let way = found.way.name();
     format!(
         "{said} [{}, {way}; ± {}]",
         found.segment,
@@ -133,7 +134,7 @@ pub(super) fn said(found: &Found) -> String {
 pub(super) fn told(found: &Found, judged: &'static str) -> AlarmDocument<OfSegment> {
     let about = OfSegment {
         segment: found.segment.clone(),
-        way: way_word(found.way),
+        way: found.way.name(),
         since_ns: found.change.at,
         bound_ns: found.bound,
         judged,

@@ -12,21 +12,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use neph_capture::path::alarms::{Delay, Found, Rules, Standing};
+use neph_capture::path::passages::segment_names;
+use neph_capture::path::windows::{Window, Windows};
 use neph_capture::{Hops, Mapping, Twice};
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock::{self, Pair};
 use neph_wire::dissect::dissect;
 
-use super::alarms::{Delay, Rules, Standing};
 use super::tail::Tail;
-use super::told::Told;
-use super::{Args, nat};
-use crate::exit::Failure;
-use crate::output;
-use neph_capture::path::passages::segment_names;
-use neph_capture::path::windows::{Window, Windows};
-use neph_listen::Courtesy;
-use neph_listen::recording::{Point, Recorded};
+use super::{Point, Recorded};
+use crate::Courtesy;
 
 /// How often it is looked whether a window is complete, and whether all is over.
 const OFTEN: Duration = Duration::from_millis(100);
@@ -39,17 +35,38 @@ const WAITED_MOST: Span = Span::from_secs(10);
 /// The clock was set if it moved by so much more or less than time passed.
 const SET: i64 = 250_000_000;
 
-/// The thread.
+/// Who hears of alarms while points record.
+pub trait Hears: Send + 'static {
+    /// An alarm was raised, or is over.
+    fn hear(&mut self, found: Found);
+}
+
+/// What is judged while points record.
 #[derive(Debug)]
-pub(super) struct Judging {
+pub struct JudgingSpec<'p, T> {
+    /// The points, in the order of the path.
+    pub points: &'p [Point],
+    /// The rules.
+    pub rules: &'p Rules,
+    /// Translators' rules, each with the place of the point behind it.
+    pub mappings: &'p [(usize, Mapping)],
+    /// Who hears of alarms.
+    pub hears: T,
+    /// Prints a sentence.
+    pub say: fn(&str),
+}
+
+/// The thread that judges.
+#[derive(Debug)]
+pub struct Judging<T> {
     captures: Sender<Vec<PathBuf>>,
     over: Stop,
-    thread: JoinHandle<Told>,
+    thread: JoinHandle<T>,
 }
 
 /// What it knows.
 #[derive(Debug)]
-struct Judge {
+struct Judge<T> {
     /// Of the points that it reads: the place of each in the path.
     places: Vec<usize>,
     /// Translators' rules, by the place among these.
@@ -59,7 +76,8 @@ struct Judge {
     /// When the first of them saw its first packet.
     began: Option<i64>,
     over: Stop,
-    told: Told,
+    hears: T,
+    say: fn(&str),
 }
 
 /// What is judged when the recording is over, and not before.
@@ -71,32 +89,29 @@ struct Left {
     rules: Vec<String>,
 }
 
-impl Judging {
-    /// Begins to wait for captures of these points. Says what it leaves to the end.
-    ///
-    /// # Errors
-    /// A rule is written wrongly.
-    pub(super) fn begin(args: &Args, points: &[Point], stop: &Stop) -> Result<Self, Failure> {
-        let over = Stop::new();
-        let (judge, left) = Judge::of(args, points, (stop, &over))?;
-        left.say();
+impl<T: Hears> Judging<T> {
+    /// Begins to wait for captures of these points. Prints what it leaves to the end.
+    pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
+        let (over, say) = (Stop::new(), spec.say);
+        let (judge, left) = Judge::of(spec, &over);
+        left.print(say);
         let (captures, heard) = channel();
-        Ok(Self {
+        Self {
             captures,
             over,
             thread: thread::spawn(move || judge.run(&heard)),
-        })
+        }
     }
 
     /// Where the captures will be, of all points.
-    pub(super) fn hear(&self, recorded: &[Recorded]) {
+    pub fn hear(&self, recorded: &[Recorded]) {
         let files = recorded.iter().map(|point| point.file.clone());
         // One that has nothing to judge does not listen.
         let _ = self.captures.send(files.collect());
     }
 
-    /// The recording is over; what was told.
-    pub(super) fn end(self) -> Told {
+    /// The recording is over; who has heard of alarms.
+    pub fn end(self) -> T {
         self.over.set();
         drop(self.captures);
         let ended = self.thread.join();
@@ -105,9 +120,9 @@ impl Judging {
 }
 
 impl Left {
-    fn say(&self) {
+    fn print(&self, say: fn(&str)) {
         if !self.segments.is_empty() {
-            output::say(&format!(
+            say(&format!(
                 "neph hops: alarms on {} are judged when the recording is over: while it lasts only \
                  interfaces of this machine with no point elsewhere before them are known to have the \
                  first point's clock",
@@ -115,7 +130,7 @@ impl Left {
             ));
         }
         for rule in &self.rules {
-            output::say(&format!(
+            say(&format!(
                 "neph hops: --alarm '{rule}' is judged when the recording is over: while it lasts no \
                  packet is waited for longer than {} s",
                 WAITED_MOST.nanos() / 1_000_000_000
@@ -124,23 +139,18 @@ impl Left {
     }
 }
 
-impl Judge {
+impl<T: Hears> Judge<T> {
     /// Of these points; and what is left to the end.
-    fn of(
-        args: &Args,
-        points: &[Point],
-        (stop, over): (&Stop, &Stop),
-    ) -> Result<(Self, Left), Failure> {
+    fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, Left) {
+        let (points, rules) = (spec.points, spec.rules);
         let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
         let places = (0..points.len()).filter(|place| points[*place].is_here());
         let places: Vec<usize> = places.collect();
-        let mut mappings = Vec::new();
-        for rule in &args.nat {
-            let (point, mapping) = nat(rule, &names)?;
-            let among = places.iter().position(|place| *place == point);
-            mappings.extend(among.map(|among| (among, mapping)));
-        }
-        let rules = Rules::parse(&args.alarms, &names)?;
+        let mappings = spec.mappings.iter().filter_map(|(point, mapping)| {
+            let among = places.iter().position(|place| place == point)?;
+            Some((among, *mapping))
+        });
+        let mappings = mappings.collect();
         // Alarms stand by the first point's clock.
         let is_here = |segment: usize| points[..=segment + 1].iter().all(Point::is_here);
         let segments = segment_names(&names).into_iter().enumerate();
@@ -164,26 +174,27 @@ impl Judge {
             standings,
             began: None,
             over: over.clone(),
-            told: Told::nothing(args, stop),
+            hears: spec.hears,
+            say: spec.say,
         };
-        Ok((judge, left))
+        (judge, left)
     }
 
-    fn run(mut self, captures: &Receiver<Vec<PathBuf>>) -> Told {
+    fn run(mut self, captures: &Receiver<Vec<PathBuf>>) -> T {
         if self.standings.is_empty() {
-            return self.told;
+            return self.hears;
         }
         // None where the recording came to nothing.
         if let Ok(files) = captures.recv() {
             let files = self.places.iter().filter_map(|place| files.get(*place));
             let tails: Vec<Tail> = files.cloned().map(Tail::of).collect();
             if let Err(why) = self.follow(tails) {
-                output::say(&format!(
+                (self.say)(&format!(
                     "neph hops: {why}; alarms are judged when the recording is over"
                 ));
             }
         }
-        self.told
+        self.hears
     }
 
     /// Until all is over, or why it cannot go on.
@@ -255,7 +266,7 @@ impl Judge {
                 if standing.is_of(segment, crossed.way)
                     && let Some(found) = standing.count(delay, began)
                 {
-                    self.told.tell_live(found);
+                    self.hears.hear(found);
                 }
             }
         }

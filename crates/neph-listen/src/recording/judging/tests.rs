@@ -3,73 +3,107 @@
 use std::fs;
 use std::path::Path;
 
-use clap::Parser;
+use neph_capture::path::alarms::subjects;
+use neph_capture::path::offsets::Offsets;
+use neph_capture::path::passages::Passages;
+use neph_model::alarm::{Quantile, Rule};
 use neph_sys::clock::{RawNanos, WallNanos};
 use neph_wire::capture::{RAW_IP, pcap_header, pcap_record};
 
 use super::*;
-use crate::hops::alarms::Found;
-use neph_capture::path::offsets::Offsets;
-use neph_capture::path::passages::Passages;
 
 const MILLI: i64 = 1_000_000;
 
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    args: Args,
+/// Keeps what it hears.
+#[derive(Debug, Default)]
+struct Heard(Vec<Found>);
+
+impl Hears for Heard {
+    fn hear(&mut self, found: Found) {
+        self.0.push(found);
+    }
 }
 
-fn args(line: &str) -> Args {
-    Line::try_parse_from(line.split(' ')).expect("options").args
-}
+/// A median of times of a subject, in milliseconds, over a second.
+struct Median(&'static str, i64);
 
-/// Of a command line of live points.
-fn judge(line: &str) -> (Judge, Left) {
-    let args = args(line);
-    let points = args.points.iter();
-    let points = points.map(|text| {
-        Point::parse(text, &neph_lab::namespace)
-            .expect("a good one")
-            .expect("a live one")
+/// The rules, about segments of these points.
+fn rules(points: &[&str], medians: &[Median]) -> Rules {
+    let points: Vec<String> = points.iter().map(ToString::to_string).collect();
+    let subjects = subjects(&points);
+    let rules = medians.iter().map(|Median(subject, limit)| {
+        let named = subjects.iter().find(|(name, _)| name == subject);
+        let limit = Span::from_nanos(*limit * MILLI);
+        Rule {
+            text: format!("{subject} > {limit:?} p50"),
+            subject: named.expect("a segment").1,
+            limit,
+            until: limit,
+            quantile: Quantile::named("p50").expect("a quantile"),
+            length: Span::from_secs(1),
+        }
     });
-    let points: Vec<Point> = points.collect();
-    Judge::of(&args, &points, (&Stop::new(), &Stop::new())).expect("a good rule")
+    Rules::of(rules.collect())
+}
+
+/// Of live points, `iface:` or `ssh:`, with names.
+fn judge(points: &[&str], rules: &Rules) -> (Judge<Heard>, Left) {
+    let points: Vec<Point> = points
+        .iter()
+        .map(|text| {
+            let point = Point::parse(text, &|name| Ok(name.to_owned())).expect("a good one");
+            point.expect("a live one")
+        })
+        .collect();
+    let spec = JudgingSpec {
+        points: &points,
+        rules,
+        mappings: &[],
+        hears: Heard::default(),
+        say: |_| {},
+    };
+    Judge::of(spec, &Stop::new())
 }
 
 #[test]
 fn segments_between_interfaces_here_are_judged_and_others_left() {
-    let line = "neph a=iface:lo b=iface:lo c=ssh:host/eth0 --alarm";
-    let rule = |subject: &str| format!("{line}={subject}>2ms\u{a0}p99");
-    let (any, left) = judge(&rule("segment"));
+    let names = ["a", "b", "c"];
+    let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
+    let (any, left) = judge(&points, &rules(&names, &[Median("segment", 2)]));
     assert_eq!(
         (any.standings.len(), left.segments),
         (2, vec!["b - c".to_owned()])
     );
-    let (one, left) = judge(&rule("a\u{a0}-\u{a0}b"));
+    let (one, left) = judge(&points, &rules(&names, &[Median("a - b", 2)]));
     assert_eq!((one.standings.len(), left.segments.len()), (2, 0));
     assert_eq!(left.rules.len(), 0);
 }
 
 #[test]
 fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
-    let line = "neph a=iface:lo b=iface:lo c=ssh:host/eth0";
-    let (short, left) = judge(&format!(
-        "{line} --alarm=segment>2ms\u{a0}p99 --alarm=segment>10s\u{a0}p50 --alarm=b\u{a0}-\u{a0}c>20s\u{a0}p50"
-    ));
-    assert_eq!(left.rules, ["segment>10s\u{a0}p50"]);
+    let medians = [
+        Median("segment", 2),
+        Median("segment", 10_000),
+        Median("b - c", 20_000),
+    ];
+    let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
+    let of_three = rules(&["a", "b", "c"], &medians);
+    let (short, left) = judge(&points, &of_three);
+    assert_eq!(left.rules, [of_three.rules()[1].text.as_str()]);
     assert_eq!(left.segments, ["b - c"]);
     assert_eq!(short.standings.len(), 2);
     assert_eq!(short.longest, 1_004 * MILLI);
-    let (long, left) = judge("neph a=iface:lo b=iface:lo --alarm=segment>9999ms\u{a0}p50");
+    let of_two = rules(&["a", "b"], &[Median("segment", 9_999)]);
+    let (long, left) = judge(&points[..2], &of_two);
     assert!(left.rules.is_empty());
     assert_eq!(long.longest, 10_000 * MILLI);
 }
 
 #[test]
 fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
-    let line = "neph a=ssh:host/eth0 b=iface:lo c=iface:lo --alarm=segment>2ms\u{a0}p99";
-    let (judge, left) = judge(line);
+    let points = ["a=ssh:host/eth0", "b=iface:lo", "c=iface:lo"];
+    let rules = rules(&["a", "b", "c"], &[Median("segment", 2)]);
+    let (judge, left) = judge(&points, &rules);
     assert!(judge.standings.is_empty());
     assert_eq!(left.segments, ["a - b", "b - c"]);
 }
@@ -90,9 +124,8 @@ fn capture(path: &Path, later: impl Fn(u8) -> i64) {
 #[test]
 fn a_window_of_slow_packets_raises_it_once() {
     let folder = tempfile::tempdir().expect("a folder");
-    let line =
-        "neph a=iface:lo b=iface:lo --alarm=segment\u{a0}>\u{a0}2ms\u{a0}p50\u{a0}for\u{a0}1s";
-    let (mut judge, _) = judge(line);
+    let rules = rules(&["a", "b"], &[Median("segment", 2)]);
+    let (mut judge, _) = judge(&["a=iface:lo", "b=iface:lo"], &rules);
     let tails = [("a.pcap", 0), ("b.pcap", 5 * MILLI)].map(|(name, later)| {
         let path = folder.path().join(name);
         capture(&path, |_| later);
@@ -103,16 +136,16 @@ fn a_window_of_slow_packets_raises_it_once() {
     let mut alarmed = Vec::new();
     while let Some(window) = windows.next(9_000 * MILLI) {
         judge.look(&window, &mut tails).expect("captures");
-        alarmed.push(judge.told.is_alarmed());
+        alarmed.push(judge.hears.0.iter().any(|found| found.change.is_raised));
     }
     // Of the second after the first packet it is known when another one came: in the first window.
     assert_eq!(alarmed, [true; 3]);
     assert_eq!(judge.began, Some(1_000 * MILLI));
-    assert_eq!(judge.told.found().len(), 1);
+    assert_eq!(judge.hears.0.len(), 1);
 }
 
 /// What the whole of these captures by one clock says.
-fn whole(args: &Args, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
+fn whole(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
     let mut hops = Hops::at(names.len());
     for (point, path) in paths.iter().enumerate() {
         let mut tail = Tail::of(path.clone());
@@ -124,7 +157,6 @@ fn whole(args: &Args, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
         read.expect("a capture");
     }
     let names = names.map(str::to_owned);
-    let rules = Rules::parse(&args.alarms, &names).expect("a good rule");
     let clocks = vec![Offsets::Same, Offsets::Same];
     let passages = Passages::of(names.into(), hops.end(&[true; 2]), clocks);
     rules.judge(&passages).found
@@ -134,9 +166,9 @@ fn whole(args: &Args, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
 #[test]
 fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_slow() {
     let folder = tempfile::tempdir().expect("a folder");
-    let line = "neph a=iface:lo b=iface:lo c=iface:lo \
-                --alarm=b\u{a0}-\u{a0}c\u{a0}>\u{a0}2ms\u{a0}p50\u{a0}for\u{a0}1s";
-    let (mut judge, _) = judge(line);
+    let points = ["a=iface:lo", "b=iface:lo", "c=iface:lo"];
+    let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
+    let (mut judge, _) = judge(&points, &rules);
     let slow = 1_500 * MILLI;
     assert!(judge.longest < slow);
     let last = |number| {
@@ -160,9 +192,9 @@ fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_s
         })
         .collect::<Vec<_>>()
     };
-    let whole = whole(&args(line), ["a", "b", "c"], &paths);
+    let whole = whole(&rules, ["a", "b", "c"], &paths);
     assert_eq!(whole.len(), 4, "raised twice, and over twice");
-    assert_eq!(told(judge.told.found()), told(&whole));
+    assert_eq!(told(&judge.hears.0), told(&whole));
 }
 
 #[test]
