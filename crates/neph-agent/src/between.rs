@@ -1,7 +1,6 @@
 //! Pings to the plan's destinations while no experiment runs.
 
 use std::collections::BTreeMap;
-use std::thread;
 use std::time::Duration;
 
 use neph_model::{
@@ -36,7 +35,7 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Place>, desk: &Desk) {
     let mut found: BTreeMap<usize, Vec<Message>> = BTreeMap::new();
     let mut kept = neph_probe::now();
     while running.iter().any(Option::is_some) {
-        thread::sleep(TICK);
+        neph_probe::nap(TICK);
         if desk.stop().is_set() || neph_probe::anchor().wall >= order.until {
             stop.set();
         }

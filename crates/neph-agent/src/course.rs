@@ -1,7 +1,6 @@
 //! An experiment while it runs, beside others or alone: starts its flows, takes in what they tell,
 //! and says what came of it.
 
-use std::thread;
 use std::time::Duration;
 
 use neph_model::{
@@ -257,7 +256,7 @@ pub(crate) fn run(courses: &mut [Result<Course<'_>, OrderFailed>], desk: &Desk) 
         if courses.iter().flatten().all(Course::is_over) {
             return;
         }
-        thread::sleep(TICK);
+        neph_probe::nap(TICK);
     }
 }
 

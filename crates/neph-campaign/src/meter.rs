@@ -282,19 +282,7 @@ impl MeteredRecorder {
 
     /// Records what was measured; it is safe when this returns.
     pub(crate) fn keep(&mut self, records: &Records) -> Result<(), RecordError> {
-        if !records.messages.is_empty() {
-            self.messages(&records.messages)?;
-        }
-        if !records.fleet.is_empty() {
-            self.fleet(&records.fleet)?;
-        }
-        for event in &records.events {
-            self.event(event)?;
-        }
-        for sample in &records.samples {
-            self.sample(sample)?;
-        }
-        Ok(())
+        records.keep_in(self)
     }
 
     /// No message comes any more: what the alarms find then is recorded too.

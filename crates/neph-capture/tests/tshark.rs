@@ -100,6 +100,7 @@ fn tsharks(capture: &Path) -> Option<Vec<Said>> {
 }
 
 /// These fields of each packet, with bars between them; `None` where tshark is not installed.
+#[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn run_tshark(capture: &Path, fields: &[&str]) -> Option<Vec<String>> {
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(capture);

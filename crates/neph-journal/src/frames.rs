@@ -315,6 +315,7 @@ mod tests {
 
     /// In a process of its own, whose files may not grow beyond 8 x 512 bytes.
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
     fn what_the_disk_takes_by_half_is_taken_back() {
         const NAME: &str = "frames::tests::what_the_disk_takes_by_half_is_taken_back";
         const CHILD: &str = "NEPH_FRAMES_TEST_FILE";

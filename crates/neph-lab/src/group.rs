@@ -7,7 +7,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
 
 use crate::gate::Share;
 use crate::topology::Site;
@@ -279,15 +282,15 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     if !folder.exists() {
         return Ok(());
     }
-    let deadline = Instant::now() + EMPTYING;
+    let deadline = Deadline::after(EMPTYING);
     loop {
         match fs::remove_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(error) if deadline.has_passed() => return Err(error),
             Err(_) => move_up(folder),
             Ok(()) => return Ok(()),
         }
-        std::thread::sleep(Duration::from_millis(5));
+        clock::nap(Duration::from_millis(5));
     }
 }
 

@@ -14,8 +14,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use neph_sys::deadline::wait_until;
 use unborn::{Unborn, clear_unborn};
 
 pub use undo::UndoError;
@@ -252,11 +253,10 @@ pub(crate) fn began(pid: u32) -> Option<u64> {
 
 /// Waits until a process, told by its number and when it began, has ended; at most this long.
 /// The calling process does not wait for itself.
-pub(crate) fn await_end((pid, since): (u32, u64), patience: Duration) {
-    let deadline = Instant::now() + patience;
-    while pid != std::process::id() && began(pid) == Some(since) && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+pub(crate) fn await_end(pid: u32, since: u64, patience: Duration) {
+    wait_until(patience, || {
+        pid == std::process::id() || began(pid) != Some(since)
+    });
 }
 
 /// Where the files of `lab` are.
@@ -267,6 +267,8 @@ pub(crate) fn folder(lab: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use neph_sys::process;
 
     #[test]
     fn a_journal_is_read_as_it_was_written() {
@@ -318,12 +320,9 @@ mod tests {
 
     #[test]
     fn a_process_that_has_ended_is_gone_though_nobody_asked_how() {
-        let mut child = std::process::Command::new("true").spawn().expect("true");
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while began(child.id()).is_some() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        assert_eq!(began(child.id()), None, "it is a zombie");
+        let mut child = process::command("true").spawn().expect("true");
+        let is_gone = wait_until(Duration::from_secs(30), || began(child.id()).is_none());
+        assert!(is_gone, "it is a zombie");
         assert!(child.wait().expect("it ended").success());
     }
 }

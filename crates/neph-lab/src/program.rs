@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use neph_sys::process;
 use neph_text::{FileKind, Outside, read_bytes};
 
 /// What came of a program.
@@ -160,8 +161,9 @@ fn wants_loader(program: &[u8]) -> bool {
 /// Runs `lines` through `ip -batch` inside the namespace; stops at the first that fails.
 pub(crate) fn ip_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     batch(
-        Command::new("ip").args(["-n", namespace, "-batch", "-"]),
-        ("ip", namespace),
+        process::command("ip").args(["-n", namespace, "-batch", "-"]),
+        "ip",
+        namespace,
         lines,
     )
 }
@@ -170,7 +172,7 @@ pub(crate) fn ip_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramE
 /// complains about is thrown away: thousands of complaints would fill the pipe before it has read
 /// all lines.
 pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
-    let mut command = Command::new("ip");
+    let mut command = process::command("ip");
     command
         .args(["-n", namespace, "-force", "-batch", "-"])
         .stdin(Stdio::piped())
@@ -188,8 +190,9 @@ pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(
 /// Runs `lines` through `bridge -batch` inside the namespace; stops at the first that fails.
 pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     batch(
-        Command::new("bridge").args(["-n", namespace, "-batch", "-"]),
-        ("bridge", namespace),
+        process::command("bridge").args(["-n", namespace, "-batch", "-"]),
+        "bridge",
+        namespace,
         lines,
     )
 }
@@ -197,22 +200,23 @@ pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), Prog
 /// Runs a file of rules through `nft`, all of it or nothing, by a thread inside the namespace.
 pub(crate) fn nft(namespace: &str, rules: &str) -> Result<(), ProgramError> {
     let lines: Vec<String> = rules.lines().map(str::to_owned).collect();
-    let mut command = Command::new("nft");
-    batch(command.args(["-f", "-"]), ("nft", namespace), &lines)
+    let mut command = process::command("nft");
+    batch(command.args(["-f", "-"]), "nft", namespace, &lines)
 }
 
 /// Runs `openssl` with these arguments, which have no blanks in them.
 pub(crate) fn openssl(namespace: &str, line: &str) -> Result<(), ProgramError> {
-    let mut command = Command::new("openssl");
-    batch(command.args(line.split(' ')), ("openssl", namespace), &[])
+    let mut command = process::command("openssl");
+    batch(command.args(line.split(' ')), "openssl", namespace, &[])
 }
 
 /// Runs one line of `tc` inside the namespace.
 pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
     let lines = [line.to_owned()];
     batch(
-        Command::new("tc").args(["-n", namespace, "-batch", "-"]),
-        ("tc", namespace),
+        process::command("tc").args(["-n", namespace, "-batch", "-"]),
+        "tc",
+        namespace,
         &lines,
     )
 }
@@ -220,7 +224,7 @@ pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
 /// Runs a line of the shell in `folder`; none where it ends with status 0, else the last line that it
 /// wrote.
 pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, ProgramError> {
-    let mut command = Command::new("sh");
+    let mut command = process::command("sh");
     command.args(["-c", line]).current_dir(folder);
     let ran = command.stdin(Stdio::null()).output();
     let ran = ran.map_err(|source| not_run("sh", source))?;
@@ -237,7 +241,8 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
 
 fn batch(
     command: &mut Command,
-    (program, namespace): (&'static str, &str),
+    program: &'static str,
+    namespace: &str,
     lines: &[String],
 ) -> Result<(), ProgramError> {
     let command = command

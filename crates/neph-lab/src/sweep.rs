@@ -9,8 +9,10 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
 use neph_sys::files;
 use neph_sys::netns;
 use neph_sys::process::{self, Request};
@@ -45,7 +47,7 @@ fn until_gone(
     request: Request,
     patience: Duration,
 ) -> io::Result<bool> {
-    let deadline = Instant::now() + patience;
+    let deadline = Deadline::after(patience);
     let mut asked = BTreeSet::new();
     loop {
         let inside = inside(wanted)?;
@@ -57,10 +59,10 @@ fn until_gone(
                 ask(pid, wanted, request)?;
             }
         }
-        if Instant::now() > deadline {
+        if deadline.has_passed() {
             return Ok(false);
         }
-        std::thread::sleep(Duration::from_millis(5));
+        clock::nap(Duration::from_millis(5));
     }
 }
 
@@ -110,13 +112,12 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
 
     use super::*;
 
     #[test]
     fn who_is_outside_is_not_asked() {
-        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
+        let mut child = process::command("sleep").arg("60").spawn().expect("sleep");
         let nowhere = BTreeSet::from([(0, 0)]);
         ask(child.id(), &nowhere, Request::Kill).expect("nothing to do");
         assert_eq!(child.try_wait().expect("ours"), None, "it was left alone");

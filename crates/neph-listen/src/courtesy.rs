@@ -58,7 +58,7 @@ impl Courtesy {
         // Who was given another policy from outside keeps it; without a guard it is not safe to go.
         let guard = (reader.is_normal()).then(|| {
             guard
-                .spawn(move || stand_guard(reader, (lag, filled), &seen))
+                .spawn(move || stand_guard(reader, lag, filled, &seen))
                 .ok()
         });
         Self {
@@ -84,7 +84,7 @@ impl Drop for Courtesy {
     }
 }
 
-fn stand_guard(reader: Thread, (most, filled): (Span, impl Fn() -> f64), shared: &Shared) {
+fn stand_guard(reader: Thread, most: Span, filled: impl Fn() -> f64, shared: &Shared) {
     // Whether one may come back is tried where nothing depends on it.
     let own = Thread::this();
     if own.use_idle().and_then(|()| own.use_normal()).is_err() {
@@ -113,7 +113,8 @@ fn stand_guard(reader: Thread, (most, filled): (Span, impl Fn() -> f64), shared:
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU32;
-    use std::time::Instant;
+
+    use neph_sys::deadline::poll;
 
     use super::*;
 
@@ -135,14 +136,12 @@ mod tests {
     /// Waits until the calling thread has stepped back, or is there again; it keeps up meanwhile where
     /// `keeps_up`.
     fn becomes(is_normal: bool, courtesy: &Courtesy, keeps_up: bool) -> bool {
-        let end = Instant::now() + Duration::from_mins(1);
-        while Thread::this().is_normal() != is_normal && Instant::now() < end {
+        poll(Duration::from_millis(1), Duration::from_mins(1), || {
             if keeps_up {
                 courtesy.caught_up();
             }
-            thread::sleep(Duration::from_millis(1));
-        }
-        Thread::this().is_normal() == is_normal
+            Thread::this().is_normal() == is_normal
+        })
     }
 
     #[test]

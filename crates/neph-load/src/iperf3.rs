@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use neph_model::{BitRate, Span, Stop, ThroughputSecond, Wall};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Place;
-use neph_sys::process::Birth;
+use neph_sys::process::{self, Birth};
 use serde_json::Value;
 
 use crate::transfer::{Transfer, TransferError, now};
@@ -84,7 +84,7 @@ fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, Tr
 
 fn command(program: &str, spec: &Iperf3Spec) -> Command {
     let seconds = (spec.duration.nanos() / 1_000_000_000).max(1);
-    let mut command = Command::new(program);
+    let mut command = process::command(program);
     command
         .args(["-J", "-c", &spec.host])
         .args(["-p", &spec.port.to_string()])
@@ -243,7 +243,7 @@ mod tests {
     fn a_program_that_goes_on_is_ended_when_stopped() {
         let stop = Stop::new();
         stop.set();
-        let mut sleeper = Command::new("sleep");
+        let mut sleeper = process::command("sleep");
         sleeper.arg("60").stdout(Stdio::piped());
         let told = run(sleeper, Span::from_secs(1), &stop).expect_err("it was stopped");
         assert_eq!(told.to_string(), "iperf3 was stopped before its report");

@@ -39,9 +39,11 @@ mod ping_between;
 mod pinned_transfer;
 mod provenance;
 mod recorder;
+mod reflector;
 mod result;
 mod scenario;
 mod scheme;
+mod secret_source;
 mod segment;
 mod series;
 mod site_load;
@@ -103,8 +105,9 @@ pub use mark::{Mark, Marks, PeerMarks};
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
-    CaptureOrder, CaptureProtocol, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder, Order,
-    PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder,
+    CaptureOrder, CaptureProtocol, CpuThreads, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder,
+    LoadWork, Order, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
+    TracerouteOrder, TurnSizes,
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;
@@ -112,9 +115,11 @@ pub use ping_between::PingBetween;
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
 pub use recorder::{RecordError, Recorder};
+pub use reflector::{REFLECT_PORT, ReflectorCaps, ReflectorIdentity, ReflectorSpec};
 pub use result::{Ending, ExperimentResult, OrderFailed, Prepared, Progress, Records};
 pub use scenario::Scenario;
 pub use scheme::{SCHEMES, Scheme};
+pub use secret_source::{BareSecret, SecretSource};
 pub use segment::{INITIAL_WINDOW, SEGMENT};
 pub use series::{CpuUse, NetCount, Sample, SeriesName};
 pub use site_load::{CpuShare, LoadSpec, LoadUnits, NoLoad, SiteLoad};

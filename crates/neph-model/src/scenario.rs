@@ -1,11 +1,12 @@
 //! A scenario: one fixation of all parameters.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ByteSize, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress, Targets};
 
 /// One fixation of all parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// What it fixes, hashed: equal in every campaign that fixes the same.
     pub id: ScenarioId,

@@ -4,12 +4,13 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Target;
 
 /// What a scenario is aimed at. Serialised as one text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", from = "String")]
 pub enum Targets {
     /// Targets: one, or those that a fleet without a plan asks in turn.

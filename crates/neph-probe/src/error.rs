@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use neph_sys::place::PlaceError;
 
 use crate::fault::{Known, answer_of, sentence};
+use crate::secret::SecretError;
 use crate::tls::TlsError;
 
 /// Names what was tried, on what.
@@ -14,6 +15,9 @@ pub enum ProbeError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The secret of authenticated STAMP cannot be had.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// The site cannot be entered.
     #[error(transparent)]
     Site(#[from] PlaceError),

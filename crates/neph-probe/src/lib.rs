@@ -62,9 +62,7 @@ pub use knock::{Knocked, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
 pub use private_file::{PrivateFileError, check_private, read_private};
-pub use reflect::{
-    ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec, ShownCertificate,
-};
+pub use reflect::{ANSWERING_PORTS, Bound, Counted, Reflector, ShownCertificate, fitting_caps};
 pub use refusals::RefusalWatch;
 pub use refused::Refusals;
 pub use report::Report;
@@ -75,7 +73,7 @@ pub use small_transfer::SmallTransfer;
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use syn_rate::{SYNS_A_SECOND, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
-pub use tls::{Identity, TlsError};
+pub use tls::TlsError;
 pub use trace::{
     FlowSet, PortUse, Route, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow, traceroute,
 };
@@ -89,4 +87,9 @@ pub fn can_build_syns() -> bool {
 /// Now, on our monotonic clock.
 pub fn now() -> neph_model::Instant<neph_model::Own> {
     stamp_clock::now()
+}
+
+/// Sleeps once for about `length`: for a caller that looks at the clock afterwards.
+pub fn nap(length: std::time::Duration) {
+    neph_sys::clock::nap(length);
 }

@@ -308,7 +308,9 @@ fn attempt(target: &Target, address: SocketAddr, patience: Span) -> io::Result<(
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+
+    use neph_sys::deadline::Stopwatch;
 
     use super::*;
 
@@ -363,7 +365,7 @@ mod tests {
     #[test]
     fn a_dead_first_address_costs_a_quarter_of_a_second() {
         let addresses = all(&["192.0.2.1:9", "127.0.0.1:9"]);
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         let (release, waiting) = mpsc::channel::<()>();
         let waiting = Arc::new(std::sync::Mutex::new(waiting));
         let found = race(&addresses, &Resolving::here(None), move |at| {

@@ -5,6 +5,11 @@
 //! scenario of so many messages, to see what a long run costs; with `fleets`, `hops` or `many`
 //! (many blocks, many pairs), only these.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it times the drawing; only an example"
+)]
+
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

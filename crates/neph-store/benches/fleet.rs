@@ -5,6 +5,7 @@
 //! second, and prints messages per second (begin, closing of segments and finish included; and
 //! the longest that one call took), bytes per message and the memory at the most.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
 #![expect(clippy::cast_precision_loss, reason = "rates for people")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]

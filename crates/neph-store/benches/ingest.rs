@@ -5,6 +5,7 @@
 //! their users usually make them promise: SQLite one transaction per batch (WAL, synchronous
 //! NORMAL), the CSV file one write per batch and one sync at the end.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
 #![expect(clippy::cast_precision_loss, reason = "rates for people")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]

@@ -4,6 +4,7 @@
 //! most of the work) and long ones (the columns are), by one writer and by four, and prints messages per
 //! second and experiments per second of all writers together, and the longest beginning of one.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
 #![expect(clippy::cast_precision_loss, reason = "rates for people")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]

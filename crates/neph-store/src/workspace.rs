@@ -86,22 +86,16 @@ impl Workspace {
             .truncate(false)
             .open(&path)
             .map_err(StoreError::file("open", &path))?;
-        let latest = Instant::now() + MOMENT;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if Instant::now() < latest => {
-                    thread::sleep(TICK);
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(StoreError::Locked {
-                        path: self.root.clone(),
-                        writer: writer_told_by(&mut file),
-                    });
-                }
-                Err(TryLockError::Error(source)) => {
-                    return Err(StoreError::file("lock", &path)(source));
-                }
+        match try_for_a_moment(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Locked {
+                    path: self.root.clone(),
+                    writer: writer_told_by(&mut file),
+                });
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(StoreError::file("lock", &path)(source));
             }
         }
         // The number is for people only; the lock does not depend on it.
@@ -126,6 +120,21 @@ impl Workspace {
             Ok(()) => Ok(false),
             Err(TryLockError::WouldBlock) => Ok(true),
             Err(TryLockError::Error(source)) => Err(StoreError::file("lock", &path)(source)),
+        }
+    }
+}
+
+/// Takes the lock; where another holds it, tries for a moment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this crate may not use neph-sys, and no lock of a file has a deadline"
+)]
+fn try_for_a_moment(file: &File) -> Result<(), TryLockError> {
+    let latest = Instant::now() + MOMENT;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < latest => thread::sleep(TICK),
+            done => return done,
         }
     }
 }
@@ -160,6 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
     fn a_writer_waits_for_a_reader_that_only_looks() {
         let folder = tempfile::tempdir().expect("a folder");
         let workspace = Workspace::at(folder.path());

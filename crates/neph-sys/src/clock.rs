@@ -1,6 +1,6 @@
 //! The clocks of this machine, and sleeping until a moment of one of them.
 //!
-//! The only module that reads clocks. Durations are measured on `CLOCK_MONOTONIC_RAW`, which no
+//! The only module that reads clocks and sleeps: clippy.toml holds it. Durations are measured on `CLOCK_MONOTONIC_RAW`, which no
 //! daemon slews; the kernel stamps packets in `CLOCK_REALTIME`; [`pair`] reads both at one moment.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
@@ -99,6 +99,10 @@ fn read_pair() -> (i64, Pair) {
     )
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where a clock is read"
+)]
 fn read(clock: libc::clockid_t) -> i64 {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -149,6 +153,10 @@ pub fn nap(length: Duration) {
     sleep(i64::try_from(length.as_nanos()).unwrap_or(i64::MAX));
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where a thread sleeps"
+)]
 fn sleep(nanos: i64) {
     let span = libc::timespec {
         tv_sec: libc::time_t::try_from(nanos / 1_000_000_000).unwrap_or(libc::time_t::MAX),

@@ -25,14 +25,18 @@ pub fn is_unread(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
 
     use super::*;
+
+    use crate::process;
 
     #[test]
     fn a_pipe_that_nobody_reads_is_told_at_once() {
         let path = std::env::temp_dir().join(format!("neph-fifo-{}", std::process::id()));
-        let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+        let made = process::command("mkfifo")
+            .arg(&path)
+            .status()
+            .expect("mkfifo");
         assert!(made.success());
         let told = writer(&path).expect_err("nobody reads");
         assert!(is_unread(&told), "{told}");

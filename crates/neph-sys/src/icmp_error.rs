@@ -136,7 +136,9 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
     use std::os::fd::AsFd;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+
+    use crate::deadline::Deadline;
 
     #[test]
     fn a_closed_port_answers_with_an_error_that_names_the_datagram() {
@@ -146,13 +148,13 @@ mod tests {
         let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
         drop(nobody);
         enable(ours.as_fd(), Family::V4).expect("errors");
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let mut due = Instant::now();
+        let deadline = Deadline::after(Duration::from_secs(20));
+        let mut due = Deadline::after(Duration::ZERO);
         let error = loop {
-            assert!(Instant::now() < deadline, "no error came");
+            assert!(!deadline.has_passed(), "no error came");
             // Kernels limit how many errors they send: one that is not sent is not made up for.
-            if Instant::now() >= due {
-                due += Duration::from_millis(200);
+            if due.has_passed() {
+                due = Deadline::after(Duration::from_millis(200));
                 // The error of the one before may be what sending says.
                 let _ = ours.send_to(b"hello", to);
             }

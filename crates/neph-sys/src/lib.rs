@@ -6,6 +6,7 @@
 pub mod awake;
 pub mod bpf;
 pub mod clock;
+pub mod deadline;
 pub mod destination;
 pub mod epoll;
 pub mod fifo;

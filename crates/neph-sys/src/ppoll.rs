@@ -6,7 +6,9 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::deadline::Deadline;
 
 /// A descriptor to wait for until it can be read, and what came of it.
 #[derive(Debug)]
@@ -108,9 +110,9 @@ pub fn wait(awaited: &mut [Awaited], timeout: Option<Duration>) -> io::Result<()
 /// # Errors
 /// As [`wait`].
 pub fn wait_through(awaited: &mut [Awaited], timeout: Option<Duration>) -> io::Result<()> {
-    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let until = timeout.map(Deadline::after);
     loop {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = until.map(Deadline::left);
         wait(awaited, left)?;
         if awaited.iter().any(Awaited::has_something) || left == Some(Duration::ZERO) {
             return Ok(());
@@ -125,6 +127,8 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::thread::JoinHandleExt;
 
+    use crate::deadline::{Stopwatch, wait_until};
+
     extern "C" fn heard(_: libc::c_int) {}
 
     #[test]
@@ -137,16 +141,16 @@ mod tests {
         }
         let (reader, writer) = io::pipe().expect("a pipe");
         let waiting = std::thread::spawn(move || {
-            let begun = Instant::now();
+            let begun = Stopwatch::start();
             let mut awaited = [Awaited::readable(reader.as_fd())];
             wait_through(&mut awaited, Some(Duration::from_millis(300))).expect("wait");
             (awaited[0].has_something(), begun.elapsed())
         });
-        while !waiting.is_finished() {
+        wait_until(Duration::from_mins(1), || {
             // SAFETY: the thread was not joined, so that its handle is good.
             unsafe { libc::pthread_kill(waiting.as_pthread_t() as libc::pthread_t, libc::SIGUSR1) };
-            std::thread::sleep(Duration::from_millis(10));
-        }
+            waiting.is_finished()
+        });
         let (found, waited) = waiting.join().expect("it ends");
         assert!(!found && waited >= Duration::from_millis(300), "{waited:?}");
         drop(writer);

@@ -1,16 +1,25 @@
 //! Programs that end with whoever started them, and an exact way to wait for their end.
 //!
-//! Owns what is done between fork and exec, signals, and process descriptors. Does not decide
-//! which programs run.
+//! The only module that starts programs. Owns what is done between fork and exec, signals, and
+//! process descriptors. Does not decide which programs run.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+/// The command that starts `program`, which is looked for in `PATH` unless it is a path.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where a command is made"
+)]
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    Command::new(program)
+}
 
 /// What is asked of a program before it begins.
 #[derive(Clone, Debug, Default)]
@@ -208,13 +217,15 @@ pub fn outlives_terminal() -> bool {
 mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::process::ExitStatusExt;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
+
+    use crate::deadline::Stopwatch;
 
     use super::*;
     use crate::ppoll::{self, Awaited};
 
     fn sleeper() -> Command {
-        let mut command = Command::new("sleep");
+        let mut command = command("sleep");
         command.arg("60");
         command
     }
@@ -228,7 +239,7 @@ mod tests {
         })
         .join()
         .expect("the thread ends");
-        let began = Instant::now();
+        let began = Stopwatch::start();
         child.wait().expect("it ends");
         assert!(
             began.elapsed() < Duration::from_secs(30),
@@ -238,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_program_that_ignores_ctrl_c_is_ended_otherwise() {
-        let mut command = Command::new("sh");
+        let mut command = command("sh");
         command.args(["-c", "kill -INT $$; kill -TERM $$"]);
         Birth::default().ignores_ctrl_c().arrange(&mut command);
         let status = command.status().expect("sh is everywhere");

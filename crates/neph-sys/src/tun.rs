@@ -101,18 +101,18 @@ impl AsFd for Tun {
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
-    use std::process::Command;
     use std::time::Duration;
 
     use super::*;
     use crate::netns::{NetNs, remove, with_namespace};
     use crate::ppoll::{Awaited, wait};
+    use crate::process;
 
     /// 10.7.0.1 sends "hello" to 10.7.0.2, which lies behind the interface; the packet is sent
     /// back with the addresses exchanged, as its echo.
     fn exchange() {
         let ip = |line: &str| {
-            let done = Command::new("ip").args(line.split(' ')).status();
+            let done = process::command("ip").args(line.split(' ')).status();
             assert!(done.expect("the ip program").success(), "ip {line}");
         };
         ip("tuntap add dev t0 mode tun");

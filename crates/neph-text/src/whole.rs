@@ -345,6 +345,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
     fn a_pipe_is_written_through_and_stays_a_pipe() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("pipe");

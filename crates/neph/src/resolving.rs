@@ -27,14 +27,19 @@ pub(crate) fn find(
         site,
         keep: None,
     };
-    let found = target.find(&how).map_err(|error| match error {
-        TargetError::Unresolved { .. } | TargetError::Site { .. } => Failure::refused(error),
-        other => Failure::usage(other),
-    })?;
+    let found = target.find(&how).map_err(failure)?;
     if let Some(remark) = found.remark(target) {
         output::say(&format!("neph: {remark}"));
     }
     Ok(found)
+}
+
+/// Exit 2 where the target cannot be meant, 1 where its name has no address.
+pub(crate) fn failure(error: TargetError) -> Failure {
+    match error {
+        TargetError::Unresolved { .. } | TargetError::Site { .. } => Failure::refused(error),
+        other => Failure::usage(other),
+    }
 }
 
 /// The addresses of a host, in the order in which they are to be tried: for what is no measurement.

@@ -7,8 +7,12 @@ mod circles;
 mod modules;
 #[path = "architecture/modules_tests.rs"]
 mod modules_tests;
+#[path = "architecture/parameters.rs"]
+mod parameters;
 #[path = "architecture/picture.rs"]
 mod picture;
+#[path = "architecture/sleeping.rs"]
+mod sleeping;
 #[path = "architecture/test_targets.rs"]
 mod test_targets;
 
@@ -20,7 +24,17 @@ use toml::Table;
 
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("neph-agent", &["neph-load", "neph-model", "neph-probe"]),
+    (
+        "neph-agent",
+        &[
+            "neph-journal",
+            "neph-lab",
+            "neph-load",
+            "neph-model",
+            "neph-probe",
+            "neph-sys",
+        ],
+    ),
     (
         "neph-analysis",
         &[
@@ -38,6 +52,23 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],
+    ),
+    (
+        "neph-documents",
+        &[
+            "neph-agent",
+            "neph-analysis",
+            "neph-capture",
+            "neph-flows",
+            "neph-lab",
+            "neph-listen",
+            "neph-load",
+            "neph-model",
+            "neph-probe",
+            "neph-stats",
+            "neph-text",
+            "neph-wire",
+        ],
     ),
     ("neph-export", &["neph-model", "neph-sys", "neph-wire"]),
     ("neph-flows", &["neph-model", "neph-stats"]),

@@ -115,6 +115,8 @@ mod stresses_planned;
 mod syns;
 #[path = "cli/traces.rs"]
 mod traces;
+#[path = "../../neph-lab/tests/lab/undisturbed.rs"]
+mod undisturbed;
 #[path = "cli/unread.rs"]
 mod unread;
 #[path = "cli/users.rs"]

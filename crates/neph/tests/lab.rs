@@ -34,3 +34,5 @@ mod syn;
 mod traced_flows;
 #[path = "lab/transfers.rs"]
 mod transfers;
+#[path = "../../neph-lab/tests/lab/undisturbed.rs"]
+mod undisturbed;

@@ -1,7 +1,7 @@
 use neph_model::ParameterName;
 use std::net::UdpSocket;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::*;
 use crate::executor::tests::{desk, fleet_order, reflector};
@@ -19,11 +19,11 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
     let fleet = course.fleet.take().expect("a fleet");
     // As where a flow beside it has no thread: whoever began it is told of an error.
     drop(course);
-    let latest = Instant::now() + Duration::from_secs(30);
+    let latest = neph_probe::now() + Span::from_secs(30);
     loop {
         match fleet.reports().recv_timeout(Duration::from_secs(1)) {
             Err(RecvTimeoutError::Disconnected) => break,
-            _ => assert!(Instant::now() < latest, "it goes on asking"),
+            _ => assert!(neph_probe::now() < latest, "it goes on asking"),
         }
     }
     fleet.join().expect("it was fine");

@@ -107,9 +107,9 @@ impl Console {
             let mut heard = Vec::new();
             // What somebody who was killed left unread comes first.
             let sign = format!("{} begin\n", std::process::id());
-            self.until(&sign, (&mut heard, Some(PATIENCE)), None)?;
+            self.until(&sign, &mut heard, Some(PATIENCE), None)?;
             let end = format!("\n{} end ", std::process::id());
-            self.until(&end, (&mut heard, None), Some(told))?;
+            self.until(&end, &mut heard, None, Some(told))?;
             let mut status = Vec::new();
             std::mem::swap(&mut status, &mut heard);
             while !status.contains(&b'\n') {
@@ -129,7 +129,8 @@ impl Console {
     fn until(
         &mut self,
         sign: &str,
-        (heard, patience): (&mut Vec<u8>, Option<Duration>),
+        heard: &mut Vec<u8>,
+        patience: Option<Duration>,
         mut told: Option<&mut dyn Write>,
     ) -> io::Result<()> {
         let sign = sign.as_bytes();
@@ -185,8 +186,9 @@ impl Console {
 #[cfg(test)]
 mod tests {
     use std::io::BufRead;
-    use std::process::Command;
     use std::thread;
+
+    use neph_sys::process;
 
     use super::*;
 
@@ -195,7 +197,7 @@ mod tests {
     fn a_guest_that_lost_an_interrupt_is_woken_by_an_empty_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let [into, out] = pipes(folder.path(), "guest");
-        let made = Command::new("mkfifo").args([&into, &out]).status();
+        let made = process::command("mkfifo").args([&into, &out]).status();
         assert!(made.expect("mkfifo").success());
         let open = |path| File::options().read(true).write(true).open(path);
         let (hears, mut says) = (open(&into).expect("a pipe"), open(&out).expect("a pipe"));

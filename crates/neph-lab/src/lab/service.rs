@@ -16,14 +16,14 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use neph_sys::files::NO_FOLLOW;
 use neph_sys::place::Place;
-use neph_sys::process::Birth;
+use neph_sys::process::{self, Birth};
 
 use super::LabError;
 use crate::program;
@@ -96,7 +96,7 @@ impl Running {
                 Ok(child) => {
                     // Nobody listens only if the starter is gone, and its pipe with it.
                     let _ = tell.send(Ok(place));
-                    watch::watch(child, (&stopped, own.grace), output, &seen);
+                    watch::watch(child, &stopped, own.grace, output, &seen);
                 }
             }
         };
@@ -243,7 +243,7 @@ fn replaced(log: &Path) -> io::Result<File> {
 fn spawn(service: &Service, place: &Place, output: OwnedFd) -> Result<Child, LabError> {
     place.enter_namespace()?;
     let failed = |source| not_run(service, source);
-    let mut command = Command::new(&service.command[0]);
+    let mut command = process::command(&service.command[0]);
     command
         .args(&service.command[1..])
         .envs(&service.environment)

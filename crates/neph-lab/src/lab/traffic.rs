@@ -225,7 +225,7 @@ fn stream(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) {
     while is_on() {
         // What the network refuses is tried again: it may lose everything for a while.
         if transfer(traffic, target, &is_on).is_err() {
-            thread::sleep(GLANCE);
+            clock::nap(GLANCE);
         }
     }
 }

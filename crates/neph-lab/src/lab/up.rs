@@ -123,17 +123,20 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         wanted(options)?;
         let namespace = make_namespace(&lab.name, &site.name, journal)?;
         settings::apply(&namespace, &plan::settings(&topology, index))?;
-        make_groups(site, &namespace, (lab, journal))?;
+        make_groups(site, &namespace, lab, journal)?;
     }
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan)?;
     let mut words = Vec::new();
     let scribe = options.truth.as_ref().map(start_scribe).transpose()?;
-    let shared = (&lab.cue, scribe.as_ref());
+    let shared = Shared {
+        cue: &lab.cue,
+        scribe: scribe.as_ref(),
+    };
     for (number, kind) in plan.kinds.iter().enumerate() {
         wanted(options)?;
-        if let Some(config) = engine_config(*kind, number, (&topology, options), shared) {
+        if let Some(config) = engine_config(*kind, number, &topology, options, shared) {
             let (carrier, word) = Carrier::start(number, config, &wire)?;
             lab.carriers.push(carrier);
             words.push(word);
@@ -194,7 +197,8 @@ pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step
 fn make_groups(
     site: &Site,
     namespace: &NetNs,
-    (lab, journal): (&Lab, &Journal),
+    lab: &Lab,
+    journal: &Journal,
 ) -> Result<(), LabError> {
     for group in Homes::here().groups_of(namespace.name(), site)? {
         note(journal, &lab.name, &Acquired::Group(group.folder.clone()))?;
@@ -342,11 +346,19 @@ fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
+/// What all engines of a lab share: the moment they count from, and who writes their records.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    cue: &'a Arc<Cue>,
+    scribe: Option<&'a Scribe>,
+}
+
 fn engine_config(
     kind: &dyn LinkKind,
     number: usize,
-    (topology, options): (&Topology, &UpOptions),
-    (cue, scribe): (&Arc<Cue>, Option<&Scribe>),
+    topology: &Topology,
+    options: &UpOptions,
+    shared: Shared<'_>,
 ) -> Option<EngineConfig> {
     let link = &topology.links[number];
     let mut pace = options.pace;
@@ -357,13 +369,13 @@ fn engine_config(
         interfaces: kind.engine_ends(number)?,
         shapes: [link.a_to_b.clone(), link.b_to_a.clone()],
         schedule: link.schedule.clone(),
-        cue: Arc::clone(cue),
+        cue: Arc::clone(shared.cue),
         seed: super::link_seed(options.seed, number),
         pace,
         truth: options
             .truth
             .as_ref()
-            .zip(scribe)
+            .zip(shared.scribe)
             .map(|(asked, scribe)| TruthConfig {
                 path: asked.file(&link.name),
                 every: asked.every,

@@ -8,9 +8,10 @@
 use std::io::PipeReader;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_sys::awake::Awake;
+use neph_sys::deadline::Stopwatch;
 use neph_sys::ppoll::{self, Awaited};
 
 use super::working::Working;
@@ -68,20 +69,20 @@ impl Waker {
 struct Wakefulness {
     /// None while nothing happens, and where it is not permitted.
     awake: Option<Awake>,
-    last: Instant,
+    last: Stopwatch,
 }
 
 impl Wakefulness {
     fn begin() -> Self {
         Self {
             awake: Awake::keep().ok(),
-            last: Instant::now(),
+            last: Stopwatch::start(),
         }
     }
 
     fn look(&mut self, has_carried: bool) {
         if has_carried {
-            self.last = Instant::now();
+            self.last = Stopwatch::start();
             if self.awake.is_none() {
                 self.awake = Awake::keep().ok();
             }

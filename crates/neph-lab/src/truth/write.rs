@@ -16,6 +16,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_
 use std::thread;
 use std::time::Duration;
 
+use neph_sys::clock;
+
 use super::{HEADER_BYTES, Identity, MAGIC, RECORD_BYTES, Record};
 use crate::gate::mixed;
 
@@ -158,7 +160,7 @@ impl Files {
                 Err(TryRecvError::Empty) => {
                     // What is known so far survives a kill -9.
                     self.0.values_mut().for_each(Written::flush);
-                    thread::sleep(pause);
+                    clock::nap(pause);
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
                 // Dropping a file writes what is left of it.

@@ -2,17 +2,19 @@
 
 use std::net::UdpSocket;
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{
-    Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions, Verdict, verify,
-    verify_link,
+    Direction, DirectionCount, Lab, LinkCheck, Record, Recording, TruthFile, UpOptions, Verdict,
+    verify, verify_link,
 };
+use neph_sys::deadline::{Stopwatch, wait_until};
 
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
 
 use crate::support::{chain, name, pair, shipped, turn, up};
+use crate::undisturbed::undisturbed;
 
 /// Microseconds at the median and the 99th percentile (nearest rank).
 fn quantiles(mut nanos: Vec<i64>) -> (f64, f64) {
@@ -23,27 +25,33 @@ fn quantiles(mut nanos: Vec<i64>) -> (f64, f64) {
     (micros(rank(50)), micros(rank(99)))
 }
 
-#[test]
-fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
-    let test = "delays_are_as_asked_and_the_record_agrees_with_the_measurement";
-    let Some(_turn) = turn(test) else { return };
+/// What a link was measured to do one way, and what its record has of it.
+struct Compared {
+    check: LinkCheck,
+    /// The median of what it kept packets for, microseconds.
+    recorded: f64,
+    /// How late packets left at the median and the 99th percentile, microseconds.
+    late: (f64, f64),
+}
+
+/// Links with these delays, measured and recorded at once.
+fn compared(asked: &[&str]) -> Vec<Compared> {
     let folder = tempfile::tempdir().expect("a folder");
-    let asked = ["0.1ms", "1ms", "5ms", "20ms", "100ms"];
-    let features = asked.map(|delay| format!("delay = \"{delay}\""));
-    let topology = chain(&features.each_ref().map(String::as_str));
-    let every = NonZeroU32::MIN;
+    let features: Vec<String> = asked.iter().map(|it| format!("delay = \"{it}\"")).collect();
+    let features: Vec<&str> = features.iter().map(String::as_str).collect();
     let truth = Some(Recording {
         folder: folder.path().into(),
-        every,
+        every: NonZeroU32::MIN,
     });
     let options = UpOptions {
         truth,
         ..UpOptions::named(name('k'))
     };
-    let lab = Lab::up(&topology, &options).expect("up");
-    let checks = verify(&lab).expect("verify");
+    let lab = Lab::up(&chain(&features), &options).expect("up");
+    let mut checks = verify(&lab).expect("verify").into_iter();
     lab.down().expect("down");
-    for (number, pair) in checks.chunks(2).enumerate() {
+    let mut all = Vec::new();
+    for number in 0..asked.len() {
         let path = folder.path().join(format!("path{number}.truth"));
         let mut errors = Vec::new();
         let mut own: [Vec<i64>; 2] = Default::default();
@@ -62,28 +70,50 @@ fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
             }
         }
         let late = quantiles(errors);
-        for (check, own) in pair.iter().zip(own) {
-            assert!(check.loss.sent >= 500, "{check:?}");
-            let (asked, is) = (check.delay.asked, check.delay.measured.expect("it came"));
-            let error = (is.median - asked.median).nanos();
-            let p99 = (is.p99 - asked.p99).nanos();
-            let own = quantiles(own).0;
-            #[expect(clippy::cast_precision_loss, reason = "microseconds")]
-            let apart = is.median.nanos() as f64 / 1e3 - own;
-            println!(
-                "{} -> {} {}: error median {:.1} p99 {:.1} us; left late {:.1}/{:.1} us; \
-                 measured - recorded {apart:.1} us",
-                check.from,
-                check.to,
-                asked.median,
-                quantiles(vec![error]).0,
-                quantiles(vec![p99]).0,
-                late.0,
-                late.1
-            );
-            assert!(check.is_ok(), "{check:?}");
-            assert!(apart.abs() < 20.0, "the record says {own} us: {check:?}");
-        }
+        all.extend(checks.by_ref().zip(own).map(|(check, own)| Compared {
+            check,
+            recorded: quantiles(own).0,
+            late,
+        }));
+    }
+    all
+}
+
+#[test]
+fn delays_are_as_asked_and_the_record_agrees_with_the_measurement() {
+    let test = "delays_are_as_asked_and_the_record_agrees_with_the_measurement";
+    let Some(_turn) = turn(test) else { return };
+    let asked = ["0.1ms", "1ms", "5ms", "20ms", "100ms"];
+    let all = undisturbed(|| compared(&asked));
+    assert_eq!(all.len(), 2 * asked.len());
+    for Compared {
+        check,
+        recorded,
+        late,
+    } in all
+    {
+        assert!(check.loss.sent >= 500, "{check:?}");
+        let (asked, is) = (check.delay.asked, check.delay.measured.expect("it came"));
+        let error = (is.median - asked.median).nanos();
+        let p99 = (is.p99 - asked.p99).nanos();
+        #[expect(clippy::cast_precision_loss, reason = "microseconds")]
+        let apart = is.median.nanos() as f64 / 1e3 - recorded;
+        println!(
+            "{} -> {} {}: error median {:.1} p99 {:.1} us; left late {:.1}/{:.1} us; \
+             measured - recorded {apart:.1} us",
+            check.from,
+            check.to,
+            asked.median,
+            quantiles(vec![error]).0,
+            quantiles(vec![p99]).0,
+            late.0,
+            late.1
+        );
+        assert!(check.is_ok(), "{check:?}");
+        assert!(
+            apart.abs() < 20.0,
+            "the record says {recorded} us: {check:?}"
+        );
     }
 }
 
@@ -98,7 +128,7 @@ fn a_rate_and_its_queue_are_as_asked() {
         "delay = \"5ms\"\nrate = \"200Mbit/s\"\nqueue = \"1MiB\"",
     ];
     let lab = up(&chain(&features), &name('l'));
-    for check in verify(&lab).expect("verify") {
+    for check in undisturbed(|| verify(&lab).expect("verify")) {
         println!(
             "{} -> {}: {:?} {:?}",
             check.from, check.to, check.rate, check.queue
@@ -119,7 +149,7 @@ fn loss_and_jitter_are_as_asked_each_direction_by_itself() {
     let features = "delay = \"5ms\"\na_to_b = { loss = \"5%\" }\n\
                     b_to_a = { loss = \"0.5%\", jitter = \"normal 200us\" }";
     let lab = up(&pair(features), &name('m'));
-    for check in verify_link(&lab, 0).expect("verify") {
+    for check in undisturbed(|| verify_link(&lab, 0).expect("verify")) {
         println!("{} -> {}: {:?}", check.from, check.to, check.loss);
         assert!(check.loss.sent > 1_500 && check.is_ok(), "{check:?}");
     }
@@ -222,15 +252,12 @@ fn a_link_carries_both_directions_at_once() {
                 back.join().expect("sent"),
             ]
         });
-        let deadline = Instant::now() + Duration::from_secs(5);
         let counts = || Direction::BOTH.map(|way| lab.counters(0).expect("emulated").read(way));
         let all = |counts: &[DirectionCount; 2]| {
             let done = counts.iter().map(|count| count.delivered + count.broken());
             done.eq(sent.iter().map(|(sent, _)| *sent))
         };
-        while !all(&counts()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(Duration::from_secs(5), || all(&counts()));
         let [there, back] = counts();
         println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{there:?}\n{back:?}");
         lab.down().expect("down");
@@ -259,7 +286,7 @@ fn socket(lab: &Lab, site: &str) -> UdpSocket {
 /// Sends `total` datagrams of 64 bytes in all, `burst` in each millisecond; how many left, and in how
 /// many seconds.
 fn send(from: &UdpSocket, (burst, total): (u32, u32)) -> (u64, f64) {
-    let (start, raw) = (Instant::now(), clock::raw().0);
+    let (start, raw) = (Stopwatch::start(), clock::raw().0);
     let mut sent = 0;
     for number in 0..total {
         if number % burst == 0 {
@@ -279,19 +306,15 @@ fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
     let before = packets_arrived(lab);
     let (sent, seconds) = send(&from, (burst, total));
     // The engine counts what its ring dropped at most a second after the last packet.
-    let deadline = Instant::now() + Duration::from_secs(5);
-    loop {
-        let count = lab.counters(0).expect("emulated").read(Direction::AToB);
-        let done = count.delivered + count.broken() == sent;
-        if done || Instant::now() > deadline {
-            return Load {
-                sent,
-                seconds,
-                arrived: packets_arrived(lab) - before,
-                count,
-            };
-        }
-        std::thread::sleep(Duration::from_millis(10));
+    let count = || lab.counters(0).expect("emulated").read(Direction::AToB);
+    wait_until(Duration::from_secs(20), || {
+        count().delivered + count().broken() == sent
+    });
+    Load {
+        sent,
+        seconds,
+        arrived: packets_arrived(lab) - before,
+        count: count(),
     }
 }
 
@@ -321,7 +344,7 @@ fn the_demo_does_what_it_says() {
     };
     let text = include_str!("../../topologies/demo.toml");
     let lab = up(&shipped(text), &name('o'));
-    for check in verify(&lab).expect("verify") {
+    for check in undisturbed(|| verify(&lab).expect("verify")) {
         assert!(check.is_ok(), "{check:?}");
     }
     lab.down().expect("down");

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{Lab, Record, Recording, TruthFile, Turn, UpOptions, Verdict};
+use neph_sys::deadline::wait_until;
 use neph_sys::netns::with_namespace;
 
 use crate::support::{leftovers, name, shipped, turn};
@@ -106,17 +107,13 @@ fn carried_out(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
     exchange(&flows, &server);
     lab.cue();
     let done = |entry: usize, times: u64, holds: bool| {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        loop {
+        let is_done = wait_until(Duration::from_secs(20), || {
             let status = Lab::status(&name).expect("it is up");
             let it = &status.reroutes[entry];
             assert_eq!(it.refused, 0, "{status:?}");
-            if it.times == times && it.holds == holds && it.last_ns.is_some() {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{status:?}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            it.times == times && it.holds == holds && it.last_ns.is_some()
+        });
+        assert!(is_done, "{:?}", Lab::status(&name));
     };
     done(0, 1, true);
     exchange(&flows, &server);

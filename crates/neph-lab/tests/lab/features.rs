@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
-use neph_lab::{Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions};
+use neph_lab::{Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpOptions, Verdict};
+use neph_sys::clock;
 use neph_sys::netns::with_namespace;
 
 use crate::support::{name, pair, turn, up};
@@ -51,7 +53,7 @@ fn send_numbers(lab: &Lab, numbers: std::ops::Range<u32>) -> Vec<u32> {
     for number in numbers {
         message[..4].copy_from_slice(&number.to_be_bytes());
         from.send_to(&message, target).expect("send");
-        std::thread::sleep(Duration::from_micros(200));
+        clock::nap(Duration::from_micros(200));
     }
     let (mut arrived, mut buffer) = (Vec::new(), [0; 600]);
     while let Ok(length) = to.recv(&mut buffer) {
@@ -159,45 +161,27 @@ fn a_duplicate_arrives_right_behind_and_a_reordered_packet_before_its_turn() {
     lab.down().expect("down");
 }
 
-/// How long a datagram takes from `s0` to `s1` while TCP fills the link for 2.4 seconds: the
-/// median of the last 0.7.
-fn wait_behind_an_upload(lab: &Lab) -> Duration {
-    let address = lab.addresses("s1").expect("there")[0];
-    let listener = with_namespace(&lab.namespace("s1").expect("there"), || {
-        TcpListener::bind((address, 0))
-    });
-    let listener = listener.expect("enter").expect("bind");
-    let target = listener.local_addr().expect("address");
-    let stream = with_namespace(&lab.namespace("s0").expect("there"), || {
-        TcpStream::connect(target)
-    });
-    let mut stream = stream.expect("enter").expect("connect");
-    let (mut accepted, _) = listener.accept().expect("accept");
-    let start = Instant::now();
-    let end = Duration::from_millis(2_400);
-    let sender = std::thread::spawn(move || {
-        // Until it is told that nobody listens any more.
-        while stream.write_all(&[7; 16_384]).is_ok() {}
-    });
-    let receiver = std::thread::spawn(move || {
-        let mut buffer = [0; 16_384];
-        while start.elapsed() < end && accepted.read(&mut buffer).is_ok_and(|read| read > 0) {}
-    });
-    let (from, to) = (udp(lab, "s0"), udp(lab, "s1"));
-    let (target, mut waits) = (to.local_addr().expect("address"), Vec::new());
-    while start.elapsed() < end {
-        let sent = Instant::now();
-        from.send_to(b"there", target).expect("send");
-        // CoDel may drop it: it has no preference for small ones.
-        if to.recv(&mut [0; 16]).is_ok() && start.elapsed() > Duration::from_millis(1_700) {
-            waits.push(sent.elapsed());
+/// How long the link kept the packets of an upload from `s0` to `s1`, by its record: the median of the
+/// last three tenths.
+fn kept_at_the_end(record: &Path) -> Duration {
+    let mut kept = Vec::new();
+    for record in TruthFile::open(record).expect("open") {
+        if let Record::Packet {
+            passing,
+            verdict: Verdict::Delivered,
+            due,
+            ..
+        } = record.expect("fine")
+            && passing.direction == 0
+        {
+            kept.push((passing.arrival, due - passing.arrival));
         }
-        std::thread::sleep(Duration::from_millis(10));
     }
-    receiver.join().expect("no panic");
-    sender.join().expect("no panic");
-    waits.sort_unstable();
-    waits[waits.len() / 2]
+    kept.sort_unstable();
+    let mut last: Vec<i64> = kept[kept.len() * 7 / 10..].iter().map(|it| it.1).collect();
+    last.sort_unstable();
+    let median = last[last.len() / 2].try_into().expect("it was kept");
+    Duration::from_nanos(median)
 }
 
 #[test]
@@ -211,11 +195,22 @@ fn an_upload_fills_a_drop_tail_queue_and_codel_keeps_it_short() {
         for site in &mut topology.sites {
             site.congestion_control = Some("cubic".into());
         }
-        let lab = up(&topology, &name('s'));
-        let wait = wait_behind_an_upload(&lab);
-        println!("{discipline} {wait:?} {:?}", count(&lab));
-        assert_eq!(count(&lab).codel > 0, !discipline.is_empty());
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = UpOptions {
+            truth: Some(Recording {
+                folder: folder.path().into(),
+                every: std::num::NonZeroU32::MIN,
+            }),
+            ..UpOptions::named(name('s'))
+        };
+        let lab = Lab::up(&topology, &options).expect("up");
+        // 2.4 seconds at the link's rate.
+        transfer(&lab, 6_000_000);
+        let counted = count(&lab);
+        assert_eq!(counted.codel > 0, !discipline.is_empty());
         lab.down().expect("down");
+        let wait = kept_at_the_end(&folder.path().join("path0.truth"));
+        println!("{discipline} {wait:?} {counted:?}");
         wait
     });
     // A full queue takes 210 ms; TCP is at half of it by then.

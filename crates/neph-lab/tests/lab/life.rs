@@ -2,11 +2,13 @@
 
 use std::io::Read;
 use std::net::{IpAddr, TcpListener, TcpStream};
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{Lab, LabError, UpOptions};
+use neph_sys::clock;
+use neph_sys::deadline::{Deadline, Stopwatch};
 use neph_sys::netns::with_namespace;
+use neph_sys::process;
 
 use crate::support::{chain, echo_round_trips, leftovers, name, pair, shipped, turn, up};
 
@@ -53,10 +55,10 @@ fn a_lab_whose_owner_lives_ends_its_engines_when_taken_down() {
     assert!(lab.is_carrying());
     Lab::down_by_name(&name).expect("down");
     assert_eq!(leftovers(&name), [].into());
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Deadline::after(Duration::from_secs(5));
     while lab.is_carrying() {
         assert!(
-            Instant::now() < deadline,
+            !deadline.has_passed(),
             "the engines go on without interfaces"
         );
         std::thread::yield_now();
@@ -163,9 +165,10 @@ fn a_process_killed_at_any_moment_of_up_leaves_what_down_removes() {
     let name = name('e');
     let own = std::env::current_exe().expect("this test binary");
     for delay in [0, 2, 5, 8, 12, 16, 20, 25, 30, 40, 60, 100] {
-        let mut victim = Command::new(&own)
+        let mut victim = process::command(&own)
             .args(["--exact", "life::victim", "--ignored", "--nocapture"])
             .env("NEPH_LAB_VICTIM", &name)
+            .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("start the victim");
@@ -181,7 +184,7 @@ fn a_process_killed_at_any_moment_of_up_leaves_what_down_removes() {
             );
             heard.push(byte[0]);
         }
-        std::thread::sleep(Duration::from_millis(delay));
+        clock::nap(Duration::from_millis(delay));
         victim.kill().expect("kill -9");
         victim.wait().expect("wait");
         Lab::down_by_name(&name).expect("down");
@@ -197,7 +200,8 @@ fn victim() {
     std::io::Write::flush(&mut std::io::stdout()).expect("flush");
     let lab = up(&chain(&["delay = \"1ms\""; 6]), &name);
     lab.abandon();
-    std::thread::sleep(Duration::from_secs(10));
+    // Until it is killed; where the test is gone, this ends too.
+    let _ = std::io::stdin().read(&mut [0]);
 }
 
 #[test]
@@ -239,7 +243,7 @@ fn sites_reach_each_other_over_routers_in_both_families() {
 /// Whether this machine's kernel and tc have netem, whatever neph says of them.
 fn has_netem(namespace: &str) -> bool {
     let ip = |words: &str| {
-        let told = Command::new("ip").args(words.split(' ')).output();
+        let told = process::command("ip").args(words.split(' ')).output();
         told.expect("the ip program").status.success()
     };
     assert!(ip(&format!("netns add {namespace}")), "netns add");
@@ -261,7 +265,7 @@ fn netem_carries_a_link_or_is_named_as_missing() {
     if has_netem(&format!("neph-{name}-try")) {
         let lab = up.expect("the kernel has netem");
         assert!(lab.counters(0).is_none(), "no engine of ours");
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         assert_eq!(echo_round_trips(&lab, "s0", "s1", IpAddr::is_ipv4), 5);
         let took = begun.elapsed();
         assert!(
@@ -294,7 +298,7 @@ fn a_site_sends_with_the_congestion_control_it_was_given() {
         .expect("address");
     let used = with_namespace(&lab.namespace("client").expect("there"), || {
         let _stream = TcpStream::connect(target).expect("connect");
-        let ss = Command::new("ss")
+        let ss = process::command("ss")
             .args(["-tinH"])
             .output()
             .expect("the ss program");

@@ -14,4 +14,5 @@ mod schedule;
 mod services;
 mod support;
 mod traffic;
+mod undisturbed;
 mod verified;

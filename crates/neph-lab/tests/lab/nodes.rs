@@ -1,7 +1,9 @@
 //! Routers and switches: what is joined by them reaches each other, and how.
 
 use neph_lab::{Lab, Topology};
+use neph_sys::deadline::Stopwatch;
 use neph_sys::netns::with_namespace;
+use neph_sys::process;
 use neph_text::Source;
 
 use crate::support::{echo_round_trips, leftovers, name, turn, up};
@@ -15,7 +17,7 @@ fn topology(text: &str) -> Topology {
 fn told(lab: &Lab, site: &str, words: &[&str]) -> String {
     let namespace = lab.namespace(site).expect("there");
     let output = with_namespace(&namespace, || {
-        std::process::Command::new(words[0])
+        process::command(words[0])
             .args(&words[1..])
             .output()
             .expect("the program is there")
@@ -102,11 +104,11 @@ fn a_mesh_of_twenty_sites_comes_up_and_goes_down_in_less_than_ten_seconds_each()
     let name = name('z');
     let mesh = topology("[[generate]]\nshape = \"mesh\"\nsites = 20\nlink = { delay = \"5ms\" }\n");
     assert_eq!(mesh.links.len(), 190);
-    let began = std::time::Instant::now();
+    let began = Stopwatch::start();
     let lab = up(&mesh, &name);
     let up_took = began.elapsed();
     assert!(lab.is_carrying());
-    let began = std::time::Instant::now();
+    let began = Stopwatch::start();
     lab.down().expect("down");
     let down_took = began.elapsed();
     assert_eq!(leftovers(&name), [].into());

@@ -3,10 +3,12 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_lab::{Direction, Lab, LabError, Topology, UpOptions};
+use neph_sys::deadline::Stopwatch;
 use neph_sys::netns::with_namespace;
+use neph_sys::process;
 use neph_text::Source;
 
 use crate::support::{leftovers, name, turn};
@@ -75,7 +77,7 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
     let mut least = None;
     let mut buffer = vec![0; 2000];
     for _ in 0..MESSAGES {
-        let begun = Instant::now();
+        let begun = Stopwatch::start();
         asker.send_to(&vec![1; bytes], target).ok()?;
         let (length, peer) = answerer.recv_from(&mut buffer).ok()?;
         answerer
@@ -97,7 +99,7 @@ fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
         return;
     };
     let before = lab.counters(0).expect("emulated").read(Direction::AToB);
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     let far = round_trip(&lab, "pod-a", "pod-b", 1_300).expect("pods reach each other");
     let after = lab.counters(0).expect("emulated").read(Direction::AToB);
     println!("{overlay}: pods {far:?} apart");
@@ -159,7 +161,7 @@ fn of_the_host() -> String {
         "/var/lib/docker",
         "/etc/docker",
     ];
-    let mut find = std::process::Command::new("find");
+    let mut find = process::command("find");
     let output = find.args(folders).args(["-mindepth", "1"]).output();
     String::from_utf8_lossy(&output.expect("find").stdout).into_owned()
 }

@@ -5,6 +5,7 @@ use std::fs;
 
 use neph_lab::{Lab, UpOptions};
 use neph_sys::netns::{NetNs, with_namespace};
+use neph_sys::process;
 use neph_text::Source;
 
 use crate::support::{can_have_groups, leftovers, name, turn, up};
@@ -72,7 +73,7 @@ fn what_up_acquires_and_sets_is_what_the_plan_tells() {
     }
     assert_eq!(mtus.len(), 2, "{mtus:?}");
     for ((namespace, interface), mtu) in mtus {
-        let told = std::process::Command::new("ip")
+        let told = process::command("ip")
             .args(["-n", namespace, "link", "show", "dev", interface])
             .output();
         let told = String::from_utf8(told.expect("ip").stdout).expect("UTF-8");

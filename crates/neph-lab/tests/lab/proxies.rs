@@ -5,12 +5,12 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use neph_lab::{Lab, LabError, Topology, UpOptions};
 use neph_sys::netns::with_namespace;
+use neph_sys::process;
 use neph_text::Source;
 
 use crate::support::{leftovers, name, turn};
@@ -110,7 +110,7 @@ fn a_chain_of_two_ends_tls_at_the_first() {
     serve(&lab);
     let gateway = at(&lab, "edge", 443).to_string();
     let asked = with_namespace(&lab.namespace("client").expect("there"), || {
-        let mut client = Command::new("openssl")
+        let mut client = process::command("openssl")
             .args(["s_client", "-quiet", "-connect", &gateway])
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())

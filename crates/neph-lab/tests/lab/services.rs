@@ -1,10 +1,12 @@
 //! Services: started in order, ready when said so, gone with the lab whoever ends it and how.
 
 use std::fs;
-use std::process::Command;
-use std::time::Instant;
+use std::path::Path;
+use std::time::Duration;
 
 use neph_lab::{Lab, ServiceState, Topology, UpOptions};
+use neph_sys::deadline::{Deadline, wait_until};
+use neph_sys::process;
 use neph_text::Source;
 
 use crate::support::{can_have_groups, leftovers, name, turn, up};
@@ -18,7 +20,7 @@ fn one(rest: &str) -> Topology {
 
 /// The processes in the namespace of site `a`.
 fn inside(lab: &str) -> Vec<u32> {
-    let told = Command::new("ip")
+    let told = process::command("ip")
         .args(["netns", "pids", &format!("neph-{lab}-a")])
         .output();
     let told = String::from_utf8(told.expect("the ip program").stdout).expect("UTF-8");
@@ -118,9 +120,9 @@ fn down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for() 
                     command = [\"sh\", \"-c\", \"trap '' TERM; \
                     setsid sh -c 'trap \\\"\\\" TERM; sleep 60' & sleep 60\"]\n";
     let lab = up(&one(stubborn), &name);
-    let deadline = Instant::now() + std::time::Duration::from_secs(10);
+    let deadline = Deadline::after(Duration::from_secs(10));
     while inside(&name).len() < 3 {
-        assert!(Instant::now() < deadline, "{:?}", inside(&name));
+        assert!(!deadline.has_passed(), "{:?}", inside(&name));
         std::thread::yield_now();
     }
     let pids = inside(&name);
@@ -130,6 +132,41 @@ fn down_ends_whatever_runs_in_the_lab_even_what_will_not_and_nobody_waits_for() 
         assert!(state.is_empty() || state.contains(") Z "), "{state}");
     }
     assert_eq!(leftovers(&name), [].into());
+}
+
+/// Judges the site's group by the kernel's own record: how many periods of 10 ms it was active in, in
+/// how many of them it used all of its 1 ms up, and how long its process ran.
+fn a_tenth_was_allowed_and_wanted(lab: &str, pid: u32) {
+    const ALLOWED_NS: u64 = 1_000_000;
+    let stat = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"]
+        .map(|mount| Path::new(mount).join(format!("neph-{lab}-a/cpu.stat")))
+        .into_iter()
+        .find(|path| path.exists());
+    let stat = stat.expect("the group is there");
+    let counted = |name: &str| -> u64 {
+        let text = fs::read_to_string(&stat).expect("it runs");
+        let mut lines = text.lines();
+        let number =
+            lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+        number.expect("a number")
+    };
+    // The first field of schedstat is the time on a CPU in nanoseconds.
+    let spent = || -> u64 {
+        let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).expect("it runs");
+        let field = text.split(' ').next().and_then(|field| field.parse().ok());
+        field.expect("a number")
+    };
+    let (periods, throttled, ran) = (counted("nr_periods"), counted("nr_throttled"), spent());
+    let is_throttled = wait_until(Duration::from_mins(1), || {
+        counted("nr_throttled") >= throttled + 100
+    });
+    assert!(is_throttled, "more than a tenth is wanted");
+    let (throttled, ran) = (counted("nr_throttled") - throttled, spent() - ran);
+    let periods = counted("nr_periods") - periods;
+    assert!(
+        (throttled * ALLOWED_NS / 2..periods * ALLOWED_NS * 3 / 2).contains(&ran),
+        "{ran} ns in {periods} periods, throttled in {throttled}"
+    );
 }
 
 #[test]
@@ -155,19 +192,7 @@ fn everything_at_a_site_has_its_cpus_and_its_share_of_them() {
     };
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     assert!(status.contains("Cpus_allowed_list:\t0\n"), "{status}");
-    // User and system time in hundredths of a second, fields 14 and 15.
-    let spent = || -> u32 {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-        let fields: Vec<&str> = stat.split(' ').collect();
-        fields[13].parse::<u32>().expect("a number") + fields[14].parse::<u32>().expect("one")
-    };
-    let (began, before) = (Instant::now(), spent());
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    let share = f64::from(spent() - before) / 100.0 / began.elapsed().as_secs_f64();
-    assert!(
-        (0.05..0.15).contains(&share),
-        "{share} of a CPU where a tenth was allowed, and wanted"
-    );
+    a_tenth_was_allowed_and_wanted(&name, pid);
     let place = lab.place("a").expect("there");
     let own = place.run(|| fs::read_to_string("/proc/thread-self/status").expect("our own"));
     let own = own.expect("threads can be placed where processes can");

@@ -1,11 +1,18 @@
 //! Traffic: it flows in its time, at the rate of its link, and stops when it should.
 
-use std::time::{Duration, Instant};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
 
-use neph_lab::{Lab, LabStatus, Topology, UpOptions};
+use neph_lab::{Lab, LabStatus, Record, Recording, Topology, TruthFile, UpOptions};
+use neph_sys::clock;
+use neph_sys::deadline::{poll, wait_until};
 use neph_text::Source;
 
-use crate::support::{leftovers, name, turn, up};
+use crate::support::{leftovers, name, turn};
+
+/// The IP protocol's number.
+const TCP: u8 = 6;
 
 fn topology(traffic: &str) -> Topology {
     let text = format!(
@@ -18,15 +25,13 @@ fn topology(traffic: &str) -> Topology {
 
 /// Looks at the lab until it is as wanted.
 fn await_status(name: &str, wanted: impl Fn(&LabStatus) -> bool) -> LabStatus {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        let status = Lab::status(name).expect("it is up");
-        if wanted(&status) {
-            return status;
-        }
-        assert!(Instant::now() < deadline, "{status:#?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut status = None;
+    let is_so = wait_until(Duration::from_secs(20), || {
+        status = Some(Lab::status(name).expect("it is up"));
+        status.as_ref().is_some_and(&wanted)
+    });
+    assert!(is_so, "{status:#?}");
+    status.expect("it was looked at")
 }
 
 #[test]
@@ -37,31 +42,63 @@ fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
     };
     let name = name('x');
     let bulk = "at = \"300ms\"\nuntil = \"1300ms\"\nstreams = 2\ncongestion = \"cubic\"";
-    let lab = up(&topology(bulk), &name);
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = UpOptions {
+        truth: Some(Recording {
+            folder: folder.path().into(),
+            every: NonZeroU32::MIN,
+        }),
+        ..UpOptions::named(&name)
+    };
+    let lab = Lab::up(&topology(bulk), &options).expect("up");
     lab.cue();
-    let early = Lab::status(&name).expect("it is up");
-    assert!(
-        !early.traffic[0].on && early.traffic[0].received == 0,
-        "{early:?}"
-    );
     await_status(&name, |status| status.traffic[0].on);
     let over = await_status(&name, |status| !status.traffic[0].on);
     // 8 Mbit/s for a second are a million bytes, with headers; a busy machine begins late.
     let received = over.traffic[0].received;
     assert!((500_000..1_050_000).contains(&received), "{received} bytes");
     // What waits in the queue (256 KiB, 260 ms) still leaves; the senders' buffers do not.
-    std::thread::sleep(Duration::from_millis(600));
-    let count = |status: &LabStatus| status.links[0].counts.expect("emulated").delivered;
-    let after = Lab::status(&name).expect("it is up");
-    std::thread::sleep(Duration::from_millis(300));
-    let quiet = Lab::status(&name).expect("it is up");
-    assert_eq!(count(&after), count(&quiet), "nothing is sent any more");
+    let delivered = || {
+        let status = Lab::status(&name).expect("it is up");
+        status.links[0].counts.expect("emulated").delivered
+    };
+    let is_quiet = poll(Duration::ZERO, Duration::from_secs(20), || {
+        let before = delivered();
+        clock::nap(Duration::from_millis(300));
+        before == delivered()
+    });
+    assert!(is_quiet, "nothing is sent any more");
     lab.cue();
     await_status(&name, |status| {
         status.traffic[0].received > received + 200_000
     });
     lab.down().expect("down while it flows");
     assert_eq!(leftovers(&name), [].into());
+    nothing_came_before_its_time(&folder.path().join("a-b.truth"));
+}
+
+/// Of each of two cues the first packet of TCP came 300 ms after it, by the link's record.
+fn nothing_came_before_its_time(record: &Path) {
+    let (mut cues, mut firsts) = (Vec::new(), Vec::new());
+    for record in TruthFile::open(record).expect("open") {
+        match record.expect("fine") {
+            Record::Cue { at } => cues.push(at),
+            Record::Packet { passing, .. }
+                if passing.identity.protocol == TCP && firsts.len() < cues.len() =>
+            {
+                firsts.push(passing.arrival);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((cues.len(), firsts.len()), (2, 2));
+    for (cue, first) in cues.iter().zip(firsts) {
+        assert!(
+            first - cue >= 300_000_000,
+            "{} ns after the cue",
+            first - cue
+        );
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use neph_load::{UploadSpec, upload};
 use neph_model::Target;
+use neph_sys::deadline::{Stopwatch, poll};
 
 use super::refusals::hello_for;
 use super::*;
@@ -25,13 +26,15 @@ fn honest_upload(reflector: &Reflector) -> Duration {
         congestion: None,
         site: None,
     };
-    let began = Instant::now();
+    let began = Stopwatch::start();
     // The reflector notices within 100 ms that our upload before is over, and refuses us until then.
-    while let Err(error) = upload(&spec, &Stop::new()) {
-        assert!(error.to_string().contains("busy"), "{error}");
-        assert!(began.elapsed() < WAIT, "its turn comes");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let has_turn = poll(Duration::from_millis(20), WAIT, || {
+        let refused = upload(&spec, &Stop::new()).err();
+        let why = refused.as_ref().map(ToString::to_string);
+        assert!(why.is_none_or(|why| why.contains("busy")), "{refused:?}");
+        refused.is_none()
+    });
+    assert!(has_turn, "its turn comes");
     began.elapsed().saturating_sub(Duration::from_millis(300))
 }
 
@@ -47,7 +50,7 @@ impl Drop for SetAtEnd<'_> {
 /// The same address asks anew as soon as it lost the turn, and is silent each time.
 #[test]
 fn a_silent_upload_that_is_repeated_keeps_nobody_waiting() {
-    let reflector = with_caps(Caps::default());
+    let reflector = with_caps(ReflectorCaps::default());
     let over = Stop::new();
     std::thread::scope(|scope| {
         // Also when an assertion fails: the other thread would go on for ever.
@@ -81,7 +84,7 @@ fn a_silent_upload_that_is_repeated_keeps_nobody_waiting() {
 
 #[test]
 fn a_bulk_transfer_of_an_address_that_has_one_is_refused_at_once() {
-    let reflector = with_caps(Caps::default());
+    let reflector = with_caps(ReflectorCaps::default());
     let _first = ask_for_bulk(&reflector, 9);
     eventually("the first one has the turn", || {
         counted(&reflector, Counted::Bulk) == 1

@@ -4,22 +4,24 @@ use super::*;
 
 use std::sync::Arc;
 
+use neph_sys::clock;
+use neph_sys::deadline::poll;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::refusals::upgraded;
-use crate::support::{peak_of, reset_peak};
+use crate::support::{is_alone, peak_of, reset_peak};
 
 const MEGABYTE: usize = 1 << 20;
 /// Small enough that a few connections fill the room.
-const TIGHT: Caps = Caps {
+const TIGHT: ReflectorCaps = ReflectorCaps {
     request_size: ByteSize(MEGABYTE as u64),
     memory: ByteSize(12 << 20),
     connections: 16,
     ..CAPS
 };
 
-fn tight(caps: Caps) -> (Reflector, Stop, std::thread::JoinHandle<Tally>) {
+fn tight(caps: ReflectorCaps) -> (Reflector, Stop, std::thread::JoinHandle<Tally>) {
     let reflector = with_caps(caps);
     let port = reflector.address().port();
     let (stop, behaving) = behave(&format!("ws://127.0.0.1:{port}"));
@@ -56,7 +58,7 @@ fn send_most(stream: &mut TcpStream, bytes: &[u8]) {
 
 #[test]
 fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others() {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         idle: Span::from_secs(3),
         ..TIGHT
     };
@@ -91,7 +93,7 @@ fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others
 
 #[test]
 fn fragments_take_room_as_whole_frames_do() {
-    let (reflector, stop, behaving) = tight(Caps {
+    let (reflector, stop, behaving) = tight(ReflectorCaps {
         idle: Span::from_secs(3),
         ..TIGHT
     });
@@ -130,7 +132,7 @@ fn a_body_that_takes_its_time_is_answered() {
         .expect("write");
     for _ in 0..10 {
         stream.write_all(&[7; 6_000]).expect("it is read");
-        std::thread::sleep(Duration::from_millis(100));
+        clock::nap(Duration::from_millis(100));
     }
     let answer = read_to_the_end(&mut stream);
     assert!(answer.starts_with(b"HTTP/1.1 200"), "{answer:?}");
@@ -138,7 +140,7 @@ fn a_body_that_takes_its_time_is_answered() {
 
 #[test]
 fn an_echo_is_no_larger_than_the_largest_reply() {
-    let reflector = with_caps(Caps {
+    let reflector = with_caps(ReflectorCaps {
         reply_size: ByteSize(1_000),
         ..CAPS
     });
@@ -154,7 +156,7 @@ const REPLY: usize = 16 << 20;
 
 #[test]
 fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
-    let (reflector, stop, behaving) = tight(Caps {
+    let (reflector, stop, behaving) = tight(ReflectorCaps {
         reply_size: ByteSize(REPLY as u64),
         memory: ByteSize(12 * REPLY as u64),
         idle: Span::from_secs(5),
@@ -179,26 +181,22 @@ fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
 
 #[test]
 fn a_byte_now_and_then_keeps_no_reply_alive() {
-    let (reflector, stop, behaving) = tight(Caps {
+    let (reflector, stop, behaving) = tight(ReflectorCaps {
         reply_size: ByteSize(REPLY as u64),
         ..CAPS
     });
     let mut stream = connect(&reflector, 104);
     stream.write_all(&request(REPLY, 100)).expect("write");
-    let began = Instant::now();
-    while counted(&reflector, Counted::SlowReaders) == 0 {
-        assert!(
-            began.elapsed() < Duration::from_secs(4),
-            "it goes on for ever"
-        );
+    let is_over = poll(Duration::from_millis(20), Duration::from_secs(20), || {
         let _ = stream.read(&mut [0; 10]);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        counted(&reflector, Counted::SlowReaders) > 0
+    });
+    assert!(is_over, "it goes on for ever");
     lost_nothing(&reflector, &stop, behaving);
 }
 
 /// A certificate in files of its own, and a client that trusts it.
-fn certified(folder: &std::path::Path) -> (Identity, Arc<ClientConfig>) {
+fn certified(folder: &std::path::Path) -> (ReflectorIdentity, Arc<ClientConfig>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
     let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     fs::write(&certificate, made.cert.pem()).expect("written");
@@ -211,7 +209,10 @@ fn certified(folder: &std::path::Path) -> (Identity, Arc<ClientConfig>) {
     let config = ClientConfig::builder()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    (Identity::Files { certificate, key }, Arc::new(config))
+    (
+        ReflectorIdentity::Files { certificate, key },
+        Arc::new(config),
+    )
 }
 
 /// Requests that do not become whole and replies that are not read, plain and over TLS: all copies of
@@ -219,6 +220,9 @@ fn certified(folder: &std::path::Path) -> (Identity, Arc<ClientConfig>) {
 #[test]
 fn what_peers_make_a_reflector_hold_stays_within_its_memory() {
     const MEMORY: usize = 96 << 20;
+    if !is_alone("abuse::memory::what_peers_make_a_reflector_hold_stays_within_its_memory") {
+        return;
+    }
     // As `neph reflect` does.
     neph_sys::memory::return_large_blocks();
     let folder = std::env::temp_dir().join(format!("neph-memory-{}", std::process::id()));
@@ -226,7 +230,7 @@ fn what_peers_make_a_reflector_hold_stays_within_its_memory() {
     let (identity, config) = certified(&folder);
     let reflector = start(&ReflectorSpec {
         identity: Some(identity),
-        caps: Caps {
+        caps: ReflectorCaps {
             memory: ByteSize(MEMORY as u64),
             reply_size: ByteSize(REPLY as u64),
             request_size: ByteSize(2 * REPLY as u64),

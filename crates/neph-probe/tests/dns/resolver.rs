@@ -1,10 +1,11 @@
 //! Against dnsmasq.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use neph_model::Span;
 use neph_probe::ConnectionUse;
+use neph_sys::process;
 
 use super::{count_of, spec};
 use crate::loopback::measure;
@@ -27,7 +28,7 @@ impl Dnsmasq {
         let address = listener.local_addr().expect("bound");
         drop(listener);
         let long = ["x"; 4].map(|letter| letter.repeat(200)).join(",");
-        let child = Command::new("dnsmasq")
+        let child = process::command("dnsmasq")
             .args([
                 "--keep-in-foreground",
                 "--conf-file=/dev/null",

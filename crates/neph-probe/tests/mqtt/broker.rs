@@ -3,10 +3,11 @@
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use neph_model::{Answer, Span, Stage};
 use neph_probe::{ConnectionUse, Trust};
+use neph_sys::process;
 use tempfile::TempDir;
 
 use super::{measure, spec};
@@ -63,12 +64,12 @@ impl Mosquitto {
         fs::write(at("mosquitto.conf"), settings).expect("a folder of ours");
         // user "me", password "secret:1", as mosquitto_passwd writes it.
         if users.contains("FOLDER") {
-            let made = Command::new("mosquitto_passwd")
+            let made = process::command("mosquitto_passwd")
                 .args(["-b", "-c", &at("passwords"), "me", "secret:1"])
                 .status();
             assert!(made.expect("it comes with mosquitto").success());
         }
-        let child = Command::new("mosquitto")
+        let child = process::command("mosquitto")
             .args(["-c", &at("mosquitto.conf")])
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use neph_model::{Answer, Message, Outcome, Span, Stop, Tally};
 use neph_probe::{Flow, FlowSpec, Report};
+use neph_sys::clock;
 
 use crate::loopback::flow;
 
@@ -72,7 +73,7 @@ fn packets_in_pieces_are_whole_packets() {
         while packet(stream)? == [0xc0, 0] {
             for byte in PINGRESP {
                 stream.write_all(&[byte])?;
-                thread::sleep(Duration::from_millis(1));
+                clock::nap(Duration::from_millis(1));
             }
         }
         Ok(())
@@ -89,7 +90,7 @@ fn a_late_reply_answers_its_own_ping_on_its_own_connection() {
         packet(stream)?;
         stream.write_all(&CONNACK)?;
         while packet(stream)? == [0xc0, 0] {
-            thread::sleep(Duration::from_millis(40));
+            clock::nap(Duration::from_millis(40));
             stream.write_all(&PINGRESP)?;
         }
         Ok(())

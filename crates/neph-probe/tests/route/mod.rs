@@ -1,10 +1,11 @@
 //! A traceroute along a chain of two routers in namespaces of their own.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::{Span, Stop, TraceLimits};
 use neph_probe::traceroute;
+use neph_sys::deadline::Stopwatch;
 
 use crate::support::{End, Net, has, is_root, skip};
 
@@ -60,7 +61,7 @@ fn the_routers_of_a_chain_answer_in_order() {
     }
     let chain = chain("route");
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let limits = TraceLimits::default();
     let here = chain.place("here");
     let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
@@ -74,12 +75,12 @@ fn the_routers_of_a_chain_answer_in_order() {
     assert_eq!(seen, ["[10.99.0.2]", "[10.99.1.2]", "[10.99.2.2]"]);
     for hop in &route.hops {
         assert_eq!(hop.round_trips.len(), 3, "{hop:?}");
-        for time in &hop.round_trips {
-            assert!(
-                *time > Span::ZERO && *time < Span::from_millis(100),
-                "{hop:?}"
-            );
-        }
+        let least = hop.round_trips.iter().min().expect("three");
+        // The machine may stop for a while; not each time.
+        assert!(
+            *least > Span::ZERO && *least < Span::from_millis(100),
+            "{hop:?}"
+        );
     }
     let nowhere: IpAddr = "10.98.0.1".parse().expect("an address");
     let lost = traceroute(nowhere, limits, Some(&here), &Stop::new()).expect("a route that ends");
@@ -107,7 +108,7 @@ fn a_destination_that_was_just_asked_is_not_told_as_farther_away() {
             max_hops,
             ..TraceLimits::default()
         };
-        let began = Instant::now();
+        let began = Stopwatch::start();
         let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
         let route = route.into_traceroute(0, "there", destination);
         let length = route.length().expect("reached");
@@ -129,7 +130,7 @@ fn behind_a_router_that_never_answers_a_destination_may_be_nearer() {
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
     let limits = TraceLimits::default();
     let here = chain.place("here");
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
     assert!(began.elapsed() < Duration::from_secs(14));
     let route = route.into_traceroute(0, "there", destination);

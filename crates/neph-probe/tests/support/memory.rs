@@ -2,6 +2,29 @@
 
 use std::fs;
 
+use neph_sys::process;
+
+/// Set for a test that has a process of its own: its name.
+const ALONE: &str = "NEPH_TEST_ALONE";
+
+/// Whether this process runs only the test of this name (with its modules). Otherwise it starts one that
+/// does, and waits for it: what other tests need meanwhile does not count.
+pub(crate) fn is_alone(test: &str) -> bool {
+    if std::env::var(ALONE).as_deref() == Ok(test) {
+        return true;
+    }
+    let own = std::env::current_exe().expect("this test binary");
+    let ran = process::command(own)
+        .args(["--exact", test, "--nocapture"])
+        .env(ALONE, test)
+        .output()
+        .expect("it starts");
+    let [told, complaint] = [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
+    let has_run = ran.status.success() && told.contains("1 passed");
+    assert!(has_run, "{test}: {told}{complaint}");
+    false
+}
+
 /// Resident memory at this moment, from which the peak is counted anew; kilobytes.
 pub(crate) fn reset_peak() -> u64 {
     // proc(5): 5 resets the peak resident set size.
@@ -15,7 +38,7 @@ pub(crate) fn peak_of(before: u64) -> u64 {
 }
 
 /// The most memory that this process has used; kilobytes.
-pub(crate) fn peak() -> u64 {
+fn peak() -> u64 {
     read("VmHWM:")
 }
 

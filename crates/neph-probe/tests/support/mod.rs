@@ -3,10 +3,13 @@
 mod memory;
 mod net;
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
-pub(crate) use memory::{peak, peak_of, reset_peak};
+use neph_sys::deadline::wait_until;
+use neph_sys::process;
+
+pub(crate) use memory::{is_alone, peak_of, reset_peak};
 pub(crate) use net::{End, Net};
 
 /// Prints why a test cannot run here; under CI that is a failure.
@@ -25,7 +28,7 @@ fn eprint_skip(test: &str, reason: &str) {
 
 /// Whether a program answers to being asked for its version.
 pub(crate) fn has(program: &str, version: &str) -> bool {
-    let mut command = Command::new(program);
+    let mut command = process::command(program);
     command
         .arg(version)
         .stdout(Stdio::null())
@@ -33,13 +36,9 @@ pub(crate) fn has(program: &str, version: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Looks until it is so, for at most five seconds.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// Looks until it is so, and fails where it is not in time.
+pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(wait_until(Duration::from_secs(20), is_so), "{what}");
 }
 
 /// Whether namespaces can be made.

@@ -5,10 +5,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use neph_probe::Place;
 use neph_sys::netns::{self, NetNs};
+use neph_sys::process;
 
 use super::eventually;
 
@@ -114,13 +114,15 @@ impl Drop for Net {
         for place in &self.places {
             let name = self.name(place);
             // One that was not made cannot be removed, and need not be.
-            let _ = Command::new("ip").args(["netns", "del", &name]).status();
+            let _ = process::command("ip")
+                .args(["netns", "del", &name])
+                .status();
         }
     }
 }
 
 fn ip(arguments: &[&str]) -> String {
-    let done = Command::new("ip").args(arguments).output();
+    let done = process::command("ip").args(arguments).output();
     let done = done.expect("ip runs");
     let told = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "ip {arguments:?}: {told}");

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use neph_model::{Message, Span, Tally, Target};
 use neph_probe::{FlowSpec, Priority, Schedule};
+use neph_sys::deadline::wait_until;
 
 use crate::loopback::measure;
 use crate::support::{eventually, has, is_root, skip};
@@ -51,12 +52,13 @@ fn run_watched(pair: &Pair, spec: FlowSpec) -> Left {
     let most = AtomicUsize::new(0);
     let (messages, tally) = std::thread::scope(|scope| {
         let run = scope.spawn(|| measure(spec));
-        while !run.is_finished() {
+        let is_over = wait_until(std::time::Duration::from_mins(2), || {
             let (half_open, established) = pair.connections(PORT);
             assert_eq!(established, 0, "a handshake was completed");
             most.fetch_max(half_open, Ordering::Relaxed);
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+            run.is_finished()
+        });
+        assert!(is_over, "the flow ends");
         run.join().expect("the flow ran")
     });
     eventually("no half-open connection is left", || {

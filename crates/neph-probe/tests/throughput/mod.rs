@@ -1,9 +1,10 @@
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use neph_load::{Iperf3Spec, UploadSpec, iperf3, upload};
 use neph_model::{Span, Stop, Target};
 use neph_probe::Counted;
+use neph_sys::process;
 
 use crate::loopback::reflector;
 use crate::support::{eventually, has, skip};
@@ -96,7 +97,7 @@ fn iperf3_tells_the_same_figures() {
     let nobody = iperf3(&spec, &Stop::new()).expect_err("nobody listens yet");
     assert!(nobody.to_string().starts_with("iperf3 says:"), "{nobody}");
     let _server = Server(
-        Command::new("iperf3")
+        process::command("iperf3")
             .args(["-s", "-1", "-p", &port.to_string()])
             .stdout(Stdio::null())
             .spawn()

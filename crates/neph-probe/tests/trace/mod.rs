@@ -4,12 +4,10 @@ mod diamond;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::process::Command;
 
-use neph_model::{FlowRoute, ReadBy, Span, Stop, TraceEnd, TraceKind};
-use neph_probe::{
-    FlowSet, PortUse, Reflector, ReflectorSpec, Sockets, TraceSpec, trace, trace_flow,
-};
+use neph_model::{FlowRoute, ReadBy, ReflectorSpec, Span, Stop, TraceEnd, TraceKind};
+use neph_probe::{FlowSet, PortUse, Reflector, Sockets, TraceSpec, trace, trace_flow};
+use neph_sys::process;
 
 use crate::support::{eventually, has, is_root, skip};
 use diamond::{BOTH, Diamond, Family};
@@ -237,10 +235,8 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
             Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
             Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let reflector = Reflector::start(&ReflectorSpec {
-            site: Some(there.clone()),
-            ..ReflectorSpec::at(SocketAddr::new(all, PORT))
-        });
+        let all = ReflectorSpec::at(SocketAddr::new(all, PORT));
+        let reflector = Reflector::start_in(&all, &there);
         let reflector = reflector.expect("a reflector");
         for sockets in [Sockets::BestPermitted, Sockets::Plain] {
             spec.sockets = sockets;
@@ -334,7 +330,7 @@ fn on_a_single_path_mtr_and_scamper_say_the_same() {
             skip(NAME, "mtr is not installed (Debian's mtr-tiny)");
         }
         // It tells its version with an exit status of failure.
-        if Command::new("scamper").arg("-v").output().is_ok() {
+        if process::command("scamper").arg("-v").output().is_ok() {
             // Its UDP over IPv6 gets no answers here, whatever the routers are.
             let method = match family {
                 Family::V4 => "udp-paris",

@@ -127,6 +127,7 @@ fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
     Some((experiment.parse().ok()?, acknowledged))
 }
 
+#[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn record_and_kill(
     place: &Place,
     child: &str,

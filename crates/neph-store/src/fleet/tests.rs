@@ -130,6 +130,7 @@ fn a_partial_file_never_counts_and_a_lost_segment_hides_no_later_one() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn a_segment_that_cannot_be_closed_is_told_once_and_keeps_its_journal() {
     let (_folder, place) = place();
     let mut recorder = recorder(&place);

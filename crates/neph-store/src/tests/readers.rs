@@ -26,6 +26,7 @@ fn skip(why: &str) {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
     let place = embedded();
     let (mut store, mut experiment) = prepared(&place);

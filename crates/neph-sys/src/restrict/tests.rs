@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::Command;
 use std::thread;
 
 use super::*;
+use crate::process;
 
 /// Set for the process that tries; its value is whether it restricts itself.
 const MODE: &str = "NEPH_RESTRICT_TEST";
@@ -71,7 +71,7 @@ fn attempts(inside: &str, outside: &str) -> Vec<(String, i32)> {
         code(written.and_then(|_| fs::remove_file(path)))
     };
     let mut tried = vec![
-        ("program", code(Command::new("true").status().map(drop))),
+        ("program", code(process::command("true").status().map(drop))),
         ("write inside", write(inside, "file")),
         ("write outside", write(outside, "file")),
         (
@@ -157,7 +157,7 @@ fn tried(mode: &str) -> BTreeMap<String, i32> {
     fs::create_dir_all(&inside).expect("a folder");
     fs::create_dir_all(&outside).expect("a folder");
     fs::write(outside.join("there"), "x").expect("a file");
-    let output = Command::new(std::env::current_exe().expect("this program"))
+    let output = process::command(std::env::current_exe().expect("this program"))
         .args([
             "--exact",
             "restrict::tests::child",

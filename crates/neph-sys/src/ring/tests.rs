@@ -1,9 +1,9 @@
 pub(crate) mod pair;
 
 use std::net::UdpSocket;
-use std::process::Command;
 use std::time::Duration;
 
+use crate::process;
 use pair::in_namespace;
 
 use super::*;
@@ -12,7 +12,7 @@ use crate::ppoll::{Awaited, wait};
 fn with_loopback(test: &str, work: impl FnOnce() + Send) {
     let name = format!("nephring-{}", std::process::id());
     in_namespace(test, &name, || {
-        let up = Command::new("ip")
+        let up = process::command("ip")
             .args(["link", "set", "lo", "up"])
             .status();
         assert!(up.expect("the ip program").success());

@@ -1,15 +1,17 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::deadline::{Deadline, wait_until};
 
 use super::*;
 use crate::clock;
 
 fn stamps(socket: BorrowedFd<'_>, wanted: usize) -> Vec<SendStamp> {
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let deadline = Deadline::after(Duration::from_secs(2));
     let mut seen = Vec::new();
-    while seen.len() < wanted && Instant::now() < deadline {
+    while seen.len() < wanted && !deadline.has_passed() {
         match take_notice(socket).expect("the error queue can be read") {
             Some(Notice::Stamp(stamp)) => seen.push(stamp),
             Some(Notice::Other) => {}
@@ -19,10 +21,24 @@ fn stamps(socket: BorrowedFd<'_>, wanted: usize) -> Vec<SendStamp> {
     seen
 }
 
+/// Has the kernel stamp what arrives, and waits until it does: it switches that on a moment later.
+fn stamping() -> KeepAwake {
+    let awake = KeepAwake::new().expect("a socket");
+    let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    enable(ours.as_fd(), Carrier::Datagrams).expect("stamps");
+    let is_stamping = wait_until(Duration::from_secs(2), || {
+        let own = ours.local_addr().expect("bound");
+        ours.send_to(b"hello", own).expect("send");
+        let received = receive(ours.as_fd(), &mut [0; 16]).expect("receive");
+        received.stamp.is_some()
+    });
+    assert!(is_stamping, "received datagrams are stamped");
+    awake
+}
+
 #[test]
 fn a_datagram_is_stamped_when_queued_sent_and_received() {
-    let _awake = KeepAwake::new().expect("a socket");
-    std::thread::sleep(Duration::from_millis(20));
+    let _awake = stamping();
     let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
     let theirs = UdpSocket::bind("127.0.0.1:0").expect("bind");
     ours.connect(theirs.local_addr().expect("bound"))

@@ -10,11 +10,13 @@ use neph_model::{
     Stop, Wall,
 };
 use neph_store::Store;
+use neph_sys::clock;
 
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
+use super::ground::{check_rights, executor};
 use super::watch::Watch;
-use super::{Read, notes, read, scenes, stage, understand_kept, unfinished};
+use super::{Read, notes, read, scenes, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
@@ -169,7 +171,7 @@ pub(crate) fn carry_out(
         ));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
-    stage::check_rights(&read.plan)?;
+    check_rights(&read.plan)?;
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     settings.approval.ask(read.source.name(), topologies)?;
     check_files(&read.plan)?;
@@ -179,7 +181,7 @@ pub(crate) fn carry_out(
         None => None,
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
-    let mut executor = stage::executor(&read.plan, &read.scenes, season.as_deref(), &stop)?;
+    let mut executor = executor(read, season.as_deref(), &stop)?;
     let mut watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
     let mut acknowledging;
     let observer: &mut dyn Observer = match &settings.acknowledge {
@@ -344,7 +346,7 @@ impl Clock for RealClock {
             if left <= Span::ZERO {
                 return;
             }
-            std::thread::sleep(left.min(TICK).to_duration());
+            clock::nap(left.min(TICK).to_duration());
         }
     }
 }

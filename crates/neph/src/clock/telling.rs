@@ -2,14 +2,13 @@
 
 use std::io::{self, BufWriter, Write};
 
-use neph_model::Span;
-use serde_json::{Value, json};
-
-use super::row::Row;
-use super::summary::{Summary, Whose};
 use neph_capture::clocks::words;
+use neph_documents::Format;
+use neph_documents::clock::{ClockDocument, ClockLine, Row, StepDocument, StepOf, Summary};
+use neph_documents::rows;
+use neph_model::Span;
 
-use super::{Args, Format, Method};
+use super::{Args, Method};
 use crate::output;
 use neph_capture::clocks::drift::Drift;
 
@@ -17,7 +16,7 @@ pub(super) struct Telling<'a> {
     args: &'a Args,
     out: BufWriter<output::Data>,
     /// Rows of the one document.
-    rows: Vec<Value>,
+    rows: Vec<ClockLine>,
     has_heading: bool,
 }
 
@@ -42,9 +41,9 @@ impl<'a> Telling<'a> {
 
     pub(super) fn row(&mut self, row: &Row) -> io::Result<()> {
         match self.args.format {
-            Format::Json => self.rows.push(row.line()),
-            Format::Ndjson => writeln!(self.out, "{}", row.line())?,
-            Format::Text => self.line(row)?,
+            Format::Json => self.rows.push(row.into()),
+            Format::Ndjson => rows::line(&ClockLine::from(row), &mut self.out)?,
+            Format::Text | Format::Csv => self.line(row)?,
         }
         self.out.flush()
     }
@@ -84,11 +83,14 @@ impl<'a> Telling<'a> {
     }
 
     /// A step that was seen just now.
-    pub(super) fn step(&mut self, step: &Whose, began: i64) -> io::Result<()> {
+    pub(super) fn step(&mut self, step: &StepOf, began: i64) -> io::Result<()> {
         match self.args.format {
             Format::Json => {}
-            Format::Ndjson => writeln!(self.out, "{}", step.json(began))?,
-            Format::Text => writeln!(self.out, "{}", step.sentence(began))?,
+            Format::Ndjson => {
+                let step = ClockLine::Step(StepDocument::of(step, began));
+                rows::line(&step, &mut self.out)?;
+            }
+            Format::Text | Format::Csv => writeln!(self.out, "{}", step.sentence(began))?,
         }
         self.out.flush()
     }
@@ -96,7 +98,11 @@ impl<'a> Telling<'a> {
     /// Nothing was measured: a document is one all the same.
     pub(super) fn nothing(&mut self) -> io::Result<()> {
         if self.args.format == Format::Json {
-            writeln!(self.out, "{}", json!({ "offsets": [], "summary": null }))?;
+            let document = ClockDocument {
+                offsets: Vec::new(),
+                summary: None,
+            };
+            rows::line(&document, &mut self.out)?;
         }
         self.out.flush()
     }
@@ -104,12 +110,14 @@ impl<'a> Telling<'a> {
     pub(super) fn finish(&mut self, summary: &Summary) -> io::Result<()> {
         match self.args.format {
             Format::Json => {
-                let offsets = std::mem::take(&mut self.rows);
-                let document = json!({ "offsets": offsets, "summary": summary.json() });
-                writeln!(self.out, "{document:#}")?;
+                let document = ClockDocument {
+                    offsets: std::mem::take(&mut self.rows),
+                    summary: Some(summary.into()),
+                };
+                rows::pretty(&document, &mut self.out)?;
             }
-            Format::Ndjson => writeln!(self.out, "{}", summary.json())?,
-            Format::Text => {
+            Format::Ndjson => rows::line(&ClockLine::from(summary), &mut self.out)?,
+            Format::Text | Format::Csv => {
                 writeln!(self.out)?;
                 summary.write(self.args.asks_for(Method::Hulls), &mut self.out)?;
             }

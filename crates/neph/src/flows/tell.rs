@@ -2,28 +2,20 @@
 
 use std::io::Write;
 
-use neph_flows::{FlowTally, PathChange, PathNews};
+use neph_documents::Format;
+use neph_documents::flows::{FlowsDocument, FlowsEvent, FlowsResult, Status, csv, text, words};
+use neph_documents::rows::{line, pretty};
+use neph_flows::PathNews;
+use neph_flows::follow::Verdict;
 use neph_model::{Anchor, Fleet, FleetMessage, Own, Span, WallCourse};
 use neph_probe::Sharing;
 
-use super::document::Document;
-use super::watch::Watched;
-use super::{Args, Format, csv, json, summary, words};
+use super::Args;
 use crate::exit::Failure;
 use crate::sink;
-use neph_flows::follow::{Verdict, Why};
 
 /// Readings of both clocks that are this near to a line are not kept.
 const SAME: Span = Span::from_micros(1);
-
-/// What a status says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Status {
-    /// Since the start.
-    pub(super) running: Span,
-    pub(super) tally: FlowTally,
-    pub(super) changes: usize,
-}
 
 /// How long until the next status: a week's run need not say everything ten thousand times.
 pub(super) fn pause(running: Span) -> Span {
@@ -92,12 +84,7 @@ impl<'a> Tell<'a> {
         }
         match self.args.format {
             Format::Text => writeln!(self.out, "{}", words::news(fleet, news, &self.clock))?,
-            Format::Ndjson => {
-                let (kind, change) = parts(news);
-                let mut value = json::change(fleet, change, &self.clock);
-                value["type"] = kind.into();
-                writeln!(self.out, "{value}")?;
-            }
+            Format::Ndjson => line(&FlowsEvent::news(fleet, news, &self.clock), &mut self.out)?,
             Format::Json | Format::Csv => return Ok(()),
         }
         self.out.flush()?;
@@ -107,21 +94,15 @@ impl<'a> Tell<'a> {
     /// A flow whose path changed was traced: whether it met other routers than before, or why nobody
     /// can tell.
     pub(super) fn traced(&mut self, fleet: &Fleet, verdict: &Verdict) -> Result<(), Failure> {
-        let mut change = verdict.change;
-        change.evidence.trace = verdict.said.ok().map(|said| said.others);
         match self.args.format {
             Format::Text if !self.args.quiet => {
                 writeln!(self.out, "{}", words::traced(verdict, &self.clock))?;
             }
             Format::Ndjson if !self.args.quiet => {
-                let mut value = json::change(fleet, &change, &self.clock);
-                value["type"] = "traced".into();
-                value["withdrawn"] = verdict.is_withdrawn.into();
-                let before = verdict.said.ok().map(|said| said.before);
-                let before = before.and_then(|at| self.clock.unix_nanos(at));
-                value["before_unix_ns"] = before.into();
-                value["not_compared"] = verdict.said.err().map(Why::key).into();
-                writeln!(self.out, "{value}")?;
+                line(
+                    &FlowsEvent::traced(fleet, verdict, &self.clock),
+                    &mut self.out,
+                )?;
             }
             _ => {}
         }
@@ -135,7 +116,7 @@ impl<'a> Tell<'a> {
         }
         match self.args.format {
             Format::Text => writeln!(self.out, "{}", words::status(status))?,
-            Format::Ndjson => writeln!(self.out, "{}", json::status(status))?,
+            Format::Ndjson => line(&FlowsEvent::from(status), &mut self.out)?,
             Format::Json | Format::Csv => {}
         }
         self.out.flush()?;
@@ -143,35 +124,22 @@ impl<'a> Tell<'a> {
     }
 
     /// Everything is over.
-    pub(super) fn end(&mut self, watched: &Watched) -> Result<(), Failure> {
-        match self.args.format {
-            Format::Text => write!(self.out, "{}", summary::text(watched))?,
-            Format::Json | Format::Ndjson => {
-                let document = if self.args.quiet {
-                    Document::brief(watched)
-                } else {
-                    Document::whole(watched)
-                };
-                if self.args.format == Format::Json {
-                    serde_json::to_writer_pretty(&mut self.out, &document)
-                } else {
-                    serde_json::to_writer(&mut self.out, &document)
-                }
-                .map_err(std::io::Error::from)?;
-                writeln!(self.out)?;
+    pub(super) fn end(&mut self, result: &FlowsResult) -> Result<(), Failure> {
+        let document = || {
+            if self.args.quiet {
+                FlowsDocument::brief(result)
+            } else {
+                FlowsDocument::whole(result)
             }
-            Format::Csv if self.args.quiet => write!(self.out, "{}", csv::flows(&watched.view))?,
+        };
+        match self.args.format {
+            Format::Text => write!(self.out, "{}", text(result))?,
+            Format::Json => pretty(&document(), &mut self.out)?,
+            Format::Ndjson => line(&document(), &mut self.out)?,
+            Format::Csv if self.args.quiet => write!(self.out, "{}", csv::flows(&result.view))?,
             Format::Csv => {}
         }
         self.out.flush()?;
         Ok(())
-    }
-}
-
-/// What news is called in JSON, and the change that it is about.
-const fn parts(news: &PathNews) -> (&'static str, &PathChange) {
-    match news {
-        PathNews::Changed(change) => ("change", change),
-        PathNews::Withdrawn(change) => ("withdrawn", change),
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use neph_flows::{Completion, completions_of, turns};
+use neph_documents::flows::TransfersFound;
+use neph_flows::{completions_of, turns};
 use neph_load::{TransferSpec, each_transfer, transfers};
 use neph_model::{
     ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop,
 };
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
-use serde_json::{Value, json};
 
 use super::Args;
-use super::keep::Kept;
+use super::keep::{Kept, without_transfers};
 use super::transfer_task::{small, target, task};
 use super::watch::Watched;
 use crate::exit::Failure;
@@ -21,9 +21,6 @@ use neph_text::counted::counted;
 
 /// How often transfers are recorded where they are kept: when one ends so long after the last were.
 const RECORDED: Span = Span::from_millis(200);
-
-/// One in so many transfers that took another path than expected are many.
-const MANY_MOVED: u64 = 10;
 
 /// Refuses what cannot be, before anything is measured.
 pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
@@ -86,7 +83,7 @@ pub(super) fn make(
     let mut kept = watched.kept.take();
     let made = all((args, of_each), spec, (watched, &mut kept), stop);
     let ending = match &made {
-        Err(_) => unable(),
+        Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
         Ok(()) => Ending::Complete,
     };
@@ -97,16 +94,6 @@ pub(super) fn make(
         }
         Err(error) => made.and(Err(error)),
     }
-}
-
-/// Something else failed before they could be made: ends what the fleet is kept as.
-pub(super) fn not_made(kept: Option<Kept>) {
-    // That it failed is being told already, by its first reason.
-    drop(kept.map(|kept| kept.end(&unable())));
-}
-
-fn unable() -> Ending {
-    Ending::Failed("transfers could not be made".to_owned())
 }
 
 /// For each endpoint; ends early when `stop` is set.
@@ -120,11 +107,11 @@ fn all(
         if stop.is_set() {
             break;
         }
-        let classes = watched.view.ports_by_class(endpoint);
+        let classes = watched.result.view.ports_by_class(endpoint);
         let whole = task(args, spec, endpoint, turns(&classes, of_each));
         let target = target(spec, endpoint)?;
         if whole.source_ports.is_empty() {
-            watched.transfers.push(Transfers::default());
+            watched.result.transfers.push(TransfersFound::default());
             continue;
         }
         if !args.quiet {
@@ -134,28 +121,19 @@ fn all(
                 target
             ));
         }
-        let view = &watched.view;
+        let view = &watched.result.view;
         let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
         let size = args.transfer_size as usize;
         let made = Made::new(endpoint, (&classes, &taken), size);
         let small = small(args, spec, &target, endpoint)?;
         let made = made.take((&whole, &small), kept.as_mut(), stop)?;
-        watched.transfers.push(Transfers {
+        watched.result.transfers.push(TransfersFound {
             by_class: completions_of(classes.len(), &made.all),
             n: made.all.len() as u64,
             moved: made.moved,
         });
     }
     Ok(())
-}
-
-/// What the transfers to one endpoint say.
-#[derive(Debug, Default)]
-pub(super) struct Transfers {
-    by_class: Vec<Completion>,
-    n: u64,
-    /// Those that took the path of another class than their flow had when the measurement ended.
-    moved: u64,
 }
 
 /// The class whose path a transfer took, from that of its flow.
@@ -238,78 +216,6 @@ impl<'a> Made<'a> {
     }
 }
 
-/// A table for people; nothing without transfers.
-pub(super) fn text(found: &Transfers) -> String {
-    if found.by_class.is_empty() {
-        return String::new();
-    }
-    let mut text =
-        "\ntransfer on class      median      95 % interval            ratio     n  ports  failed\n"
-            .to_owned();
-    let told = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), |span| span.to_string());
-    for one in &found.by_class {
-        let interval = one
-            .interval
-            .map_or_else(|| "-".to_owned(), |(low, high)| format!("{low} to {high}"));
-        let ratio = one
-            .ratio
-            .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-        text.push_str(&format!(
-            "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
-            one.class + 1,
-            told(one.median),
-            one.n,
-            one.ports,
-            one.failed
-        ));
-    }
-    text.push_str(&found.moved_in_words());
-    text
-}
-
-impl Transfers {
-    /// A sentence if any moved.
-    fn moved_in_words(&self) -> String {
-        if self.moved == 0 {
-            return String::new();
-        }
-        let percent = (100 * self.moved + self.n / 2) / self.n.max(1);
-        let mut text = format!(
-            "{} of {} ({percent} %) took another path than their flow had when the measurement ended, by their connect time; each counts for the class of the path it took\n",
-            self.moved,
-            counted(self.n, "transfer"),
-        );
-        if self.moved >= self.n.div_ceil(MANY_MOVED) {
-            text.push_str(
-                "the network moved flows meanwhile: ports named for a class may be on another path now; measure again before you choose one\n",
-            );
-        }
-        text
-    }
-}
-
-/// The same for programs.
-pub(super) fn value(found: &Transfers) -> Value {
-    let one = |one: &Completion| {
-        json!({
-            "class": one.class,
-            "n": one.n,
-            "ports": one.ports,
-            "failed": one.failed,
-            "median_ns": one.median.map(Span::nanos),
-            "low_ns": one.interval.map(|(low, _)| low.nanos()),
-            "high_ns": one.interval.map(|(_, high)| high.nanos()),
-            "ratio": one.ratio,
-        })
-    };
-    found.by_class.iter().map(one).collect::<Vec<_>>().into()
-}
-
-/// How many took another path than their flow had when the measurement ended.
-pub(super) fn moved(found: &Transfers) -> u64 {
-    found.moved
-}
-
 #[cfg(test)]
 mod tests {
     use neph_model::Instant;
@@ -357,7 +263,7 @@ mod tests {
                 outcome: PinnedOutcome::Failed("refused".to_owned()),
             });
         }
-        let found = Transfers {
+        let found = TransfersFound {
             by_class: completions_of(2, &made.all),
             n: made.all.len() as u64,
             moved: made.moved,
@@ -366,7 +272,11 @@ mod tests {
             (found.moved, found.by_class[0].n, found.by_class[1].n),
             (3, 6, 0)
         );
-        assert!(text(&found).contains("3 of 6 transfers (50 %) took another path"));
-        assert!(text(&found).contains("the network moved flows meanwhile"));
+        assert!(
+            found
+                .text()
+                .contains("3 of 6 transfers (50 %) took another path")
+        );
+        assert!(found.text().contains("the network moved flows meanwhile"));
     }
 }

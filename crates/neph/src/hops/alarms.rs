@@ -7,10 +7,10 @@ use neph_capture::Way;
 use neph_model::alarm::{Alarm, Change, Paced, Rule};
 use neph_model::{Span, Wall};
 
-use super::telling::way_word;
 use crate::alarm::parse;
 use crate::exit::Failure;
 use neph_capture::path::passages::{Passages, segment_names};
+use neph_documents::hops::way_word;
 use neph_export::Url;
 
 /// What is to be judged.

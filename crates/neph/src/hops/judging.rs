@@ -23,10 +23,10 @@ use super::told::Told;
 use super::{Args, nat};
 use crate::exit::Failure;
 use crate::output;
-use crate::recording::{Point, Recorded};
 use neph_capture::path::passages::segment_names;
 use neph_capture::path::windows::{Window, Windows};
 use neph_listen::Courtesy;
+use neph_listen::recording::{Point, Recorded};
 
 /// How often it is looked whether a window is complete, and whether all is over.
 const OFTEN: Duration = Duration::from_millis(100);

@@ -3,7 +3,6 @@
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
 mod alarms;
-mod ends;
 mod figure;
 mod judging;
 mod live;
@@ -23,8 +22,9 @@ use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
+use crate::recording::Options;
 use crate::sink::Force;
-use crate::{interrupt, output, recording};
+use crate::{format, interrupt, output};
 use alarms::Rules;
 use neph_capture::clocks::nature;
 use neph_capture::path::clocks::{Asked, clocks};
@@ -32,22 +32,11 @@ use neph_capture::path::passages::Passages;
 use neph_capture::path::point::Point;
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::parts::parts;
+use neph_documents::Format;
+use neph_listen::recording;
 use neph_text::counted::counted;
 use news::Alarms;
 use told::Told;
-
-/// How hops are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One document.
-    Json,
-    /// A JSON object a line, the summary last.
-    Ndjson,
-    /// The table of segments: a header and one line a row.
-    Csv,
-}
 
 /// Whether points that do not name their hosts have one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,7 +58,7 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 2..=Hops::POINTS, value_name = "POINT")]
     points: Vec<String>,
     /// How hops are written
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     /// Each packet too, with its marks (json, ndjson)
     #[arg(long)]
@@ -94,7 +83,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     alarms: alarms::Wanted,
     #[command(flatten)]
-    live: recording::Options,
+    live: Options,
 }
 
 impl Args {

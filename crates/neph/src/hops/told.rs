@@ -5,13 +5,14 @@
 
 use std::io;
 
+use neph_documents::Format;
+use neph_documents::alarm::{AlarmDocument, OfSegment, sentence};
+use neph_documents::hops::way_word;
+use neph_documents::rows::json_line;
 use neph_model::Stop;
-use serde_json::{Value, json};
 
+use super::Args;
 use super::alarms::Found;
-use super::telling::way_word;
-use super::{Args, Format};
-use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::output;
 use crate::resolving::addresses;
@@ -69,7 +70,7 @@ impl Told {
         }
         if self.has_lines
             && !self.is_cut_off
-            && let Err(error) = output::line(&told.to_string())
+            && let Err(error) = output::line(&json_line(&told))
         {
             self.cut_off(error);
         }
@@ -109,10 +110,10 @@ impl Told {
     }
 
     /// To people, and to the webhook.
-    pub(super) fn say(&self, found: &Found, told: &Value) {
+    pub(super) fn say(&self, found: &Found, told: &AlarmDocument<OfSegment>) {
         output::say(&said(found));
         if let Some(webhook) = &self.webhook {
-            webhook.tell(told.to_string());
+            webhook.tell(json_line(told));
         }
     }
 }
@@ -129,12 +130,13 @@ pub(super) fn said(found: &Found) -> String {
 }
 
 /// For programs; over what it was judged: the whole captures, or windows while points were recorded.
-pub(super) fn told(found: &Found, judged: &str) -> Value {
-    let mut told = document(found.at, &found.change, "packets");
-    told["segment"] = json!(found.segment);
-    told["way"] = json!(way_word(found.way));
-    told["since_ns"] = json!(found.change.at.nanos());
-    told["bound_ns"] = json!(found.bound);
-    told["judged"] = json!(judged);
-    told
+pub(super) fn told(found: &Found, judged: &'static str) -> AlarmDocument<OfSegment> {
+    let about = OfSegment {
+        segment: found.segment.clone(),
+        way: way_word(found.way),
+        since_ns: found.change.at,
+        bound_ns: found.bound,
+        judged,
+    };
+    AlarmDocument::of_packets(found.at, &found.change, about)
 }

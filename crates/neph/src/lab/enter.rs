@@ -13,7 +13,7 @@ use std::process::Command;
 use clap::Args as ClapArgs;
 use neph_lab::{Console, Lab, LabListing, LabListings};
 use neph_sys::place::Place;
-use neph_sys::process::Birth;
+use neph_sys::process::{self, Birth};
 use neph_text::did_you_mean;
 
 use super::failure;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     if let Some(console) = Lab::console(&lab.name, &args.site).map_err(failure)? {
         return in_guest(console, &args.command);
     }
-    let mut command = Command::new(&args.command[0]);
+    let mut command = process::command(&args.command[0]);
     command.args(&args.command[1..]);
     become_it(command, &place)
 }
@@ -86,7 +86,7 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
     }
     let program = std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
     let prompt = format!("[{}/{}] ", lab.name, args.site);
-    let mut command = Command::new(&program);
+    let mut command = process::command(&program);
     command
         .env("NEPH_LAB", &lab.name)
         .env("NEPH_SITE", &args.site)

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::num::NonZeroU32;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use neph_model::Stop;
@@ -82,7 +82,7 @@ pub(super) fn detach(kept: &Kept<'_>) -> Result<Outcome, Failure> {
 }
 
 fn start(kept: &Kept<'_>) -> io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = process::command(std::env::current_exe()?);
     command.args(["lab", "up", "--keeper", "--name", kept.name]);
     if let Some((folder, every)) = kept.record {
         command.arg("--record").arg(folder);

@@ -1,6 +1,6 @@
 use neph_model::{
     Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane,
-    Load, Parameters, ProbeKind, Provenance, ReadBy, Tally,
+    Load, Parameters, ProbeKind, Provenance, ReadBy, Span, Tally, Wall,
 };
 use neph_store::{Access, open};
 

@@ -6,15 +6,15 @@ use neph_model::{Stop, Target, TraceLimits, Traceroute};
 use neph_probe::traceroute;
 
 use super::Args;
-use super::flows::Found;
 use crate::exit::Failure;
 use crate::resolving;
+use neph_documents::ping::PlannedFlows;
 
 /// Traces the route to `host`, or to the target where `host` is empty.
 pub(super) fn trace(
     args: &Args,
     host: &str,
-    found: &Found,
+    found: &PlannedFlows,
     stop: &Stop,
 ) -> Result<Traceroute, Failure> {
     let destination = match (host, found.flows.first()) {

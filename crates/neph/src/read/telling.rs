@@ -7,13 +7,18 @@ use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair,
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
-use super::row::{COLUMNS, First, Sort, row};
-use super::summary::Summary;
-use super::{Format, csv, exchanges, json};
 use crate::output;
-use crate::sheet::{self, Sheet};
 use neph_capture::reading::conversations::{Conversations, Told};
 use neph_capture::reading::file::File;
+use neph_documents::Format;
+use neph_documents::captures::row::{COLUMNS, row};
+use neph_documents::captures::{
+    CaptureLine, EventDocument, ExchangeSample, First, FlowDocument, SampleDocument, Sort, Summary,
+    csv, exchanges,
+};
+use neph_documents::captures::{SampleOf, Sending};
+use neph_documents::rows::json_line;
+use neph_documents::table::Table;
 use neph_text::counted::counted;
 
 /// What is told of flows, and how.
@@ -89,10 +94,10 @@ impl Telling {
                     (&COLUMNS[..], self.lines, flows),
                     (&exchanges::COLUMNS[..], self.exchanges, pairs),
                 ] {
-                    let mut sheet = Sheet::new(columns);
-                    sheet.rows = lines.take();
-                    if !sheet.rows.is_empty() {
-                        sheet.write(sheet::Format::Text, &mut self.out)?;
+                    let mut table = Table::new(columns);
+                    lines.take().into_iter().for_each(|row| table.push(row));
+                    if !table.is_empty() {
+                        self.out.write_all(table.text().as_bytes())?;
                         if left_out > 0 {
                             let more = counted(left_out, "line");
                             writeln!(self.out, "{more} more; a larger --top shows them.")?;
@@ -103,7 +108,10 @@ impl Telling {
                 let method = self.shown.method;
                 self.summary.write(method, (seen, files), &mut self.out)?;
             }
-            Format::Ndjson => writeln!(self.out, "{}", self.summary.json(seen, files))?,
+            Format::Ndjson => {
+                let summary = CaptureLine::Summary(Box::new(self.summary.document(seen, files)));
+                writeln!(self.out, "{}", json_line(&summary))?;
+            }
             Format::Csv => {}
             Format::Json => {
                 let begin = if self.summary.flows == 0 {
@@ -111,7 +119,8 @@ impl Telling {
                 } else {
                     ""
                 };
-                let summary = self.summary.json(seen, files);
+                let summary = CaptureLine::Summary(Box::new(self.summary.document(seen, files)));
+                let summary = json_line(&summary);
                 let exchanges = self.documents;
                 writeln!(
                     self.out,
@@ -156,12 +165,16 @@ impl Told for Telling {
                     self.left_out[1] += u64::from(!is_more);
                 }
             }
-            Format::Ndjson => self.line(&exchanges::json(pair)),
+            Format::Ndjson => self.line(&CaptureLine::exchange(pair)),
             Format::Csv => self.text_line(&csv::pair(pair)),
             Format::Json => {
                 let between = if self.documents.is_empty() { "" } else { "," };
                 // A string takes whatever is written.
-                let _ = write!(self.documents, "{between}{}", exchanges::json(pair));
+                let _ = write!(
+                    self.documents,
+                    "{between}{}",
+                    json_line(&CaptureLine::exchange(pair))
+                );
             }
         }
         self.summary.add_exchange(pair);
@@ -170,7 +183,8 @@ impl Told for Telling {
     fn answered(&mut self, of: &Between, trip: Answered) {
         self.summary.of_no_time += u64::from(trip.round_trip == Span::ZERO);
         if self.shown.samples {
-            self.line(&exchanges::sample(of, trip));
+            let sample = SampleOf::Exchange(ExchangeSample::of(of, trip));
+            self.line(&CaptureLine::Sample(sample));
         }
     }
 }
@@ -178,19 +192,23 @@ impl Told for Telling {
 impl Listener for Telling {
     fn sample(&mut self, of: &Name, sample: &Sample) {
         if self.shown.samples {
-            self.line(&json::sample(of, sample));
+            let sample = SampleOf::Tcp(SampleDocument::of(of, sample));
+            self.line(&CaptureLine::Sample(sample));
         }
     }
 
     fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
         if self.shown.samples {
-            self.line(&json::event(of, at, side, event));
+            let sending = Sending { name: of, at, side };
+            self.line(&CaptureLine::Event(EventDocument::of(sending, event)));
         }
     }
 
     fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
         if self.shown.samples {
-            self.line(&json::found_spurious(of, at, side, was));
+            let sending = Sending { name: of, at, side };
+            let event = EventDocument::found_spurious(sending, was);
+            self.line(&CaptureLine::Event(event));
         }
     }
 
@@ -210,7 +228,7 @@ impl Listener for Telling {
                 let is_more = self.lines.keep(rank, || row(flow, method));
                 self.left_out[0] += u64::from(!is_more);
             }
-            Format::Ndjson => self.line(&json::flow(flow)),
+            Format::Ndjson => self.line(&CaptureLine::Flow(Box::new(FlowDocument::from(flow)))),
             Format::Csv => self.text_line(&csv::flow(flow, self.shown.method)),
             Format::Json => {
                 let before = if self.summary.flows == 0 {
@@ -219,7 +237,9 @@ impl Listener for Telling {
                     ",\n"
                 };
                 let written = write!(self.out, "{before}");
-                let written = written.and_then(|()| self.value(&json::flow(flow)));
+                let written = written.and_then(|()| {
+                    self.value(&CaptureLine::Flow(Box::new(FlowDocument::from(flow))))
+                });
                 self.written(written);
             }
         }

@@ -7,10 +7,11 @@ use neph_capture::{Limits, Method};
 use neph_model::Stop;
 use serde_json::Value;
 
-use super::row::Sort;
+use super::read;
 use super::telling::{Shown, Telling};
-use super::{Format, read};
 use neph_capture::reading::conversations::Conversations;
+use neph_documents::Format;
+use neph_documents::captures::Sort;
 
 /// The summary of a capture, for programs and for people; `None` where it is none.
 fn summary(path: &Path) -> Option<(Value, String)> {
@@ -34,7 +35,8 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     let summary = telling.summary();
     (summary.write(Method::Acknowledgement, (&seen, &files), &mut text)).expect("written");
     let text = String::from_utf8(text).expect("text");
-    Some((summary.json(&seen, &files), text))
+    let document = summary.document(&seen, &files);
+    Some((serde_json::to_value(document).expect("JSON"), text))
 }
 
 /// Packets that each of the summary's counters has.

@@ -192,7 +192,7 @@ fn module_path(file: &str) -> ModulePath {
     path
 }
 
-fn is_test_file(path: &str) -> bool {
+pub(crate) fn is_test_file(path: &str) -> bool {
     path.split('/').any(|part| part == "tests")
         || path.ends_with("_tests.rs")
         || path.ends_with("/tests.rs")
@@ -290,7 +290,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-fn is_cfg_test(attribute: &Attribute) -> bool {
+pub(crate) fn is_cfg_test(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg")
         && attribute
             .parse_args::<Ident>()

@@ -1,7 +1,8 @@
 //! Commands that a topology names run only when somebody approved them.
 
 use std::fs;
-use std::process::Command;
+
+use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
 use crate::neph::{Place, Ran};
@@ -121,7 +122,7 @@ fn at_a_terminal_the_answer_decides() {
             env!("CARGO_BIN_EXE_neph")
         );
         let script = format!("echo '{answer}' | script -qec \"{line}\" /dev/null");
-        let mut command = Command::new("sh");
+        let mut command = process::command("sh");
         command.args(["-c", &script]).current_dir(place.path(""));
         command.env("XDG_STATE_HOME", place.path("state"));
         let ran: Ran = command.output().expect("util-linux").into();

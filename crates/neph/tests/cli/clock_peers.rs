@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::Range;
 use std::thread;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use neph_sys::clock;
 use neph_wire::stamp::{Auth, ErrorEstimate, Format, ReflectorPacket, Timestamp, decode_request};
 use serde_json::Value;
 
@@ -17,13 +17,8 @@ fn stranger(ahead: i64, silent: Range<u32>) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = socket.local_addr().expect("an address");
     thread::spawn(move || {
-        let now = || {
-            let since = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .expect("after 1970");
-            let nanos = i64::try_from(since.as_nanos()).expect("before 2262");
-            Timestamp::from_unix(nanos + ahead, Format::Ntp).expect("in this era")
-        };
+        let now =
+            || Timestamp::from_unix(clock::wall().0 + ahead, Format::Ntp).expect("in this era");
         let mut buffer = [0; 2_048];
         while let Ok((length, from)) = socket.recv_from(&mut buffer) {
             let receive = now();

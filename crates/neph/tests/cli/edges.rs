@@ -1,7 +1,9 @@
 //! The edges: who reads the output goes away, help, version, completions, man pages.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use neph_sys::process;
 
 use crate::neph::{Place, command, neph};
 
@@ -86,7 +88,7 @@ fn an_output_that_is_closed_is_one_that_cannot_be_written() {
     let ping = "ping udp://127.0.0.1:9 --no-icmp -c 1 --format json";
     for words in ["list", "show", "completions bash", "man", fleet, ping] {
         let arguments = words.split(' ');
-        let mut closed = Command::new("sh");
+        let mut closed = process::command("sh");
         closed
             .args(["-c", "exec \"$0\" \"$@\" >&-"])
             .arg(place.command([]).get_program())

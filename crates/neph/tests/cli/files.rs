@@ -1,16 +1,17 @@
 //! How many files a process may open, held against what the fleets need that run at the same time.
 
 use std::fs;
-use std::process::Command;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
+use neph_sys::process;
 
 use crate::labs::is_root;
 use crate::neph::{Place, Ran};
 
 /// neph where it may open 150 files: enough for 60 flows, but not for twice as many.
 fn limited(place: &Place, words: &str) -> Ran {
-    let output = Command::new("bash")
+    let output = process::command("bash")
         .args(["-c", &format!("ulimit -n 150; exec \"$NEPH\" {words}")])
         .current_dir(place.path(""))
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))

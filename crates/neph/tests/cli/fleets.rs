@@ -3,14 +3,13 @@
 use std::fs::OpenOptions;
 use std::net::UdpSocket;
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
-use neph_probe::{Caps, Reflector, ReflectorSpec};
+use neph_model::{ReflectorCaps, ReflectorSpec};
+use neph_probe::Reflector;
 use serde_json::Value;
 
-use crate::neph::{Ran, command, neph, send};
-use crate::pings::{ended, reflector, server};
+use crate::neph::{Ran, SOON, command, eventually, neph, send};
+use crate::pings::{answered, ended, reflector, server};
 
 /// Eight flows, a few messages of each.
 fn few(target: &str, more: &[&str]) -> Ran {
@@ -192,7 +191,9 @@ fn ctrl_c_ends_with_the_summary_and_status_130() {
     ]);
     endless.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = endless.spawn().expect("neph runs");
-    thread::sleep(Duration::from_millis(1500));
+    eventually("each flow is answered some times", SOON, || {
+        answered(&reflector) >= 80
+    });
     send("INT", running.id());
     let ran = ended(running);
     assert_eq!(ran.status, 130, "{}", ran.err);
@@ -263,9 +264,9 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
 
 #[test]
 fn what_the_reflectors_cap_refused_is_a_sentence_with_its_remedy() {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         messages_per_second: 10,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     };
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a free port");

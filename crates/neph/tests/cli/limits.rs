@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
+
+use neph_sys::process;
 
 use crate::labs::privileged;
-use crate::neph::{Place, Ran, command};
+use crate::neph::{Place, Ran, command, eventually};
 
 const LAB: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.83.0.1/24\"\ncpus = [0]\ncpu_share = \"60%\"\n\
@@ -65,7 +67,7 @@ impl Group {
     /// Runs neph in it.
     fn neph(&self, words: &str) -> Ran {
         let shell = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
-        let mut within = Command::new("sh");
+        let mut within = process::command("sh");
         within.args(["-c", shell]).arg(&self.0);
         within.arg(command().get_program()).args(words.split(' '));
         within.output().expect("a shell").into()
@@ -136,16 +138,13 @@ fn prober_and_reflector_have_their_sites_share_of_the_machine() {
         ("neph-accept", at(&["cpuset b"])),
         ("neph-stamp", at(&["cpuset b"])),
     ]);
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
+    eventually("they have their share", Duration::from_secs(30), || {
         let seen = threads(child.id());
-        if wanted.iter().all(|(name, at)| seen.get(*name) == Some(at)) {
-            break;
-        }
         let has_ended = child.try_wait().expect("our own").is_some();
-        assert!(!has_ended && Instant::now() < deadline, "{seen:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        let is_so = wanted.iter().all(|(name, at)| seen.get(*name) == Some(at));
+        assert!(is_so || !has_ended, "{seen:?}");
+        is_so
+    });
     let status = child.wait().expect("it ends");
     assert!(status.success(), "{status:?}");
 }

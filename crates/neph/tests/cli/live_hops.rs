@@ -18,7 +18,7 @@ use std::time::Duration;
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
-use crate::neph::{Place, Ran, begin, ip, send};
+use crate::neph::{Place, Ran, SOON, begin, eventually, ip, send};
 
 /// Two namespaces with addresses 10.91.0.1 and 10.91.0.2 on interfaces `near` and `far`.
 struct Wire {
@@ -341,9 +341,9 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     send("INT", child.id());
     let own = place.path(&format!("neph-hops-{}-0", child.id()));
     let is_empty = |point| fs::metadata(own.join(point)).is_ok_and(|file| file.len() <= HEADER);
-    while is_empty("here.pcap") || is_empty("there.pcap") {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    eventually("both are written", SOON, || {
+        !is_empty("here.pcap") && !is_empty("there.pcap")
+    });
     let (status, text) = interrupted_by(child, said, "TERM");
     assert_eq!(status, 130, "{text}");
     let told = text.lines().last().expect("a line");

@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::neph::{Place, SOON, eventually};
@@ -72,7 +73,7 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
 
 fn reflector_at(test: &str, address: &str) -> Option<Server> {
     let port = free_port();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
+    let mut command = process::command(env!("CARGO_BIN_EXE_neph"));
     // `serve` waits until something listens at 127.0.0.1, which 0.0.0.0 includes.
     command.args(["reflect", "--listen", &format!("{address}:{port}")]);
     serve(test, port, &mut command)
@@ -81,7 +82,7 @@ fn reflector_at(test: &str, address: &str) -> Option<Server> {
 #[test]
 fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_named() {
     let test = "a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_named";
-    let can_mount = Command::new("unshare").args(["-m", "true"]).status();
+    let can_mount = process::command("unshare").args(["-m", "true"]).status();
     if !can_mount.is_ok_and(|status| status.success()) {
         return skip(test, "mount namespaces need root");
     }
@@ -102,7 +103,7 @@ fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_nam
     );
     fs::write(place.path("p.toml"), plan).expect("a file");
     let script = "mount --bind hosts /etc/hosts && exec \"$0\" run p.toml";
-    let mut run = Command::new("unshare")
+    let mut run = process::command("unshare")
         .args(["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_neph")])
         .env("NEPH_WORKSPACE", place.workspace())
         .current_dir(place.path("."))

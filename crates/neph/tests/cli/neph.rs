@@ -4,8 +4,10 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use neph_sys::deadline::wait_until;
+use neph_sys::process;
 use tempfile::TempDir;
 
 /// What a run of neph left.
@@ -28,7 +30,7 @@ impl From<Output> for Ran {
 
 /// The program, with a clean environment as far as it matters.
 pub(crate) fn command() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_neph"));
+    let mut command = process::command(env!("CARGO_BIN_EXE_neph"));
     command.env_remove("NEPH_WORKSPACE").env("NO_COLOR", "1");
     // What one test approves no other one has approved.
     command.env("XDG_STATE_HOME", "/dev/null");
@@ -42,7 +44,7 @@ pub(crate) fn neph<'a>(args: impl IntoIterator<Item = &'a str>) -> Ran {
 
 /// Sends a signal, as ctrl-C and `kill` do.
 pub(crate) fn send(signal: &str, pid: u32) {
-    let sent = Command::new("kill")
+    let sent = process::command("kill")
         .args(["-s", signal, &pid.to_string()])
         .status();
     assert!(sent.expect("kill runs").success());
@@ -62,12 +64,8 @@ pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, St
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until something is so, and fails where it does not become so in time.
-pub(crate) fn eventually(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + within;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+pub(crate) fn eventually(what: &str, within: Duration, is_so: impl FnMut() -> bool) {
+    assert!(wait_until(within, is_so), "{what}");
 }
 
 /// A folder that goes away, with a workspace in it.
@@ -161,6 +159,6 @@ pub(crate) fn raw(start: i64) -> String {
 
 /// What the `ip` program does of these words, for tests that need root.
 pub(crate) fn ip(line: &str) {
-    let done = Command::new("ip").args(line.split(' ')).status();
+    let done = process::command("ip").args(line.split(' ')).status();
     assert!(done.expect("the ip program").success(), "ip {line}");
 }

@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
+use neph_sys::deadline::Stopwatch;
+use neph_sys::process;
 
 use crate::neph::{Place, Ran};
 
@@ -84,7 +86,7 @@ type Words = &'static dyn Fn(&str) -> Vec<String>;
 #[test]
 fn what_never_ends_is_refused_at_once() {
     let place = Place::empty();
-    let made = Command::new("mkfifo").arg(place.path("pipe")).status();
+    let made = process::command("mkfifo").arg(place.path("pipe")).status();
     assert!(made.expect("mkfifo runs").success());
     let large = fs::File::create(place.path("large")).expect("a file");
     large.set_len(1 << 36).expect("it is sparse");
@@ -118,7 +120,7 @@ fn what_never_ends_is_refused_at_once() {
     ] {
         for words in commands {
             let words = words(file);
-            let began = Instant::now();
+            let began = Stopwatch::start();
             let ran = place.neph(words.iter().map(String::as_str));
             is_refused(&ran, part);
             assert!(began.elapsed() < AT_ONCE, "{words:?}");
@@ -129,7 +131,7 @@ fn what_never_ends_is_refused_at_once() {
 #[test]
 fn a_plan_may_come_through_a_pipe_of_the_shell() {
     let place = Place::empty();
-    let ran = Command::new("bash")
+    let ran = process::command("bash")
         .args(["-c", "\"$NEPH\" check <(echo 'version = 1')"])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .current_dir(place.path(""))
@@ -172,7 +174,7 @@ fn two_hundred_thousand_of_anything_take_no_square() {
         fs::write(place.path("many.toml"), text).expect("written");
         let words = [command, "check", "many.toml"];
         let words = &words[usize::from(command == "check")..];
-        let began = Instant::now();
+        let began = Stopwatch::start();
         let ran = place.neph(words.iter().copied());
         is_refused(&ran, "many.toml");
         assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
@@ -247,7 +249,7 @@ fn devices_and_what_the_shell_opened_stay_usable() {
     let ran = place.neph(ping.iter().copied().chain(["/dev/stdout"]));
     assert!(ran.out.starts_with("flow,seq,"), "{}{}", ran.out, ran.err);
     let line = format!("\"$NEPH\" {} /dev/stdout > kept", ping.join(" "));
-    let ran = Command::new("bash")
+    let ran = process::command("bash")
         .args(["-c", &line])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .current_dir(place.path(""))

@@ -3,10 +3,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::neph::{command, neph};
@@ -65,7 +67,7 @@ fn a_line_ends_with_the_tls_handshake_that_its_message_waited_for() {
     let folder = certificate();
     let port = free_port();
     let at = port.to_string();
-    let mut command = Command::new("openssl");
+    let mut command = process::command("openssl");
     command.args(["s_server", "-www", "-accept", &at]);
     command.args(["-cert", "c.pem", "-key", "k.pem"]);
     let test = "a_line_ends_with_the_tls_handshake_that_its_message_waited_for";

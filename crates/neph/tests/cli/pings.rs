@@ -6,12 +6,23 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use neph_probe::{Identity, Reflector, ReflectorSpec, Secret};
+use neph_model::{ReflectorIdentity, ReflectorSpec, SecretSource};
+use neph_probe::{Counted, Reflector};
+use neph_sys::clock;
+use neph_sys::deadline::wait_until;
 use serde_json::Value;
+use tempfile::NamedTempFile;
 
-use crate::neph::{Ran, command, neph, send};
+use crate::neph::{Ran, SOON, command, neph, send};
+
+/// Messages that it has answered.
+pub(crate) fn answered(reflector: &Reflector) -> u64 {
+    let counted = reflector.counted().into_iter();
+    let answers = counted.filter(|(what, _)| *what == Counted::Replies);
+    answers.map(|(_, count)| count).sum()
+}
 
 pub(crate) fn reflector() -> Reflector {
     keyed(None)
@@ -21,10 +32,17 @@ pub(crate) fn keyed(key: Option<&str>) -> Reflector {
     start(None, key)
 }
 
-pub(crate) fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
+pub(crate) fn start(identity: Option<ReflectorIdentity>, key: Option<&str>) -> Reflector {
+    // Read once, when it starts.
+    let file = key.map(|secret| {
+        let file = NamedTempFile::new().expect("a file that is ours alone");
+        std::fs::write(&file, secret).expect("written");
+        file
+    });
+    let stamp_key = file.as_ref().map(|file| file.path().display().to_string());
     let spec = ReflectorSpec {
         identity,
-        key: key.and_then(|secret| Secret::new(secret.as_bytes())),
+        stamp_key: stamp_key.map(SecretSource::File),
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     };
     Reflector::start(&spec).expect("loopback has a free port")
@@ -199,7 +217,7 @@ fn ctrl_c_waits_for_the_reply_that_is_under_way() {
         held.asked.recv().expect("a request");
         send("INT", child.id());
         // Longer than the sending flow takes to notice.
-        thread::sleep(Duration::from_millis(200));
+        clock::nap(Duration::from_millis(200));
         held.answer.send(()).expect("it waits");
         let ran = ended(child);
         assert_eq!(ran.status, 130, "{target}: {}", ran.err);
@@ -301,14 +319,10 @@ fn what_becomes_of_the_exchange_after_the_last_message_is_not_told() {
 
 /// Its end, or a failure if it does not come.
 pub(crate) fn ended(mut child: Child) -> Ran {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while child.try_wait().expect("a child").is_none() {
-        if Instant::now() > deadline {
-            child.kill().expect("it runs");
-            let output = child.wait_with_output().expect("it is over");
-            panic!("it never ended: {output:?}");
-        }
-        thread::sleep(Duration::from_millis(20));
+    if !wait_until(SOON, || child.try_wait().expect("a child").is_some()) {
+        child.kill().expect("it runs");
+        let output = child.wait_with_output().expect("it is over");
+        panic!("it never ended: {output:?}");
     }
     child.wait_with_output().expect("it is over").into()
 }

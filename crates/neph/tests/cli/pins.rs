@@ -1,8 +1,8 @@
 //! A certificate that is pinned by its fingerprint, from what the reflector prints to the client.
 
-use std::process::Command;
-
 use serde_json::Value;
+
+use neph_sys::process;
 
 use crate::neph::{Place, Ran, begin, command, neph, send};
 
@@ -57,7 +57,7 @@ fn openssl(port: &str) -> String {
         "openssl s_client -connect 127.0.0.1:{port} </dev/null 2>/dev/null | \
          openssl x509 -noout -fingerprint -sha256"
     );
-    let output = Command::new("sh").args(["-c", &script]).output();
+    let output = process::command("sh").args(["-c", &script]).output();
     let output = output.expect("openssl is installed for tests");
     String::from_utf8(output.stdout)
         .expect("ASCII")
@@ -154,7 +154,7 @@ fn a_made_certificate_is_for_the_names_that_clients_use() {
         "openssl s_client -connect 127.0.0.1:{} </dev/null 2>/dev/null | openssl x509",
         tls.port
     );
-    let pem = Command::new("sh")
+    let pem = process::command("sh")
         .args(["-c", &script])
         .output()
         .expect("openssl");

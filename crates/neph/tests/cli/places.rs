@@ -3,15 +3,16 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::path::Path;
-use std::process::Command;
 use std::thread;
+
+use neph_sys::process;
 
 use crate::labs::{TWO, privileged, without_root};
 use crate::neph::Place;
 
 /// A pipe of this test's own: nobody's device is put at risk.
 fn pipe(path: &Path) {
-    let made = Command::new("mkfifo").arg(path).status();
+    let made = process::command("mkfifo").arg(path).status();
     assert!(made.expect("mkfifo runs").success());
 }
 
@@ -198,7 +199,7 @@ fn a_report_where_nobody_may_write_is_said_with_what_to_do() {
     }
     let place = Place::measured();
     let workspace = place.text("ws");
-    let opened = Command::new("chmod")
+    let opened = process::command("chmod")
         .args(["-R", "a+rwX", &workspace])
         .status();
     assert!(opened.expect("chmod runs").success());

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
+use neph_sys::clock;
+use neph_sys::process;
+
 use crate::labs::privileged;
 use crate::neph::{Place, Ran, SOON, begin, command, eventually, ip, send};
 use crate::watches::with_loopback;
@@ -102,7 +105,7 @@ impl Reflector {
 
 /// neph as a user without any privilege.
 pub(crate) fn plain() -> Command {
-    let mut command = Command::new("setpriv");
+    let mut command = process::command("setpriv");
     command
         .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
         .arg(env!("CARGO_BIN_EXE_neph"))
@@ -171,7 +174,7 @@ pub(crate) fn checked(arguments: &[&str], place: &Place, check: impl Fn(u32)) {
     });
     check(pid);
     // Threads that begin later inherit it.
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    clock::nap(std::time::Duration::from_millis(300));
     check(pid);
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::neph::{Place, command};
@@ -276,7 +277,7 @@ fn a_packed_capture_and_a_pipe_are_read_alike() {
     fs::write(place.path("a.pcap"), Capture::thinking().0).expect("a file");
     let plain = document(&place.neph(["read", "a.pcap", "--format", "json"]).out);
     for (program, name) in [("gzip", "a.pcap.gz"), ("zstd", "a.pcap.zst")] {
-        let packed = std::process::Command::new(program)
+        let packed = process::command(program)
             .args(["-c", "-q"])
             .arg(place.path("a.pcap"))
             .stderr(Stdio::null())

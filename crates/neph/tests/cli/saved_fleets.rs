@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
-use crate::neph::{Place, Ran, send};
+use neph_sys::process;
+
+use crate::neph::{Place, Ran, SOON, eventually, send};
 use crate::pings::{ended, reflector};
 
 /// The messages that the workspace has of the last campaign, without the heading.
@@ -32,13 +33,27 @@ fn shown(place: &Place) -> Ran {
     ran
 }
 
-/// Begins a measurement that is kept, and lets it run for a while.
+/// The journals of a running fleet hold more than 100 messages from this size on, bytes.
+const KEPT: u64 = 10_000;
+
+/// How many bytes the journals of running fleets have.
+fn kept_bytes(place: &Place) -> u64 {
+    let files = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let journals = place.workspace().join("journal");
+    let fleets = files(&journals).flat_map(|fleet| files(&fleet.path()));
+    fleets
+        .filter_map(|file| file.metadata().ok())
+        .map(|about| about.len())
+        .sum()
+}
+
+/// Begins a measurement that is kept, and waits until some messages of it are.
 fn going(place: &Place, target: &str, more: &[&str]) -> std::process::Child {
     let some = ["flows", target, "-n", "8", "-i", "20ms", "--save", "night"];
     let mut command = place.command(some.into_iter().chain(more.iter().copied()));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().expect("neph runs");
-    thread::sleep(Duration::from_millis(1500));
+    eventually("messages are kept", SOON, || kept_bytes(place) > KEPT);
     running
 }
 
@@ -203,7 +218,6 @@ fn after_a_kill_the_messages_are_there() {
     send("KILL", running.id());
     let killed = running.wait_with_output().expect("it ended");
     assert!(!killed.status.success());
-    // Eight flows each 20 ms for a second and a half, less what starting took.
     assert!(messages(&place) > 100);
     what_is_kept_is_told(&place);
     // The next who writes ends what was cut off.
@@ -248,7 +262,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         "trap '' XFSZ; ulimit -f 400; exec \"$NEPH\" flows udp://{} -n 200 -i 20ms -w 60s --save night",
         reflector.address()
     );
-    let output = std::process::Command::new("bash")
+    let output = process::command("bash")
         .args(["-c", &script])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .env("NEPH_WORKSPACE", place.workspace())

@@ -2,10 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use crate::neph::{begin, send};
+use neph_sys::deadline::poll;
+use neph_sys::process;
+
+use crate::neph::{SOON, begin, send};
 
 const UPGRADE: &[u8] =
     b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -32,7 +35,7 @@ fn hold(address: &str) -> Option<TcpStream> {
 #[test]
 fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
     for kilobytes in ["250000", "400000"] {
-        let mut limited = Command::new("sh");
+        let mut limited = process::command("sh");
         let script = format!(
             "ulimit -v {kilobytes}; exec '{}' reflect --listen 127.0.0.1:0",
             env!("CARGO_BIN_EXE_neph")
@@ -52,10 +55,8 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             let count = stream.read(&mut [0; 1024]).ok()?;
             (count > 0).then_some(())
         };
-        let again = (0..100).any(|_| {
-            std::thread::sleep(Duration::from_millis(50));
-            served().is_some()
-        });
+        let pace = Duration::from_millis(50);
+        let again = poll(pace, SOON, || served().is_some());
         assert!(again, "nobody is served when memory is free again");
         send("INT", reflector.id());
         assert!(reflector.wait().expect("it ends").success());

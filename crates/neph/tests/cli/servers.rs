@@ -6,6 +6,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
+use neph_sys::process;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -60,7 +61,7 @@ pub(crate) fn serve(test: &str, port: u16, command: &mut Command) -> Option<Serv
 /// A folder with a certificate for localhost and 127.0.0.1, as `openssl req -x509` makes it.
 pub(crate) fn certificate() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let made = Command::new("openssl")
+    let made = process::command("openssl")
         .args([
             "req",
             "-x509",
@@ -116,7 +117,7 @@ fn close_notify_ends_a_reply_and_its_own_certificate_is_believed_when_given() {
     let folder = certificate();
     let port = free_port();
     let at = port.to_string();
-    let mut command = Command::new("openssl");
+    let mut command = process::command("openssl");
     command.args([
         "s_server", "-accept", &at, "-cert", "c.pem", "-key", "k.pem", "-www",
     ]);
@@ -175,7 +176,7 @@ fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
     for tls in [false, true] {
         let port = free_port();
         let at = port.to_string();
-        let mut command = Command::new(&python);
+        let mut command = process::command(&python);
         command
             .args([
                 "-m",
@@ -218,7 +219,7 @@ pub(crate) fn nginx(test: &str, folder: &TempDir, inside: &str) -> Option<Server
     );
     let file = folder.path().join("nginx.conf");
     fs::write(&file, settings).expect("write");
-    let mut command = Command::new("nginx");
+    let mut command = process::command("nginx");
     serve(
         test,
         port,
@@ -311,7 +312,7 @@ pub(crate) fn haproxy(
     }
     let file = folder.path().join("haproxy.cfg");
     fs::write(&file, settings).expect("write");
-    let mut command = Command::new("haproxy");
+    let mut command = process::command("haproxy");
     serve(test, port, command.arg("-db").arg("-f").arg(&file))
 }
 
@@ -335,11 +336,11 @@ fn a_proxy_that_ends_idle_connections_loses_no_message() {
 /// A reflector whose clock is 5000 s ahead of ours.
 pub(crate) fn reflector_ahead(test: &str) -> Option<Server> {
     let port = free_port();
-    let mut command = Command::new("unshare");
+    let mut command = process::command("unshare");
     command.args(["--time", "--monotonic", "5000", "--fork", "--kill-child"]);
     command.arg(env!("CARGO_BIN_EXE_neph"));
     command.args(["reflect", "--listen", &format!("127.0.0.1:{port}")]);
-    let allowed = Command::new("unshare")
+    let allowed = process::command("unshare")
         .args(["--time", "--monotonic", "5000", "--fork", "true"])
         .stderr(Stdio::null())
         .status();

@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use neph_sys::clock;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::guests::has_machines;
@@ -82,12 +84,12 @@ impl Stopping {
         let over = Arc::clone(&is_over);
         let thread = thread::spawn(move || {
             while !over.load(Ordering::Relaxed) {
-                thread::sleep(awake);
+                clock::nap(awake);
                 signal(&pids, "STOP");
                 for pid in &pids {
                     eventually("it stands still", SOON, || is_stopped(*pid));
                 }
-                thread::sleep(still);
+                clock::nap(still);
                 signal(&pids, "CONT");
             }
         });
@@ -195,7 +197,7 @@ impl Quota {
         }
         let folder = root.join(format!("neph-stalls-{}", std::process::id()));
         fs::create_dir(&folder).ok()?;
-        let hog = Command::new("sh")
+        let hog = process::command("sh")
             .args(["-c", "while :; do :; done"])
             .spawn();
         let quota_of = Self {

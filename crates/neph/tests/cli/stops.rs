@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use neph_sys::deadline::Stopwatch;
+use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
-use crate::neph::{Place, Ran, SOON, begin, command, eventually, send};
+use crate::neph::{Place, Ran, SOON, begin, command, eventually, neph, send};
 
 /// Does not become ready for a long time: the lab is coming up meanwhile.
 const SLOW: &str = "[[service]]\nname = \"slow\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n\
@@ -95,7 +98,7 @@ fn a_lab_that_is_stopped_while_it_comes_up_leaves_nothing_and_says_so() {
 
 fn stop_and_look(mut coming: Coming, signal: &str) {
     coming.has_begun();
-    let begun = Instant::now();
+    let begun = Stopwatch::start();
     coming.signal(signal);
     let ran = coming.end();
     assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
@@ -155,12 +158,15 @@ fn what_nohup_started_outlives_its_terminal() {
         "-c",
         "trap '' HUP; exec \"$0\" reflect --listen 127.0.0.1:0",
     ];
-    let mut shell = Command::new("sh");
+    let mut shell = process::command("sh");
     shell.args(words).arg(command().get_program());
     let (mut child, _said, line) = begin(&mut shell);
     assert!(line.contains("answers"), "{line}");
     send("HUP", child.id());
-    std::thread::sleep(Duration::from_millis(300));
+    let address = line.split(' ').find(|word| word.starts_with("127.0.0.1:"));
+    let target = format!("udp://{}", address.expect("it says where it answers"));
+    let ran = neph(["ping", &target, "-c", "3", "-i", "100ms", "--no-icmp", "-q"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
     assert_eq!(child.try_wait().expect("ours"), None, "it goes on");
     send("TERM", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));

@@ -2,7 +2,8 @@
 //! namespace with a /run of its own: these commands are about all labs of a machine.
 
 use std::fs;
-use std::process::Command;
+
+use neph_sys::process;
 
 use crate::labs::{TWO, privileged};
 use crate::neph::{Place, Ran};
@@ -18,7 +19,7 @@ fn alone(topology: &str, script: &str) -> Ran {
     let place = Place::empty();
     fs::write(place.path("two.toml"), topology).expect("a file");
     let script = format!("mount -t tmpfs none /run || exit 99\n{script}");
-    let output = Command::new("unshare")
+    let output = process::command("unshare")
         .args(["-m", "sh", "-c", &script])
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .env("NO_COLOR", "1")

@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use neph_sys::clock;
 use serde_json::Value;
 
 use crate::neph::{begin, command, neph, send};
@@ -205,7 +206,7 @@ fn a_reflector_that_stops_answering_is_told_and_nothing_is_reckoned_with_it() {
         load.args(words.split(' ')).args(["--format", "json"]);
         load.stdout(Stdio::piped()).stderr(Stdio::piped());
         let load = load.spawn().expect("neph runs");
-        thread::sleep(Duration::from_secs(1));
+        clock::nap(Duration::from_secs(1));
         send("STOP", there.process.id());
         let ended = load.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&ended.stderr);

@@ -3,6 +3,8 @@
 use std::net::TcpListener;
 use std::process::Command;
 
+use neph_sys::process;
+
 use crate::labs::is_root;
 use crate::neph::{Ran, command, neph};
 use crate::pings::server;
@@ -12,7 +14,7 @@ fn powerless() -> Command {
     if !is_root() {
         return command();
     }
-    let mut command = Command::new("setpriv");
+    let mut command = process::command("setpriv");
     command.args(["--inh-caps=-all", "--bounding-set=-all", "--"]);
     command.arg(env!("CARGO_BIN_EXE_neph")).env("NO_COLOR", "1");
     command

@@ -1,7 +1,9 @@
 //! Routes by flow: what is told, in which form, and with which exit status.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use neph_sys::process;
 
 use crate::labs::privileged;
 use crate::neph::{Ran, SOON, command, eventually, ip, neph, send};
@@ -125,7 +127,9 @@ impl Nobody {
 
 impl Drop for Nobody {
     fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+        let _ = process::command("ip")
+            .args(["netns", "del", &self.0])
+            .status();
     }
 }
 

@@ -1,20 +1,23 @@
 //! `neph lab verify` at the command line: its verdict decides about the status, and ctrl-C leaves
 //! what was measured.
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
+use neph_sys::deadline::Stopwatch;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::labs::{TWO, place, privileged};
 use crate::neph::{begin, eventually, send};
+use crate::undisturbed::undisturbed;
 
 #[test]
 fn a_lab_is_verified() {
     if !privileged("a_lab_is_verified") {
         return;
     }
-    let ran = place(TWO).neph(["lab", "verify", "two.toml", "--format", "json"]);
+    let ran = undisturbed(|| place(TWO).neph(["lab", "verify", "two.toml", "--format", "json"]));
     let checks: Value = serde_json::from_str(&ran.out).expect("JSON");
     let checks = checks.as_array().expect("a list");
     assert_eq!(checks.len(), 2, "both directions");
@@ -45,13 +48,16 @@ fn a_verification_that_is_interrupted_tells_what_it_has() {
     let namespace = format!("neph-v{}-b", child.id());
     let sent = || {
         let words = ["-n", &namespace, "-s", "-j", "link", "show", "dev", "far"];
-        let told = Command::new("ip").args(words).output().expect("ip runs");
+        let told = process::command("ip")
+            .args(words)
+            .output()
+            .expect("ip runs");
         let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
         told[0]["stats64"]["tx"]["packets"].as_u64().unwrap_or(0)
     };
     eventually("measured", Duration::from_mins(1), || sent() >= 100);
     send("INT", child.id());
-    let began = Instant::now();
+    let began = Stopwatch::start();
     let output = child.wait_with_output().expect("it ends");
     assert!(began.elapsed() < Duration::from_secs(10));
     let told = String::from_utf8_lossy(&output.stdout);

@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
+use neph_sys::deadline::Stopwatch;
 use neph_sys::netns::with_namespace;
 use neph_sys::offload::switch_off;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::neph::{Place, Ran, SOON, ip};
@@ -85,7 +86,7 @@ fn copies_tell_the_round_trips_of_the_ring_and_are_taken_where_nothing_waits_in_
         ip("link set to7 down");
         ip("link set to7 txqueuelen 100 up");
         let queue = ["qdisc", "add", "dev", "to7", "root", "pfifo"];
-        let queued = std::process::Command::new("tc").args(queue).status();
+        let queued = process::command("tc").args(queue).status();
         assert!(queued.expect("the tc program").success());
         let chosen = Watch::of(&place, "to7", &ROUND_TRIPS);
         assert_eq!(way(&chosen.interrupt()), "ring");
@@ -184,7 +185,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
             return;
         }
         let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-        let (began, is_over) = (Instant::now(), AtomicBool::new(false));
+        let (began, is_over) = (Stopwatch::start(), AtomicBool::new(false));
         let ran = std::thread::scope(|scope| {
             scope.spawn(|| {
                 // At most so long: a watch that does not end is seen by its time.

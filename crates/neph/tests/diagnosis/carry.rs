@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::lab::{At, Lab};
@@ -92,7 +93,7 @@ fn stood_still_by_chance(diagnosis: &Value) -> bool {
 }
 
 fn neph(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_neph"))
+    process::command(env!("CARGO_BIN_EXE_neph"))
         .args(args)
         .env("NEPH_WORKSPACE", folder.join("measured"))
         .env("NO_COLOR", "1")

@@ -7,8 +7,8 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Instant;
 
+use neph_sys::deadline::Stopwatch;
 use neph_text::Source;
 
 use crate::carry::{Named, carry_out};
@@ -70,7 +70,7 @@ fn of_random_labs_the_causes_are_named_and_nothing_else() {
     let mut score = Score::default();
     let wanted = |lab: &Lab| only.is_none_or(|only| only == lab.number);
     for lab in labs(seed, number).into_iter().filter(wanted) {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let named = carried_out(&lab);
         let mistakes = score.add(&lab, &named);
         println!(

@@ -2,12 +2,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
-use neph_model::{ByteSize, ExperimentStatus};
-use neph_probe::{Caps, Reflector, ReflectorSpec};
+use neph_model::{ByteSize, ExperimentStatus, ReflectorCaps, ReflectorSpec};
+use neph_probe::Reflector;
 use neph_store::{Access, open};
+use neph_sys::deadline::poll;
+use neph_sys::process;
 
 /// Kills of an ordinary test run; `NEPH_KILLS=200` is what the issue asks to be shown.
 const KILLS: u64 = 6;
@@ -27,9 +29,9 @@ impl Bench {
             std::env::temp_dir().join(format!("neph-kill-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let spec = ReflectorSpec {
-            caps: Caps {
+            caps: ReflectorCaps {
                 reply_size: ByteSize(1 << 20),
-                ..Caps::default()
+                ..ReflectorCaps::default()
             },
             ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
         };
@@ -54,7 +56,7 @@ impl Bench {
     }
 
     fn neph(&self, arguments: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_neph"))
+        process::command(env!("CARGO_BIN_EXE_neph"))
             .args(arguments)
             .arg("--workspace")
             .arg(self.folder.join("store"))
@@ -150,11 +152,10 @@ fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         let plan = bench.plan.display().to_string();
         let mut child = bench.neph(&["run", &plan]);
         let moment = Duration::from_millis(random(number) % 1_600);
-        let until = Instant::now() + moment;
-        while Instant::now() < until && child.try_wait().expect("told").is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        killed_while_running += u32::from(child.try_wait().expect("told").is_none());
+        let has_ended = poll(Duration::from_millis(1), moment, || {
+            child.try_wait().expect("told").is_some()
+        });
+        killed_while_running += u32::from(!has_ended);
         child.kill().expect("SIGKILL can be sent");
         child.wait().expect("it ends");
         let before = acknowledged(&bench.acknowledged_file());

@@ -9,11 +9,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use neph_model::Span;
+use neph_sys::clock;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::points::Files;
@@ -104,7 +105,7 @@ fn a_raw_clock_that_a_time_namespace_shifts_is_told_by_how_much() {
     if !privileged("a_raw_clock_that_a_time_namespace_shifts") {
         return;
     }
-    let child = Command::new("unshare")
+    let child = process::command("unshare")
         .args(["--time", "--monotonic", "12345", "--fork", "--kill-child"])
         .args([
             env!("CARGO_BIN_EXE_neph"),
@@ -147,7 +148,7 @@ impl Capture {
     pub(crate) fn begin(lab: &TwoSites, site: &str) -> Option<Self> {
         let name = format!("neph-{}.pcap", lab.namespace(site));
         let file = std::env::temp_dir().join(name);
-        let mut child = Command::new("nsenter")
+        let mut child = process::command("nsenter")
             .arg(format!("--net=/run/netns/{}", lab.namespace(site)))
             .args([
                 "tcpdump",
@@ -188,18 +189,16 @@ impl Capture {
     /// tcpdump forgets what it has not read when it is told to end, and of an exchange that TCP repeats,
     /// 200 ms after the link lost the first, one may see what the other does not.
     pub(crate) fn end_both([here, there]: [Self; 2]) -> ([Vec<u8>; 2], i64) {
-        thread::sleep(Duration::from_millis(50));
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = since_1970.expect("after 1970").as_nanos();
-        thread::sleep(Duration::from_millis(400));
-        let until = i64::try_from(now).expect("before 2262");
+        clock::nap(Duration::from_millis(50));
+        let until = clock::wall().0;
+        clock::nap(Duration::from_millis(400));
         ([here.end(), there.end()], until)
     }
 
     /// Ends it and gives the file's bytes.
     fn end(mut self) -> Vec<u8> {
         let pid = self.child.0.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &pid]).status();
+        let sent = process::command("kill").args(["-INT", &pid]).status();
         assert!(sent.expect("kill runs").success());
         self.child.0.wait().expect("it ends");
         let bytes = fs::read(&self.file).expect("what was captured");

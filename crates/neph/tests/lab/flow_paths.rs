@@ -6,12 +6,12 @@ use std::fs;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::process::Command;
 
 use neph_lab::{Recording, Topology, TruthFile, UpOptions, flows_of};
-use neph_model::{ExperimentId, FlowRoute, FlowTrace, Span};
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::{ExperimentId, FlowRoute, FlowTrace, ReflectorSpec, Span};
+use neph_probe::Reflector;
 use neph_store::{Access, SentWithin, Store, open};
+use neph_sys::process;
 use neph_text::Source;
 
 use crate::stage::{self, fixed_diamond, neph, privileged, ran};
@@ -158,13 +158,11 @@ fn measured_on_record(folder: &Path) {
         ..UpOptions::named(&name)
     };
     let lab = stage::lab(&topology, &options);
-    let reflector = Reflector::start(&ReflectorSpec {
-        site: Some(lab.place("server").expect("the site is there")),
-        ..ReflectorSpec::at(([0, 0, 0, 0], 8080).into())
-    });
+    let server = lab.place("server").expect("the site is there");
+    let reflector = Reflector::start_in(&ReflectorSpec::at(([0, 0, 0, 0], 8080).into()), &server);
     let (plan, _) = PLAN.split_once("[lab]").expect("its lab");
     fs::write(folder.join("p.toml"), plan).expect("written");
-    let mut inside = Command::new("nsenter");
+    let mut inside = process::command("nsenter");
     inside.arg(format!("--net=/run/netns/neph-{name}-client"));
     inside.args([env!("CARGO_BIN_EXE_neph"), "run", "p.toml", "--no-report"]);
     inside.current_dir(folder);

@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
 use neph_lab::{FlowKey, FlowTruth};
 use neph_model::Span;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::stage::{PORT, TwoSites, privileged};
@@ -119,7 +119,7 @@ fn is_of_the_link(change: &Value, made: &[Made]) -> bool {
 
 fn measure(lab: &TwoSites, workspace: &Path) -> Value {
     let seconds = format!("{SECONDS}s");
-    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+    let output = process::command(env!("CARGO_BIN_EXE_neph"))
         .args(["flows", &format!("udp://10.79.0.2:{PORT}"), "--site"])
         .arg(lab.namespace("client"))
         .args(["-n", &FLOWS.to_string(), "-i", "200ms", "-w", &seconds])
@@ -156,7 +156,7 @@ fn measure_in_time() -> (tempfile::TempDir, Value, BTreeMap<FlowKey, FlowTruth>)
 
 /// The changes that a detector finds in the kept messages.
 fn detected(workspace: &Path, detector: &str) -> Vec<Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+    let output = process::command(env!("CARGO_BIN_EXE_neph"))
         .args(["export", "flows", "--changes", detector])
         .args(["--format", "jsonl", "--output", "-"])
         .env("NEPH_WORKSPACE", workspace)

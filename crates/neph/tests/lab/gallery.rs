@@ -8,7 +8,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use neph_sys::process;
 
 use crate::stage::privileged;
 
@@ -37,7 +38,7 @@ fn write(folder: &Path, control: bool, topology: &str) {
 
 /// Runs it; the exit status, and what was said.
 fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+    let output = process::command(env!("CARGO_BIN_EXE_neph"))
         .args(arguments)
         .arg("--quiet")
         .args(["--folder".as_ref(), folder])
@@ -122,7 +123,7 @@ fn the_port_that_one_is_told_to_bind_is_on_the_short_path() {
     let followed = followed.replace("blocks = 12", "blocks = 3");
     let plan = first.join("ecmp/followed.toml");
     fs::write(&plan, followed).expect("written");
-    let output = Command::new(env!("CARGO_BIN_EXE_neph"))
+    let output = process::command(env!("CARGO_BIN_EXE_neph"))
         .args(["run".as_ref(), plan.as_os_str()])
         .args(["--quiet".as_ref(), "--workspace".as_ref(), then.as_os_str()])
         .output()

@@ -6,11 +6,12 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use neph_sys::clock;
 use neph_sys::netns::{NetNs, remove, with_namespace};
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::clocks::shifted;
@@ -29,7 +30,7 @@ struct Hosts {
 }
 
 fn ip(line: &str) {
-    let done = Command::new("ip").args(line.split(' ')).status();
+    let done = process::command("ip").args(line.split(' ')).status();
     assert!(done.expect("the ip program").success(), "ip {line}");
 }
 
@@ -55,7 +56,7 @@ impl Hosts {
                 "-n {router} route add 10.79.{other}.0/24 via 10.79.0.{} dev path onlink",
                 2 - at
             ));
-            let forward = Command::new("nsenter")
+            let forward = process::command("nsenter")
                 .arg(format!("--net=/run/netns/{router}"))
                 .args(["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
                 .status();
@@ -88,7 +89,7 @@ impl Hosts {
 fn send(mut stream: &TcpStream) {
     for _ in 0..CHUNKS {
         stream.write_all(&vec![5; CHUNK]).expect("it is read");
-        thread::sleep(Duration::from_millis(10));
+        clock::nap(Duration::from_millis(10));
     }
 }
 

@@ -4,8 +4,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use neph_sys::clock;
+use neph_sys::deadline::{Stopwatch, poll, wait_until};
+use neph_sys::process;
 
 /// Kills of an ordinary test run; `NEPH_KILLS=100` is what the issue asks to be shown.
 const KILLS: u64 = 8;
@@ -52,7 +56,7 @@ impl Bench {
     }
 
     fn neph(&self, words: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_neph"))
+        process::command(env!("CARGO_BIN_EXE_neph"))
             .arg("lab")
             .args(words)
             .env(MARK, &self.lab)
@@ -144,11 +148,9 @@ fn share(chance: u64) -> f64 {
 
 /// Lets `child` go on for that long and kills it; whether it was still there.
 fn kill_after(mut child: Child, moment: Duration) -> bool {
-    let until = Instant::now() + moment;
-    while Instant::now() < until && child.try_wait().expect("told").is_none() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let met = child.try_wait().expect("told").is_none();
+    let met = !poll(Duration::from_millis(1), moment, || {
+        child.try_wait().expect("told").is_some()
+    });
     child.kill().expect("SIGKILL can be sent");
     child.wait().expect("it ends");
     met
@@ -164,7 +166,7 @@ impl Lengths {
     /// Of one lab that nobody kills.
     fn measured(bench: &Bench) -> Self {
         let length = |child: Child| {
-            let (begun, mut child) = (Instant::now(), child);
+            let (begun, mut child) = (Stopwatch::start(), child);
             assert!(child.wait().expect("it ends").success());
             begun.elapsed()
         };
@@ -188,9 +190,9 @@ fn strike(bench: &Bench, lengths: &Lengths, number: u64) -> bool {
             bench.up(&["--detach"]).wait().expect("it comes up");
             let words = ["run", "s1", "--lab", &bench.lab, "--", "sleep", "120"];
             let ran = bench.neph(&words);
-            std::thread::sleep(within(100));
+            clock::nap(within(100));
             let keeper = bench.keeper().expect("it is up").to_string();
-            let killed = Command::new("sh")
+            let killed = process::command("sh")
                 .args(["-c", &format!("kill -9 {keeper}")])
                 .status();
             kill_after(ran, within(100)) && killed.expect("a shell").success()
@@ -233,19 +235,15 @@ fn one_down_leaves_nothing_of_a_lab_that_was_killed_at_any_moment() {
         let kind = usize::try_from(number % 4).expect("four kinds");
         met[kind] += u32::from(strike(&bench, &lengths, number));
         // A keeper whose starter was killed goes on by itself: wait until its journal is there.
-        let begun = Instant::now() + Duration::from_secs(10);
-        while !bench.processes().is_empty() && bench.keeper().is_none() {
-            assert!(Instant::now() < begun, "kill {number}: {:?}", bench.left());
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let is_kept = wait_until(Duration::from_secs(30), || {
+            bench.processes().is_empty() || bench.keeper().is_some()
+        });
+        assert!(is_kept, "kill {number}: {:?}", bench.left());
         let down = bench.neph(&["down", &bench.lab]).wait().expect("it ends");
         let gone = !Path::new("/run/neph").join(&bench.lab).exists();
         assert!(gone, "kill {number}: {down}: {:?}", bench.left());
         // A keeper whose lab was taken down by a killed down notices within 50 ms.
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while !bench.left().is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_until(Duration::from_secs(20), || bench.left().is_empty());
         assert_eq!(bench.left(), BTreeSet::new(), "kill {number}");
     }
     println!("{kills} kills; of up, up --detach, run, down met while they ran: {met:?}");

@@ -2,12 +2,14 @@
 //! what the segment between is told to have done.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use neph_model::Span;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::stage::{TwoSites, measure, median, neph, privileged};
+use crate::undisturbed::undisturbed;
 
 /// Of the segment's row: packets of a protocol one way.
 fn row<'a>(told: &'a Value, way: &str, protocol: &str) -> &'a Value {
@@ -40,7 +42,7 @@ fn told(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
     assert!(line.contains("recording near"), "{line}");
     traffic();
     let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status();
+    let sent = process::command("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("kill runs").success());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(
@@ -52,7 +54,7 @@ fn told(lab: &TwoSites, traffic: impl FnOnce()) -> Value {
 }
 
 fn ping(lab: &TwoSites, many: &str) {
-    let ran = Command::new("nsenter")
+    let ran = process::command("nsenter")
         .arg(format!("--net=/run/netns/{}", lab.namespace("client")))
         .args(["ping", "-q", "-c", many, "-i", "0.01", "10.79.0.2"])
         .output();
@@ -65,15 +67,17 @@ fn the_segment_between_two_live_points_is_the_link() {
         return;
     }
     let link = "delay = \"3ms\"\na_to_b = { delay = \"7ms\" }";
-    let lab = TwoSites::up("hops_live", link);
-    let reflector = lab.reflector(Span::ZERO);
-    let told = told(&lab, || {
-        ping(&lab, "200");
-        let messages = measure(lab.flow("tcp", Span::from_millis(10), 100));
-        assert_eq!(messages.len(), 100);
+    let (told, recorded) = undisturbed(|| {
+        let lab = TwoSites::up("hops_live", link);
+        let reflector = lab.reflector(Span::ZERO);
+        let told = told(&lab, || {
+            ping(&lab, "200");
+            let messages = measure(lab.flow("tcp", Span::from_millis(10), 100));
+            assert_eq!(messages.len(), 100);
+        });
+        drop(reflector);
+        (told, lab.delays(80))
     });
-    drop(reflector);
-    let recorded = lab.delays(80);
     for (way, recorded) in ["there", "back"].iter().zip(recorded) {
         let link = median(recorded);
         for (protocol, least) in [("icmp", 200), ("tcp", 100)] {

@@ -4,9 +4,10 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use neph_lab::Identity;
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::stage::{neph, ran};
@@ -146,7 +147,7 @@ pub(crate) fn recorded(interfaces: &[String; 2], traffic: impl FnOnce()) -> [Vec
     assert!(line.contains("recording near"), "{line}");
     traffic();
     let pid = child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &pid]).status();
+    let sent = process::command("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("kill runs").success());
     let rest: Vec<String> = said.lines().map_while(Result::ok).collect();
     let status = child.wait().expect("it ends");

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Output, Stdio};
+use std::time::Duration;
 
 use neph_model::{CampaignStatus, Experiment, ExperimentId, ExperimentStatus, FleetReply, Span};
 use neph_store::{Access, SentWithin, Store, open};
+use neph_sys::deadline::poll;
+use neph_sys::process;
 use tempfile::TempDir;
 
 use crate::stage::privileged;
@@ -72,7 +73,7 @@ impl Bench {
 
     /// Begins to carry the plan out, or goes on with it.
     fn neph(&self, words: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_neph"))
+        process::command(env!("CARGO_BIN_EXE_neph"))
             .args(words)
             .args(["--quiet", "--no-report", "--acknowledge", "safe"])
             .env("NEPH_WORKSPACE", self.path("kept"))
@@ -106,20 +107,19 @@ impl Bench {
 
     /// Waits until messages of an experiment of the season are safe.
     fn wait_for(&self, season: &str, child: &mut Child) {
-        let latest = Instant::now() + LATEST;
-        loop {
+        let is_safe = poll(Duration::from_millis(20), LATEST, || {
             let running = self.experiments().into_iter().flatten().find(|(of, one)| {
                 of == season && one.status == ExperimentStatus::Running && one.ended.is_none()
             });
             let safe = fs::read_to_string(self.path("safe")).unwrap_or_default();
             if running.is_some_and(|(_, one)| safe.contains(&one.id.to_string())) {
-                return;
+                return true;
             }
             let ended = child.try_wait().expect("told");
             assert!(ended.is_none(), "it ended before {season}: {ended:?}");
-            assert!(Instant::now() < latest, "{season} never came");
-            sleep(Duration::from_millis(20));
-        }
+            false
+        });
+        assert!(is_safe, "{season} never came");
     }
 }
 
@@ -149,7 +149,7 @@ fn a_campaign_of_two_topologies_goes_on_after_a_stop_in_one_and_a_kill_in_the_ot
     bench.wait_for("low", &mut stopped);
     let pid = stopped.id();
     assert!(!left(pid).is_empty(), "its lab is up");
-    let mut kill = Command::new("kill");
+    let mut kill = process::command("kill");
     let sent = kill.args(["-s", "INT", &pid.to_string()]).status();
     assert!(sent.expect("kill runs").success());
     let output = stopped.wait_with_output().expect("it ends");

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use neph_model::Span;
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::stage::{PORT, TwoSites, neph, privileged, ran};
+use crate::undisturbed::undisturbed;
 
 /// Round trips of 20 and 23.6 ms: the source's 18 % more.
 const LINK: &str = "
@@ -19,30 +21,29 @@ weight = 50
 a_to_b = { delay = \"13.6ms\" }
 ";
 
+/// A fleet of 32 flows for three seconds and so many transfers of each class: what was told, and the
+/// workspace that keeps it.
+fn measured(lab: &TwoSites, transfers: &str) -> (Value, TempDir) {
+    let _reflector = lab.reflector(Span::ZERO);
+    let workspace = tempfile::tempdir().expect("a folder");
+    let target = format!("tcp://10.79.0.2:{PORT}");
+    let output = neph(workspace.path(), &["flows", &target])
+        .args(["-n", "32", "-i", "200ms", "-c", "15"])
+        .args(["--transfers", transfers, "--format", "json", "--quiet"])
+        .args(["--site", &lab.namespace("client"), "--save", "night"])
+        .output()
+        .expect("neph runs");
+    let told = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    (told, workspace)
+}
+
 #[test]
 fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     if !privileged("transfers_on_the_slow_paths_ports_take_18_percent_longer") {
         return;
     }
-    let lab = TwoSites::up("transfers", LINK);
-    let _reflector = lab.reflector(Span::ZERO);
-    let workspace = tempfile::tempdir().expect("a folder");
-    let target = format!("tcp://10.79.0.2:{PORT}");
-    let output = neph(workspace.path(), &["flows", &target])
-        .args(["-n", "32", "-i", "200ms", "-c", "15", "--transfers", "20"])
-        .args([
-            "--format",
-            "json",
-            "--quiet",
-            "--site",
-            &lab.namespace("client"),
-            "--save",
-            "night",
-        ])
-        .output()
-        .expect("neph runs");
-    let told: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let (told, workspace) = undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
     let transfers = &told["pairs"][0]["transfers"];
     let [fast, slow] = [&transfers[0], &transfers[1]];
     for (class, lowest) in [(fast, 40_000_000), (slow, 47_200_000)] {
@@ -67,18 +68,7 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
         return;
     }
     let link = format!("{LINK}[[link.schedule]]\nat = \"10s\"\nreshuffle = true\n");
-    let lab = TwoSites::up("reshuffled", &link);
-    let _reflector = lab.reflector(Span::ZERO);
-    let workspace = tempfile::tempdir().expect("a folder");
-    let target = format!("tcp://10.79.0.2:{PORT}");
-    let output = neph(workspace.path(), &["flows", &target])
-        .args(["-n", "32", "-i", "200ms", "-c", "15", "--transfers", "200"])
-        .args(["--format", "json", "--quiet"])
-        .args(["--site", &lab.namespace("client"), "--save", "night"])
-        .output()
-        .expect("neph runs");
-    let told: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let (told, workspace) = undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
     let pair = &told["pairs"][0];
     let moved = pair["transfers_moved"].as_u64().expect("a number");
     assert!((60..300).contains(&moved), "{pair}");

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use jiff::Timestamp;
 use jiff::civil::Date;
+use neph_sys::clock;
 use semver::{Version, VersionReq};
 
 use crate::crates::{Locked, locked, root, toml};
@@ -99,7 +99,7 @@ fn warn_if_old(text: &str) {
         .to_zoned(jiff::tz::TimeZone::UTC)
         .expect("in range")
         .timestamp();
-    let days = (Timestamp::now().as_second() - taken.as_second()) / 86_400;
+    let days = (clock::wall().0 / 1_000_000_000 - taken.as_second()) / 86_400;
     if days > OLD_DAYS {
         println!("WARNING: the snapshot of advisories is {days} days old: run tools/advisories");
     }

@@ -1,14 +1,14 @@
 //! The bill of materials (`CycloneDX` 1.5): its required fields, and that it names what is linked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
+use neph_sys::process;
 use serde_json::Value;
 
 use crate::crates::{locked, metadata, root};
 
 fn bill() -> (String, Value) {
-    let output = Command::new(root().join("tools/sbom"))
+    let output = process::command(root().join("tools/sbom"))
         .output()
         .expect("python3 is installed for tests");
     let err = String::from_utf8_lossy(&output.stderr);

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use neph_sys::process;
 use serde_json::Value;
 
 /// The workspace's folder.
@@ -46,7 +46,7 @@ pub(crate) fn locked(path: &str) -> Vec<Locked> {
 pub(crate) fn metadata() -> Value {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let output = Command::new(cargo)
+    let output = process::command(cargo)
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
         .args(["--filter-platform", &host, "--manifest-path"])
         .arg(root().join("Cargo.toml"))

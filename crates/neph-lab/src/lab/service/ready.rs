@@ -3,11 +3,12 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use neph_sys::clock;
+use neph_sys::deadline::Deadline;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Birth};
 
@@ -21,18 +22,18 @@ const ANSWERING: Duration = Duration::from_millis(500);
 /// How long a service is waited for: its time, and as long as anybody wants the lab.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience<'s> {
-    until: Instant,
+    deadline: Deadline,
     stop: &'s AtomicBool,
 }
 
 impl<'s> Patience<'s> {
     pub(super) fn of(ready: &Ready, stop: &'s AtomicBool) -> Self {
-        let until = Instant::now() + ready.timeout.to_duration();
-        Self { until, stop }
+        let deadline = Deadline::after(ready.timeout.to_duration());
+        Self { deadline, stop }
     }
 
     fn is_over(self) -> bool {
-        self.stop.load(Ordering::Relaxed) || Instant::now() >= self.until
+        self.stop.load(Ordering::Relaxed) || self.deadline.has_passed()
     }
 }
 
@@ -48,7 +49,7 @@ pub(super) fn ask(
         if answers(check, addresses, patience) {
             return true;
         }
-        thread::sleep(ASKING);
+        clock::nap(ASKING);
     }
     false
 }
@@ -68,7 +69,7 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
 
 /// Whether a program ends with status 0 in time; it is killed when patience is over.
 fn says_yes(words: &[String], patience: Patience<'_>) -> io::Result<bool> {
-    let mut command = Command::new(&words[0]);
+    let mut command = process::command(&words[0]);
     command
         .args(&words[1..])
         .stdin(Stdio::null())
@@ -90,20 +91,30 @@ fn says_yes(words: &[String], patience: Patience<'_>) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
+    use neph_sys::deadline::{Stopwatch, wait_until};
+
     use super::*;
 
     #[test]
     fn a_program_that_does_not_answer_is_waited_for_as_long_as_anybody_wants_the_lab() {
         let stop = AtomicBool::new(false);
-        let until = Instant::now() + Duration::from_secs(50);
-        let patience = Patience { until, stop: &stop };
-        let check = ReadyCheck::Command(vec!["sleep".to_owned(), "60".to_owned()]);
-        let begun = Instant::now();
+        let deadline = Deadline::after(Duration::from_secs(50));
+        let patience = Patience {
+            deadline,
+            stop: &stop,
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let asked = folder.path().join("asked");
+        let script = format!("touch {}; exec sleep 60", asked.display());
+        let check = ReadyCheck::Command(["sh", "-c", &script].map(str::to_owned).to_vec());
+        let begun = Stopwatch::start();
         thread::scope(|scope| {
             let asking = scope.spawn(|| ask(&check, &[], patience, || true));
-            thread::sleep(Duration::from_millis(50));
+            let is_asked = wait_until(Duration::from_secs(20), || asked.exists());
             stop.store(true, Ordering::Relaxed);
-            assert!(!asking.join().expect("it ends"));
+            assert!(is_asked && !asking.join().expect("it ends"));
         });
         assert!(begun.elapsed() < Duration::from_secs(20), "given up");
     }

@@ -4,9 +4,10 @@ use std::io::PipeReader;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Child;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use neph_model::Span;
+use neph_sys::deadline::Deadline;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::process::{self, Request};
 
@@ -17,7 +18,8 @@ use super::log::Output;
 /// meanwhile.
 pub(super) fn watch(
     mut child: Child,
-    (stop, grace): (&PipeReader, Span),
+    stop: &PipeReader,
+    grace: Span,
     output: Option<Output>,
     state: &Mutex<ServiceState>,
 ) {
@@ -49,14 +51,14 @@ fn first(
     output: &mut Option<Output>,
     patience: Option<Duration>,
 ) -> Option<usize> {
-    let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+    let until = patience.map(Deadline::after);
     loop {
         let mut awaited: Vec<Awaited> = ends.iter().copied().map(Awaited::readable).collect();
         let written = output
             .as_ref()
             .map(|output| Awaited::readable(output.as_fd()));
         awaited.extend(written);
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = until.map(Deadline::left);
         ppoll::wait_through(&mut awaited, left).ok()?;
         let (ended, written) = awaited.split_at(ends.len());
         if written.first().is_some_and(Awaited::has_something)

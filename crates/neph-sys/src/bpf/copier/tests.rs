@@ -1,9 +1,12 @@
 use std::net::UdpSocket;
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::deadline::wait_until;
 
 use super::*;
 use crate::ppoll::{Awaited, wait};
+use crate::process;
 use crate::ring::tests::pair::with_pair;
 use crate::ring::{BlockRing, PacketRing, Seat, Tag, Taking};
 
@@ -84,12 +87,14 @@ fn ethernet(kind: u16, rest: &[u8]) -> Vec<u8> {
 }
 
 fn send(sender: &PacketRing, frame: &[u8]) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while let Err(error) = sender.send(frame) {
-        let is_full = error.kind() == io::ErrorKind::WouldBlock;
-        assert!(is_full && Instant::now() < end, "{error}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let has_room = wait_until(Duration::from_secs(20), || match sender.send(frame) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+        sent => {
+            sent.expect("send");
+            true
+        }
+    });
+    assert!(has_room, "no room for a frame");
 }
 
 /// Programs at a hook of an interface.
@@ -291,12 +296,9 @@ fn two_may_listen_and_nothing_stays_behind() {
         let index = interface_index("near").expect("there").cast_unsigned();
         // The kernel takes a link down soon after its descriptor is closed.
         let becomes = |many: u32| {
-            let end = Instant::now() + Duration::from_secs(10);
-            let is = || [TCX_INGRESS, TCX_EGRESS].map(|hook| attached(index, hook)) == [many; 2];
-            while !is() && Instant::now() < end {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            is()
+            wait_until(Duration::from_secs(10), || {
+                [TCX_INGRESS, TCX_EGRESS].map(|hook| attached(index, hook)) == [many; 2]
+            })
         };
         let first = Copier::open("near", &COPYING).expect("a copier");
         let second = Copier::open("near", &COPYING).expect("another");
@@ -304,7 +306,7 @@ fn two_may_listen_and_nothing_stays_behind() {
         drop(first);
         assert!(becomes(1));
         let set = |name: &str, what: &[&str]| {
-            let mut ip = std::process::Command::new("ip");
+            let mut ip = process::command("ip");
             let ended = ip.args(["link", "set", name]).args(what).status();
             assert!(ended.expect("the ip program").success());
         };

@@ -1,9 +1,11 @@
 use std::net::UdpSocket;
-use std::process::Command;
+
+use crate::deadline::wait_until;
 
 use super::super::{PacketRing, Seat};
 use super::*;
 use crate::ppoll::{Awaited, wait};
+use crate::process;
 use crate::ring::Tag;
 use crate::ring::tests::pair::with_pair;
 
@@ -21,15 +23,14 @@ const AMPLE: Taking<'_> = Taking {
 
 /// Sends a frame, once there is room for it.
 fn send(sender: &PacketRing, frame: &[u8]) {
-    for _ in 0..10_000 {
-        match sender.send(frame) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            sent => return sent.expect("send"),
+    let has_room = wait_until(Duration::from_secs(20), || match sender.send(frame) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+        sent => {
+            sent.expect("send");
+            true
         }
-    }
-    panic!("no room for a frame");
+    });
+    assert!(has_room, "no room for a frame");
 }
 
 /// What is told of a packet, without its time.
@@ -253,7 +254,7 @@ fn an_interface_that_goes_down_is_told() {
     with_pair("down", || {
         let ring = BlockRing::open("far", &TAKING).expect("a ring");
         assert!(ring.fault().is_none());
-        let down = Command::new("ip")
+        let down = process::command("ip")
             .args(["link", "set", "far", "down"])
             .status();
         assert!(down.expect("the ip program").success());

@@ -1,8 +1,8 @@
 //! A namespace of a test's own, and two ends of a veth pair in it, for tests of what listens.
 
-use std::process::Command;
-
 use crate::netns::{NetNs, remove, with_namespace};
+
+use crate::process;
 
 /// Runs `work` in a namespace of this name, which is removed however it ends. Without root it says so.
 pub(crate) fn in_namespace(test: &str, name: &str, work: impl FnOnce() + Send) {
@@ -40,7 +40,7 @@ pub(crate) fn with_pair(test: &str, work: impl FnOnce() + Send) {
             "link set near up",
             "link set far up",
         ] {
-            let done = Command::new("ip").args(line.split(' ')).status();
+            let done = process::command("ip").args(line.split(' ')).status();
             assert!(done.expect("the ip program").success(), "ip {line}");
         }
         work();

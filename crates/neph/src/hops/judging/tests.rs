@@ -28,7 +28,11 @@ fn args(line: &str) -> Args {
 fn judge(line: &str) -> (Judge, Left) {
     let args = args(line);
     let points = args.points.iter();
-    let points = points.map(|text| Point::parse(text).expect("a good one").expect("a live one"));
+    let points = points.map(|text| {
+        Point::parse(text, &neph_lab::namespace)
+            .expect("a good one")
+            .expect("a live one")
+    });
     let points: Vec<Point> = points.collect();
     Judge::of(&args, &points, (&Stop::new(), &Stop::new())).expect("a good rule")
 }

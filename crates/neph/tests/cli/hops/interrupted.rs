@@ -2,8 +2,9 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use neph_sys::process;
 use serde_json::Value;
 
 use super::shows;
@@ -21,7 +22,7 @@ fn interrupted_at(point: usize) -> Ran {
     let (_, file) = files[point].split_once('=').expect("NAME=FILE");
     let capture = fs::read(file).expect("a capture");
     fs::remove_file(file).expect("ours");
-    let made = Command::new("mkfifo").arg(file).status();
+    let made = process::command("mkfifo").arg(file).status();
     assert!(made.expect("mkfifo runs").success());
     let mut child = command()
         .args(["hops", "--format", "ndjson", "--packets"])

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{Read, pipe};
 use std::process::{Command, Stdio};
 
+use neph_sys::process;
+
 use super::{HEADER, Wire, begun, datagrams, hops};
 use crate::neph::{Place, SOON, begin, eventually};
 
@@ -63,7 +65,7 @@ fn a_reader_that_went_away_ends_the_recording_without_a_word_about_it() {
 
 /// The same, where no file may be longer than 1,024 bytes.
 fn with_short_files(command: &Command) -> Command {
-    let mut limited = Command::new("sh");
+    let mut limited = process::command("sh");
     limited
         .args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" \"$@\""])
         .arg(command.get_program())

@@ -1,0 +1,127 @@
+//! Measurements that are repeated where this machine was disturbed meanwhile.
+//!
+//! The machine's own record decides, never the verdict: CPU time that the hypervisor gave to others
+//! (steal), CPUs that were never idle, and how late a thread woke that slept a few milliseconds at a
+//! time. What was measured undisturbed is judged, whatever it says; after some repetitions, each once
+//! the machine is calm, the last one is.
+
+#![expect(clippy::print_stdout, reason = "a test tells what it repeats")]
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::deadline::poll;
+
+/// How often at most.
+const TIMES: usize = 4;
+/// More than this share of all CPU time stolen is a disturbance.
+const STOLEN: f64 = 0.01;
+/// CPUs that are idle for less than this share are used by others too: none of these measurements needs
+/// all of them.
+const IDLE: f64 = 0.15;
+/// A thread that wakes later than this was kept from its CPU by others, nanoseconds.
+const LATE: i64 = 5_000_000;
+/// So many of a hundred such are a disturbance.
+const LATE_PERCENT: u64 = 2;
+const STEP: i64 = 5_000_000;
+/// How long the machine is waited for until it is calm.
+const CALM: Duration = Duration::from_mins(3);
+
+/// Measures, and again where the machine was disturbed.
+pub(crate) fn undisturbed<T>(mut measure: impl FnMut() -> T) -> T {
+    for _ in 1..TIMES {
+        let (found, disturbance) = watched(&mut measure);
+        match disturbance {
+            None => return found,
+            Some(what) => println!("measured once more: {what}"),
+        }
+        let mut before = CpuTime::now();
+        poll(Duration::from_secs(1), CALM, || {
+            let now = CpuTime::now();
+            let lately = now.since(before);
+            before = now;
+            lately.all > 0 && lately.share(lately.idle) > 0.5
+        });
+    }
+    measure()
+}
+
+/// What was measured, and what disturbed it.
+fn watched<T>(measure: impl FnOnce() -> T) -> (T, Option<String>) {
+    let is_over = AtomicBool::new(false);
+    let before = CpuTime::now();
+    let (found, (woke, late)) = thread::scope(|scope| {
+        let watch = scope.spawn(|| wakes(&is_over));
+        // Also when the measurement fails: the other thread would go on for ever.
+        let over = SetAtEnd(&is_over);
+        let found = measure();
+        drop(over);
+        (found, watch.join().expect("it only sleeps"))
+    });
+    let spent = CpuTime::now().since(before);
+    let (stolen, idle) = (spent.share(spent.stolen), spent.share(spent.idle));
+    let is_late = late * 100 > woke * LATE_PERCENT;
+    let what = (stolen > STOLEN || idle < IDLE || is_late).then(|| {
+        format!("CPUs {stolen:.3} stolen, {idle:.3} idle, {late} of {woke} wakes were late")
+    });
+    (found, what)
+}
+
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How often a thread woke until it was over, and how often late.
+fn wakes(is_over: &AtomicBool) -> (u64, u64) {
+    let (mut woke, mut late) = (0, 0);
+    while !is_over.load(Ordering::Relaxed) {
+        let due = RawNanos(clock::raw().0 + STEP);
+        let came = clock::sleep_until(due, Spin::NONE);
+        woke += 1;
+        late += u64::from(came.0 - due.0 > LATE);
+    }
+    (woke, late)
+}
+
+/// CPU time of this machine, in ticks (`/proc/stat`, fields 1 to 8).
+#[derive(Clone, Copy)]
+struct CpuTime {
+    all: u64,
+    idle: u64,
+    stolen: u64,
+}
+
+impl CpuTime {
+    fn now() -> Self {
+        let text = fs::read_to_string("/proc/stat").expect("proc is mounted");
+        let line = text.lines().next().expect("all CPUs' line");
+        let fields = line.split_whitespace().skip(1).take(8);
+        let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
+        let of = |field: usize| ticks.get(field).copied().unwrap_or(0);
+        Self {
+            all: ticks.iter().sum(),
+            idle: of(3),
+            stolen: of(7),
+        }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            all: self.all.saturating_sub(before.all),
+            idle: self.idle.saturating_sub(before.idle),
+            stolen: self.stolen.saturating_sub(before.stolen),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    fn share(self, part: u64) -> f64 {
+        part as f64 / self.all.max(1) as f64
+    }
+}
