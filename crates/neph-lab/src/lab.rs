@@ -5,6 +5,7 @@
 //! a lab whose owner was killed can be taken down by anybody.
 
 mod carrier;
+mod engines;
 mod error;
 mod inside;
 mod list;

@@ -21,7 +21,6 @@ mod flow;
 mod flow_route;
 mod host;
 mod id;
-mod ip_version;
 mod kilometres;
 mod kind;
 mod known;
@@ -60,12 +59,12 @@ mod tcp_state;
 mod tcp_stats_when;
 mod throughput;
 mod time;
-mod tls_version;
 mod traced_route;
 mod traceroute;
 mod unanswered;
 mod units;
 mod utc_offset;
+mod version;
 mod wall_course;
 mod warning;
 
@@ -92,7 +91,6 @@ pub use flow_route::{
 };
 pub use host::{ascii_host, bare, bracketed, of_many_hosts};
 pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
-pub use ip_version::{IpVersion, NoIpVersion};
 pub use kilometres::{Kilometres, NoDistance};
 pub use kind::{
     Identification, KindFacts, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
@@ -139,11 +137,11 @@ pub use tcp_state::TcpState;
 pub use tcp_stats_when::{NoTcpStats, TcpStatsWhen};
 pub use throughput::{Throughput, ThroughputSecond, cross_flows};
 pub use time::{Anchor, Clock, Instant, Own, Peer, Wall};
-pub use tls_version::{NoTlsVersion, TlsVersion};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, RouteLength, Traceroute};
 pub use unanswered::Unanswered;
 pub use units::{BitRate, ByteSize, NoRate};
 pub use utc_offset::{NoOffset, UtcOffset};
+pub use version::{IpVersion, NoIpVersion, NoTlsVersion, TlsVersion};
 pub use wall_course::{WallCourse, WallStep};
 pub use warning::Warning;

@@ -58,7 +58,7 @@ fn make(order: &LoadOrder, telling: &Telling, user: &UserChoice) -> Result<Outco
     let done = ready.run(&|| telling.works(), &stop);
     let is_stopped = || stop.is_set();
     match done.map_err(cpu::failure)? {
-        LoadDone::Cpu(done) => cpu::show(&done, (telling, crowd.as_ref()), is_stopped),
+        LoadDone::Cpu(done) => cpu::show(&done, telling, crowd.as_ref(), is_stopped),
         LoadDone::Flow(done) => flow::show(done, telling, is_stopped),
         LoadDone::Stream(done) => stream::show(&done, telling, is_stopped),
     }

@@ -58,6 +58,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "neph-agent",
             "neph-analysis",
+            "neph-campaign",
             "neph-capture",
             "neph-flows",
             "neph-lab",

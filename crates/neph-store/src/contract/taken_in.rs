@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use neph_journal::{JournalRecorder, journal_path};
 use neph_model::{
@@ -21,8 +20,8 @@ use crate::{Access, Journalled, SentWithin, Store, StoreError, TakenIn, open};
 const MESSAGES: u64 = 12;
 const STORE: &str = "NEPH_STORE_TEST_TAKES_IN";
 const FOLDER: &str = "NEPH_STORE_TEST_JOURNALS";
-/// How much later each of four kills is.
-const LATER: Duration = Duration::from_millis(4);
+/// How much later each of four kills is: so often this thread lets others go first, some milliseconds.
+const LATER: usize = 5_000;
 /// How often a process that takes in is killed, each time after more of its work.
 const KILLS: usize = 12;
 
@@ -266,6 +265,7 @@ fn print(line: &str) {
 }
 
 /// Runs the child until it has printed so many lines, and kills it a moment later: what it journalled.
+#[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
 fn take_in_and_kill(place: &Place, folder: &Path, child: &str, kill: usize) -> Vec<Experiment> {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", child, "--ignored", "--nocapture"])
@@ -286,10 +286,7 @@ fn take_in_and_kill(place: &Place, folder: &Path, child: &str, kill: usize) -> V
         printed += usize::from(journalled.is_some() || line.starts_with("taken "));
         if printed > kill / 4 && !is_killed {
             // Into another part of its work each time.
-            let later = Instant::now() + LATER * u32::try_from(kill % 4).expect("small");
-            while Instant::now() < later {
-                thread::yield_now();
-            }
+            (0..kill % 4 * LATER).for_each(|_| thread::yield_now());
             child.kill().expect("alive until now");
             is_killed = true;
         }

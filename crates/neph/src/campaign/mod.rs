@@ -3,12 +3,9 @@
 mod acknowledge;
 mod alarming;
 mod check;
-mod decidable;
-mod durations;
 mod ground;
 mod heard;
 mod locked;
-mod notes;
 mod outside;
 mod power;
 mod preview;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
 use neph_campaign::{Build, Clock, Crew, Observer, Plan, RunError, Standing, expand, together};
+use neph_documents::plan::notes;
 use neph_model::{
     BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins, Span,
     Stop, Wall,
@@ -16,7 +17,7 @@ use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
 use super::ground::{check_rights, executor};
 use super::watch::Watch;
-use super::{Read, notes, read, scenes, understand_kept, unfinished};
+use super::{Read, read, scenes, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
@@ -110,7 +111,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
              flag, or write wss:// or https:// in a url",
         ));
     }
-    for note in notes::notes(&read.plan) {
+    for note in notes(&read.plan) {
         if !args.settings.quiet || note.starts_with("WARNING") {
             output::say(&format!("neph: {note}"));
         }

@@ -99,7 +99,8 @@ pub(super) fn crowd(order: &LoadOrder, count: usize) -> Option<Crowd> {
 /// Tells what was held, and why what was missed.
 pub(super) fn show(
     done: &CpuDone,
-    (telling, crowd): (&Telling, Option<&Crowd>),
+    telling: &Telling,
+    crowd: Option<&Crowd>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Outcome, Failure> {
     let asked = done.share.in_percent();

@@ -1,46 +1,71 @@
 //! What is written while it runs: a line each so often, and each step.
 
-use std::io::{self, BufWriter, Write};
+use std::fmt;
+use std::io::{self, Write};
 
+use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::words;
-use neph_documents::Format;
-use neph_documents::clock::{ClockDocument, ClockLine, Row, StepDocument, StepOf, Summary};
-use neph_documents::rows;
 use neph_model::Span;
 
-use super::{Args, Method};
-use crate::output;
-use neph_capture::clocks::drift::Drift;
+use super::{ClockDocument, ClockLine, Row, StepDocument, StepOf, Summary};
+use crate::format::Format;
+use crate::rows;
 
-pub(super) struct Telling<'a> {
-    args: &'a Args,
-    out: BufWriter<output::Data>,
+/// Which methods are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Methods {
+    /// What all messages of both directions leave possible.
+    pub hulls: bool,
+    /// The mean of four time stamps.
+    pub four_stamps: bool,
+}
+
+/// Writes offsets, steps and the summary in a format.
+pub struct ClockWriter {
+    format: Format,
+    methods: Methods,
+    out: Box<dyn Write>,
     /// Rows of the one document.
     rows: Vec<ClockLine>,
     has_heading: bool,
 }
 
-impl<'a> Telling<'a> {
-    pub(super) fn new(args: &'a Args) -> Self {
+impl fmt::Debug for ClockWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClockWriter({:?})", self.format)
+    }
+}
+
+impl ClockWriter {
+    /// Writes to `out`.
+    pub const fn new(format: Format, methods: Methods, out: Box<dyn Write>) -> Self {
         Self {
-            args,
-            out: output::data(),
+            format,
+            methods,
+            out,
             rows: Vec::new(),
             has_heading: false,
         }
     }
 
     /// What will be compared.
-    pub(super) fn begin(&mut self, what: &str) -> io::Result<()> {
-        if self.args.format == Format::Text {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(&mut self, what: &str) -> io::Result<()> {
+        if self.format == Format::Text {
             writeln!(self.out, "{what}")?;
             self.out.flush()?;
         }
         Ok(())
     }
 
-    pub(super) fn row(&mut self, row: &Row) -> io::Result<()> {
-        match self.args.format {
+    /// The clocks at one moment.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn row(&mut self, row: &Row) -> io::Result<()> {
+        match self.format {
             Format::Json => self.rows.push(row.into()),
             Format::Ndjson => rows::line(&ClockLine::from(row), &mut self.out)?,
             Format::Text | Format::Csv => self.line(row)?,
@@ -49,10 +74,7 @@ impl<'a> Telling<'a> {
     }
 
     fn line(&mut self, row: &Row) -> io::Result<()> {
-        let (hulls, four) = (
-            self.args.asks_for(Method::Hulls),
-            self.args.asks_for(Method::FourStamps),
-        );
+        let (hulls, four) = (self.methods.hulls, self.methods.four_stamps);
         if !std::mem::replace(&mut self.has_heading, true) {
             write!(self.out, "\n{:>9}", "time")?;
             if hulls {
@@ -83,8 +105,11 @@ impl<'a> Telling<'a> {
     }
 
     /// A step that was seen just now.
-    pub(super) fn step(&mut self, step: &StepOf, began: i64) -> io::Result<()> {
-        match self.args.format {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn step(&mut self, step: &StepOf, began: i64) -> io::Result<()> {
+        match self.format {
             Format::Json => {}
             Format::Ndjson => {
                 let step = ClockLine::Step(StepDocument::of(step, began));
@@ -96,8 +121,11 @@ impl<'a> Telling<'a> {
     }
 
     /// Nothing was measured: a document is one all the same.
-    pub(super) fn nothing(&mut self) -> io::Result<()> {
-        if self.args.format == Format::Json {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn nothing(&mut self) -> io::Result<()> {
+        if self.format == Format::Json {
             let document = ClockDocument {
                 offsets: Vec::new(),
                 summary: None,
@@ -107,8 +135,12 @@ impl<'a> Telling<'a> {
         self.out.flush()
     }
 
-    pub(super) fn finish(&mut self, summary: &Summary) -> io::Result<()> {
-        match self.args.format {
+    /// The end.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn finish(&mut self, summary: &Summary) -> io::Result<()> {
+        match self.format {
             Format::Json => {
                 let document = ClockDocument {
                     offsets: std::mem::take(&mut self.rows),
@@ -119,7 +151,7 @@ impl<'a> Telling<'a> {
             Format::Ndjson => rows::line(&ClockLine::from(summary), &mut self.out)?,
             Format::Text | Format::Csv => {
                 writeln!(self.out)?;
-                summary.write(self.args.asks_for(Method::Hulls), &mut self.out)?;
+                summary.write(self.methods.hulls, &mut self.out)?;
             }
         }
         self.out.flush()

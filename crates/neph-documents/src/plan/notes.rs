@@ -10,7 +10,7 @@ use super::durations::time;
 const MINUTE: i64 = 60_000_000_000;
 
 /// All notes about a plan, for `neph check`, `neph plan` and `neph run`.
-pub(super) fn notes(plan: &Plan) -> Vec<String> {
+pub fn notes(plan: &Plan) -> Vec<String> {
     let own = plan.notes.iter().cloned();
     own.chain(decidable::note(plan))
         .chain(late_blocks(plan))

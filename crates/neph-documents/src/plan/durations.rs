@@ -3,7 +3,7 @@
 use neph_model::Span;
 
 /// Hours, minutes and seconds.
-pub(super) fn time(span: Span) -> String {
+pub fn time(span: Span) -> String {
     let seconds = span.nanos() / 1_000_000_000;
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),

@@ -1,42 +1,45 @@
 //! What becomes of flows that are over: a line each as they end, or the first few of them in order.
 
 use std::fmt::Write as _;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair, Sample, Side};
 use neph_model::{Span, Wall};
 use serde::Serialize;
 
-use crate::output;
 use neph_capture::reading::conversations::{Conversations, Told};
 use neph_capture::reading::file::File;
-use neph_documents::Format;
-use neph_documents::captures::row::{COLUMNS, row};
-use neph_documents::captures::{
-    CaptureLine, EventDocument, ExchangeSample, First, FlowDocument, SampleDocument, Sort, Summary,
-    csv, exchanges,
-};
-use neph_documents::captures::{SampleOf, Sending};
-use neph_documents::rows::json_line;
-use neph_documents::table::Table;
 use neph_text::counted::counted;
+
+use super::row::{COLUMNS, row};
+use super::{
+    CaptureLine, EventDocument, ExchangeSample, First, FlowDocument, SampleDocument, SampleOf,
+    Sending, Sort, Summary, csv, exchanges,
+};
+use crate::format::Format;
+use crate::rows::json_line;
+use crate::table::Table;
 
 /// What is told of flows, and how.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
-    pub(crate) format: Format,
-    pub(crate) sort: Sort,
+pub struct Shown {
+    /// The format.
+    pub format: Format,
+    /// What the lines of the table are ordered by.
+    pub sort: Sort,
     /// Lines of the table, at most.
-    pub(crate) top: usize,
+    pub top: usize,
     /// Which round trips the table shows.
-    pub(crate) method: Method,
+    pub method: Method,
     /// Whether each round trip and each event is told too.
-    pub(crate) samples: bool,
+    pub samples: bool,
 }
 
-pub(crate) struct Telling {
+/// Writes flows and exchanges as they end, and the summary.
+#[derive(Debug)]
+pub struct CaptureWriter<W> {
     shown: Shown,
-    out: BufWriter<output::Data>,
+    out: W,
     /// The first refusal of the output.
     refused: Option<io::Error>,
     lines: First,
@@ -48,11 +51,12 @@ pub(crate) struct Telling {
     summary: Summary,
 }
 
-impl Telling {
-    pub(crate) fn new(shown: Shown) -> Self {
-        let mut telling = Self {
+impl<W: Write> CaptureWriter<W> {
+    /// Writes to `out`.
+    pub fn new(shown: Shown, out: W) -> Self {
+        let mut writer = Self {
             shown,
-            out: output::data(),
+            out,
             refused: None,
             lines: First::new(shown.top),
             exchanges: First::new(shown.top),
@@ -61,29 +65,28 @@ impl Telling {
             summary: Summary::default(),
         };
         if shown.format == Format::Csv {
-            telling.text_line(&csv::header());
+            writer.text_line(&csv::header());
         }
-        telling
+        writer
     }
 
     /// Whether nobody takes the output any more.
-    pub(crate) const fn is_refused(&self) -> bool {
+    pub const fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
     /// All that is over together.
-    #[cfg(test)]
-    pub(super) const fn summary(&self) -> &Summary {
+    pub const fn summary(&self) -> &Summary {
         &self.summary
     }
 
     /// Where the data goes.
-    pub(crate) fn out(&mut self) -> &mut impl Write {
+    pub fn out(&mut self) -> &mut impl Write {
         &mut self.out
     }
 
     /// All flows were told.
-    pub(crate) fn finish(mut self, seen: &Conversations, files: &[File]) -> io::Result<()> {
+    pub fn finish(mut self, seen: &Conversations, files: &[File]) -> io::Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
         }
@@ -137,7 +140,7 @@ impl Telling {
     }
 
     /// A line of JSON.
-    pub(crate) fn line(&mut self, value: &impl Serialize) {
+    pub fn line(&mut self, value: &impl Serialize) {
         let written = self.value(value).and_then(|()| writeln!(self.out));
         self.written(written);
     }
@@ -147,14 +150,14 @@ impl Telling {
     }
 
     /// Remembers a refusal of the output.
-    pub(crate) fn written(&mut self, written: io::Result<()>) {
+    pub fn written(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             self.refused.get_or_insert(error);
         }
     }
 }
 
-impl Told for Telling {
+impl<W: Write> Told for CaptureWriter<W> {
     fn exchanged(&mut self, pair: &Pair) {
         match self.shown.format {
             Format::Text => {
@@ -189,7 +192,7 @@ impl Told for Telling {
     }
 }
 
-impl Listener for Telling {
+impl<W: Write> Listener for CaptureWriter<W> {
     fn sample(&mut self, of: &Name, sample: &Sample) {
         if self.shown.samples {
             let sample = SampleOf::Tcp(SampleDocument::of(of, sample));
