@@ -160,6 +160,9 @@ pub fn pretty(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A value as one line of JSON, without its end.
+///
+/// # Panics
+/// A map of the value has keys that are no strings; no document has.
 pub fn json_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("documents have no keys but strings")
 }

@@ -109,6 +109,19 @@ mod tests {
         (name.to_owned(), namespaces.collect())
     }
 
+    /// All labs that are up.
+    const fn all(labs: &[(String, Vec<String>)]) -> There<'_> {
+        There { labs, is_all: true }
+    }
+
+    /// Those that a user without root may look at.
+    const fn some(labs: &[(String, Vec<String>)]) -> There<'_> {
+        There {
+            labs,
+            is_all: false,
+        }
+    }
+
     #[test]
     fn a_site_is_known_by_its_own_name_where_one_lab_has_it() {
         let labs = [
@@ -118,79 +131,24 @@ mod tests {
         ];
         let none = BTreeSet::new();
         assert_eq!(
-            among(
-                "client",
-                There {
-                    labs: &labs,
-                    is_all: true
-                },
-                &none
-            ),
+            among("client", all(&labs), &none),
             Ok("neph-one-client".to_owned())
         );
-        let told = among(
-            "server",
-            There {
-                labs: &labs,
-                is_all: true,
-            },
-            &none,
-        )
-        .expect_err("two have it");
+        let told = among("server", all(&labs), &none).expect_err("two have it");
         assert!(
             told.contains("neph-one-server, neph-two-server or neph-three-server"),
             "{told}"
         );
-        let told = among(
-            "clint",
-            There {
-                labs: &labs,
-                is_all: true,
-            },
-            &none,
-        )
-        .expect_err("none has it");
+        let told = among("clint", all(&labs), &none).expect_err("none has it");
         assert!(told.contains("did you mean 'client'?"), "{told}");
-        let told = among(
-            "nosuch",
-            There {
-                labs: &labs,
-                is_all: true,
-            },
-            &none,
-        )
-        .expect_err("none has it");
+        let told = among("nosuch", all(&labs), &none).expect_err("none has it");
         assert!(told.contains("known here: client, server"), "{told}");
         assert_eq!(told.matches("server").count(), 1, "{told}");
-        let told = among(
-            "two/server",
-            There {
-                labs: &labs,
-                is_all: true,
-            },
-            &none,
-        )
-        .expect_err("not so");
+        let told = among("two/server", all(&labs), &none).expect_err("not so");
         assert_eq!(told, "write it as neph-two-server");
-        let told = among(
-            "client",
-            There {
-                labs: &[],
-                is_all: true,
-            },
-            &none,
-        )
-        .expect_err("there is none");
+        let told = among("client", all(&[]), &none).expect_err("there is none");
         assert!(told.contains("no lab is up"), "{told}");
-        let told = among(
-            "client",
-            There {
-                labs: &[],
-                is_all: false,
-            },
-            &none,
-        )
-        .expect_err("none may be looked at");
+        let told = among("client", some(&[]), &none).expect_err("none may be looked at");
         assert!(told.ends_with("only root may look at all labs that are up (for example by sudo)"));
     }
 
@@ -198,41 +156,18 @@ mod tests {
     fn network_namespaces_that_are_no_labs_are_offered_too() {
         let labs = [lab("one", &["client"])];
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let told = among(
-            "x",
-            There {
-                labs: &labs,
-                is_all: true,
-            },
-            &named(&["neph-one-client", "red", "blue"]),
-        );
+        let told = among("x", all(&labs), &named(&["neph-one-client", "red", "blue"]));
         let told = told.expect_err("none has it");
         assert!(
             told.contains("known here: client, blue, red; where"),
             "{told}"
         );
-        let told = among(
-            "bleu",
-            There {
-                labs: &[],
-                is_all: true,
-            },
-            &named(&["blue"]),
-        )
-        .expect_err("none has it");
+        let told = among("bleu", all(&[]), &named(&["blue"])).expect_err("none has it");
         let whole = "there is no such network namespace, and no lab is up (neph lab up FILE \
                      --detach); did you mean 'blue'?";
         assert_eq!(told, whole);
         let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
-        let told = among(
-            "x",
-            There {
-                labs: &[],
-                is_all: true,
-            },
-            &many.into_iter().collect(),
-        )
-        .expect_err("none has it");
+        let told = among("x", all(&[]), &many.into_iter().collect()).expect_err("none has it");
         assert!(
             told.contains("pod-00, pod-01") && told.contains(" more"),
             "{told}"

@@ -77,7 +77,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     (
         "neph-listen",
-        &["neph-model", "neph-sys", "neph-text", "neph-wire"],
+        &[
+            "neph-capture",
+            "neph-model",
+            "neph-sys",
+            "neph-text",
+            "neph-wire",
+        ],
     ),
     (
         "neph-load",

@@ -91,6 +91,7 @@ impl Book {
     }
 
     /// Everything that is known now, with what was answered and is not over.
+    #[must_use]
     pub fn so_far(&self) -> Self {
         let mut all = self.clone();
         for message in std::mem::take(&mut all.answered).values() {

@@ -106,7 +106,8 @@ impl Summary {
     pub fn write(
         &self,
         method: Method,
-        (seen, files): (&Conversations, &[File]),
+        seen: &Conversations,
+        files: &[File],
         out: &mut dyn Write,
     ) -> io::Result<()> {
         if let Some((began, last)) = self.began.zip(self.last) {
@@ -132,7 +133,7 @@ impl Summary {
             )?;
         }
         for (whose, trips) in [("servers", &self.server), ("clients", &self.client)] {
-            classes((whose, &trips.laid_out()), method, out)?;
+            classes(whose, &trips.laid_out(), method, out)?;
         }
         if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
             let told = told(&response);
@@ -334,11 +335,7 @@ fn left_out(seen: &Conversations, files: &[File], out: &mut dyn Write) -> io::Re
 }
 
 /// Round trips of one half of the path: the path's, and beside them those that a timer held back.
-fn classes(
-    (whose, trips): (&str, &LaidOut),
-    method: Method,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn classes(whose: &str, trips: &LaidOut, method: Method, out: &mut dyn Write) -> io::Result<()> {
     let by = if method == Method::Echo {
         ", by echo"
     } else {

@@ -109,7 +109,7 @@ impl<W: Write> CaptureWriter<W> {
                     }
                 }
                 let method = self.shown.method;
-                self.summary.write(method, (seen, files), &mut self.out)?;
+                self.summary.write(method, seen, files, &mut self.out)?;
             }
             Format::Ndjson => {
                 let summary = CaptureLine::Summary(Box::new(self.summary.document(seen, files)));

@@ -11,7 +11,8 @@ use neph_text::counted::counted;
 /// compared.
 pub(super) fn text(
     view: &FleetView,
-    (endpoint, pair): (usize, &PairView),
+    endpoint: usize,
+    pair: &PairView,
     uncompared: Option<&Uncompared>,
 ) -> String {
     let mut text = changes(view, endpoint, pair);

@@ -44,7 +44,8 @@ pub fn text(watched: &FlowsResult) -> String {
             text.push_str(&classes(view, endpoint));
             text.push_str(&moves::text(
                 view,
-                (endpoint, pair),
+                endpoint,
+                pair,
                 watched.uncompared.get(endpoint),
             ));
         }

@@ -80,32 +80,7 @@ crate::rows! {
 impl RecordRow {
     /// The row of a record of this file and link.
     pub fn of(file: &str, link: &str, record: &Record) -> Self {
-        let row = |kind, at_ns| Self {
-            file: file.to_owned(),
-            link: link.to_owned(),
-            kind,
-            at_ns,
-            direction: None,
-            due_ns: None,
-            left_ns: None,
-            delay_ns: None,
-            lateness_ns: None,
-            length_bytes: None,
-            verdict: None,
-            path: None,
-            copy: None,
-            flipped_bit: None,
-            early: None,
-            protocol: None,
-            source_port: None,
-            destination_port: None,
-            tcp_seq: None,
-            ip_id: None,
-            hash: None,
-            entry: None,
-            turn: None,
-            raw_ns: None,
-        };
+        let row = |kind, at_ns| Self::empty(file, link, kind, at_ns);
         match record {
             Record::Packet {
                 passing,
@@ -142,6 +117,36 @@ impl RecordRow {
                 raw_ns: Some(*raw),
                 ..row("anchor", *wall)
             },
+        }
+    }
+
+    /// Nothing but where it is from, what it is and when it was.
+    fn empty(file: &str, link: &str, kind: &'static str, at_ns: i64) -> Self {
+        Self {
+            file: file.to_owned(),
+            link: link.to_owned(),
+            kind,
+            at_ns,
+            direction: None,
+            due_ns: None,
+            left_ns: None,
+            delay_ns: None,
+            lateness_ns: None,
+            length_bytes: None,
+            verdict: None,
+            path: None,
+            copy: None,
+            flipped_bit: None,
+            early: None,
+            protocol: None,
+            source_port: None,
+            destination_port: None,
+            tcp_seq: None,
+            ip_id: None,
+            hash: None,
+            entry: None,
+            turn: None,
+            raw_ns: None,
         }
     }
 

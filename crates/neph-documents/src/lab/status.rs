@@ -194,7 +194,10 @@ impl LabStatusDocument {
             process: lab.owner,
             services: status.services.iter().map(service).collect(),
             traffic: status.traffic.iter().map(traffic).collect(),
-            reroutes: (0..).zip(&status.reroutes).map(reroute).collect(),
+            reroutes: (0..)
+                .zip(&status.reroutes)
+                .map(|(entry, status)| reroute(entry, status))
+                .collect(),
             links: status.links.iter().map(link).collect(),
         }
     }
@@ -230,7 +233,7 @@ fn traffic(traffic: &TrafficStatus) -> TrafficRow {
     }
 }
 
-fn reroute((entry, reroute): (u64, &RerouteStatus)) -> RerouteRow {
+fn reroute(entry: u64, reroute: &RerouteStatus) -> RerouteRow {
     RerouteRow {
         entry,
         site: reroute.site.clone(),

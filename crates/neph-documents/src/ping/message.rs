@@ -168,7 +168,7 @@ impl MessageDocument {
 impl TimesDocument {
     fn of(ledger: &Ledger, marks: &Marks) -> Self {
         let entries = ledger.entries().iter().map(|entry| EntryDocument {
-            stages: entry.stages.iter().map(|stage| stage.name()).collect(),
+            stages: entry.stages.iter().map(neph_model::Stage::name).collect(),
             ns: entry.time(),
         });
         Self {

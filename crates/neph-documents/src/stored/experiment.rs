@@ -41,10 +41,19 @@ pub struct ExperimentParts<'s> {
     pub transfers: Vec<ClassTransferRow>,
     /// Routes that were traced while it ran.
     pub traced: Option<TracedFacts>,
-    /// The paths of its flows, and routes that are not complete.
-    pub paths: Option<(Vec<PathRow>, Option<RoutesFacts>)>,
+    /// The paths of its flows, where they were traced.
+    pub paths: Option<PathsFound>,
     /// The time zone in which its times are shown.
     pub offset: UtcOffset,
+}
+
+/// What the latest trace of an experiment's flows found.
+#[derive(Clone, Debug)]
+pub struct PathsFound {
+    /// The paths.
+    pub paths: Vec<PathRow>,
+    /// Routes that are not complete.
+    pub incomplete: Option<RoutesFacts>,
 }
 
 /// Everything about an experiment.
@@ -95,7 +104,11 @@ impl ExperimentDocument {
     pub fn of(parts: ExperimentParts<'_>) -> Self {
         let experiment = parts.experiment;
         let host = parts.provenance.map(|known| &known.host);
-        let (paths, routes) = parts.paths.clone().unzip();
+        let (paths, routes) = parts
+            .paths
+            .clone()
+            .map(|found| (found.paths, found.incomplete))
+            .unzip();
         Self {
             schema: Version,
             experiment: facts(&parts),

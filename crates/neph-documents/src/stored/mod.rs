@@ -8,7 +8,7 @@ mod lists;
 mod pings;
 
 pub use campaign::{CampaignDocument, CampaignFacts, CampaignParts};
-pub use experiment::{ExperimentDocument, ExperimentParts};
+pub use experiment::{ExperimentDocument, ExperimentParts, PathsFound};
 pub use fleet::{ClassTransferRow, RoutesFacts, TracedFacts};
 pub use lists::{CampaignRow, ExperimentRow, share};
 pub use pings::PingsRow;

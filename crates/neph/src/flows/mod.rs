@@ -206,7 +206,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // What was measured is told also where no transfers could be made.
     let made = transfers::make(args, &spec, &mut watched, &stop);
     if let Err(error) = tell.end(&watched.result) {
-        return made.and(Err(error.into()));
+        made?;
+        return Err(error.into());
     }
     if let Some(campaign) = &watched.campaign {
         output::say(&keep::told(campaign));

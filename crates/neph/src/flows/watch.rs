@@ -266,11 +266,9 @@ impl Watch<'_> {
         interrupted: bool,
     ) -> Result<Watched, Failure> {
         self.digest.finish();
-        let mut told = self.tell_news();
-        let traced = self.tracers.take().map(Tracers::end);
-        let (found, uncompared) = traced.unwrap_or_default();
+        let told_news = self.tell_news();
+        let (found, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
         let told_traced = self.tell_traced(found);
-        told = told.and(told_traced);
         // First of all: what was measured is safe before anything that went wrong is told.
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
@@ -291,7 +289,7 @@ impl Watch<'_> {
             Some(_) => None,
         };
         let campaign = ended.transpose()?;
-        if let Err(error) = told {
+        if let Err(error) = told_news.and(told_traced) {
             keep::not_made(kept);
             return Err(error);
         }

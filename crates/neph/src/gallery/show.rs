@@ -132,7 +132,9 @@ const ALL_COLUMNS: [Heading; 4] = [
 /// The table of everything that was shown.
 pub(super) fn all(everything: &[Shown]) -> Result<(), Failure> {
     let mut table = Table::new(ALL_COLUMNS);
-    everything.iter().for_each(|one| table.push(summary(one)));
+    for one in everything {
+        table.push(summary(one));
+    }
     let mut out = output::data();
     writeln!(out)?;
     out.write_all(table.text().as_bytes())?;

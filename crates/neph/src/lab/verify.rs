@@ -88,8 +88,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         ));
     }
     let links = checks.iter().map(|check| check.is_ok());
-    let all = links.chain(guests.iter().map(GuestCheck::is_ok));
-    let all: Vec<bool> = all.collect();
+    let all: Vec<bool> = links.chain(guests.iter().map(GuestCheck::is_ok)).collect();
     let wrong = all.iter().filter(|ok| !**ok).count();
     Ok(match (stop.is_set(), wrong) {
         (true, _) => Outcome::Interrupted,

@@ -34,7 +34,7 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     seen.end(&mut telling);
     let (files, mut text) = ([file], Vec::new());
     let summary = telling.summary();
-    (summary.write(Method::Acknowledgement, (&seen, &files), &mut text)).expect("written");
+    (summary.write(Method::Acknowledgement, &seen, &files, &mut text)).expect("written");
     let text = String::from_utf8(text).expect("text");
     let document = summary.document(&seen, &files);
     Some((serde_json::to_value(document).expect("JSON"), text))

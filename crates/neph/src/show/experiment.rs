@@ -2,7 +2,7 @@
 
 use neph_analysis::fleet_view;
 use neph_documents::stored::{
-    ClassTransferRow, ExperimentDocument, ExperimentParts, RoutesFacts, TracedFacts,
+    ClassTransferRow, ExperimentDocument, ExperimentParts, PathsFound, RoutesFacts, TracedFacts,
 };
 use neph_documents::trace::PathRow;
 use neph_flows::diamond;
@@ -50,7 +50,7 @@ fn paths(
     store: &dyn Store,
     experiment: &Experiment,
     latest: LatestRoutes,
-) -> Result<Option<(Vec<PathRow>, Option<RoutesFacts>)>, Failure> {
+) -> Result<Option<PathsFound>, Failure> {
     let mut traces = store.flow_traces(experiment.id).map_err(Failure::refused)?;
     if let Some(fleet) = &experiment.fleet {
         traces.extend(latest.traces(fleet, experiment.started));
@@ -60,7 +60,10 @@ fn paths(
     };
     let mut drawn = diamond(&trace.routes);
     latencies(store, experiment, trace, &mut drawn)?;
-    Ok(Some((PathRow::all(&drawn), RoutesFacts::of(trace))))
+    Ok(Some(PathsFound {
+        paths: PathRow::all(&drawn),
+        incomplete: RoutesFacts::of(trace),
+    }))
 }
 
 /// The routes that were traced while the fleet ran, with the path changes as they were compared then

@@ -87,7 +87,9 @@ impl Screen {
         }
         let mut tables = [Table::new(PERIOD_COLUMNS), Table::new(exchanges::COLUMNS)];
         for (table, rows) in tables.iter_mut().zip([flows, asked]) {
-            rows.into_iter().for_each(|row| table.push(row));
+            for row in rows {
+                table.push(row);
+            }
         }
         let tables = tables.iter().filter(|table| !table.is_empty());
         let mut text = tables.map(Table::text).collect::<Vec<_>>().join("\n");
