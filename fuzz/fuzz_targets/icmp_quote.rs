@@ -41,7 +41,7 @@ fn ours(bytes: &[u8]) {
     let mut payload = rest.to_vec();
     payload.truncate(1000);
     payload.resize(payload.len().max(2), 0);
-    let probe = udp(ends.0, ends.1, &payload, (0, number)).expect("one version, short");
+    let probe = udp(ends.0, ends.1, &payload, 0, number).expect("one version, short");
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 1, 17, 0, 0];
     packet.extend([source.octets(), destination.octets()].concat());
     packet.extend_from_slice(&probe[..8]);

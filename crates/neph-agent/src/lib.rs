@@ -20,6 +20,7 @@ mod follow;
 mod host_series;
 mod intake;
 mod journalling;
+pub mod lab;
 mod links;
 mod load;
 mod peer;

@@ -36,6 +36,6 @@ pub use meeting::{Crossing, Meeting, Met, Point, SetBack};
 pub use merged::read_merged;
 pub use sample::{Answer, Half, Method, Sample};
 pub use stream::{Account, Ending, read_capture};
-pub use tcp::{Connection, Event, Room, Segment, Side, Sink};
+pub use tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
 pub use twice::Twice;
 pub use ways::Way;

@@ -191,7 +191,7 @@ impl Meeting {
             Known::Again => self.here.again += 1,
             Known::Alike => self.alike += 1,
         }
-        if let Some(whole) = self.whole(0, (at, identity), packet) {
+        if let Some(whole) = self.whole(0, at, identity, packet) {
             self.known_here(at, whole, is_named);
         }
     }
@@ -221,7 +221,8 @@ impl Meeting {
     fn whole(
         &mut self,
         point: usize,
-        (at, identity): (i64, Identity),
+        at: i64,
+        identity: Identity,
         packet: &Dissected<'_>,
     ) -> Option<Identity> {
         if !is_fragment(packet) {
@@ -255,7 +256,7 @@ impl Meeting {
             }
         }
         // What is in the same fragments in both captures is known by these.
-        if let Some(whole) = self.whole(1, (at, identity), packet)
+        if let Some(whole) = self.whole(1, at, identity, packet)
             && known.is_none()
         {
             self.known_there(at, whole, is_named);
@@ -328,7 +329,8 @@ impl Meeting {
         for found in &self.found {
             met.cross(
                 (found.here, found.there),
-                (found.pair, found.is_upward),
+                found.pair,
+                found.is_upward,
                 &ways,
             );
         }
@@ -341,7 +343,8 @@ impl Met {
     pub(crate) fn cross(
         &mut self,
         (here, there): (i64, i64),
-        (pair, is_upward): (u32, bool),
+        pair: u32,
+        is_upward: bool,
         ways: &Ways,
     ) {
         let known = ways.way(pair, is_upward);

@@ -1,6 +1,6 @@
 //! Alarms: the line for people and the document for programs.
 
-use neph_campaign::alarm::Change;
+use neph_model::alarm::Change;
 use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;

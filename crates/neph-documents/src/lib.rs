@@ -20,6 +20,7 @@ pub mod lazy;
 pub mod origin;
 pub mod p50;
 pub mod ping;
+pub mod plan;
 pub mod reflected;
 pub mod rows;
 pub mod schema;

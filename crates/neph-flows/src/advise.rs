@@ -82,7 +82,7 @@ fn guide(view: &FleetView, endpoint: usize) -> Result<Guide, String> {
     let loss = loss::low_loss(classes, &flows, &standing);
     let named = match loss.filter(|loss| loss.is_more) {
         Some(loss) => Err(loses(&loss)),
-        None => may_name(view, (on_low, ports.len()), (&horizons, low.share)),
+        None => may_name(view, (on_low, ports.len()), &horizons, low.share),
     };
     let mut bases: Vec<(Span, f64)> = classes
         .iter()
@@ -139,7 +139,8 @@ fn standing(view: &FleetView, flows: &[&FlowHistory]) -> Vec<Standing> {
 fn may_name(
     view: &FleetView,
     (on_low, ports): (usize, usize),
-    (horizons, low_share): (&[Horizon], f64),
+    horizons: &[Horizon],
+    low_share: f64,
 ) -> Result<Span, String> {
     if let Some(renewal) = view.fleet.renewal {
         return Err(format!(

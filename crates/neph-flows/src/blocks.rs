@@ -67,7 +67,8 @@ struct Block {
 pub(crate) fn uncertainty(
     stays: &[Stay],
     steps: &[SurvivalStep],
-    (bin, asked): (Span, impl Fn(usize) -> bool),
+    bin: Span,
+    asked: impl Fn(usize) -> bool,
 ) -> Uncertainty {
     let (width, blocks) = width(stays, bin);
     let first = stays.iter().map(|stay| stay.from.nanos() / width).min();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_model::{Instant, Lane, Own, Span};
+use neph_model::{Lane, Span};
 use neph_stats::Weighted;
 
 use crate::fairness::span;
@@ -14,6 +14,7 @@ use crate::fates::Fates;
 use crate::pair::Moved;
 use crate::settings::Settings;
 use crate::share::Groups;
+use crate::spectrum::Frame;
 use crate::view::{Class, FlowHistory, PathChange};
 use crate::watched::Telling;
 
@@ -149,8 +150,9 @@ pub(crate) fn nearest(classes: &[Class], base: Span) -> Option<usize> {
 pub(crate) fn moved(
     classes: &[Class],
     changes: &[&PathChange],
-    (clear, telling): (Span, &Telling<'_>),
-    (begin, bin): (Instant<Own>, Span),
+    clear: Span,
+    telling: &Telling<'_>,
+    frame: Frame,
 ) -> Vec<Moved> {
     let mut left: Vec<Groups> = classes.iter().map(|_| Groups::default()).collect();
     let mut away = vec![0.0; classes.len()];
@@ -159,7 +161,8 @@ pub(crate) fn moved(
         if from == nearest(classes, change.after) {
             continue;
         }
-        let group = (change.at - begin).nanos().div_euclid(bin.nanos().max(1));
+        let group = (change.at - frame.from).nanos();
+        let group = group.div_euclid(frame.bin.nanos().max(1));
         for (index, groups) in left.iter_mut().enumerate() {
             groups.add(group, from == Some(index));
         }

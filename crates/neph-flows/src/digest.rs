@@ -14,7 +14,7 @@ use crate::changes::{Changes, MOST};
 use crate::elsewhere::Elsewhere;
 use crate::fairness::Bins;
 use crate::fates::{self, Fates};
-use crate::flow::{Ground, Past};
+use crate::flow::{Conditions, Ground, Past};
 use crate::flow_tally::FlowTally;
 use crate::known::{Known, KnownCrowd};
 use crate::latency::Latency;
@@ -50,7 +50,7 @@ struct Crowd {
 impl Crowd {
     /// Holds stays elsewhere against the queues that all flows shared, and what is left out after
     /// these.
-    fn settle(&mut self, now: Option<Instant<Own>>, (fleet, settings): (&Fleet, &Settings)) {
+    fn settle(&mut self, now: Option<Instant<Own>>, fleet: &Fleet, settings: &Settings) {
         let after = fleet.interval.times(settings.detection.window.into());
         let queued: Vec<_> = self.bases.queued().collect();
         let queued = Blind::new(&queued, after);
@@ -210,9 +210,13 @@ impl Digest {
             }
         }
         let flow = self.flows.current(message);
-        let ground = (self.fleet.probe, self.fleet.interval, &self.settings);
-        let drifted = crowd.bases.drifted();
-        let found = flow.push((message, drifted), ground, &mut crowd.drift);
+        let conditions = Conditions {
+            probe: self.fleet.probe,
+            interval: self.fleet.interval,
+            drifted: crowd.bases.drifted(),
+            settings: &self.settings,
+        };
+        let found = flow.push(message, conditions, &mut crowd.drift);
         crowd.tally.add(&found);
         crowd.lost.push(message, &self.fleet, &self.settings);
         let silence = fates::silence(&self.fleet, &self.settings);
@@ -222,7 +226,7 @@ impl Digest {
         flow.take_elsewhere()
             .for_each(|row| crowd.elsewhere.push(row));
         if crowd.elsewhere.is_due(message.sent) {
-            crowd.settle(Some(message.sent), (&self.fleet, &self.settings));
+            crowd.settle(Some(message.sent), &self.fleet, &self.settings);
         }
     }
 
@@ -278,7 +282,7 @@ impl Digest {
             (bases.nth(number), bases.base(number))
         });
         for crowd in &mut self.crowds {
-            crowd.settle(None, (&self.fleet, &self.settings));
+            crowd.settle(None, &self.fleet, &self.settings);
         }
         let known = |crowd: Crowd| KnownCrowd {
             congested: crowd.bases.queued().collect(),

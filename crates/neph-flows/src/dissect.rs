@@ -7,7 +7,7 @@ use neph_model::{FleetMessage, FleetOutcome, Instant, Lane, Own, ProbeKind, Span
 
 use crate::direction::Direction;
 use crate::dissected::{Dissected, DissectedOutcome, DissectedSample};
-use crate::order::{is_comparable, overtook_there};
+use crate::order::{Request, is_comparable, overtook_there};
 use crate::view::FleetView;
 
 /// More messages of one flow are not kept: the stretch with the most path changes is.
@@ -50,7 +50,7 @@ struct RawOrder {
     /// When it arrived here.
     arrived: i64,
     /// When its request arrived at the peer, by its clock, and how many it had answered before.
-    at_peer: Option<(i64, Option<u32>)>,
+    at_peer: Option<Request>,
 }
 
 impl Dissector {
@@ -104,7 +104,10 @@ impl Dissector {
             round_trip: reply.network(),
             order: is_comparable(self.probe, reply).then(|| RawOrder {
                 arrived: (message.sent + reply.round_trip).nanos(),
-                at_peer: reply.at_peer.map(|peer| (peer.rx.nanos(), peer.count)),
+                at_peer: reply.at_peer.map(|peer| Request {
+                    at: peer.rx.nanos(),
+                    count: peer.count,
+                }),
             }),
         });
         picked.messages.push(Raw {

@@ -110,9 +110,11 @@ impl Bins {
         while index - self.first >= self.at_a_time {
             self.close_first();
         }
-        let flow = (number, message.source_port);
         let latency = latency.map(|time| Trip::from_nanos(time.nanos()));
-        if let Some((bin, median)) = self.medians.push(flow, index, latency) {
+        if let Some((bin, median)) = self
+            .medians
+            .push(number, message.source_port, index, latency)
+        {
             self.add(bin, median);
         }
     }

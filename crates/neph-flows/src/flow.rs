@@ -24,6 +24,16 @@ pub(crate) struct Level {
     base: Span,
 }
 
+/// How a message of a flow is asked and judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions<'a> {
+    pub(crate) probe: ProbeKind,
+    pub(crate) interval: Span,
+    /// By how much all flows had drifted when it was sent.
+    pub(crate) drifted: Span,
+    pub(crate) settings: &'a Settings,
+}
+
 /// A flow that is over, or a look at one that goes on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Past {
@@ -49,8 +59,8 @@ impl Past {
         settings: &Settings,
         changes: &mut Changes,
     ) -> Option<PathChange> {
-        let known = (self.level.as_mut()?, &mut self.latest);
-        correct(known, after, settings, changes)
+        let level = self.level.as_mut()?;
+        correct(level, &mut self.latest, after, settings, changes)
     }
 
     /// Its place in the fleet.
@@ -163,14 +173,20 @@ impl Flow {
         self.nth
     }
 
-    /// The next message, sent when all flows had drifted by so much; returns what it adds to the tally.
+    /// The next message; returns what it adds to the tally.
     pub(crate) fn push(
         &mut self,
-        (message, drifted): (&FleetMessage, Span),
-        (probe, interval, settings): (ProbeKind, Span, &Settings),
+        message: &FleetMessage,
+        conditions: Conditions<'_>,
         drift: &mut Drift,
     ) -> FlowTally {
-        let found = self.order.push(message, (probe, interval));
+        let Conditions {
+            probe,
+            interval,
+            drifted,
+            settings,
+        } = conditions;
+        let found = self.order.push(message, probe, interval);
         if let Some(reply) = message.reply() {
             self.last = self.last.max(message.sent);
             let looking = Looking {
@@ -179,7 +195,7 @@ impl Flow {
                 tolerance: settings.detection.tolerance,
                 window: settings.detection.window,
             };
-            self.witness.push((message, reply), looking, drift);
+            self.witness.push(message, reply, looking, drift);
         }
         found
     }
@@ -247,8 +263,8 @@ impl Flow {
         changes: &mut Changes,
     ) -> Option<PathChange> {
         self.witness.settle();
-        let known = (self.level.as_mut()?, &mut self.latest);
-        correct(known, after, settings, changes)
+        let level = self.level.as_mut()?;
+        correct(level, &mut self.latest, after, settings, changes)
     }
 
     /// A look at it as if it ended now; `base` is its base latency as exactly as it is known.
@@ -271,7 +287,8 @@ impl Flow {
 
 /// What [`Flow::correct`] does to a flow's level and the link to its latest change.
 fn correct(
-    (level, link): (&mut Level, &mut Option<Link>),
+    level: &mut Level,
+    link: &mut Option<Link>,
     after: Span,
     settings: &Settings,
     changes: &mut Changes,

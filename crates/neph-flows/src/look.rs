@@ -56,7 +56,7 @@ pub(crate) fn look(known: Known) -> FleetView {
     };
     for (endpoint, crowd) in known.crowds.into_iter().enumerate() {
         let silence = crowd.lost.silence(&view.fleet);
-        let mut pair = look_at_pair(&mut view, endpoint, (crowd, known.horizon));
+        let mut pair = look_at_pair(&mut view, endpoint, crowd, known.horizon);
         pair.view.silence = silence;
         view.tally.add(&pair.view.tally);
         view.classes.push(pair.classes);
@@ -70,7 +70,8 @@ pub(crate) fn look(known: Known) -> FleetView {
 fn look_at_pair(
     all: &mut FleetView,
     endpoint: usize,
-    (crowd, horizon): (KnownCrowd, Option<Instant<Own>>),
+    crowd: KnownCrowd,
+    horizon: Option<Instant<Own>>,
 ) -> Pair {
     let (fleet, settings) = (&all.fleet, &all.settings);
     let (from, until, soon) = (all.from, all.until, all.soon());
@@ -85,13 +86,13 @@ fn look_at_pair(
     let mostly_lost = crowd.lost.is_most_of(&crowd.tally);
     let mut classes = classify(&mut own, settings, (!mostly_lost).then_some(&crowd.fates));
     let own: Vec<&FlowHistory> = own.into_iter().map(|flow| &*flow).collect();
-    let telling = Telling::new(&own, &crowd.congested, (fleet, settings, horizon));
+    let telling = Telling::new(&own, &crowd.congested, fleet, settings, horizon);
     let (watched, hidden) = telling.watched(&own_changes);
     count_moves(&mut classes, &own_changes);
     count_flows(&mut classes, &own, until - settings.bin - fleet.interval);
     let cell = Span::from_nanos((settings.detection.tolerance.nanos() / CELLS).max(1));
     let sweep = Sweep::over(own.iter().copied(), cell);
-    let mut fairness = fairness(&crowd.bins, &sweep, &own_changes, (settings.bin, until));
+    let mut fairness = fairness(&crowd.bins, &sweep, &own_changes, settings.bin, until);
     forget(&mut fairness, horizon);
     let frame = Frame {
         from,
@@ -99,6 +100,8 @@ fn look_at_pair(
         bin: settings.bin,
         interval: fleet.interval,
     };
+    let clear = watched - hidden.all();
+    let moved = moved(&classes, &own_changes, clear, &telling, frame);
     let mut view = PairView {
         endpoint: fleet.endpoints[endpoint].name.clone(),
         tally: crowd.tally,
@@ -113,19 +116,14 @@ fn look_at_pair(
         bimodality: bimodality(&own, (from, until)).filter(|_| !mostly_lost),
         mostly_lost,
         too_short: is_too_short(fleet, settings, until - from),
-        moved: moved(
-            &classes,
-            &own_changes,
-            (watched - hidden.all(), &telling),
-            (from, settings.bin),
-        ),
+        moved,
         shares: shares(&classes, &sweep, frame),
         congested: crowd.congested,
         queues_joined: crowd.queues_joined,
         ..PairView::default()
     };
     drop(sweep);
-    tell_stays(&mut view, &own, &own_changes, (from, soon, settings.bin));
+    tell_stays(&mut view, &own, &own_changes, frame, soon);
     Pair {
         fairness,
         spectrum: spectrum(&own, frame),
@@ -155,13 +153,14 @@ fn classify(
     classes
 }
 
-/// How long flows stayed. Blocks of time are counted from the fleet's `begin`: the same messages say
+/// How long flows stayed. Blocks of time are counted from the frame's begin: the same messages say
 /// the same live and from a store, whose clocks begin elsewhere.
 fn tell_stays(
     view: &mut PairView,
     flows: &[&FlowHistory],
     changes: &[&PathChange],
-    (begin, soon, bin): (Instant<Own>, Span, Span),
+    frame: Frame,
+    soon: Span,
 ) {
     // By flow: each lane and port with its changes in the order of time.
     let mut by_flow = changes.to_vec();
@@ -170,11 +169,11 @@ fn tell_stays(
         let of_flow = |flow: &&FlowHistory| stays(flow, own_changes(&by_flow, flow), counted);
         let mut stays: Vec<Stay> = flows.iter().flat_map(of_flow).collect();
         for stay in &mut stays {
-            stay.from = Instant::from_nanos((stay.from - begin).nanos());
+            stay.from = Instant::from_nanos((stay.from - frame.from).nanos());
         }
         stays
     };
-    let told = |counted: Counted| lasted(&of(counted), (bin, soon));
+    let told = |counted: Counted| lasted(&of(counted), (frame.bin, soon));
     let curve = |counted: Counted| told(counted).map(|lasted| lasted.curve);
     view.between = curve(Counted::Each);
     let of_class = told(Counted::OfClass);
@@ -240,7 +239,8 @@ fn fairness(
     bins: &[Bin],
     sweep: &Sweep,
     changes: &[&PathChange],
-    (width, until): (Span, Instant<Own>),
+    width: Span,
+    until: Instant<Own>,
 ) -> Vec<Fairness> {
     let middle = |bin: &Bin| {
         let length = width.nanos().min((until - bin.from).nanos());

@@ -57,7 +57,8 @@ impl Medians {
     /// bin that the flow leaves is told with the median.
     pub(crate) fn push(
         &mut self,
-        (number, port): (u32, u16),
+        number: u32,
+        port: u16,
         bin: u32,
         latency: Latency<Trip>,
     ) -> Option<(u32, Latency<Trip>)> {
@@ -143,10 +144,10 @@ mod tests {
     fn a_flow_that_goes_to_its_next_bin_tells_the_median_of_the_one_before() {
         let mut medians = medians();
         for nanos in [30, 10, 1000] {
-            assert_eq!(medians.push((0, 7), 3, took(nanos)), None);
+            assert_eq!(medians.push(0, 7, 3, took(nanos)), None);
         }
-        assert_eq!(medians.push((1, 8), 3, took(50)), None);
-        let left = medians.push((0, 7), 4, took(70));
+        assert_eq!(medians.push(1, 8, 3, took(50)), None);
+        let left = medians.push(0, 7, 4, took(70));
         assert_eq!(told(left.into_iter()), [(3, 30)]);
         assert_eq!(told(medians.leave_all(3)), [(3, 50)]);
         assert_eq!(told(medians.leave_all(4)), [(4, 70)]);
@@ -156,10 +157,10 @@ mod tests {
     #[test]
     fn another_port_is_another_flow_and_a_number_too_high_is_none() {
         let mut medians = medians();
-        assert_eq!(medians.push((0, 7), 0, took(10)), None);
-        let left = medians.push((0, 9), 0, took(20));
+        assert_eq!(medians.push(0, 7, 0, took(10)), None);
+        let left = medians.push(0, 9, 0, took(20));
         assert_eq!(told(left.into_iter()), [(0, 10)]);
-        assert_eq!(medians.push((2, 7), 0, took(10)), None);
+        assert_eq!(medians.push(2, 7, 0, took(10)), None);
         assert_eq!(told(medians.leave_all(0)), [(0, 20)]);
     }
 
@@ -167,7 +168,7 @@ mod tests {
     fn of_many_more_messages_than_planned_some_stand_for_all() {
         let mut medians = medians();
         for nanos in 0..100_000 {
-            medians.push((0, 7), 0, took(nanos));
+            medians.push(0, 7, 0, took(nanos));
         }
         let [(_, median)] = told(medians.leave_all(0))[..] else {
             panic!("one flow");
@@ -180,10 +181,10 @@ mod tests {
         let median = |replies: &[i64], lost: usize| {
             let mut medians = medians();
             for nanos in replies {
-                medians.push((0, 7), 0, took(*nanos));
+                medians.push(0, 7, 0, took(*nanos));
             }
             for _ in 0..lost {
-                medians.push((0, 7), 0, Latency::Lost);
+                medians.push(0, 7, 0, Latency::Lost);
             }
             let mut left = medians.leave_all(0);
             left.next().map(|(_, latency)| latency)
@@ -200,9 +201,9 @@ mod tests {
     fn of_many_messages_half_of_which_are_lost_the_slowest_that_came_decides() {
         let mut medians = medians();
         for nanos in 0..100_000 {
-            medians.push((0, 7), 0, took(nanos));
+            medians.push(0, 7, 0, took(nanos));
             if nanos > 1 {
-                medians.push((0, 7), 0, Latency::Lost);
+                medians.push(0, 7, 0, Latency::Lost);
             }
         }
         let [(_, median)] = told(medians.leave_all(0))[..] else {

@@ -86,7 +86,8 @@ impl Order {
     pub(crate) fn push(
         &mut self,
         message: &FleetMessage,
-        (probe, interval): (ProbeKind, Span),
+        probe: ProbeKind,
+        interval: Span,
     ) -> FlowTally {
         let mut found = FlowTally::default();
         match &message.outcome {
@@ -96,9 +97,9 @@ impl Order {
                 self.missing = self.missing.saturating_add(1);
                 self.lately.push(true);
             }
-            FleetOutcome::Reply(reply) => {
+            FleetOutcome::Reply(_) => {
                 self.lately.push(false);
-                self.reply(message, (reply, probe, interval), &mut found);
+                self.reply(message, probe, interval, &mut found);
             }
         }
         self.tally.add(&found);
@@ -123,9 +124,13 @@ impl Order {
     fn reply(
         &mut self,
         message: &FleetMessage,
-        (reply, probe, interval): (&FleetReply, ProbeKind, Span),
+        probe: ProbeKind,
+        interval: Span,
         found: &mut FlowTally,
     ) {
+        let Some(reply) = message.reply() else {
+            return;
+        };
         let sent = message.sent;
         found.replies += 1;
         found.copies += u64::from(reply.copies);
@@ -227,21 +232,32 @@ fn directions(earlier: &Arrival, later: &Arrival) -> (bool, bool) {
     let (Some(first), Some(second)) = (earlier.there, later.there) else {
         return (false, false);
     };
-    let there = overtook_there((first.0, earlier.count), (second.0, later.count));
+    let request = |at, count| Request { at, count };
+    let there = overtook_there(
+        request(first.0, earlier.count),
+        request(second.0, later.count),
+    );
     // Replies that left the peer in the order of their requests, and came in the other.
     let back = first.1 < second.1 && later.here < earlier.here;
     (there, back)
 }
 
+/// A request's arrival at the peer: by its clock, and by its count of requests.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) at: i64,
+    pub(crate) count: Option<u32>,
+}
+
 /// Whether the later request arrived at the peer before the earlier one, by the peer's stamps and
 /// counts. Both have to say so: a count that began anew is no overtaking, and neither are two
 /// requests with one stamp.
-pub(crate) fn overtook_there(earlier: (i64, Option<u32>), later: (i64, Option<u32>)) -> bool {
-    let by_count = match (earlier.1, later.1) {
+pub(crate) fn overtook_there(earlier: Request, later: Request) -> bool {
+    let by_count = match (earlier.count, later.count) {
         (Some(first), Some(second)) => second < first,
         _ => true,
     };
-    later.0 < earlier.0 && by_count
+    later.at < earlier.at && by_count
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ pub(crate) fn lasted(stays: &[Stay], (bin, soon): (Span, Span)) -> Option<Lasted
     let told = |index: usize| {
         index.is_multiple_of(every) || [before_soon, steps.len()].contains(&(index + 1))
     };
-    let found = uncertainty(stays, steps, (bin, told));
+    let found = uncertainty(stays, steps, bin, told);
     let kept = steps.iter().enumerate().filter(|(index, _)| told(*index));
     let kept = kept.zip(&found.errors);
     let mut points: Vec<(CurvePoint, f64)> = kept

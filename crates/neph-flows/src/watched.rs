@@ -26,7 +26,9 @@ impl<'a> Telling<'a> {
     pub(crate) fn new(
         flows: &'a [&'a FlowHistory],
         queues: &[(Instant<Own>, Instant<Own>)],
-        (fleet, settings, horizon): (&Fleet, &Settings, Option<Instant<Own>>),
+        fleet: &Fleet,
+        settings: &Settings,
+        horizon: Option<Instant<Own>>,
     ) -> Self {
         let rule = settings.detection;
         Self {

@@ -169,7 +169,8 @@ impl Witness {
     /// A reply, while the flow's base latency is `base`; the drift learns from it.
     pub(crate) fn push(
         &mut self,
-        (message, reply): (&FleetMessage, &FleetReply),
+        message: &FleetMessage,
+        reply: &FleetReply,
         base: Looking,
         drift: &mut Drift,
     ) {
@@ -178,7 +179,7 @@ impl Witness {
             .base
             .is_some_and(|base_latency| new.is_near(base_latency, base.tolerance));
         if !at_base {
-            return self.remember((new, message.sent), base, *drift);
+            return self.remember(new, message.sent, base, *drift);
         }
         self.back = (self.back + 1).min(BACK);
         if self.back == BACK {
@@ -198,8 +199,7 @@ impl Witness {
         }
     }
 
-    fn remember(&mut self, new: (Traits, Instant<Own>), looking: Looking, drift: Drift) {
-        let (new, sent) = new;
+    fn remember(&mut self, new: Traits, sent: Instant<Own>, looking: Looking, drift: Drift) {
         let is_in_row = self.back == 0;
         self.back = 0;
         let Others(levels) = &mut **self.others.get_or_insert_default();

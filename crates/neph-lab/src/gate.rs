@@ -123,8 +123,10 @@ impl Gate {
         if self.ways.len() == 1 {
             return 0;
         }
-        let paths = (self.shape.paths.as_slice(), self.shape.splitting);
-        choice::choose(flow, self.hash[1], paths)
+        let Shape {
+            paths, splitting, ..
+        } = &self.shape;
+        choice::choose(flow, self.hash[1], paths, *splitting)
     }
 
     /// How many paths flows of UDP are spread over now.
@@ -165,8 +167,8 @@ impl Gate {
             return Some(self.transmit(packet, packet.at));
         }
         // Without a rate it is busy no longer than it takes to empty the queue of one that was.
-        let limits = (self.shape.queue, self.shape.rate);
-        if !self.transmitter.has_room(packet, limits) {
+        let Shape { queue, rate, .. } = self.shape;
+        if !self.transmitter.has_room(packet, queue, rate) {
             return Some(Fate::Dropped(Cause::QueueFull, None));
         }
         self.transmitter.push(packet);

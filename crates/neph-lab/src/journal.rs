@@ -253,7 +253,7 @@ pub(crate) fn began(pid: u32) -> Option<u64> {
 
 /// Waits until a process, told by its number and when it began, has ended; at most this long.
 /// The calling process does not wait for itself.
-pub(crate) fn await_end((pid, since): (u32, u64), patience: Duration) {
+pub(crate) fn await_end(pid: u32, since: u64, patience: Duration) {
     wait_until(patience, || {
         pid == std::process::id() || began(pid) != Some(since)
     });

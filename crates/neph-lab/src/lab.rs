@@ -5,6 +5,7 @@
 //! a lab whose owner was killed can be taken down by anybody.
 
 mod carrier;
+mod engines;
 mod error;
 mod inside;
 mod list;
@@ -260,8 +261,8 @@ impl Lab {
         check_name(name)?;
         let story = journal::story(name).unwrap_or_default();
         journal::undo(name, Whose::Anybodys)?;
-        if let (true, Some(keeper)) = (story.has_keeper, story.owner) {
-            journal::await_end(keeper, KEEPER_END);
+        if let (true, Some((pid, since))) = (story.has_keeper, story.owner) {
+            journal::await_end(pid, since, KEEPER_END);
         }
         Ok(())
     }

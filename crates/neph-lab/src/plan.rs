@@ -47,7 +47,8 @@ impl<'t> Plan<'t> {
     /// `sites`, and its files are in `folder`.
     pub(crate) fn new(
         topology: &'t Topology,
-        (wire, sites): (String, Vec<String>),
+        wire: String,
+        sites: Vec<String>,
         folder: PathBuf,
     ) -> Self {
         let fixtures = topology.fixtures.iter().enumerate();

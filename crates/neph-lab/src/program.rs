@@ -162,7 +162,8 @@ fn wants_loader(program: &[u8]) -> bool {
 pub(crate) fn ip_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     batch(
         process::command("ip").args(["-n", namespace, "-batch", "-"]),
-        ("ip", namespace),
+        "ip",
+        namespace,
         lines,
     )
 }
@@ -190,7 +191,8 @@ pub(crate) fn ip_batch_regardless(namespace: &str, lines: &[String]) -> Result<(
 pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), ProgramError> {
     batch(
         process::command("bridge").args(["-n", namespace, "-batch", "-"]),
-        ("bridge", namespace),
+        "bridge",
+        namespace,
         lines,
     )
 }
@@ -199,13 +201,13 @@ pub(crate) fn bridge_batch(namespace: &str, lines: &[String]) -> Result<(), Prog
 pub(crate) fn nft(namespace: &str, rules: &str) -> Result<(), ProgramError> {
     let lines: Vec<String> = rules.lines().map(str::to_owned).collect();
     let mut command = process::command("nft");
-    batch(command.args(["-f", "-"]), ("nft", namespace), &lines)
+    batch(command.args(["-f", "-"]), "nft", namespace, &lines)
 }
 
 /// Runs `openssl` with these arguments, which have no blanks in them.
 pub(crate) fn openssl(namespace: &str, line: &str) -> Result<(), ProgramError> {
     let mut command = process::command("openssl");
-    batch(command.args(line.split(' ')), ("openssl", namespace), &[])
+    batch(command.args(line.split(' ')), "openssl", namespace, &[])
 }
 
 /// Runs one line of `tc` inside the namespace.
@@ -213,7 +215,8 @@ pub(crate) fn tc(namespace: &str, line: &str) -> Result<(), ProgramError> {
     let lines = [line.to_owned()];
     batch(
         process::command("tc").args(["-n", namespace, "-batch", "-"]),
-        ("tc", namespace),
+        "tc",
+        namespace,
         &lines,
     )
 }
@@ -238,7 +241,8 @@ pub(crate) fn complaint(line: &str, folder: &Path) -> Result<Option<String>, Pro
 
 fn batch(
     command: &mut Command,
-    (program, namespace): (&'static str, &str),
+    program: &'static str,
+    namespace: &str,
     lines: &[String],
 ) -> Result<(), ProgramError> {
     let command = command

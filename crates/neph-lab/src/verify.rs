@@ -85,7 +85,7 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError>
 /// There is no link with this index.
 pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verified, LabError> {
     let asked = &lab.topology().links[number];
-    let first = measure_link(lab, (asked, number), stop)?;
+    let first = measure_link(lab, asked, number, stop)?;
     let wanted = [&asked.a_to_b, &asked.b_to_a];
     let wanted = wanted
         .iter()
@@ -96,7 +96,7 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
     if first.checks.iter().all(fine) && told.count() >= wanted {
         return Ok(first);
     }
-    let second = measure_link(lab, (asked, number), stop)?;
+    let second = measure_link(lab, asked, number, stop)?;
     let is_whole = second.checks.len() == first.checks.len();
     Ok(if is_whole { second } else { first })
 }
@@ -110,12 +110,13 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
 /// # Panics
 /// There is no link with this index.
 pub fn verify_against(lab: &Lab, asked: &Link, number: usize) -> Result<Vec<LinkCheck>, LabError> {
-    Ok(measure_link(lab, (asked, number), &AtomicBool::new(false))?.checks)
+    Ok(measure_link(lab, asked, number, &AtomicBool::new(false))?.checks)
 }
 
 fn measure_link(
     lab: &Lab,
-    (asked, number): (&Link, usize),
+    asked: &Link,
+    number: usize,
     stop: &AtomicBool,
 ) -> Result<Verified, LabError> {
     let shapes = [asked.a_to_b.clone(), asked.b_to_a.clone()];
@@ -149,7 +150,7 @@ fn measure_link(
             }),
             cue: 0,
         });
-        let Some(measured) = measure((lab, number, stop), &mut ends, asked, turn) else {
+        let Some(measured) = measure(Measured { lab, number, stop }, &mut ends, asked, turn) else {
             break;
         };
         let theirs = ports.iter().map(|ports| turn < ports.len());
@@ -163,14 +164,23 @@ fn measure_link(
     Ok(verified)
 }
 
+/// The link that is measured, until it is stopped.
+#[derive(Clone, Copy)]
+struct Measured<'a> {
+    lab: &'a Lab,
+    number: usize,
+    stop: &'a AtomicBool,
+}
+
 /// One exchange in both directions, for one flow each; streams with the first flows only, since
 /// paths share rate and queue. None where it was stopped: half a measurement is not judged.
 fn measure(
-    (lab, number, stop): (&Lab, usize, &AtomicBool),
+    of: Measured<'_>,
     ends: &mut [End; 2],
     mut asked: [Asked<'_>; 2],
     turn: usize,
 ) -> Option<[LinkCheck; 2]> {
+    let Measured { lab, number, stop } = of;
     let shapes = [asked[0].shape, asked[1].shape];
     let wires = [0, 1].map(|side| asked[side].wire().clone());
     let before = counts(lab, number);
@@ -189,7 +199,7 @@ fn measure(
                 let cue = cue(lab);
                 (
                     cue,
-                    exchange::stream(ends, side, (shapes[side], &wires[side]), patience),
+                    exchange::stream(ends, side, shapes[side], &wires[side], patience),
                 )
             })
         });

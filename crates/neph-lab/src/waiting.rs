@@ -70,7 +70,8 @@ impl Waiting {
     pub(crate) fn keep(
         &mut self,
         frame: &[u8],
-        (direction, passing): (Direction, Option<Passing>),
+        direction: Direction,
+        passing: Option<Passing>,
     ) -> Option<Slot> {
         let slot = self.free.pop().or_else(|| self.grow())?;
         let packet = self.packet(slot);
@@ -153,13 +154,13 @@ fn empty() -> Packet {
 mod tests {
     use super::*;
 
-    const WAY: (Direction, Option<Passing>) = (Direction::AToB, None);
+    const WAY: Direction = Direction::AToB;
 
     #[test]
     fn packets_come_out_when_due_and_equals_in_order() {
         let mut waiting = Waiting::new();
         for (due, byte) in [(30, 1), (10, 2), (30, 3), (20, 4)] {
-            let slot = waiting.keep(&[byte; 60], WAY).expect("room");
+            let slot = waiting.keep(&[byte; 60], WAY, None).expect("room");
             waiting.leave(slot, Moment(due));
         }
         assert_eq!(waiting.next_due(), Some(Moment(10)));
@@ -172,20 +173,20 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_and_slots_are_used_again() {
         let mut waiting = Waiting::new();
-        let slots: Vec<Slot> = std::iter::from_fn(|| waiting.keep(&[0; 60], WAY)).collect();
+        let slots: Vec<Slot> = std::iter::from_fn(|| waiting.keep(&[0; 60], WAY, None)).collect();
         assert_eq!(slots.len(), 65_536);
         assert_eq!(waiting.keep_copy(slots[0]), None);
         waiting.leave(slots[0], Moment(0));
         assert!(waiting.take().is_some());
-        assert!(waiting.keep(&[0; 60], WAY).is_some());
+        assert!(waiting.keep(&[0; 60], WAY, None).is_some());
         waiting.forget(slots[1]);
-        assert!(waiting.keep(&[0; 60], WAY).is_some());
+        assert!(waiting.keep(&[0; 60], WAY, None).is_some());
     }
 
     #[test]
     fn a_copy_has_the_bytes_that_the_packet_has_by_then() {
         let mut waiting = Waiting::new();
-        let slot = waiting.keep(&[7; 60], WAY).expect("room");
+        let slot = waiting.keep(&[7; 60], WAY, None).expect("room");
         waiting.packet(slot).frame_mut()[59] = 8;
         let copy = waiting.keep_copy(slot).expect("room");
         let frame = waiting.packet(slot).frame().to_vec();

@@ -58,7 +58,7 @@ impl Courtesy {
         // Who was given another policy from outside keeps it; without a guard it is not safe to go.
         let guard = (reader.is_normal()).then(|| {
             guard
-                .spawn(move || stand_guard(reader, (lag, filled), &seen))
+                .spawn(move || stand_guard(reader, lag, filled, &seen))
                 .ok()
         });
         Self {
@@ -84,7 +84,7 @@ impl Drop for Courtesy {
     }
 }
 
-fn stand_guard(reader: Thread, (most, filled): (Span, impl Fn() -> f64), shared: &Shared) {
+fn stand_guard(reader: Thread, most: Span, filled: impl Fn() -> f64, shared: &Shared) {
     // Whether one may come back is tried where nothing depends on it.
     let own = Thread::this();
     if own.use_idle().and_then(|()| own.use_normal()).is_err() {

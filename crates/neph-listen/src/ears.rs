@@ -185,14 +185,14 @@ impl Ears {
             // What is being copied is complete then. Copies come in the order of time: what follows on
             // one that is late is late too, and may never pause.
             clock::nap(WAKE / 4);
-            while self.take((until, true), &mut take) && !self.has_all() && !self.came_later {}
+            while self.take(until, true, &mut take) && !self.has_all() && !self.came_later {}
             return self.count();
         }
         self.count();
         let all = self.passed - self.seen.lost;
         let end = RawNanos(clock::raw().0 + LINGER.nanos());
         while self.met < all {
-            if !self.take((until, true), &mut take) {
+            if !self.take(until, true, &mut take) {
                 if clock::raw() >= end {
                     break;
                 }
@@ -206,13 +206,14 @@ impl Ears {
         &mut self,
         take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
     ) -> bool {
-        self.take((i64::MAX, false), take)
+        self.take(i64::MAX, false, take)
     }
 
     /// The packets that arrived up to `until` (nanoseconds since 1970) are shown.
     fn take(
         &mut self,
-        (until, is_last): (i64, bool),
+        until: i64,
+        is_last: bool,
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, Nothing>),
     ) -> bool {
         let (heads, most) = (self.heads, self.most);

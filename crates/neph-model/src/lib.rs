@@ -3,6 +3,7 @@
 //! Owns what a word means (units, identities, marks, the ledger, outcomes, warnings). Does no
 //! input or output, reads no clock and knows no format but the ones serde derives.
 
+pub mod alarm;
 mod answer;
 mod authority;
 mod campaign;

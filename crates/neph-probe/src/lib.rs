@@ -66,7 +66,7 @@ pub use reflect::{ANSWERING_PORTS, Bound, Counted, Reflector, ShownCertificate, 
 pub use refusals::RefusalWatch;
 pub use refused::Refusals;
 pub use report::Report;
-pub use resolver::{Resolve, Resolved, Resolving, Silent};
+pub use resolver::{Resolve, Resolved, Resolving, Silent, own_address};
 pub use running::Running;
 pub use secret::{Secret, SecretError};
 pub use small_transfer::SmallTransfer;

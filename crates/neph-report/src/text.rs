@@ -53,7 +53,7 @@ pub fn text(
 /// where any was raised), and every kind of flag.
 pub fn conclusion(data: &CampaignData, settings: &PlotSettings, told: &Diagnoses) -> Vec<Finding> {
     let statements = Statements::of(data, settings);
-    let found = findings_beside(data, settings, (&told.causes, &statements));
+    let found = findings_beside(data, settings, &told.causes, &statements);
     [
         FindingKind::Measured,
         FindingKind::StandsOut,
@@ -161,7 +161,7 @@ fn table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let mut out = header(columns, scale.as_ref(), settings);
     let all: Vec<String> = lines.iter().map(|line| line.label.clone()).collect();
     for line in &lines {
-        out.push_str(&row(line, &all, columns, (scale.as_ref(), settings)));
+        out.push_str(&row(line, &all, columns, scale.as_ref(), settings));
     }
     out.extend(data.shared_label().map(|shared| wrapped(&shared, width)));
     out
@@ -213,7 +213,8 @@ fn row(
     line: &Line,
     all: &[String],
     columns: Columns,
-    (scale, settings): (Option<&Scale>, &PlotSettings),
+    scale: Option<&Scale>,
+    settings: &PlotSettings,
 ) -> String {
     let latencies = &line.latencies;
     let at = |p: f64| {

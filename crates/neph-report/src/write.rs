@@ -37,7 +37,7 @@ pub fn write_report(
 ) -> Result<Vec<PathBuf>, ReportError> {
     check_folder(folder, Existing::Replace)?;
     let statements = Statements::of(data, settings);
-    let found = findings_beside(data, settings, (&told.causes, &statements));
+    let found = findings_beside(data, settings, &told.causes, &statements);
     let figures = draw(data, settings);
     let rows = summary(data, settings);
     let tables = tables_with(data, settings, &statements.fleets);

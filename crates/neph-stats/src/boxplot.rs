@@ -1,5 +1,7 @@
 //! The numbers a box plot is drawn from. Owns quartiles, whiskers and outliers; draws nothing.
 
+use std::ops::RangeInclusive;
+
 use crate::describe::five_numbers;
 use crate::error::StatsError;
 use crate::quantile::plain_quantile;
@@ -69,13 +71,13 @@ pub fn boxplot(
     let five = five_numbers(sample);
     let (floor, ceiling) = match whiskers {
         Whiskers::Ranges(ranges) => {
-            refuse_outside("whisker length", ranges, (0.0, f64::MAX, "0 or more"))?;
+            refuse_outside("whisker length", ranges, 0.0..=f64::MAX, "0 or more")?;
             let reach = ranges * (five.q3 - five.q1);
             (five.q1 - reach, five.q3 + reach)
         }
         Whiskers::Percentiles { low, high } => {
-            refuse_outside("lower whisker", low, (0.0, 0.25, "from 0 to 0.25"))?;
-            refuse_outside("upper whisker", high, (0.75, 1.0, "from 0.75 to 1"))?;
+            refuse_outside("lower whisker", low, 0.0..=0.25, "from 0 to 0.25")?;
+            refuse_outside("upper whisker", high, 0.75..=1.0, "from 0.75 to 1")?;
             (plain_quantile(sample, low), plain_quantile(sample, high))
         }
     };
@@ -104,9 +106,10 @@ pub fn boxplot(
 fn refuse_outside(
     what: &'static str,
     value: f64,
-    (low, high, wanted): (f64, f64, &'static str),
+    range: RangeInclusive<f64>,
+    wanted: &'static str,
 ) -> Result<(), StatsError> {
-    if (low..=high).contains(&value) {
+    if range.contains(&value) {
         Ok(())
     } else {
         Err(StatsError::OutOfRange {

@@ -181,7 +181,7 @@ impl FleetBase {
             };
             let sample = sample.saturating_sub(self.drift.now());
             if let Some(common) = self.common_at(at) {
-                self.judge((at, flow, sample), common);
+                self.judge(at, flow, sample, common);
                 continue;
             }
             self.crowd.push((at, flow, sample));
@@ -264,13 +264,13 @@ impl FleetBase {
             self.past.pop_front();
         }
         self.past.push_back((until, common));
-        for sample in crowd.drain(..) {
-            self.judge(sample, common);
+        for (at, flow, sample) in crowd.drain(..) {
+            self.judge(at, flow, sample, common);
         }
         self.crowd = crowd;
     }
 
-    fn judge(&mut self, (at, flow, sample): (i64, u32, i64), common: Common) {
+    fn judge(&mut self, at: i64, flow: u32, sample: i64, common: Common) {
         let (index, nth) = (flow as usize, self.nth(flow));
         if self.flows.len() <= index {
             self.flows.resize_with(index + 1, || None);

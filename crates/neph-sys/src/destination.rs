@@ -61,7 +61,8 @@ pub enum Stamping {
 pub fn send(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
-    (from, to): (Option<IpAddr>, SocketAddr),
+    from: Option<IpAddr>,
+    to: SocketAddr,
     stamping: Stamping,
 ) -> io::Result<usize> {
     // SAFETY: sockaddr_storage and msghdr are plain data for which all zeros is valid.
@@ -225,7 +226,7 @@ mod tests {
         let received = stamp::receive(theirs.as_fd(), &mut buffer)?;
         let (from, to) = (received.from.expect("told"), received.to);
         assert_eq!(to.map(|ip| ip.to_canonical()), Some(asked));
-        let sent = send(theirs.as_fd(), b"world!", (to, from), Stamping::Never);
+        let sent = send(theirs.as_fd(), b"world!", to, from, Stamping::Never);
         assert_eq!(sent?, 6);
         let (len, answered) = ours.recv_from(&mut buffer)?;
         assert_eq!((&buffer[..len], answered.port()), (&b"world!"[..], port));
@@ -253,7 +254,7 @@ mod tests {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
         let to = socket.local_addr().expect("bound");
         let from = Some(Ipv4Addr::new(192, 0, 2, 1).into());
-        let sent = send(socket.as_fd(), b"x", (from, to), Stamping::AsAsked);
+        let sent = send(socket.as_fd(), b"x", from, to, Stamping::AsAsked);
         assert!(sent.is_err());
     }
 
@@ -268,7 +269,7 @@ mod tests {
             let to = socket.local_addr().expect("bound");
             let from = Some(to.ip());
             for stamping in [Stamping::AsAsked, Stamping::Never, Stamping::AsAsked] {
-                send(socket.as_fd(), b"x", (from, to), stamping).expect("sent");
+                send(socket.as_fd(), b"x", from, to, stamping).expect("sent");
             }
             let mut batch = Batch::new(8, 0);
             let count = batch.take_notices(socket.as_fd()).expect("two departures");

@@ -118,7 +118,8 @@ impl<'s> Problems<'s> {
     /// as mistakes are shown.
     pub fn unknown<'k>(
         &self,
-        (given, span): (&str, Range<usize>),
+        given: &str,
+        span: Range<usize>,
         what: impl Into<String>,
         known: impl FnOnce() -> Vec<&'k str>,
     ) {

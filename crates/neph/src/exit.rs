@@ -81,6 +81,7 @@ impl From<ListenError> for Failure {
         match error {
             ListenError::Wrong(sentence) => Self::Usage(sentence),
             ListenError::Refused(sentence) => Self::Refused(sentence),
+            ListenError::Interrupted(sentence) => Self::Interrupted(sentence),
             ListenError::OutputClosed => Self::OutputClosed,
         }
     }

@@ -1,6 +1,5 @@
 //! `neph lab`: emulated networks by hand: planned, up, used, looked at, verified, down.
 
-pub(crate) mod dead;
 mod enter;
 mod keeper;
 mod plan;

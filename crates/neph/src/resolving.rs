@@ -1,5 +1,8 @@
 //! Finds the address that a command measures, and reports the others: one way for every command.
 
+use std::io;
+use std::net::SocketAddr;
+
 use neph_model::{IpVersion, Span, Target};
 use neph_probe::{Place, Resolve, Resolved, Resolving, TargetError};
 
@@ -37,4 +40,10 @@ pub(crate) fn failure(error: TargetError) -> Failure {
         TargetError::Unresolved { .. } | TargetError::Site { .. } => Failure::refused(error),
         other => Failure::usage(other),
     }
+}
+
+/// The addresses of a host, in the order in which they are to be tried: for what is no measurement.
+pub(crate) fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let target = Target::tcp(host, port).map_err(io::Error::other)?;
+    target.addresses(None).map_err(io::Error::other)
 }

@@ -26,7 +26,14 @@ use toml::Table;
 const MAY_USE: &[(&str, &[&str])] = &[
     (
         "neph-agent",
-        &["neph-journal", "neph-load", "neph-model", "neph-probe"],
+        &[
+            "neph-journal",
+            "neph-lab",
+            "neph-load",
+            "neph-model",
+            "neph-probe",
+            "neph-sys",
+        ],
     ),
     (
         "neph-analysis",
@@ -38,7 +45,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "neph-text",
         ],
     ),
-    ("neph-campaign", &["neph-model", "neph-store", "neph-text"]),
+    (
+        "neph-campaign",
+        &["neph-model", "neph-stats", "neph-store", "neph-text"],
+    ),
     (
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],

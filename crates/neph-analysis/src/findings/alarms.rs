@@ -39,7 +39,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
                 });
                 all.times += times;
                 all.experiments += 1;
-                if moment(first) < moment(all.first) {
+                if moment(experiment, at) < moment(all.first.0, all.first.1) {
                     all.first = first;
                 }
             }
@@ -52,7 +52,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
 }
 
 /// What orders alarms by when they were raised.
-fn moment((data, at): (&ExperimentData, Span)) -> (Wall, u32, u32, u32, Span) {
+fn moment(data: &ExperimentData, at: Span) -> (Wall, u32, u32, u32, Span) {
     let one = &data.experiment;
     (one.started, one.block, one.position, one.attempt, at)
 }

@@ -65,7 +65,8 @@ impl Traffic {
     pub(crate) fn between(
         data: &CampaignData,
         settings: &PlotSettings,
-        (endpoint, site): (&str, Option<&str>),
+        endpoint: &str,
+        site: Option<&str>,
     ) -> Self {
         let shown = data.experiments.iter().filter(|one| {
             let own = one.provenance.as_ref().and_then(|ran| ran.site.as_deref());

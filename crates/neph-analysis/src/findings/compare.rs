@@ -163,7 +163,7 @@ impl Decided {
         if shift.is_infinite() {
             return IMMEASURABLY.to_owned();
         }
-        let interval = interval_in_words((shift, self.interval()), told);
+        let interval = interval_in_words(shift, self.interval(), told);
         format!("{}{interval}", told(shift.abs()))
     }
 
@@ -191,7 +191,8 @@ pub(crate) const IMMEASURABLY: &str = "immeasurably";
 /// ` (95 % interval 11.8 ms to 12.3 ms)` of how far two lie from each other, without its sign;
 /// nothing where there is none.
 pub(crate) fn interval_in_words(
-    (shift, interval): (f64, Option<Interval>),
+    shift: f64,
+    interval: Option<Interval>,
     told: impl Fn(f64) -> String,
 ) -> String {
     let Some(interval) = interval else {

@@ -59,7 +59,8 @@ pub(crate) fn findings(
     data: &CampaignData,
     settings: &PlotSettings,
     causes: &[Diagnosis],
-    (effects, judged): (&[Effect], &Judged),
+    effects: &[Effect],
+    judged: &Judged,
 ) -> Vec<Finding> {
     let (mut large, small): (Vec<&Effect>, Vec<&Effect>) = effects
         .iter()
@@ -72,7 +73,7 @@ pub(crate) fn findings(
     let mut found: Vec<Finding> = large
         .iter()
         .take(TOLD)
-        .map(|effect| sentence(data, settings, causes, (effect, judged.of(effect.compared))))
+        .map(|effect| sentence(data, settings, causes, effect, judged.of(effect.compared)))
         .collect();
     let more = large.len().saturating_sub(TOLD);
     if more > 0 {
@@ -106,7 +107,8 @@ fn sentence(
     data: &CampaignData,
     settings: &PlotSettings,
     causes: &[Diagnosis],
-    (effect, decided): (&Effect, Decided),
+    effect: &Effect,
+    decided: Decided,
 ) -> Finding {
     let name = |scenario: usize| data.scenarios[scenario].interval.exact();
     let (long, short) = (name(effect.scenario), name(effect.baseline));

@@ -94,7 +94,7 @@ pub(crate) fn prepare(
     factors(&scenarios)
         .iter()
         .filter_map(|factor| Some((factor, topic(factor)?)))
-        .flat_map(|(factor, topic)| of_factor(data, settings, (factor, topic), family))
+        .flat_map(|(factor, topic)| of_factor(data, settings, factor, topic, family))
         .collect()
 }
 
@@ -121,7 +121,8 @@ const fn topic(factor: &Factor) -> Option<&'static str> {
 fn of_factor(
     data: &CampaignData,
     settings: &PlotSettings,
-    (factor, topic): (&Factor, &'static str),
+    factor: &Factor,
+    topic: &'static str,
     family: &mut Family,
 ) -> Vec<Level> {
     let groups = compared(data, settings, factor);

@@ -89,7 +89,7 @@ impl Finding {
 
 /// Everything worth saying about a campaign, in the order of the report.
 pub fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
-    findings_beside(data, settings, (&[], &Statements::of(data, settings)))
+    findings_beside(data, settings, &[], &Statements::of(data, settings))
 }
 
 /// Everything of a report that carries a verdict, judged together: one family, so that the chance of a
@@ -129,7 +129,8 @@ impl Statements {
 pub fn findings_beside(
     data: &CampaignData,
     settings: &PlotSettings,
-    (causes, statements): (&[Diagnosis], &Statements),
+    causes: &[Diagnosis],
+    statements: &Statements,
 ) -> Vec<Finding> {
     let judged = &statements.judged;
     let mut found = measured::findings(data, settings);
@@ -138,11 +139,20 @@ pub fn findings_beside(
     found.extend(beyond_ping::findings(data, settings, causes));
     found.extend(levels::findings(&statements.levels, judged));
     found.extend(crossover::findings(&statements.levels, judged));
-    let positions = (statements.positions.as_slice(), judged);
-    found.extend(position::findings(data, settings, positions));
+    found.extend(position::findings(
+        data,
+        settings,
+        &statements.positions,
+        judged,
+    ));
     found.extend(equivalence::findings(&statements.margins, judged));
-    let intervals = (statements.intervals.as_slice(), judged);
-    found.extend(intervals::findings(data, settings, causes, intervals));
+    found.extend(intervals::findings(
+        data,
+        settings,
+        causes,
+        &statements.intervals,
+        judged,
+    ));
     // What a plan was made to compare comes before what each of the compared is alone.
     found.extend(fleet_levels::findings(&statements.fleets));
     found.extend(fleets::findings(data, settings));

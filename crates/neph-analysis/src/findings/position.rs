@@ -79,7 +79,8 @@ fn places(scenarios: &[Scenario]) -> Vec<Placed> {
 pub(crate) fn findings(
     data: &CampaignData,
     settings: &PlotSettings,
-    (pairs, judged): (&[Pair], &Judged),
+    pairs: &[Pair],
+    judged: &Judged,
 ) -> Option<Finding> {
     let decided = pairs.iter().map(|pair| (pair, judged.of(pair.compared)));
     let (pair, decided) = decided

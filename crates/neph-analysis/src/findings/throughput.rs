@@ -52,7 +52,7 @@ fn load<'a>(
     pair: Pair<'_>,
     scenarios: &[&'a Scenario],
 ) -> Option<Load<'a>> {
-    let traffic = Traffic::between(data, settings, pair);
+    let traffic = Traffic::between(data, settings, pair.0, pair.1);
     let capacity = Capacity::of(&checks(data, settings, pair), traffic)?;
     let loads = scenarios
         .iter()
@@ -130,7 +130,7 @@ fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     }
     let told = pairs.into_iter().filter_map(|(pair, mut checks)| {
         // One that never filled the link had less of it than there was.
-        let traffic = Traffic::between(data, settings, pair);
+        let traffic = Traffic::between(data, settings, pair.0, pair.1);
         checks.retain(|check| !ended_early(check, traffic));
         least(&checks)
     });

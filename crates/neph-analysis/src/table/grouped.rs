@@ -57,7 +57,7 @@ pub(crate) struct Grouped {
 impl Grouped {
     pub(crate) fn of(flows: &[&FlowData], layer: &Layer, data: &CampaignData) -> Self {
         let members =
-            |flow: &FlowData, exchanges: &[Exchange]| Members::of((flow, exchanges), layer, data);
+            |flow: &FlowData, exchanges: &[Exchange]| Members::of(flow, exchanges, layer, data);
         match flows {
             [one] => {
                 let length = one.exchanges.len().div_ceil(STRETCHES).max(1);
@@ -116,7 +116,7 @@ impl Grouped {
 }
 
 impl Members {
-    fn of((flow, exchanges): (&FlowData, &[Exchange]), layer: &Layer, data: &CampaignData) -> Self {
+    fn of(flow: &FlowData, exchanges: &[Exchange], layer: &Layer, data: &CampaignData) -> Self {
         let of_kind = |outcome: Outcome| {
             let all = exchanges.iter();
             all.filter(|exchange| exchange.outcome == outcome).count()

@@ -153,7 +153,7 @@ fn measured(
         mean: numbers.as_ref().map(|numbers| numbers.mean),
         sd: numbers.as_ref().and_then(|numbers| numbers.sd),
         quantiles: std::array::from_fn(|place| {
-            cell((sample, unanswered), QUANTILES[place], quantiles[place])
+            cell(sample, unanswered, QUANTILES[place], quantiles[place])
         }),
         unit: grouped.unit,
         effective: quantiles[MEDIAN].map(|found| found.effective),
@@ -162,7 +162,8 @@ fn measured(
 }
 
 fn cell(
-    (sample, unanswered): (Sorted<'_>, usize),
+    sample: Sorted<'_>,
+    unanswered: usize,
     p: f64,
     grouped: Option<GroupedQuantile>,
 ) -> QuantileCell {

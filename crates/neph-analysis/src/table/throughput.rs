@@ -53,7 +53,7 @@ fn at_least(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         let traffic = pairs
             .entry(pair)
-            .or_insert_with(|| Traffic::between(data, settings, pair));
+            .or_insert_with(|| Traffic::between(data, settings, pair.0, pair.1));
         ended_early(check, *traffic)
     });
     let early: Vec<String> = early

@@ -92,8 +92,7 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
     for name in compares.iter().flat_map(|compare| &compare.endpoints) {
         if !known.contains(&name.value.as_str()) {
             let what = format!("there is no endpoint '{}' to compare", name.value);
-            let named = (name.value.as_str(), name.span.clone());
-            problems.unknown(named, what, || known.clone());
+            problems.unknown(&name.value, name.span.clone(), what, || known.clone());
         }
     }
 }
@@ -102,8 +101,9 @@ fn check(compares: &[ComparePlan], known: &[String], problems: &Problems<'_>) {
 fn check_baseline(baseline: Option<&Placed<String>>, known: &[String], problems: &Problems<'_>) {
     if let Some(name) = baseline.filter(|name| !known.contains(&name.value)) {
         let what = format!("there is no endpoint '{}' to compare with", name.value);
-        let named = (name.value.as_str(), name.span.clone());
-        problems.unknown(named, what, || known.iter().map(String::as_str).collect());
+        problems.unknown(&name.value, name.span.clone(), what, || {
+            known.iter().map(String::as_str).collect()
+        });
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use neph_model::alarm::Rule;
 use neph_model::{
     Authenticated, BlockOrder, ByteSize, EchoTo, FlowTraceOrder, Parameter, ParameterName,
     ReflectorSpec, Scenario, Span, Stress, Target, ThroughputServer, ThroughputTool, TraceLimits,
@@ -12,7 +13,6 @@ use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
 use super::{ComparePlan, PlotPlan, Season};
-use crate::alarm::Rule;
 use crate::judge::Judged;
 
 /// A plan: everything that is measured, and how.

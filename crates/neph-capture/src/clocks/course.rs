@@ -75,7 +75,8 @@ impl Course {
     /// Those of [`neph_stats::clock_course`], and too few limits.
     pub fn of(
         limits: OffsetLimits<'_>,
-        (nature, added): (ClockNature, &Added),
+        nature: ClockNature,
+        added: &Added,
         every: i64,
     ) -> Result<Self, StatsError> {
         let course = clock_course_between(limits, &added.cuts(), nature)?;
@@ -111,7 +112,7 @@ impl Course {
             parted: parted(&drawn, &steps, nature),
             drawn,
             drift: Drift::over(at, (since, until), nature),
-            rates: rates(at, (&heard, since), nature),
+            rates: rates(at, &heard, since, nature),
             steps,
         })
     }
@@ -137,7 +138,8 @@ fn parted(drawn: &[ClockFit], steps: &[ClockStep], nature: ClockNature) -> Optio
 /// The extremes of the rate at moments a horizon apart; `None` of fewer than two such.
 fn rates(
     at: impl Fn(i64) -> Option<ClockFit>,
-    (heard, since): (&Heard, i64),
+    heard: &Heard,
+    since: i64,
     nature: ClockNature,
 ) -> Option<(f64, f64)> {
     let horizon = nature.horizon;

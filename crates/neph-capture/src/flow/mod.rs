@@ -23,7 +23,7 @@ use neph_wire::dissect::Tunnel;
 
 use crate::ahead::fetch;
 use crate::sample::{Half, Sample};
-use crate::tcp::{Connection, Event, Room, Segment, Side, Sink};
+use crate::tcp::{Connection, Event, Passing, Room, Segment, Side, Sink};
 use key::{End, Key};
 pub use limits::Limits;
 pub use others::Others;
@@ -159,8 +159,12 @@ impl Flow {
             trips: &mut self.trips,
             listener,
         };
-        self.connection
-            .see(passed.at, (side, &passed.segment), room, &mut counting);
+        let passing = Passing {
+            at: passed.at,
+            side,
+            segment: &passed.segment,
+        };
+        self.connection.see(passing, room, &mut counting);
         if payload > 0 {
             let in_flight = self.connection.in_flight(side);
             let sent = &mut self.sent[side as usize];

@@ -13,7 +13,7 @@ use neph_model::Wall;
 use neph_wire::dissect::{Dissected, Plain, Transport};
 
 use super::batch::{Arrived, Batch, NOWHERE};
-use super::key::{End, Key};
+use super::key::Key;
 use super::limits::Limits;
 use super::others::Others;
 use super::period::Ended;
@@ -116,20 +116,27 @@ impl Table {
         };
         let bytes = u32::try_from(packet.ip.total_len).unwrap_or(u32::MAX);
         let segment = Segment::of(header, *payload_len);
-        let of = Key::of(packet, header.source, header.destination);
-        self.arrive(at, of, (bytes, segment), listener);
+        let (key, sender) = Key::of(packet, header.source, header.destination);
+        let passed = Passed {
+            at,
+            sender,
+            bytes,
+            segment,
+        };
+        self.arrive(key, passed, listener);
     }
 
     /// The same of a segment that was read at a glance.
     #[inline]
     pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl Listener) {
-        let bytes = u32::from(read.total_len);
-        self.arrive(
+        let (key, sender) = Key::plain(read);
+        let passed = Passed {
             at,
-            Key::plain(read),
-            (bytes, Segment::plain(read)),
-            listener,
-        );
+            sender,
+            bytes: u32::from(read.total_len),
+            segment: Segment::plain(read),
+        };
+        self.arrive(key, passed, listener);
     }
 
     /// The headers of a packet were cut off before they told its addresses.
@@ -138,24 +145,13 @@ impl Table {
     }
 
     #[inline]
-    fn arrive(
-        &mut self,
-        at: Wall,
-        (key, sender): (Key, End),
-        (bytes, segment): (u32, Segment),
-        listener: &mut impl Listener,
-    ) {
+    fn arrive(&mut self, key: Key, passed: Passed, listener: &mut impl Listener) {
         let hash = self.hasher.hash_one(key);
         let one = self.arrived.next();
         one.hash = hash;
         one.key = key;
         one.place = NOWHERE;
-        one.passed = Passed {
-            at,
-            sender,
-            bytes,
-            segment,
-        };
+        one.passed = passed;
         if self.places.len() < NEAR && self.is_first() {
             self.take_in_first(listener);
         } else if self.arrived.is_full() {

@@ -54,7 +54,7 @@ impl Followed {
                     Way::Back => self.answering[packet.flow as usize],
                 };
                 if there != NONE {
-                    exchanges.entry(there).or_default().see((end, at), way);
+                    exchanges.entry(there).or_default().see(end, at, way);
                 }
             }
         }
@@ -70,7 +70,7 @@ impl Followed {
 
 impl Exchange {
     /// A packet at the near end (0) or the far end (1).
-    fn see(&mut self, (end, at): (usize, i64), way: Way) {
+    fn see(&mut self, end: usize, at: i64, way: Way) {
         let sends = if end == 0 { Way::There } else { Way::Back };
         if end == 1 {
             self.first.get_or_insert((at, way));

@@ -21,7 +21,8 @@ pub(super) fn are_even(packets: &Packets, chain: &[u32], points: usize) -> bool 
 pub(super) fn set_aside(
     packets: &mut Packets,
     chain: &[u32],
-    (points, way): (usize, Option<Way>),
+    points: usize,
+    way: Option<Way>,
 ) -> Option<(usize, u64)> {
     let mut counts: Vec<(usize, usize)> = (0..points)
         .map(|point| (point, count(packets, chain, point)))

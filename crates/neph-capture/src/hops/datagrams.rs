@@ -41,7 +41,7 @@ pub(super) fn groups(packets: &mut Packets, flows: &Flows, points: &[Place]) -> 
     let mut groups = Vec::new();
     let mut taken = HashSet::<u32, RandomState>::default();
     for place in points.iter().filter(|_| !firsts.is_empty()) {
-        for group in pieces(packets, flows, (&place.order, &firsts)) {
+        for group in pieces(packets, flows, &place.order, &firsts) {
             if group.iter().all(|number| !taken.contains(number)) {
                 taken.extend(&group);
                 groups.push(group);
@@ -78,7 +78,8 @@ fn whole_and_first(packets: &Packets, (a, b): (u32, u32), points: usize) -> Opti
 fn pieces(
     packets: &Packets,
     flows: &Flows,
-    (order, firsts): (&[u32], &HashMap<u32, u32, RandomState>),
+    order: &[u32],
+    firsts: &HashMap<u32, u32, RandomState>,
 ) -> Vec<Vec<u32>> {
     let (mut open, mut done) = (HashMap::<u32, Vec<u32>, RandomState>::default(), Vec::new());
     for &number in order {

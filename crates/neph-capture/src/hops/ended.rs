@@ -25,7 +25,7 @@ impl Hops {
             if let Some(first) = chain.first() {
                 followed.packets.of[*first as usize].standing = Standing::Followed;
             }
-            let made = copies::set_aside(&mut followed.packets, &chain, (points, way));
+            let made = copies::set_aside(&mut followed.packets, &chain, points, way);
             if let Some((((segment, many), way), first)) = made.zip(way).zip(chain.first()) {
                 followed.copies.push(Copies {
                     segment,

@@ -41,7 +41,7 @@ pub(super) fn join(
     }
     if !wholes.is_empty() {
         for (point, place) in points.iter_mut().enumerate() {
-            place.order = order(packets, (&place.order, point), &wholes);
+            place.order = order(packets, &place.order, point, &wholes);
         }
     }
     spreads
@@ -131,7 +131,7 @@ fn set_aside(packets: &mut Packets, group: &[u32]) -> Option<Vec<Option<i64>>> {
 }
 
 /// Packets as they passed a point: a whole where its last piece did.
-fn order(packets: &Packets, (before, point): (&[u32], usize), wholes: &Wholes) -> Vec<u32> {
+fn order(packets: &Packets, before: &[u32], point: usize, wholes: &Wholes) -> Vec<u32> {
     let mut done: HashSet<u32, RandomState> = HashSet::default();
     let mut order: Vec<u32> = before
         .iter()

@@ -30,7 +30,7 @@ impl Followed {
                 continue;
             }
             let times = if is_one { stamps } else { (here, there) };
-            met.cross(times, (pair, flow.is_upward()), &self.ways);
+            met.cross(times, pair, flow.is_upward(), &self.ways);
         }
         met
     }
@@ -42,7 +42,7 @@ impl Followed {
 
     /// A steady time of one point in that of another one with the same clock; `None` where it is not
     /// known which of several moments with its stamp it is.
-    pub fn across(&self, (from, at): (usize, i64), to: usize) -> Option<i64> {
+    pub fn across(&self, from: usize, at: i64, to: usize) -> Option<i64> {
         let [from_falls, to_falls] = [from, to].map(|point| self.points[point].time.falls());
         let added = match (from_falls.len(), to_falls.len()) {
             (_, 0) => 0,

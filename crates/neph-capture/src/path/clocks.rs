@@ -55,7 +55,7 @@ pub fn clocks(
         let paths = (Path::new(name), Path::new(other));
         if !followed.is_met(segment) {
             let why = strangers::alike(&names, segment, followed).unwrap_or_else(|| {
-                unmet((points, segment), &met) + &strangers::renamed(&names, segment, followed)
+                unmet(points, segment, &met) + &strangers::renamed(&names, segment, followed)
             });
             if !is_any_met {
                 return Err(ReadError::Wrong(why));
@@ -142,7 +142,7 @@ fn one_direction(points: &[Point], followed: &Followed) -> Vec<String> {
 }
 
 /// Why no packet is at both points of a segment, as far as can be seen, and what to try.
-fn unmet((points, segment): (&[Point], usize), met: &Met) -> String {
+fn unmet(points: &[Point], segment: usize, met: &Met) -> String {
     let names: Vec<&str> = points.iter().map(|point| point.name.as_str()).collect();
     let (name, other) = (names[segment], names[segment + 1]);
     let cut = refuse_cut([(Path::new(name), &met.here), (Path::new(other), &met.there)]);

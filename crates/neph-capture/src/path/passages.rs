@@ -193,7 +193,7 @@ impl Passages {
             let clocks = &self.clocks[point - 1];
             let nearer = passage.mark(point - 1);
             if matches!(clocks, Offsets::Same) {
-                let across = self.followed.across((point, at), point - 1);
+                let across = self.followed.across(point, at, point - 1);
                 at = across.or(nearer).unwrap_or(at);
                 point -= 1;
                 continue;
@@ -255,7 +255,7 @@ impl Passages {
         let clocks = &self.clocks[segment];
         let at = segment + usize::from(next == segment);
         let mark = if matches!(clocks, Offsets::Same) {
-            self.followed.across((at, mark), next)?
+            self.followed.across(at, mark, next)?
         } else {
             mark
         };

@@ -119,12 +119,7 @@ impl Conversations {
     }
 
     /// A packet passed `interface`, a number of the capture's.
-    pub fn see(
-        &mut self,
-        at: Wall,
-        (interface, packet): (u32, &Dissected<'_>),
-        told: &mut impl Told,
-    ) {
+    pub fn see(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>, told: &mut impl Told) {
         self.has_interfaces |= interface > 0;
         self.first = self.first.saturating_sub(1);
         if !self.takes_plain() && self.twice.is_duplicate(at, interface, packet) {

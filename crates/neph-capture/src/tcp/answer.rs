@@ -6,27 +6,27 @@ use super::awaiting::Awaiting;
 use super::half::{Sender, Turn};
 use super::late::Verdict;
 use super::marks::{Mark, Roughly};
-use super::{Event, Segment, Side, Sink};
+use super::{Event, Passing, Segment, Side, Sink};
 use crate::sample::{Answer, Method, Sample};
 use crate::sequence::Serial;
 
 /// What TCP has to take for the largest segment when nobody said (RFC 9293, 3.7.1).
 const LARGEST: u32 = 536;
 
-/// Samples of what `segment`, sent by `side`, acknowledges and echoes, and what it says was sent again for
-/// nothing.
+/// Samples of what a segment acknowledges and echoes, and which retransmissions it shows to be spurious.
 pub(super) fn look(
-    at: Wall,
-    (side, segment): (Side, &Segment),
+    passing: Passing<'_>,
     ack: Serial,
-    (sender, receiver): (&Sender, &mut Sender),
+    sender: &Sender,
+    receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
+    let Passing { at, side, segment } = passing;
     let acked = receiver.mark(Mark::Acked);
     // Of a long answer each segment says the same of what was asked.
     if receiver.waiting.is_any() {
-        let answered = Answered::by((at, segment), (ack, sender.heard_at), receiver);
-        tell((side, segment), &answered, receiver, sink);
+        let answered = Answered::by(at, segment, ack, sender.heard_at, receiver);
+        tell(side, segment, &answered, receiver, sink);
     }
     if receiver.late.is_any() {
         let verdict = Verdict {
@@ -51,7 +51,8 @@ pub(super) fn look(
 
 /// Samples of what awaits an answer.
 fn tell(
-    (side, segment): (Side, &Segment),
+    side: Side,
+    segment: &Segment,
     answered: &Answered,
     receiver: &mut Sender,
     sink: &mut impl Sink,
@@ -70,7 +71,7 @@ fn tell(
         let nanos = elapsed(found.at, at);
         is_backwards |= nanos.is_none();
         let nanos = nanos?;
-        let answer = answered.answer(&found, nanos, (&mut is_held, receiver));
+        let answer = answered.answer(&found, nanos, &mut is_held, receiver);
         Some(Sample {
             at,
             round_trip: Span::from_nanos(nanos),
@@ -102,12 +103,13 @@ fn elapsed(from: Wall, to: Wall) -> Option<i64> {
 /// answer are a round trip that holds all that the program took, also where its host acknowledges
 /// before it answers. `placed` is what `segment` is other than the next.
 pub(super) fn take_turns(
-    at: Wall,
-    (side, segment): (Side, &Segment),
+    passing: Passing<'_>,
     placed: Option<Event>,
-    (sender, receiver): (&mut Sender, &mut Sender),
+    sender: &mut Sender,
+    receiver: &mut Sender,
     sink: &mut impl Sink,
 ) {
+    let Passing { at, side, segment } = passing;
     if segment.length == 0 || matches!(placed, Some(Event::KeepAlive | Event::WindowProbe)) {
         return;
     }
@@ -145,11 +147,7 @@ struct Answered {
 }
 
 impl Answered {
-    fn by(
-        (at, segment): (Wall, &Segment),
-        (ack, heard_at): (Serial, Roughly),
-        receiver: &Sender,
-    ) -> Self {
+    fn by(at: Wall, segment: &Segment, ack: Serial, heard_at: Roughly, receiver: &Sender) -> Self {
         let new = receiver
             .mark(Mark::Acked)
             .map_or(0, |acked| ack.since(acked));
@@ -169,7 +167,8 @@ impl Answered {
         &self,
         found: &Awaiting,
         nanos: i64,
-        (is_held, receiver): (&mut Option<bool>, &mut Sender),
+        is_held: &mut Option<bool>,
+        receiver: &mut Sender,
     ) -> Answer {
         if self.with_data {
             return Answer::WithData;

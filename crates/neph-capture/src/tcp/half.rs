@@ -139,7 +139,8 @@ impl Sender {
     pub(super) fn sent(
         &mut self,
         at: Wall,
-        (segment, placed): (&Segment, Option<Event>),
+        segment: &Segment,
+        placed: Option<Event>,
         room: Room,
     ) -> usize {
         let is_newest = self.is_newest_stamp(segment);
@@ -154,7 +155,7 @@ impl Sender {
             if !is_new && self.mark(Mark::Acked).is_some_and(is_there) {
                 self.late.repeat(segment);
             } else if !is_new {
-                self.late.push(at, segment, (!is_first, placed));
+                self.late.push(at, segment, !is_first, placed);
             }
             self.waiting.pass(at, segment, self.mark(Mark::Next));
             // A time stamp that a bare acknowledgement used first is left out: its echo may answer
@@ -165,7 +166,7 @@ impl Sender {
             };
             let in_flight = self.in_flight(segment.end());
             let one = Awaiting::of(at, segment, in_flight, awaited);
-            left_out = self.waiting.push(one, (&self.marks, room));
+            left_out = self.waiting.push(one, &self.marks, room);
         }
         if let Some((value, _)) = segment.stamps.filter(|_| is_newest) {
             self.marks.set(Mark::NewestStamp, value);

@@ -81,7 +81,8 @@ impl Lates {
         &mut self,
         at: Wall,
         segment: &Segment,
-        (is_again, counted): (bool, Option<Event>),
+        is_again: bool,
+        counted: Option<Event>,
     ) {
         let again = [Event::Retransmission, Event::FastRetransmission];
         let all = self.0.get_or_insert_default();

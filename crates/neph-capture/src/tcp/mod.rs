@@ -82,6 +82,17 @@ pub trait Sink {
     fn backwards(&mut self) {}
 }
 
+/// A segment that passes: when, and who sent it.
+#[derive(Debug, Clone, Copy)]
+pub struct Passing<'a> {
+    /// When it was captured.
+    pub at: Wall,
+    /// Who sent it.
+    pub side: Side,
+    /// Its header.
+    pub segment: &'a Segment,
+}
+
 /// A connection.
 #[derive(Debug, Default)]
 pub struct Connection {
@@ -90,14 +101,9 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A segment that `side` sent passed at `at`.
-    pub fn see(
-        &mut self,
-        at: Wall,
-        (side, segment): (Side, &Segment),
-        room: Room,
-        sink: &mut impl Sink,
-    ) {
+    /// A segment passed.
+    pub fn see(&mut self, passing: Passing<'_>, room: Room, sink: &mut impl Sink) {
+        let Passing { at, side, segment } = passing;
         if self.is_followed_by(side, segment) {
             *self = Self::default();
         }
@@ -115,23 +121,17 @@ impl Connection {
             return;
         }
         if let Some(ack) = segment.ack {
-            answer::look(
-                at,
-                (side, segment),
-                ack,
-                (&mut *sender, &mut *receiver),
-                sink,
-            );
+            answer::look(passing, ack, sender, receiver, sink);
         }
-        let placed = order::look(at, (side, segment), (&mut *sender, &mut *receiver), sink);
-        answer::take_turns(at, (side, segment), placed, (sender, receiver), sink);
+        let placed = order::look(at, side, segment, (&mut *sender, &mut *receiver), sink);
+        answer::take_turns(passing, placed, sender, receiver, sink);
         sender.heard_at = Roughly::at(at);
         if segment.is_fin() || segment.is_reset() {
             sender.marks.end();
         }
         // The byte of a probe is not taken, and sent with others once the window is open.
         if placed != Some(Event::WindowProbe) {
-            let left_out = sender.sent(at, (segment, placed), room);
+            let left_out = sender.sent(at, segment, placed, room);
             if left_out > 0 {
                 sink.thinned(side, left_out as u64);
             }

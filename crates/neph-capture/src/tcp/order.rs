@@ -24,7 +24,8 @@ const TIMER: i64 = 25_000_000;
 /// numbers.
 pub(super) fn look(
     at: Wall,
-    (side, segment): (Side, &Segment),
+    side: Side,
+    segment: &Segment,
     (sender, receiver): (&mut Sender, &mut Sender),
     sink: &mut impl Sink,
 ) -> Option<Event> {

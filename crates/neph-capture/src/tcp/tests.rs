@@ -56,8 +56,9 @@ struct Scene {
 impl Scene {
     fn see(&mut self, at_ms: i64, side: Side, segment: Segment) {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
-        self.connection
-            .see(at, (side, &segment), Room::Ample, &mut self.told);
+        let segment = &segment;
+        let passing = Passing { at, side, segment };
+        self.connection.see(passing, Room::Ample, &mut self.told);
     }
 }
 

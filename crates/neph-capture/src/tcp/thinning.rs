@@ -217,7 +217,7 @@ mod tests {
                 echo: false,
             };
             let one = Awaiting::of(Wall::from_unix_nanos(0), &segment, 0, awaited);
-            left_out += waiting.push(one, (&Marks::default(), Room::Scarce));
+            left_out += waiting.push(one, &Marks::default(), Room::Scarce);
         }
         assert_eq!(left_out, 2_000 - Room::Scarce.most());
     }

@@ -198,7 +198,7 @@ impl Waiting {
     /// Remembers a segment; `marks` are those before it. Returns how many segments are not followed
     /// therefore, itself perhaps included.
     #[inline]
-    pub(super) fn push(&mut self, one: Awaiting, (marks, room): (&Marks, Room)) -> usize {
+    pub(super) fn push(&mut self, one: Awaiting, marks: &Marks, room: Room) -> usize {
         if !one.awaits(Reply::ANY) {
             return 0;
         }

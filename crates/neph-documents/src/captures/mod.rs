@@ -11,6 +11,7 @@ pub mod row;
 pub mod sample;
 pub mod summary;
 pub mod summary_document;
+mod writer;
 
 pub use exchanges::{ExchangeDocument, ExchangeSample};
 pub use files::FileDocument;
@@ -21,3 +22,4 @@ pub use period_text::{COLUMNS as PERIOD_COLUMNS, row as period_row, sentence as 
 pub use row::{First, Rank, Sort};
 pub use sample::{EventDocument, SampleDocument, Sending};
 pub use summary::Summary;
+pub use writer::{CaptureWriter, Shown};

@@ -3,7 +3,9 @@
 pub mod document;
 mod row;
 mod summary;
+mod writer;
 
 pub use document::{ClockDocument, ClockLine, StepDocument, SummaryDocument};
 pub use row::Row;
 pub use summary::{Clocks, Means, StepOf, Summary};
+pub use writer::{ClockWriter, Methods};

@@ -15,6 +15,7 @@ pub mod tally;
 pub mod transfers;
 mod unfair;
 pub mod words;
+mod writer;
 
 pub use document::{FlowDocument, FlowsDocument, FlowsSummary};
 pub use event::{ChangeDocument, FlowsEvent};
@@ -22,3 +23,4 @@ pub use pair::PairDocument;
 pub use result::{FlowsResult, Status};
 pub use summary::text;
 pub use transfers::TransfersFound;
+pub use writer::{FlowsWriter, pause};

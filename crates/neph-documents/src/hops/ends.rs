@@ -10,7 +10,6 @@ use neph_capture::{Passage, Way};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::way_word;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::{Doubt, End, PROTOCOLS, Passages, protocol};
 
@@ -125,7 +124,7 @@ impl Unknown {
         let kinds = self.kinds.iter().map(|kind| KindDocument {
             point: kind.point.clone(),
             protocol: kind.protocol,
-            way: way_word(kind.way),
+            way: kind.way.name(),
             packets: kind.packets,
             others_passed: kind.has_others,
         });
@@ -154,7 +153,7 @@ impl Unknown {
                 has_others,
                 ..
             } = kind;
-            let way = way_word(*way);
+            let way = way.name();
             let cause = if *has_others {
                 "though others' did: all of them may have been lost before it"
             } else {

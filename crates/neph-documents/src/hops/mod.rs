@@ -6,17 +6,7 @@ pub mod packet;
 mod rows;
 mod text;
 
-use neph_capture::Way;
-
 pub use document::{HopsDocument, HopsLine, SummaryDocument};
 pub use packet::PacketDocument;
 pub use rows::{RoundTripRow, SegmentRow};
 pub use text::text;
-
-/// The name of a direction.
-pub const fn way_word(way: Way) -> &'static str {
-    match way {
-        Way::There => "there",
-        Way::Back => "back",
-    }
-}

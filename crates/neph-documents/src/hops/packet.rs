@@ -9,8 +9,6 @@ use neph_wire::ip;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::way_word;
-
 /// When a packet passed which point, and how long it was in between.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PacketDocument {
@@ -68,7 +66,7 @@ impl PacketDocument {
         let spread: Vec<Option<i64>> = spread.collect();
         Self {
             since_ns: row.since,
-            way: way_word(row.way),
+            way: row.way.name(),
             protocol: PROTOCOLS[protocol(passage.flow.protocol)],
             source: place(&passage.flow, passage.flow.source),
             destination: place(&passage.flow, passage.flow.destination),

@@ -7,8 +7,6 @@ use neph_capture::path::shares::{Delays, RoundTrips};
 use neph_model::Span;
 use neph_text::decimals::fixed;
 
-use super::way_word;
-
 crate::rows! {
     /// The delays of one protocol in one direction of a segment.
     pub struct SegmentRow {
@@ -74,7 +72,7 @@ impl SegmentRow {
             let span = |nanos: Option<i64>| nanos.map(Span::from_nanos);
             Self {
                 segment: names[of.segment].clone(),
-                way: way_word(way),
+                way: way.name(),
                 protocol: PROTOCOLS[of.protocol],
                 n: of.n,
                 mean_ns: span(mean),

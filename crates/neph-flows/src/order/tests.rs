@@ -64,7 +64,7 @@ fn run_as(
             late: Span::ZERO,
             outcome,
         };
-        order.push(&message, (probe, Span::from_millis(every)));
+        order.push(&message, probe, Span::from_millis(every));
     }
     order.tally().told()
 }
@@ -185,7 +185,7 @@ fn told(ways: &[Way]) -> FlowTally {
         if matches!(way, Way::LostThere | Way::LostBack) {
             message.outcome = FleetOutcome::Lost;
         }
-        order.push(&message, (ProbeKind::Udp, Span::from_millis(200)));
+        order.push(&message, ProbeKind::Udp, Span::from_millis(200));
     }
     order.tally().told()
 }

@@ -62,9 +62,9 @@ fn after_a_stretch_of(length: i64, end: (i64, i64)) -> (Option<Direction>, u32) 
         let message = reply(second, ways, 60);
         for _ in 0..20 {
             let mut other = witness.clone();
-            other.push((&message, message.reply().unwrap()), looking, &mut drift);
+            other.push(&message, message.reply().unwrap(), looking, &mut drift);
         }
-        witness.push((&message, message.reply().unwrap()), looking, &mut drift);
+        witness.push(&message, message.reply().unwrap(), looking, &mut drift);
     }
     let evidence = witness.testify(&Claim {
         at: Instant::from_nanos(change * 1_000_000_000),
@@ -106,7 +106,7 @@ fn a_level_that_a_flow_comes_back_from_is_counted_and_scattered_messages_are_not
                 10_000
             };
             let message = reply(second, (there, 10_000), 60);
-            witness.push((&message, message.reply().unwrap()), looking, &mut drift);
+            witness.push(&message, message.reply().unwrap(), looking, &mut drift);
         }
         elsewhere_of(&mut witness)
     };
@@ -134,10 +134,10 @@ fn testimony(before: (i64, i64), after: (i64, i64), ttls: (u8, u8)) -> Evidence 
         for other in 0..20 {
             let mut own = witness.clone();
             if other > 0 {
-                own.push((&message, reply), looking, &mut drift);
+                own.push(&message, reply, looking, &mut drift);
             }
         }
-        witness.push((&message, reply), looking, &mut drift);
+        witness.push(&message, reply, looking, &mut drift);
     }
     witness.testify(&Claim {
         at: Instant::from_nanos(40_000_000_000),

@@ -79,7 +79,7 @@ impl Carriage {
         });
         let untouched = Handling::default();
         if frame.is_cut() {
-            self.drop_packet((direction, passing), (Verdict::TooLong, untouched));
+            self.drop_packet(direction, passing, Verdict::TooLong, untouched);
             return;
         }
         let length = frame.wire_length();
@@ -92,12 +92,12 @@ impl Carriage {
         let fate = gate.admit(Arrival { at, length, flow });
         self.settle(direction);
         if let Some(Fate::Dropped(cause, path)) = fate {
-            self.drop_packet((direction, passing), (cause.into(), on(path)));
+            self.drop_packet(direction, passing, cause.into(), on(path));
             return;
         }
-        let slot = self.waiting.keep(frame.bytes(), (direction, passing));
+        let slot = self.waiting.keep(frame.bytes(), direction, passing);
         if slot.is_none() {
-            self.drop_packet((direction, passing), (Verdict::Overflow, untouched));
+            self.drop_packet(direction, passing, Verdict::Overflow, untouched);
         }
         match (fate, slot) {
             (Some(Fate::Leaves(departure)), Some(slot)) => self.leave(slot, departure),
@@ -136,7 +136,7 @@ impl Carriage {
                 Fate::Dropped(cause, path) => {
                     let passing = self.waiting.packet(slot).passing;
                     self.waiting.forget(slot);
-                    self.drop_packet((direction, passing), (cause.into(), on(path)));
+                    self.drop_packet(direction, passing, cause.into(), on(path));
                 }
             }
         }
@@ -157,7 +157,7 @@ impl Carriage {
             copy: false,
             early: treatment.early,
         };
-        let copied = (packet.direction, packet.passing);
+        let (direction, passing) = (packet.direction, packet.passing);
         let handling = Handling {
             copy: true,
             ..packet.handling
@@ -168,7 +168,7 @@ impl Carriage {
         }
         match self.waiting.keep_copy(slot) {
             Some(copy) => self.waiting.leave(copy, due),
-            None => self.drop_packet(copied, (Verdict::Overflow, handling)),
+            None => self.drop_packet(direction, passing, Verdict::Overflow, handling),
         }
     }
 
@@ -222,8 +222,10 @@ impl Carriage {
 
     fn drop_packet(
         &self,
-        (direction, passing): (Direction, Option<Passing>),
-        (verdict, handling): (Verdict, Handling),
+        direction: Direction,
+        passing: Option<Passing>,
+        verdict: Verdict,
+        handling: Handling,
     ) {
         self.counters.count(direction, verdict);
         if let Some(passing) = passing {

@@ -22,11 +22,7 @@ pub(super) fn open_to(protocol: Option<Reserved>, paths: &[Path]) -> usize {
 /// The index of the path that a flow takes, each as often as its weight says: of those reserved for
 /// its protocol if one of them has a weight, or else of those that are not reserved. The first of
 /// these where none has a weight, and for what is no flow.
-pub(super) fn choose(
-    flow: Option<Flow>,
-    seed: u64,
-    (paths, splitting): (&[Path], Splitting),
-) -> usize {
+pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: Splitting) -> usize {
     let total = |only: Option<Reserved>| -> u64 {
         let open = paths.iter().filter(|path| path.only == only);
         open.map(|path| u64::from(path.weight)).sum()
@@ -66,7 +62,7 @@ mod tests {
         let paths = paths(weights);
         let mut counts = vec![0; weights.len()];
         for port in 0..=u16::MAX {
-            counts[choose(flow(&udp(kind, port)), seed, (&paths, Splitting::Ranges))] += 1;
+            counts[choose(flow(&udp(kind, port)), seed, &paths, Splitting::Ranges)] += 1;
         }
         counts
     }
@@ -94,7 +90,7 @@ mod tests {
             let paths = paths(&vec![1; count as usize]);
             let chosen = |times, port| {
                 let flow = flow(&udp([8, 0], port));
-                choose(flow, reshuffled(5, times), (&paths, Splitting::Ranges))
+                choose(flow, reshuffled(5, times), &paths, Splitting::Ranges)
             };
             let ports = 0..=u16::MAX;
             let moved = ports.filter(|port| chosen(0, *port) != chosen(1, *port));
@@ -117,7 +113,7 @@ mod tests {
         (paths[0].only, paths[2].only) = (Some(Reserved::Icmp), Some(Reserved::Tcp));
         let taken = |paths: &[Path], frame: &[u8]| {
             let seeds = 0..200;
-            let taken = seeds.map(|seed| choose(flow(frame), seed, (paths, Splitting::Ranges)));
+            let taken = seeds.map(|seed| choose(flow(frame), seed, paths, Splitting::Ranges));
             let taken: Vec<usize> = taken.collect();
             assert!(taken.iter().all(|index| *index == taken[0]), "{taken:?}");
             taken[0]

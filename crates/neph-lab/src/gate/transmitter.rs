@@ -38,7 +38,8 @@ impl Transmitter {
     pub(super) fn has_room(
         &self,
         packet: Arrival,
-        (limit, rate): (QueueLimit, Option<BitRate>),
+        limit: QueueLimit,
+        rate: Option<BitRate>,
     ) -> bool {
         match limit {
             QueueLimit::Bytes(limit) => {

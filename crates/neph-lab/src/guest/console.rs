@@ -107,9 +107,9 @@ impl Console {
             let mut heard = Vec::new();
             // What somebody who was killed left unread comes first.
             let sign = format!("{} begin\n", std::process::id());
-            self.until(&sign, (&mut heard, Some(PATIENCE)), None)?;
+            self.until(&sign, &mut heard, Some(PATIENCE), None)?;
             let end = format!("\n{} end ", std::process::id());
-            self.until(&end, (&mut heard, None), Some(told))?;
+            self.until(&end, &mut heard, None, Some(told))?;
             let mut status = Vec::new();
             std::mem::swap(&mut status, &mut heard);
             while !status.contains(&b'\n') {
@@ -129,7 +129,8 @@ impl Console {
     fn until(
         &mut self,
         sign: &str,
-        (heard, patience): (&mut Vec<u8>, Option<Duration>),
+        heard: &mut Vec<u8>,
+        patience: Option<Duration>,
         mut told: Option<&mut dyn Write>,
     ) -> io::Result<()> {
         let sign = sign.as_bytes();

@@ -114,17 +114,17 @@ impl<W: Write> Archive<W> {
 
     fn program(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.above(path)?;
-        self.entry(&path, (PROGRAM, (0, 0)), bytes)
+        self.entry(&path, PROGRAM, (0, 0), bytes)
     }
 
     fn device(&mut self, path: &str, number: (u32, u32)) -> io::Result<()> {
         let path = self.above(path)?;
-        self.entry(&path, (DEVICE, number), &[])
+        self.entry(&path, DEVICE, number, &[])
     }
 
     fn folder(&mut self, path: &str) -> io::Result<()> {
         if self.folders.insert(path.to_owned()) {
-            self.entry(path, (FOLDER, (0, 0)), &[])?;
+            self.entry(path, FOLDER, (0, 0), &[])?;
         }
         Ok(())
     }
@@ -142,7 +142,8 @@ impl<W: Write> Archive<W> {
     fn entry(
         &mut self,
         name: &str,
-        (mode, (major, minor)): (u32, (u32, u32)),
+        mode: u32,
+        (major, minor): (u32, u32),
         content: &[u8],
     ) -> io::Result<()> {
         let length = |bytes: usize| {
@@ -180,7 +181,7 @@ impl<W: Write> Archive<W> {
     }
 
     fn finish(mut self) -> io::Result<()> {
-        self.entry("TRAILER!!!", (0, (0, 0)), &[])?;
+        self.entry("TRAILER!!!", 0, (0, 0), &[])?;
         self.out.flush()
     }
 }

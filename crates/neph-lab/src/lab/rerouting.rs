@@ -211,7 +211,7 @@ impl Changing {
         let turns = self.routers.turns(self.until, now);
         if !turns.is_empty() {
             let refused = self.make_hold(now);
-            self.tell(&turns, (cue, &refused));
+            self.tell(&turns, cue, &refused);
         }
         self.until = now;
         let next = self.routers.next_after(now)?;
@@ -234,7 +234,7 @@ impl Changing {
         refused
     }
 
-    fn tell(&self, turns: &[(usize, Turn)], (cue, refused): (Moment, &[usize])) {
+    fn tell(&self, turns: &[(usize, Turn)], cue: Moment, refused: &[usize]) {
         let (now, offset) = (clock::raw().0, clock::pair().offset());
         for (number, turn) in turns {
             let done = &self.watched[*number].done;

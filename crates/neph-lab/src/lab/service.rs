@@ -96,7 +96,7 @@ impl Running {
                 Ok(child) => {
                     // Nobody listens only if the starter is gone, and its pipe with it.
                     let _ = tell.send(Ok(place));
-                    watch::watch(child, (&stopped, own.grace), output, &seen);
+                    watch::watch(child, &stopped, own.grace, output, &seen);
                 }
             }
         };

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
-use neph_sys::ring::BLOCK_BYTES;
 
 use super::carrier::Carrier;
+use super::engines::Engines;
 use super::inside::Word;
 use super::refusal::explained;
 use super::rerouting::Rerouting;
@@ -21,12 +21,9 @@ use super::traffic::Flowing;
 use super::tunnelling::Tunnelling;
 use super::wake::Waker;
 use super::{Lab, LabError, Recording, UpOptions, exists, namespace_name};
-use crate::cue::Cue;
-use crate::engine::{EngineConfig, TruthConfig};
 use crate::group::{self, Homes};
 use crate::guest;
 use crate::journal::{self, Acquired, Journal, Witness};
-use crate::links::LinkKind;
 use crate::plan::{self, Operation, Plan, Program, Step};
 use crate::program;
 use crate::settings;
@@ -35,9 +32,6 @@ use crate::truth::Scribe;
 
 /// The lab's own namespace, where the links are; no site may be called so.
 pub(super) const WIRE: &str = "wire";
-/// Bytes that all receive rings of a lab share, and what none is smaller than: a block, 512 frames.
-const RING_BUDGET: usize = 128 << 20;
-const LEAST_RING: usize = 1 << 20;
 
 pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
     let journal = Journal::begin(&options.name).map_err(|source| begin_failed(options, source))?;
@@ -123,17 +117,22 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
         wanted(options)?;
         let namespace = make_namespace(&lab.name, &site.name, journal)?;
         settings::apply(&namespace, &plan::settings(&topology, index))?;
-        make_groups(site, &namespace, (lab, journal))?;
+        make_groups(site, &namespace, lab, journal)?;
     }
     note_links(&plan, journal, &lab.name)?;
     carry_out(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan)?;
     let mut words = Vec::new();
     let scribe = options.truth.as_ref().map(start_scribe).transpose()?;
-    let shared = (&lab.cue, scribe.as_ref());
+    let engines = Engines {
+        topology: &topology,
+        options,
+        cue: &lab.cue,
+        scribe: scribe.as_ref(),
+    };
     for (number, kind) in plan.kinds.iter().enumerate() {
         wanted(options)?;
-        if let Some(config) = engine_config(*kind, number, (&topology, options), shared) {
+        if let Some(config) = engines.config(*kind, number) {
             let (carrier, word) = Carrier::start(number, config, &wire)?;
             lab.carriers.push(carrier);
             words.push(word);
@@ -161,11 +160,7 @@ fn grow(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), Lab
 fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
     let named = |site: &str| namespace_name(lab, site);
     let sites = topology.sites.iter().map(|site| named(&site.name));
-    Plan::new(
-        topology,
-        (named(WIRE), sites.collect()),
-        journal::folder(lab),
-    )
+    Plan::new(topology, named(WIRE), sites.collect(), journal::folder(lab))
 }
 
 /// Everything that [`up`] does, in its order.
@@ -194,7 +189,8 @@ pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step
 fn make_groups(
     site: &Site,
     namespace: &NetNs,
-    (lab, journal): (&Lab, &Journal),
+    lab: &Lab,
+    journal: &Journal,
 ) -> Result<(), LabError> {
     for group in Homes::here().groups_of(namespace.name(), site)? {
         note(journal, &lab.name, &Acquired::Group(group.folder.clone()))?;
@@ -342,59 +338,9 @@ fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-fn engine_config(
-    kind: &dyn LinkKind,
-    number: usize,
-    (topology, options): (&Topology, &UpOptions),
-    (cue, scribe): (&Arc<Cue>, Option<&Scribe>),
-) -> Option<EngineConfig> {
-    let link = &topology.links[number];
-    let mut pace = options.pace;
-    let most = ring_blocks(topology.links.len());
-    pace.ring_blocks = pace.ring_blocks.min(most);
-    Some(EngineConfig {
-        link: link.name.clone(),
-        interfaces: kind.engine_ends(number)?,
-        shapes: [link.a_to_b.clone(), link.b_to_a.clone()],
-        schedule: link.schedule.clone(),
-        cue: Arc::clone(cue),
-        seed: super::link_seed(options.seed, number),
-        pace,
-        truth: options
-            .truth
-            .as_ref()
-            .zip(scribe)
-            .map(|(asked, scribe)| TruthConfig {
-                path: asked.file(&link.name),
-                every: asked.every,
-                scribe: scribe.clone(),
-            }),
-    })
-}
-
-/// The most blocks of a ring where so many links share the budget, two rings each.
-fn ring_blocks(links: usize) -> usize {
-    (RING_BUDGET / (2 * links.max(1))).max(LEAST_RING) / BLOCK_BYTES
-}
-
 fn start_scribe(asked: &Recording) -> Result<Scribe, LabError> {
     Scribe::start().map_err(|source| LabError::File {
         file: asked.folder.clone(),
         source,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rings_of_up_to_64_links_stay_within_their_budget() {
-        for links in 1..=64 {
-            let all = 2 * links * ring_blocks(links) * BLOCK_BYTES;
-            assert!(all <= RING_BUDGET, "{links} links: {all} bytes");
-            assert!(all > RING_BUDGET / 2, "{links} links: {all} bytes");
-        }
-        assert_eq!(ring_blocks(1_000) * BLOCK_BYTES, LEAST_RING);
-    }
 }

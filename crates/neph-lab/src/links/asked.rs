@@ -90,7 +90,8 @@ impl Asked {
     /// interface, so segments go one by one.
     pub(super) fn switch(
         &self,
-        (pods, host): (Pods<'_>, usize),
+        pods: Pods<'_>,
+        host: usize,
         join: impl Fn(Pod) -> String,
     ) -> Vec<Operation> {
         let (bridge, namespace) = (pods.interface("vm"), pods.namespace(host));

@@ -120,7 +120,7 @@ impl<M: Machine> Build for Guests<M> {
         )];
         for host in pods.hosts() {
             let join = |guest| format!("tuntap add dev {} mode tap", tap(guest));
-            operations.extend(self.asked.switch((pods, host), join));
+            operations.extend(self.asked.switch(pods, host, join));
         }
         for guest in pods.pods {
             operations.extend(lead(pods, *guest));

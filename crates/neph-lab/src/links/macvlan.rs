@@ -30,7 +30,7 @@ impl FixtureKind for Macvlan {
                 if nodes
                     .links
                     .iter()
-                    .any(|link| is_on(nodes.sites, link, (pod.host, &on.value)))
+                    .any(|link| is_on(nodes.sites, link, pod.host, &on.value))
                 {
                     continue;
                 }
@@ -51,7 +51,7 @@ impl FixtureKind for Macvlan {
 }
 
 /// Whether `link` is at the site `host`, and is called `on` or leads to a switch of that name.
-fn is_on(sites: &[crate::topology::Site], link: &Link, (host, on): (usize, &str)) -> bool {
+fn is_on(sites: &[crate::topology::Site], link: &Link, host: usize, on: &str) -> bool {
     let Some((far, _)) = Topology::far_end(link, host) else {
         return false;
     };
@@ -75,7 +75,7 @@ impl Shared {
     fn attach(&self, pods: Pods<'_>, pod: Pod) -> Option<Operation> {
         let topology = pods.ground.topology;
         let mut links = topology.links.iter();
-        let link = links.find(|link| is_on(&topology.sites, link, (pod.host, &self.on)))?;
+        let link = links.find(|link| is_on(&topology.sites, link, pod.host, &self.on))?;
         let attach = format!(
             "link add link {} name eth0 address {} netns {} type macvlan mode bridge",
             link.name,

@@ -65,7 +65,7 @@ impl Build for Namespaces {
         };
         let mut operations = Vec::new();
         for host in pods.hosts() {
-            operations.extend(self.0.switch((pods, host), |guest| join(pods, guest)));
+            operations.extend(self.0.switch(pods, host, |guest| join(pods, guest)));
             let mac = host_mac(ground.number, host);
             for guest in pods.of(host) {
                 let whole = one_by_one(pods.underlay_mtu());

@@ -68,7 +68,7 @@ pub(crate) fn routes(topology: &Topology, index: usize) -> Vec<Route> {
     let towards = hops.iter().enumerate().flat_map(|(target, hops)| {
         let hops: Vec<Hop> = hops.iter().copied().collect();
         let addresses = topology.sites[target].addresses();
-        let routes = addresses.filter_map(|address| towards(topology, (index, &hops), address));
+        let routes = addresses.filter_map(|address| towards(topology, index, &hops, address));
         routes.collect::<Vec<_>>()
     });
     towards.collect()
@@ -83,11 +83,11 @@ pub(crate) fn through(
 ) -> Option<Route> {
     let hops = &route::all_first_hops(topology, index)[through];
     let hops: Vec<Hop> = hops.iter().copied().collect();
-    towards(topology, (index, &hops), address)
+    towards(topology, index, &hops, address)
 }
 
 /// The route from a site to `address` over these first hops; none without any of its family.
-fn towards(topology: &Topology, (index, hops): (usize, &[Hop]), address: IpAddr) -> Option<Route> {
+fn towards(topology: &Topology, index: usize, hops: &[Hop], address: IpAddr) -> Option<Route> {
     let own = &topology.sites[index];
     let same_family = |site: &Site| {
         site.addresses()

@@ -114,7 +114,7 @@ impl Plan<'_> {
             let namespace = &self.sites[reroute.site];
             steps.push(Step::new(
                 namespace,
-                rerouted(self.topology, (number, reroute)),
+                rerouted(self.topology, number, reroute),
             ));
         }
         let awake = "neph: keep the cores awake (/dev/cpu_dma_latency)".to_owned();
@@ -133,7 +133,7 @@ fn set(namespace: &str, (setting, value): (&str, &str)) -> Step {
     Step::new(namespace, format!("sysctl -w {setting}='{value}'"))
 }
 
-fn rerouted(topology: &Topology, (number, reroute): (usize, &Reroute)) -> String {
+fn rerouted(topology: &Topology, number: usize, reroute: &Reroute) -> String {
     let what = match reroute.what {
         Rerouted::Reshuffle => format!("give {HASH_SEED} another value"),
         Rerouted::Weight { link, weight } => {

@@ -75,10 +75,10 @@ fn table(mut fields: Fields<'_>) -> Option<Topology> {
     };
     let links = link::links(&mut fields, ends);
     let services = service::services(&mut fields, ends);
-    let fixtures = fixture::fixtures(&mut fields, ends, (&links, &services));
+    let fixtures = fixture::fixtures(&mut fields, ends, &links, &services);
     let traffic = traffic::traffic(&mut fields, ends);
     let routing = routing.map(|routing| routing.value).unwrap_or_default();
-    let reroutes = reroute::reroutes(&mut fields, ends, (&links, routing));
+    let reroutes = reroute::reroutes(&mut fields, ends, &links, routing);
     let whole = fields.span();
     fields.finish();
     if !problems.is_empty() {

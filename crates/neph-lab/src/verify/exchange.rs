@@ -214,7 +214,7 @@ pub(super) fn can_stream(shape: &Shape) -> bool {
 }
 
 /// How long a stream takes at most, until all of it has come.
-pub(super) fn stream_takes((shape, wire): (&Shape, &Wire), patience: Span) -> Span {
+pub(super) fn stream_takes(shape: &Shape, wire: &Wire, patience: Span) -> Span {
     Frames::of(shape).map_or(Span::ZERO, |frames| {
         // A sender takes its time for each frame, however fast the link is.
         let sending = Span::from_secs(1).nanos() * frames.count / MOST;
@@ -231,7 +231,8 @@ pub(super) fn stream_takes((shape, wire): (&Shape, &Wire), patience: Span) -> Sp
 pub(super) fn stream(
     ends: &mut [End; 2],
     side: usize,
-    (shape, wire): (&Shape, &Wire),
+    shape: &Shape,
+    wire: &Wire,
     patience: Patience<'_>,
 ) -> Option<Stream> {
     let Frames {
@@ -259,7 +260,7 @@ pub(super) fn stream(
             patience.sleep_until(start + (next - burst + 1) * gap);
         }
     }
-    let drained = drain(ends, &mut seen, (wire, frame), patience);
+    let drained = drain(ends, &mut seen, wire, frame, patience);
     Some(Stream {
         sightings: std::mem::take(&mut seen[side]),
         bytes,
@@ -271,7 +272,8 @@ pub(super) fn stream(
 fn drain(
     ends: &mut [End; 2],
     seen: &mut [Vec<Sighting>; 2],
-    (wire, frame): (&Wire, Span),
+    wire: &Wire,
+    frame: Span,
     patience: Patience<'_>,
 ) -> bool {
     let silence = (frame.times(4) + longest(wire) + patience.span).nanos();
@@ -362,7 +364,7 @@ mod tests {
             takes > Span::from_secs(8) && takes < Span::from_secs(9),
             "{takes}"
         );
-        assert_eq!(stream_takes((&slow, &wire), Span::ZERO), Span::ZERO);
+        assert_eq!(stream_takes(&slow, &wire, Span::ZERO), Span::ZERO);
     }
 
     #[test]

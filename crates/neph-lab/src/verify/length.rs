@@ -19,7 +19,7 @@ pub fn verification_takes(link: &Link) -> Span {
         let wires = shapes.map(|shape| wire(shape, turn));
         trickle_takes(shapes, wires) + waits
     });
-    let streams = shapes.map(|shape| stream_takes((shape, wire(shape, 0)), waits));
+    let streams = shapes.map(|shape| stream_takes(shape, wire(shape, 0), waits));
     trickles
         .chain(streams)
         .fold(Span::ZERO, |sum, span| sum + span)

@@ -229,7 +229,7 @@ impl Transport for Shared {
         // Where it goes says the packet; on a raw socket a port here means a protocol.
         to.set_port(0);
         let fd = self.sender.as_fd();
-        let outcome = destination::send(fd, &self.packet, (None, to), Stamping::AsAsked);
+        let outcome = destination::send(fd, &self.packet, None, to, Stamping::AsAsked);
         if outcome.is_err() {
             // Nobody can say whether the kernel counted it.
             if stamp::restart_count(fd, Carrier::Departures).is_ok() {

@@ -190,7 +190,7 @@ impl Answerer {
         stamping: Stamping,
         seq: u64,
     ) {
-        if destination::send(self.socket.as_fd(), reply, (from, to), stamping).is_err() {
+        if destination::send(self.socket.as_fd(), reply, from, to, stamping).is_err() {
             self.shared.counters.count(Counted::UnsentDatagrams);
             // As in the asking half: nobody can tell whether the kernel counted it.
             self.read_notices();

@@ -93,10 +93,10 @@ impl Raw {
         match (self.kind, self.ports) {
             (TraceKind::Udp, PortUse::Ours) => {
                 let payload = carrier::stamp_request(ask.number);
-                probe::udp(source, self.destination, &payload, (BALANCE_AT, ask.number))
+                probe::udp(source, self.destination, &payload, BALANCE_AT, ask.number)
             }
             (TraceKind::Udp, PortUse::Shared) => {
-                probe::udp(source, self.destination, &MUTE, (BALANCE_AT, ask.number))
+                probe::udp(source, self.destination, &MUTE, BALANCE_AT, ask.number)
             }
             (TraceKind::Syn, PortUse::Ours) => {
                 probe::syn(source, self.destination, seq_of(ask.port, ask.number))

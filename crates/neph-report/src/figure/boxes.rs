@@ -42,6 +42,14 @@ struct Panel {
     scale: Option<Scale>,
 }
 
+/// One box with its label and numbers.
+struct Row<'a> {
+    latencies: &'a Latencies,
+    scale: &'a Scale,
+    scenario: usize,
+    level: &'a str,
+}
+
 fn draw_view(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -136,7 +144,7 @@ impl Painter<'_> {
         for (index, panel) in panels.iter().enumerate() {
             let last = index + 1 == panels.len();
             let separate = self.settings.equalization == Equalization::Separate;
-            self.panel(&mut sheet, (panel, &titles), last || separate);
+            self.panel(&mut sheet, panel, &titles, last || separate);
         }
         let mut notes = vec![Note::plain(format!(
             "Box: first to third quartile of the replies, with their median. Whiskers: {}. Dots: the farthest values beyond; what lies outside the axis is counted on the right, where the median counts messages without an answer too.{}",
@@ -151,7 +159,7 @@ impl Painter<'_> {
         sheet.finish("boxes", name, &notes)
     }
 
-    fn panel(&self, sheet: &mut Sheet, (panel, titles): (&Panel, &[String]), with_axis: bool) {
+    fn panel(&self, sheet: &mut Sheet, panel: &Panel, titles: &[String], with_axis: bool) {
         let head = sheet.take(TITLE);
         let at = Point::new(head.x, head.bottom() - 5.0);
         let title = fit_among(&panel.group.title, titles, Style::TITLE, head.width);
@@ -183,31 +191,33 @@ impl Painter<'_> {
         }
         let mut y = whole.y + ROW / 2.0;
         for (row, (index, level)) in panel.rows.iter().zip(&panel.group.members) {
-            self.row(
-                &mut marks,
-                (row, &scale),
-                Rect::new(whole.x, y, area.width, 0.0),
-                (*index, level),
-            );
+            let row = Row {
+                latencies: row,
+                scale: &scale,
+                scenario: *index,
+                level,
+            };
+            let place = Rect::new(whole.x, y, area.width, 0.0);
+            self.row(&mut marks, &row, place);
             y += ROW;
         }
         sheet.draw(marks);
     }
 
     /// `place` begins at the row's left end, on its middle line, and has the plot's width.
-    fn row(
-        &self,
-        marks: &mut Vec<Mark>,
-        (latencies, scale): (&Latencies, &Scale),
-        place: Rect,
-        (index, level): (usize, &str),
-    ) {
+    fn row(&self, marks: &mut Vec<Mark>, row: &Row<'_>, place: Rect) {
+        let Row {
+            latencies,
+            scale,
+            scenario,
+            level,
+        } = *row;
         let y = place.y;
         let left = place.x + self.labels;
         let name = fit_among(level, self.colours, Style::LABEL, self.labels - 24.0);
         let at = Point::new(left - 10.0, y + 4.0);
         let label = Text::new(at, Anchor::End, Style::LABEL, name);
-        if flags::flagged(self.data, index, self.settings) {
+        if flags::flagged(self.data, scenario, self.settings) {
             let foot = Point::new(at.x - label.width() - 12.0, y + 4.0);
             marks.push(flags::marker(foot));
         }

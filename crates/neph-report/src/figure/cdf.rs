@@ -6,7 +6,7 @@ use super::boxplot::outside;
 use super::flags;
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
-use super::strip::{Aside, group_title};
+use super::strip::{Aside, State, title};
 use crate::axis::{Plot, Scale, Spread, Style, shared};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
@@ -41,6 +41,13 @@ struct Panel {
     scale: Option<Scale>,
 }
 
+/// The names that stand in one figure: of the lines, and above the panels.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    levels: &'a [String],
+    titles: &'a [String],
+}
+
 fn draw_view(
     data: &CampaignData,
     settings: &PlotSettings,
@@ -61,6 +68,10 @@ fn draw_view(
         .enumerate()
         .map(|(index, level)| (Swatch::Line(palette::line(index)), level.clone()))
         .collect();
+    let names = Names {
+        levels: &levels,
+        titles: &titles,
+    };
     let heading = format!("Distribution of latency by {}", view.name());
     panels
         .chunks(per_page)
@@ -72,7 +83,7 @@ fn draw_view(
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
                 let places = sheet.columns(columns, height + Style::BELOW + 30.0);
                 for (panel, place) in row.iter().zip(places) {
-                    sheet.draw(drawn(data, settings, (panel, &levels, &titles), place));
+                    sheet.draw(drawn(data, settings, panel, names, place));
                 }
             }
             let scenarios = panels
@@ -134,7 +145,8 @@ fn panels(
 fn drawn(
     data: &CampaignData,
     settings: &PlotSettings,
-    (panel, levels, titles): (&Panel, &[String], &[String]),
+    panel: &Panel,
+    names: Names<'_>,
     place: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
@@ -159,10 +171,10 @@ fn drawn(
         x: in_unit(scale, unit),
         y,
     };
-    let mut marks = group_title(
-        data,
-        settings,
-        (&panel.group, titles),
+    let mut marks = title(
+        &panel.group.title,
+        names.titles,
+        State::of_group(data, settings, &panel.group),
         place,
         &Aside::outside(beyond(panel, &scale)),
     );
@@ -170,7 +182,11 @@ fn drawn(
     plot.y_axis(&mut marks, y_title);
     let mut lines = Vec::new();
     for (latencies, (_, level)) in panel.lines.iter().zip(&panel.group.members) {
-        let index = levels.iter().position(|known| known == level).unwrap_or(0);
+        let index = names
+            .levels
+            .iter()
+            .position(|known| known == level)
+            .unwrap_or(0);
         let points = steps(latencies, &plot, unit, settings.tail);
         if points.len() > 1 {
             lines.push(Mark::Line {

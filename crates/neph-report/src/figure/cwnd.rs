@@ -58,7 +58,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
                 let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
                 for ((scenario, high), place) in row.iter().zip(places) {
-                    sheet.draw(drawn(data, settings, (*scenario, top(*high, most, settings)), place));
+                    sheet.draw(drawn(data, settings, *scenario, top(*high, most, settings), place));
                 }
             }
             let mut notes = vec![Note::plain("A line breaks where a new connection begins. The window while a message waits idle is not seen.")];
@@ -95,7 +95,8 @@ fn line_of(connection: u32) -> Stroke {
 fn drawn(
     data: &CampaignData,
     settings: &PlotSettings,
-    (scenario, top): (usize, Top),
+    scenario: usize,
+    top: Top,
     place: Rect,
 ) -> Vec<Mark> {
     let (high, said) = match top {

@@ -42,7 +42,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             sheet.legend(&legend(panels.iter().map(|(_, means)| means)));
             for (scenario, means) in panels {
                 let place = sheet.take(height + Style::BELOW_TICKS + 26.0);
-                sheet.draw(drawn(data, settings, (*scenario, means), place));
+                sheet.draw(drawn(data, settings, *scenario, means, place));
             }
             let mut notes = vec![Note::plain("Each panel has its own scale. Hatched: stages told as one because a mark between them is missing. White: no reply.")];
             notes.extend(flags::notes(data, panels.iter().map(|(s, _)| *s), settings));
@@ -69,7 +69,8 @@ impl Bucket {
 fn drawn(
     data: &CampaignData,
     settings: &PlotSettings,
-    (scenario, means): (usize, &Means),
+    scenario: usize,
+    means: &Means,
     place: Rect,
 ) -> Vec<Mark> {
     let mut sets: Vec<StageSet> = means.entries.iter().map(|(set, _)| *set).collect();
@@ -99,7 +100,7 @@ fn drawn(
     for strip in &strips {
         for run in strip.chunk_by(|a, b| a.means.is_some() == b.means.is_some()) {
             if run[0].means.is_some() {
-                inside.extend(stack(run, &sets, (&plot, unit)));
+                inside.extend(stack(run, &sets, &plot, unit));
             }
         }
     }
@@ -161,7 +162,7 @@ fn means(flow: &FlowData, chunk: &[Exchange], sets: &[StageSet]) -> Option<Vec<f
 }
 
 /// One area for each entry, from the sum of those below it to the sum with it, in steps.
-fn stack(run: &[Bucket], sets: &[StageSet], (plot, unit): (&Plot, TimeUnit)) -> Vec<Mark> {
+fn stack(run: &[Bucket], sets: &[StageSet], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
     let mut floor = vec![0.0; run.len()];
     let mut marks = Vec::new();
     for (place, set) in sets.iter().enumerate() {

@@ -15,7 +15,8 @@ const MARKED: f64 = 10.0;
 pub(crate) fn line(
     readings: &[(i64, Option<f64>)],
     segment: &Segment<'_>,
-    (plot, unit): (&Plot, TimeUnit),
+    plot: &Plot,
+    unit: TimeUnit,
     stroke: Stroke,
 ) -> Vec<Mark> {
     let series: Vec<Reading> = readings

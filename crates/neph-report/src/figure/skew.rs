@@ -89,7 +89,7 @@ fn draw(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Figure>
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
                 let places = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
                 for (panel, place) in row.iter().zip(places) {
-                    sheet.draw(drawn(data, settings, (panel, side), place));
+                    sheet.draw(drawn(data, settings, panel, side, place));
                 }
             }
             let mut notes = vec![Note::plain("sd: standard deviation of the gaps. Each panel has its own scale, of at least 1 µs to both sides. What lies outside the axis is counted above the panel.")];
@@ -173,7 +173,8 @@ fn flow_skews(
 fn drawn(
     data: &CampaignData,
     settings: &PlotSettings,
-    (panel, side): (&Panel, Side),
+    panel: &Panel,
+    side: Side,
     place: Rect,
 ) -> Vec<Mark> {
     let Some(scale) = panel.scale else {
@@ -203,7 +204,7 @@ fn drawn(
         if let Some(flow) = segment.experiment.main() {
             let skews = flow_skews(data, panel.scenario, flow, side);
             let readings: Vec<_> = skews.into_iter().map(|(at, v)| (at, Some(v))).collect();
-            lines.extend(line(&readings, segment, (&plot, unit), stroke));
+            lines.extend(line(&readings, segment, &plot, unit, stroke));
         }
     }
     marks.push(plot.clipped(lines));

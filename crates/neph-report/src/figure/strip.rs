@@ -227,24 +227,7 @@ pub(crate) fn panel_title(
 ) -> Vec<Mark> {
     let state = State::of(data, settings, &[scenario]);
     let label = data.label(scenario);
-    title((&label, &data.labels()), state, place, aside)
-}
-
-/// What a group's scenarios have in common, above its panel.
-pub(crate) fn group_title(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    (group, titles): (&Group, &[String]),
-    place: Rect,
-    aside: &Aside,
-) -> Vec<Mark> {
-    let members: Vec<usize> = group.members.iter().map(|(index, _)| *index).collect();
-    title(
-        (&group.title, titles),
-        State::of(data, settings, &members),
-        place,
-        aside,
-    )
+    title(&label, &data.labels(), state, place, aside)
 }
 
 /// What stands at the right end of a panel's title.
@@ -273,7 +256,7 @@ fn arrows(outside: &str) -> String {
 
 /// Whether a panel rests on a flagged experiment.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Sound,
     Flagged,
 }
@@ -289,10 +272,22 @@ impl State {
             Self::Sound
         }
     }
+
+    /// Of all scenarios of a group.
+    pub(crate) fn of_group(data: &CampaignData, settings: &PlotSettings, group: &Group) -> Self {
+        let members: Vec<usize> = group.members.iter().map(|(index, _)| *index).collect();
+        Self::of(data, settings, &members)
+    }
 }
 
-/// `among`: what stands above all panels.
-fn title((text, among): (&str, &[String]), state: State, place: Rect, aside: &Aside) -> Vec<Mark> {
+/// The title of a panel; `among`: what stands above all panels.
+pub(crate) fn title(
+    text: &str,
+    among: &[String],
+    state: State,
+    place: Rect,
+    aside: &Aside,
+) -> Vec<Mark> {
     let y = place.y + 13.0;
     let note = |right: f64, text: &str, colour: Colour| {
         Text::new(Point::new(right, y), Anchor::End, Style::NOTE, text).coloured(colour)

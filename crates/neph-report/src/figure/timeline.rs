@@ -293,7 +293,7 @@ fn drawn(
         for series in Series::ALL {
             for flow in series.flows(segment.experiment) {
                 let readings = series.readings(flow, settings.basis);
-                inside.extend(line(&readings, segment, (&plot, unit), series.stroke()));
+                inside.extend(line(&readings, segment, &plot, unit, series.stroke()));
             }
         }
         inside.extend(incidents(segment, area));

@@ -127,7 +127,7 @@ impl Copier {
         let index = index.cast_unsigned();
         for &(hook, place, order) in hooks {
             let kept = copying.kept.clamp(1, MOST_KEPT);
-            let code = program(hook, (map.as_fd(), shape), copying.filter, kept)
+            let code = program(hook, map.as_fd(), shape, copying.filter, kept)
                 .map_err(failed("write a BPF program"))?;
             let code = load(CLASSIFIER, &code).map_err(failed("load a BPF program"))?;
             let link = link(code.as_fd(), index, (place, order));
@@ -173,7 +173,8 @@ impl Copier {
             let end = second.min(until);
             while !part.is_done() && part.next <= end && taken < most {
                 let record = memory.record(number, part.at);
-                show(&record.packet(record.stamp(clocks.leap), self.place));
+                let (interface, hardware) = self.place;
+                show(&record.packet(record.stamp(clocks.leap), interface, hardware));
                 taken += 1;
                 part.at += record.length();
                 part.settle(&memory, number, clocks);

@@ -54,7 +54,8 @@ pub(super) enum Hook {
 /// See the module; at most `kept` bytes of a packet.
 pub(super) fn program(
     hook: Hook,
-    (map, shape): (BorrowedFd<'_>, Shape),
+    map: BorrowedFd<'_>,
+    shape: Shape,
     steps: &[FilterStep],
     kept: u32,
 ) -> io::Result<Vec<u64>> {
@@ -65,7 +66,7 @@ pub(super) fn program(
         filter(&mut program, steps, (copy, pass))?;
     }
     program.place(copy);
-    find_room(&mut program, (map, shape), full, pass)?;
+    find_room(&mut program, map, shape, full, pass)?;
     stamp(&mut program, hook);
     describe(&mut program);
     copy_bytes(&mut program, number(kept)?, pass);
@@ -88,7 +89,8 @@ pub(super) fn program(
 /// Finds the processor's part, and in it where the record goes.
 fn find_room(
     program: &mut Assembly,
-    (map, shape): (BorrowedFd<'_>, Shape),
+    map: BorrowedFd<'_>,
+    shape: Shape,
     full: Label,
     pass: Label,
 ) -> io::Result<()> {

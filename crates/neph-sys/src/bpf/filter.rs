@@ -74,9 +74,9 @@ fn calculate(program: &mut Assembly, step: FilterStep, reject: Label) -> io::Res
     let k = step.k.cast_signed();
     match step.code {
         // LD IND
-        0x40 => load(program, k, (LOAD_WORD, 4), reject),
-        0x48 => load(program, k, (LOAD_HALF, 2), reject),
-        0x50 => load(program, k, (LOAD_BYTE, 1), reject),
+        0x40 => load(program, k, LOAD_WORD, 4, reject),
+        0x48 => load(program, k, LOAD_HALF, 2, reject),
+        0x50 => load(program, k, LOAD_BYTE, 1, reject),
         // LD IMM, LD MEM, ST
         0x00 => program.put(MOVE_IMM_32, (A, 0), 0, k),
         0x60 => program.put(LOAD_WORD, (A, STACK), remembered(step.k)?, 0),
@@ -95,7 +95,7 @@ fn calculate(program: &mut Assembly, step: FilterStep, reject: Label) -> io::Res
 }
 
 /// Loads from so far behind the index.
-fn load(program: &mut Assembly, at: i32, (operation, bytes): (u8, i32), reject: Label) {
+fn load(program: &mut Assembly, at: i32, operation: u8, bytes: i32, reject: Label) {
     program.put(MOVE, (R1, CONTEXT), 0, 0);
     program.put(MOVE_32, (R2, X), 0, 0);
     program.put(ADD_IMM_32, (R2, 0), 0, at);

@@ -211,7 +211,7 @@ impl<'memory> Record<'memory> {
         u64::from((self.kept() + u32::from(BYTES_AT.cast_unsigned()) + 7) & !7)
     }
 
-    pub(super) fn packet(self, stamp: i64, (interface, hardware): (u32, u16)) -> Packet<'memory> {
+    pub(super) fn packet(self, stamp: i64, interface: u32, hardware: u16) -> Packet<'memory> {
         let (note, protocols) = (self.word(NOTE_AT), self.word(PROTOCOL_AT));
         // SAFETY: the program copied so many bytes behind the record's head, bounded again to what is
         // spare behind the room; they are ours until they are given back.

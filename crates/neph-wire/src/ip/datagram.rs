@@ -79,14 +79,15 @@ pub fn encode_udp(
         }
         _ => return Err(PacketError::Versions),
     }
-    push_udp(datagram, (udp_len, payload), &pseudo, out);
+    push_udp(datagram, udp_len, payload, &pseudo, out);
     Ok(())
 }
 
 /// The UDP header with its checksum over `pseudo`, header and payload, and the payload.
 fn push_udp(
     datagram: &Datagram,
-    (len, payload): (u16, &[u8]),
+    len: u16,
+    payload: &[u8],
     pseudo: &PseudoHeader,
     out: &mut Vec<u8>,
 ) {

@@ -38,7 +38,8 @@ pub fn udp(
     source: SocketAddr,
     destination: SocketAddr,
     payload: &[u8],
-    (balance_at, number): (usize, u16),
+    balance_at: usize,
+    number: u16,
 ) -> Option<Vec<u8>> {
     let len = 8 + payload.len();
     let pseudo = PseudoHeader::new(source.ip(), destination.ip(), ip::UDP, len)?;

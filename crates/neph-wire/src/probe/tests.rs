@@ -147,7 +147,7 @@ proptest! {
         for family in [Family::V4, Family::V6] {
             let (source, destination) = ends(family);
             let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));
-            let bytes = udp(from, to, &payload, (2, number)).expect("one version");
+            let bytes = udp(from, to, &payload, 2, number).expect("one version");
             let pseudo = PseudoHeader::new(source, destination, UDP, bytes.len()).expect("same");
             prop_assert_eq!(internet_checksum(&[pseudo.as_bytes(), &bytes]), 0, "it is right");
             prop_assert_eq!(&bytes[6..8], &number.to_be_bytes());

@@ -1,8 +1,8 @@
 //! Alarms: the rule that was typed.
 //!
-//! What a rule is about, and what is counted for it, each command says; judging is neph-campaign's.
+//! What a rule is about, and what is counted for it, each command says; judging is neph-model's.
 
-use neph_campaign::alarm::Rule;
+use neph_model::alarm::Rule;
 use neph_text::{Fault, Placed, Problems, Source};
 
 use crate::exit::Failure;
@@ -16,7 +16,7 @@ pub(crate) fn parse<S: Clone>(
     subjects: &[(&str, S)],
     mend: impl Fn(&str) -> Option<Fault>,
 ) -> Result<Rule<S>, Failure> {
-    Rule::parse(text, subjects).map_err(|Placed { value, span }| {
+    neph_campaign::alarm::parse(text, subjects).map_err(|Placed { value, span }| {
         let source = Source::new("--alarm", text);
         let problems = Problems::new(&source);
         let word = text.get(span.clone()).unwrap_or_default();

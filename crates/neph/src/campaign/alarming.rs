@@ -1,14 +1,15 @@
 //! Alarms of a running campaign, told at once: a line, and the webhook. Whether there were any decides
 //! the exit status.
 
-use neph_campaign::alarm::Change;
 use neph_documents::alarm::{AlarmDocument, OfExperiment, sentence};
 use neph_documents::rows::json_line;
+use neph_model::alarm::Change;
 use neph_model::{Campaign, EventKind, Experiment, Scenario, Wall};
 use neph_store::Store;
 
 use crate::exit::Failure;
 use crate::output;
+use crate::resolving::addresses;
 use neph_export::{Url, Webhook};
 
 /// Who is told.
@@ -19,7 +20,7 @@ pub(super) struct Alarming {
 
 impl Alarming {
     pub(super) fn new(webhook: Option<Url>) -> Self {
-        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say));
+        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say, addresses));
         Self { webhook }
     }
 

@@ -3,18 +3,14 @@
 mod acknowledge;
 mod alarming;
 mod check;
-mod decidable;
-mod durations;
+mod ground;
 mod heard;
 mod locked;
-mod notes;
 mod outside;
 mod power;
 mod preview;
 mod run;
 mod scenes;
-mod stage;
-mod stressing;
 mod unfinished;
 mod watch;
 

@@ -7,7 +7,6 @@ use neph_model::Span;
 use neph_stats::{ClockFit, FourStamps, MeanOffset, StatsError};
 use neph_wire::dissect::Nothing;
 
-use super::telling::Telling;
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, read};
@@ -69,7 +68,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
     let formula = Formula::of(&exchanges);
     let nature = args.nature();
     let of = format!("{} minus {}", there.display(), here.display());
-    let mut telling = Telling::new(args);
+    let mut telling = args.writer();
     telling.begin(&format!("clock of {of}"))?;
     let row = |fit: &ClockFit, near: &Formula, n: usize| Row {
         since: Span::from_nanos(fit.at - course.from),
@@ -119,7 +118,7 @@ fn course(args: &Args, met: &Met) -> Result<Course, StatsError> {
         Span::nanos,
     );
     let added = Added::of(met.set_back());
-    Course::of(kept.limits(), (nature, &added), every)
+    Course::of(kept.limits(), nature, &added, every)
 }
 
 /// Until when something is nearer to a fit than to the next one.

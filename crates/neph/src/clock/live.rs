@@ -8,7 +8,6 @@ use neph_model::{EventKind, Span, Stop, Tally, Target};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, anchor};
 use neph_sys::clock;
 
-use super::telling::Telling;
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::reflect::PORT;
@@ -17,7 +16,7 @@ use neph_capture::clocks::added::Added;
 use neph_capture::clocks::book::Book;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
-use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
+use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
 
 /// How often what was exchanged is taken in.
 const TICK: Duration = Duration::from_millis(10);
@@ -41,7 +40,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     let mut live = Live {
         args,
         book: Book::new(args.nature()),
-        telling: Telling::new(args),
+        telling: args.writer(),
         began: neph_probe::now().nanos(),
         told: 0,
         told_exchanges: 0,
@@ -100,7 +99,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
 struct Live<'a> {
     args: &'a Args,
     book: Book,
-    telling: Telling<'a>,
+    telling: ClockWriter,
     /// On our raw clock, as all times here.
     began: i64,
     /// Lines that were due, and the exchanges of which the last one told.
@@ -202,7 +201,8 @@ impl Live<'_> {
         let row = book.latest.and_then(|at| self.row(book, at));
         let course = Course::of(
             book.raw.limits(),
-            (book.raw.nature(), &Added::default()),
+            book.raw.nature(),
+            &Added::default(),
             every,
         );
         let (Ok(course), Some(row)) = (course, row) else {

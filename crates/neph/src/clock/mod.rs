@@ -6,7 +6,6 @@
 pub(crate) mod captures;
 mod figure;
 mod live;
-mod telling;
 
 use std::path::PathBuf;
 
@@ -20,8 +19,9 @@ use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{format, site, value};
+use crate::{format, output, value};
 use neph_documents::Format;
+use neph_documents::clock::{ClockWriter, Methods};
 
 /// How the offset is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,13 +81,22 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
 }
 
 impl Args {
     fn asks_for(&self, method: Method) -> bool {
         self.method.contains(&method)
+    }
+
+    /// Writes to standard output.
+    fn writer(&self) -> ClockWriter {
+        let methods = Methods {
+            hulls: self.asks_for(Method::Hulls),
+            four_stamps: self.asks_for(Method::FourStamps),
+        };
+        ClockWriter::new(self.format, methods, Box::new(output::data()))
     }
 
     /// What it keeps of the privileges that neph was started with.

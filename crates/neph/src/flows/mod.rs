@@ -4,7 +4,6 @@
 mod fleet;
 mod keep;
 mod silence;
-mod tell;
 mod tracing;
 mod transfer_task;
 mod transfers;
@@ -14,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use neph_documents::Format;
+use neph_documents::flows::FlowsWriter;
 use neph_model::{Criteria, Span};
 use neph_probe::{Place, Priority, Secret, check_files};
 
@@ -23,7 +23,7 @@ use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::workspace::Workspace;
-use crate::{format, interrupt, output, site, value};
+use crate::{format, interrupt, output, sink, value};
 
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
@@ -110,7 +110,7 @@ pub(crate) struct Args {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
@@ -199,13 +199,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     transfers::check(args, &spec, &stop)?;
-    let mut tell = tell::Tell::new(args)?;
+    let mut tell = FlowsWriter::new(args.format, sink::open(args.output.as_deref(), args.force)?)
+        .quiet(args.quiet);
     let keep = keep::Keep::new(args, &spec, &stop)?;
     let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;
     // What was measured is told also where no transfers could be made.
     let made = transfers::make(args, &spec, &mut watched, &stop);
     if let Err(error) = tell.end(&watched.result) {
-        return made.and(Err(error));
+        return made.and(Err(error.into()));
     }
     if let Some(campaign) = &watched.campaign {
         output::say(&keep::told(campaign));

@@ -12,11 +12,10 @@ use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, now
 use super::Args;
 use super::keep::{self, Keep, Kept};
 use super::silence::Silence;
-use super::tell::Tell;
 use super::tracing::Tracers;
 use crate::exit::Failure;
 use crate::{awake, output, version};
-use neph_documents::flows::{FlowsResult, Status};
+use neph_documents::flows::{FlowsResult, FlowsWriter, Status, pause};
 use neph_documents::origin::Origin;
 use neph_flows::follow::Traced;
 
@@ -42,11 +41,11 @@ pub(super) struct Watched {
 }
 
 /// A fleet as it runs.
-struct Watch<'a, 'b> {
+struct Watch<'a> {
     digest: Digest,
     hosts: WatchedHosts,
     load: LoadMeter,
-    tell: &'a mut Tell<'b>,
+    tell: &'a mut FlowsWriter,
     tracers: Option<Tracers>,
     keep: Option<Keep>,
     began: Instant<Own>,
@@ -70,7 +69,7 @@ pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
     (stop, keep): (&Stop, Option<Keep>),
-    tell: &mut Tell<'_>,
+    tell: &mut FlowsWriter,
 ) -> Result<Watched, Failure> {
     let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
     let is_endless = spec.count.is_none();
@@ -127,7 +126,7 @@ pub(super) fn run(
     watch.end(args, refusals, stop.is_set())
 }
 
-impl Watch<'_, '_> {
+impl Watch<'_> {
     fn take(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
         if let Some(keep) = &mut self.keep {
             keep.take(&report)?;
@@ -228,14 +227,14 @@ impl Watch<'_, '_> {
             }
             told = told.and_then(|()| self.tell.traced(self.digest.fleet(), &verdict));
         }
-        told
+        Ok(told?)
     }
 
     /// A status when it is time for one: every few seconds, less often in a long run.
     fn status(&mut self) -> Result<(), Failure> {
         let now = now();
         let running = now - self.began;
-        if now - self.told < super::tell::pause(running) {
+        if now - self.told < pause(running) {
             return Ok(());
         }
         self.told = now;
@@ -244,7 +243,7 @@ impl Watch<'_, '_> {
             tally: self.digest.tally(),
             changes: self.digest.changes(),
         };
-        self.tell.status(&status)
+        Ok(self.tell.status(&status)?)
     }
 
     /// Whether nobody has ever answered.
@@ -360,7 +359,7 @@ mod tests {
         let spec = fleet::spec(&args).expect("a fleet");
         let stop = Stop::new();
         let keep = Keep::new(&args, &spec, &stop).expect("a workspace");
-        let mut tell = Tell::new(&args).expect("an output");
+        let mut tell = FlowsWriter::new(args.format, Box::new(std::io::sink()));
         run(&args, spec, (&stop, keep), &mut tell).expect("measured")
     }
 

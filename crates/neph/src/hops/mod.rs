@@ -4,10 +4,8 @@
 
 mod alarms;
 mod figure;
-mod judging;
 mod live;
 mod news;
-mod tail;
 mod telling;
 mod told;
 
@@ -22,9 +20,9 @@ use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
+use crate::recording::Options;
 use crate::sink::Force;
-use crate::{format, interrupt, output, recording};
-use alarms::Rules;
+use crate::{format, interrupt, output};
 use neph_capture::clocks::nature;
 use neph_capture::path::clocks::{Asked, clocks};
 use neph_capture::path::passages::Passages;
@@ -32,6 +30,7 @@ use neph_capture::path::point::Point;
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::parts::parts;
 use neph_documents::Format;
+use neph_listen::recording;
 use neph_text::counted::counted;
 use news::Alarms;
 use told::Told;
@@ -81,7 +80,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     alarms: alarms::Wanted,
     #[command(flatten)]
-    live: recording::Options,
+    live: Options,
 }
 
 impl Args {
@@ -161,14 +160,13 @@ fn say(sentence: &str) {
 /// A file that is no capture, points that share no packet, or clocks that were set back.
 fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<Analysed, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    let rules = Rules::parse(&args.alarms, &names)?;
+    let rules = args.alarms.rules(&names)?;
     let one_clock: Vec<bool> = points
         .windows(2)
         .map(|pair| args.clock == Clock::Same || pair[0].has_clock_of(&pair[1]))
         .collect();
     let mut hops = Hops::at(points.len());
-    for rule in &args.nat {
-        let (place, mapping) = nat(rule, &names)?;
+    for (place, mapping) in mappings(args, &names)? {
         hops.map(place, mapping);
     }
     let points = &points[..read(&mut hops, points, stop)?];
@@ -302,7 +300,12 @@ fn misplaced(names: &[String], order: &[usize]) -> String {
     )
 }
 
-/// A translator's rule, and the point that is behind it.
+/// Translators' rules, each with the place of the point behind it.
+fn mappings(args: &Args, points: &[String]) -> Result<Vec<(usize, Mapping)>, Failure> {
+    args.nat.iter().map(|rule| nat(rule, points)).collect()
+}
+
+/// A translator's rule, and the place of the point behind it.
 fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
     let (name, mapping) = rule

@@ -6,9 +6,9 @@
 use neph_documents::alarm::{AlarmDocument, OfSegment};
 use neph_model::Wall;
 
-use super::alarms::{Found, Judged};
 use super::told::{Told, said, told};
 use crate::output;
+use neph_capture::path::alarms::{Found, Judged};
 
 /// Where the whole captures and their windows have not quite the same packets, one alarm has two times:
 /// not further apart than this.
@@ -93,9 +93,9 @@ const fn apart(a: Wall, b: Wall) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use neph_campaign::alarm::Change;
     use neph_capture::Way;
     use neph_model::Span;
+    use neph_model::alarm::Change;
 
     use super::*;
 

@@ -7,16 +7,17 @@ use std::io;
 
 use neph_documents::Format;
 use neph_documents::alarm::{AlarmDocument, OfSegment, sentence};
-use neph_documents::hops::way_word;
 use neph_documents::rows::json_line;
 use neph_model::Stop;
 
 use super::Args;
-use super::alarms::Found;
 use crate::exit::Failure;
 use crate::output;
+use crate::resolving::addresses;
 use neph_capture::clocks::words;
+use neph_capture::path::alarms::Found;
 use neph_export::Webhook;
+use neph_listen::recording::Hears;
 
 /// What is counted.
 const NOUN: &str = "packet";
@@ -40,7 +41,7 @@ impl Told {
         Self {
             // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
             webhook: (args.alarms.webhook.clone())
-                .map(|url| Webhook::begin(url, "neph hops", output::say)),
+                .map(|url| Webhook::begin(url, "neph hops", output::say, addresses)),
             has_lines: args.format == Format::Ndjson,
             stop: stop.clone(),
             is_cut_off: false,
@@ -58,23 +59,6 @@ impl Told {
             is_cut_off: false,
             found,
         }
-    }
-
-    /// Tells at once, while points are recorded.
-    pub(super) fn tell_live(&mut self, found: Found) {
-        let told = told(&found, "live");
-        if output::is_lively() {
-            // The line of progress.
-            output::rewrite("");
-        }
-        if self.has_lines
-            && !self.is_cut_off
-            && let Err(error) = output::line(&json_line(&told))
-        {
-            self.cut_off(error);
-        }
-        self.say(&found, &told);
-        self.found.push(found);
     }
 
     /// Ends the recording. Who went away is not told so.
@@ -117,10 +101,28 @@ impl Told {
     }
 }
 
+impl Hears for Told {
+    fn hear(&mut self, found: Found) {
+        let told = told(&found, "live");
+        if output::is_lively() {
+            // The line of progress.
+            output::rewrite("");
+        }
+        if self.has_lines
+            && !self.is_cut_off
+            && let Err(error) = output::line(&json_line(&told))
+        {
+            self.cut_off(error);
+        }
+        self.say(&found, &told);
+        self.found.push(found);
+    }
+}
+
 /// For people.
 pub(super) fn said(found: &Found) -> String {
     let said = sentence(found.at, &found.change, NOUN);
-    let way = way_word(found.way);
+    let way = found.way.name();
     format!(
         "{said} [{}, {way}; ± {}]",
         found.segment,
@@ -132,7 +134,7 @@ pub(super) fn said(found: &Found) -> String {
 pub(super) fn told(found: &Found, judged: &'static str) -> AlarmDocument<OfSegment> {
     let about = OfSegment {
         segment: found.segment.clone(),
-        way: way_word(found.way),
+        way: found.way.name(),
         since_ns: found.change.at,
         bound_ns: found.bound,
         judged,

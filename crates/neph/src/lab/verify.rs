@@ -8,12 +8,15 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use neph_documents::lab::VerifiedRow;
 use neph_documents::{Format, rows};
-use neph_lab::{Lab, LinkCheck, Topology, UpOptions, Verified, verification_takes, verify_until};
+use neph_lab::{
+    Lab, LinkCheck, Topology, UpOptions, Verified, clear_left_labs, own_lab_name,
+    verification_takes, verify_until,
+};
 use neph_model::Span;
 
 use guests::GuestCheck;
 
-use super::{dead, failure, name_of, predict, tell_stand_ins};
+use super::{failure, name_of, predict, tell_stand_ins};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{format, interrupt, output, topology};
@@ -42,11 +45,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Whatever else uses a link would disturb what is measured.
     topology.traffic.clear();
     // A name of its own: the same topology may be up for other work.
-    dead::clear(PURPOSE);
+    for error in clear_left_labs(PURPOSE) {
+        output::say(&format!("neph: {error}"));
+    }
     let stop = interrupt::stop_on_ctrl_c()?;
     let options = UpOptions {
         stop: stop.flag(),
-        ..UpOptions::named(dead::own_name(PURPOSE))
+        ..UpOptions::named(own_lab_name(PURPOSE))
     };
     let lab = Lab::up(&topology, &options).map_err(failure)?;
     tell_stand_ins(&lab);

@@ -22,7 +22,7 @@ use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{format, interrupt, output, site, value};
+use crate::{format, interrupt, output, value};
 
 /// A TLS version that can be demanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -157,7 +157,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub(crate) traceroute: Option<String>,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]

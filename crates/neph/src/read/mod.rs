@@ -5,11 +5,11 @@
 //! document all exchanges that are over wait until the end.
 
 mod stdin;
-pub(crate) mod telling;
 
 #[cfg(test)]
 mod tests;
 
+use std::io::BufWriter;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,8 @@ use neph_capture::reading::source::{self, Taken};
 use neph_capture::reading::{ReadError, Reader, ending, order};
 use neph_documents::Format;
 use neph_documents::captures::Sort;
+use neph_documents::captures::{CaptureWriter, Shown};
 use neph_text::counted::counted;
-use telling::{Shown, Telling};
 
 /// What flows are ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -52,6 +52,9 @@ impl SortChoice {
         }
     }
 }
+
+/// Writes to standard output.
+pub(crate) type Telling = CaptureWriter<BufWriter<output::Data>>;
 
 /// How segments and answers are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -127,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let (mut seen, mut telling) = (
         Conversations::new(limits, &args.quic_port),
-        Telling::new(args.shown()),
+        Telling::new(args.shown(), output::data()),
     );
     let mut files = Vec::new();
     let mut wrong = None;
@@ -228,7 +231,7 @@ fn read(
                 times.get_or_insert_with(|| Times::from(at)).see(at);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
-                seen.see(Wall::from_unix_nanos(at), (interface, packet), telling);
+                seen.see(Wall::from_unix_nanos(at), interface, packet, telling);
             }
             (None, _) => without_time += 1,
             (_, None) if why_not(record.link, record.bytes, record.length) == Nothing::Cut => {

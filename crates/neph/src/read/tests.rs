@@ -7,10 +7,11 @@ use neph_capture::{Limits, Method};
 use neph_model::Stop;
 use serde_json::Value;
 
+use super::Telling;
 use super::read;
-use super::telling::{Shown, Telling};
 use neph_capture::reading::conversations::Conversations;
 use neph_documents::Format;
+use neph_documents::captures::Shown;
 use neph_documents::captures::Sort;
 
 /// The summary of a capture, for programs and for people; `None` where it is none.
@@ -23,7 +24,7 @@ fn summary(path: &Path) -> Option<(Value, String)> {
         samples: false,
     };
     let mut seen = Conversations::new(Limits::default(), &[]);
-    let mut telling = Telling::new(shown);
+    let mut telling = Telling::new(shown, crate::output::data());
     let (file, _) = read(
         path,
         crate::read::reader(&Stop::default(), &|_| {}),

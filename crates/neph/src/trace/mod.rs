@@ -20,7 +20,7 @@ use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{format, interrupt, output, resolving, sink, site, value};
+use crate::{format, interrupt, output, resolving, sink, value};
 
 use waiting::Waiting;
 
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Trace from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// How to write results
     #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]

@@ -62,7 +62,7 @@ impl Intake {
                 let at = Wall::from_unix_nanos(packet.stamp());
                 let interface = if self.is_any { packet.interface() } else { 0 };
                 self.conversations
-                    .see(at, (interface, dissected), &mut self.watching);
+                    .see(at, interface, dissected, &mut self.watching);
             }
             Err(Nothing::Cut) => self.conversations.see_cut(),
             Err(Nothing::NotIp) => {}

@@ -26,14 +26,14 @@ use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::exit::{Failure, Outcome};
-use crate::packet_choice::PacketChoice;
+use crate::packet_choice::PacketArgs;
 use crate::privileges::{Needs, Row, UserChoice};
-use crate::read::telling::Shown;
 use crate::read::{By, SortChoice};
 use crate::sink::{self, Force};
-use crate::{exit, format, interrupt, output, site, value};
+use crate::{exit, format, interrupt, output, value};
 use intake::Intake;
 use neph_capture::reading::enough::ENOUGH;
+use neph_documents::captures::Shown;
 use neph_export::Url;
 use neph_listen::OUT;
 use neph_listen::{Courtesy, Ears, Listening, Way, Writing};
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long)]
     samples: bool,
     #[command(flatten)]
-    choice: PacketChoice,
+    choice: PacketArgs,
     /// End after so many packets
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Watch in this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Say when round trips are too long, and when no more: 'path > 2ms p99 for 30s'; may be given
     /// more than once
@@ -212,8 +212,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     // Before anything is opened or written over: its options may be wrong.
     let watching = Watching::new(args)?;
-    args.choice.check()?;
-    let mut ears = Ears::open(&args.listening(&args.choice.wanted())?)?;
+    let choice = args.choice.choice();
+    choice.check()?;
+    let mut ears = Ears::open(&args.listening(&choice.wanted())?)?;
     let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",

@@ -17,7 +17,8 @@ use super::alarm::Alarm;
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
 use crate::exit::Failure;
-use crate::read::telling::Telling;
+use crate::read::Telling;
+use crate::resolving::addresses;
 use crate::{output, when};
 use neph_capture::reading::conversations::{Conversations, Counts, Told};
 use neph_capture::reading::file::File;
@@ -56,11 +57,11 @@ impl Watching {
         let began = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
-            telling: Telling::new(args.shown()),
+            telling: Telling::new(args.shown(), output::data()),
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
             webhook: (args.webhook.clone())
-                .map(|url| Webhook::begin(url, "neph watch", output::say)),
+                .map(|url| Webhook::begin(url, "neph watch", output::say, addresses)),
             metrics: args
                 .prometheus
                 .map(open)

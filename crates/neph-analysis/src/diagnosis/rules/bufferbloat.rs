@@ -187,7 +187,7 @@ fn look(sight: &Sight<'_>) -> Vec<Found> {
             // What the plan's load does is told apart from what is there without it.
             let (own, by_load): (Vec<_>, Vec<_>) =
                 seen.partition(|(run, stretch)| !whose(sight, run, stretch).is_load());
-            [own, by_load].map(|seen| told(sight, &place, (&runs, &seen)))
+            [own, by_load].map(|seen| told(sight, &place, &runs, &seen))
         })
         .flatten()
         .collect()
@@ -204,7 +204,8 @@ fn whose<'a>(sight: &Sight<'a>, run: &Run<'a>, seen: &Stretch) -> Doing<'a> {
 fn told<'a>(
     sight: &Sight<'a>,
     place: &Place,
-    (runs, seen): (&[&Run<'a>], &[(&Run<'a>, Stretch)]),
+    runs: &[&Run<'a>],
+    seen: &[(&Run<'a>, Stretch)],
 ) -> Option<Found> {
     let (run, worst) = seen
         .iter()

@@ -102,7 +102,7 @@ impl Compared {
             shift => format!("{} lower", self.size(-shift)),
         };
         let interval = self.judgement.and_then(|one| one.interval);
-        let interval = interval_in_words((shift, interval), |end| self.number(end));
+        let interval = interval_in_words(shift, interval, |end| self.number(end));
         let judged = match self.judgement.map(|one| one.verdict) {
             Some(Verdict::Better) => "better".to_owned(),
             Some(Verdict::Worse) => "worse".to_owned(),

@@ -169,7 +169,8 @@ fn the_truth_lies_within_the_bound_of_every_line() {
         }
         let course = Course::of(
             book.raw.limits(),
-            (book.raw.nature(), &Added::default()),
+            book.raw.nature(),
+            &Added::default(),
             SECOND,
         )
         .expect("it has limits");

@@ -18,7 +18,8 @@ use super::log::Output;
 /// meanwhile.
 pub(super) fn watch(
     mut child: Child,
-    (stop, grace): (&PipeReader, Span),
+    stop: &PipeReader,
+    grace: Span,
     output: Option<Output>,
     state: &Mutex<ServiceState>,
 ) {

@@ -15,7 +15,8 @@ use crate::topology::{Link, Service};
 pub(super) fn fixtures(
     fields: &mut Fields<'_>,
     ends: Ends<'_>,
-    (links, services): (&[Link], &[Service]),
+    links: &[Link],
+    services: &[Service],
 ) -> Vec<Fixture> {
     let nodes = Nodes {
         sites: ends.sites,

@@ -34,7 +34,7 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
     let traces = Traces::default();
     for (number, table) in fields.tables("link").into_iter().enumerate() {
         let span = table.span();
-        let Some(link) = link(table, number, (ends, &traces)) else {
+        let Some(link) = link(table, number, ends, &traces) else {
             continue;
         };
         if !names.insert(link.name.clone()) {
@@ -46,14 +46,14 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: Ends<'_>) -> Vec<Link> {
     links
 }
 
-fn link(mut table: Fields<'_>, number: usize, (ends, traces): (Ends<'_>, &Traces)) -> Option<Link> {
+fn link(mut table: Fields<'_>, number: usize, ends: Ends<'_>, traces: &Traces) -> Option<Link> {
     let a = end(&mut table, "a", ends);
     let b = end(&mut table, "b", ends);
     let given = table.optional_with("name", link_name);
     let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
     let both = features(&mut table, traces);
-    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, (&both, traces)));
+    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &both, traces));
     let paths = path::paths(&mut table, traces);
     path::lay(&paths, &mut shapes);
     path::split(&mut table, &mut shapes);
@@ -152,17 +152,14 @@ fn end(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) -> Option<usiz
     if found.is_none() && complete {
         let what = format!("there is no site '{}'", named.value);
         let known = || sites.iter().map(|site| site.name.as_str()).collect();
-        let named = (named.value.as_str(), named.span);
-        table.problems().unknown(named, what, known);
+        table
+            .problems()
+            .unknown(&named.value, named.span, what, known);
     }
     found
 }
 
-fn direction(
-    table: &mut Fields<'_>,
-    key: &'static str,
-    (both, traces): (&Partial, &Traces),
-) -> Shape {
+fn direction(table: &mut Fields<'_>, key: &'static str, both: &Partial, traces: &Traces) -> Shape {
     let mut shape = Shape::default();
     both.apply(&mut shape);
     let Some(mut inner) = table.table(key) else {

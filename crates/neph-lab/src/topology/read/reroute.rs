@@ -19,7 +19,8 @@ const MOST: usize = 1_000;
 pub(super) fn reroutes(
     fields: &mut Fields<'_>,
     ends: Ends<'_>,
-    (links, routing): (&[Link], Routing),
+    links: &[Link],
+    routing: Routing,
 ) -> Vec<Reroute> {
     let tables = fields.tables("reroute");
     if let Some(table) = tables.first().filter(|_| routing != Routing::Ecmp) {
@@ -38,7 +39,7 @@ pub(super) fn reroutes(
 fn one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site(&mut table, "site", ends);
     let said = SaidWhen::read(&mut table);
-    let what = what(&mut table, site, (ends, links));
+    let what = what(&mut table, site, ends, links);
     let lasting = match what? {
         Rerouted::Reshuffle => Lasting::ForEver("a reshuffle"),
         Rerouted::Weight { .. } => Lasting::AWhile,
@@ -58,7 +59,8 @@ fn one(mut table: Fields<'_>, ends: Ends<'_>, links: &[Link]) -> Option<Reroute>
 fn what(
     table: &mut Fields<'_>,
     site: Option<usize>,
-    (ends, links): (Ends<'_>, &[Link]),
+    ends: Ends<'_>,
+    links: &[Link],
 ) -> Option<Rerouted> {
     let reshuffle = table.optional::<bool>("reshuffle");
     let link = table.optional::<String>("link");

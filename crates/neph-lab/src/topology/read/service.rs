@@ -82,8 +82,9 @@ pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: Ends<'_>) ->
         None if ends.complete => {
             let what = format!("there is no site '{}'", named.value);
             let known = || ends.sites.iter().map(|site| site.name.as_str()).collect();
-            let named = (named.value.as_str(), named.span);
-            table.problems().unknown(named, what, known);
+            table
+                .problems()
+                .unknown(&named.value, named.span, what, known);
             None
         }
         found => found,

@@ -29,7 +29,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let wide = place.width - LEFT - 10.0;
     let area = Rect::new(place.x + LEFT, place.y + 18.0, wide, HEIGHT);
     let x = scale(&lines, soon);
-    sheet.draw(curves(&lines, Shown::Ended, (area, x), soon));
+    sheet.draw(curves(&lines, Shown::Ended, area, x, soon));
     let text = format!(
         "A line that rises early is a pair whose flows move again soon; the third source found 40 % within 10 s. n counts path changes; flows that had not moved again when the measurement ended are censored, not left out (Kaplan and Meier), so that a line may end below 100 %. Dashed upright: {}.{}{}{}",
         whole(soon),

@@ -187,12 +187,7 @@ pub(super) fn scale(lines: &[Line], soon: Span) -> Scale {
 }
 
 /// The curves with their bands in an area, and `soon` marked.
-pub(super) fn draw(
-    lines: &[Line],
-    shown: Shown,
-    (area, x): (Rect, Scale),
-    soon: Span,
-) -> Vec<Mark> {
+pub(super) fn draw(lines: &[Line], shown: Shown, area: Rect, x: Scale, soon: Span) -> Vec<Mark> {
     let plot = Plot {
         area,
         x,

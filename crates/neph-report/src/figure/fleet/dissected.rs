@@ -211,7 +211,7 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
     values.sort_unstable_by(f64::total_cmp);
     let name = format!("{}, source port {}", flow.pair.label, flow.port);
     let Some(scale) = scale(flow, &values) else {
-        return heading((&name, ""), "no replies", place);
+        return heading(&name, "", "no replies", place);
     };
     let unit = TimeUnit::up_to(scale.high);
     let samples = &flow.taken.samples;
@@ -232,7 +232,7 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
         plural(samples.len(), "message"),
         plural(flow.changes.len(), "path change")
     );
-    let mut marks = heading((&name, &counted), &outside(&values, &scale), place);
+    let mut marks = heading(&name, &counted, &outside(&values, &scale), place);
     plot.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     plot.x_axis(&mut marks, &clock.title(flow.pair));
     let x = |at: Instant<Own>| plot.px(clock.at(at));
@@ -248,7 +248,7 @@ fn drawn(flow: &Flow<'_>, place: Rect) -> Vec<Mark> {
         radius,
         fill: Fill::solid(SAMPLE),
     }));
-    inside.extend(base(flow, ends, (&x, &y)));
+    inside.extend(base(flow, ends, &x, &y));
     let overtaken = flow.replies().filter(|(_, _, overtaken)| *overtaken);
     inside.extend(overtaken.map(|(at, round_trip, _)| Mark::Disc {
         centre: Point::new(x(at), y(round_trip)),
@@ -277,7 +277,7 @@ fn scale(flow: &Flow<'_>, values: &[f64]) -> Option<Scale> {
 }
 
 /// The flow's name, and at the right what was counted of it and what lies outside.
-fn heading((name, counted): (&str, &str), outside: &str, place: Rect) -> Vec<Mark> {
+fn heading(name: &str, counted: &str, outside: &str, place: Rect) -> Vec<Mark> {
     let y = place.y + 12.0;
     let name = Text::new(Point::new(place.x, y), Anchor::Start, Style::TITLE, name).semibold();
     let note = |x: f64, text: &str| Text::new(Point::new(x, y), Anchor::End, Style::NOTE, text);
@@ -312,7 +312,8 @@ fn shade(run: &[(Instant<Own>, Span, Span)], x: &ToX<'_>, y: &ToY<'_>) -> Mark {
 fn base(
     flow: &Flow<'_>,
     (first, last): (Instant<Own>, Instant<Own>),
-    (x, y): (&ToX<'_>, &ToY<'_>),
+    x: &ToX<'_>,
+    y: &ToY<'_>,
 ) -> Option<Mark> {
     let ends = |one: &Segment| [one.from.max(first), one.until.min(last)];
     let points: Vec<Point> = flow

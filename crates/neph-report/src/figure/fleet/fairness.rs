@@ -67,7 +67,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         sheet.legend(&legend);
         for pair in few {
             let place = sheet.take(height + 24.0 + lane(pair) + Style::BELOW);
-            sheet.draw(drawn((pair, &labels), height, place));
+            sheet.draw(drawn(pair, &labels, height, place));
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
         scenarios.dedup();
@@ -142,7 +142,7 @@ fn lost_lane(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
         let is_lost = |bin: &&Fairness| bin.has_enough(of) && bin.at(of) == Latency::Lost;
         let found = bins.iter().filter(is_lost);
         let stretches = found.map(|bin| (bin.from, bin.from + wide));
-        let rects = bars(stretches, (plot, clock), (plot.area.y - top, height));
+        let rects = bars(stretches, plot, clock, (plot.area.y - top, height));
         Mark::Cells { rects, fill }
     };
     let mut marks = vec![cells(FlowQuantile::Highest, (LANE - 1.0, LANE - 1.0), GREY)];
@@ -157,7 +157,7 @@ fn lost_lane(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     marks
 }
 
-fn drawn((pair, among): (&Pair<'_>, &[String]), height: f64, place: Rect) -> Vec<Mark> {
+fn drawn(pair: &Pair<'_>, among: &[String], height: f64, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
     let mut all: Vec<f64> = FlowQuantile::ALL
         .into_iter()
@@ -182,7 +182,7 @@ fn drawn((pair, among): (&Pair<'_>, &[String]), height: f64, place: Rect) -> Vec
         x: clock.scale,
         y: scale,
     };
-    let mut marks = heading((pair, among), &outside(&all, &untold(scale, unit)), place);
+    let mut marks = heading(pair, among, &outside(&all, &untold(scale, unit)), place);
     time.y_axis(&mut marks, &format!("round trip, {}", unit.name()));
     time.x_axis(&mut marks, &clock.title(pair));
     marks.push(time.clipped(over_time(pair, &time, &clock, unit)));
@@ -204,7 +204,7 @@ fn over_bins(bins: &[Fairness], plot: &Plot, unit: TimeUnit) -> Vec<Mark> {
     let of = |one: FlowQuantile| {
         let lost = enough(bins, one).filter(|one| *one == Latency::Lost);
         let values = values(enough(bins, one)).collect();
-        steps((values, lost.count()), plot, unit)
+        steps(values, lost.count(), plot, unit)
     };
     let mut marks = Vec::new();
     let ends = (of(FlowQuantile::Lowest), of(FlowQuantile::Highest));
@@ -233,7 +233,7 @@ fn untold(scale: Scale, unit: TimeUnit) -> Scale {
     }
 }
 
-fn heading((pair, among): (&Pair<'_>, &[String]), outside: &str, place: Rect) -> Vec<Mark> {
+fn heading(pair: &Pair<'_>, among: &[String], outside: &str, place: Rect) -> Vec<Mark> {
     let bins = pair.fairness();
     // The farthest quantile that so many flows allow; of a few, the slowest flow, and of fewer it
     // has no median to be held against.
@@ -283,7 +283,8 @@ fn beyond(bins: &[Fairness]) -> f64 {
 /// A value of the bins over time: steps as long as a bin where these can be seen, else a line.
 fn line(
     pair: &Pair<'_>,
-    (quantile, beyond): (FlowQuantile, f64),
+    quantile: FlowQuantile,
+    beyond: f64,
     plot: &Plot,
     clock: &Clock,
 ) -> Vec<Vec<neph_stats::Point>> {
@@ -328,7 +329,7 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
         Point::new(plot.px(point.t), plot.py(point.v * unit.per_milli()))
     };
     let beyond = beyond(pair.fairness());
-    let of = |one: FlowQuantile| line(pair, (one, beyond), plot, clock);
+    let of = |one: FlowQuantile| line(pair, one, beyond, plot, clock);
     let mut marks = Vec::new();
     let ends = (of(FlowQuantile::Lowest), of(FlowQuantile::Highest));
     for (low, high) in ends.0.iter().zip(&ends.1) {
@@ -346,7 +347,7 @@ fn over_time(pair: &Pair<'_>, plot: &Plot, clock: &Clock, unit: TimeUnit) -> Vec
 }
 
 /// A distribution as steps; where all is lost, no value has any share.
-fn steps((mut values, lost): (Vec<f64>, usize), plot: &Plot, unit: TimeUnit) -> Option<Vec<Point>> {
+fn steps(mut values: Vec<f64>, lost: usize, plot: &Plot, unit: TimeUnit) -> Option<Vec<Point>> {
     let points = if values.is_empty() && lost > 0 {
         Vec::new()
     } else {

@@ -50,7 +50,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
                     Equalization::Shared => shared,
                     Equalization::Separate => longest(pair),
                 };
-                sheet.draw(drawn((pair, &labels), most, place));
+                sheet.draw(drawn(pair, &labels, most, place));
             }
         }
         let mut scenarios: Vec<usize> = few.iter().map(|pair| pair.scenario).collect();
@@ -93,7 +93,7 @@ fn longest(pair: &Pair<'_>) -> f64 {
 }
 
 /// A pair's classes on a scale that ends at the share `most`.
-fn drawn((pair, among): (&Pair<'_>, &[String]), most: f64, place: Rect) -> Vec<Mark> {
+fn drawn(pair: &Pair<'_>, among: &[String], most: f64, place: Rect) -> Vec<Mark> {
     let rows = rows(pair);
     let plot = Plot {
         area: Rect::new(

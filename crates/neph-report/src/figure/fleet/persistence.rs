@@ -47,7 +47,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         place.width - LEFT - 10.0,
         HEIGHT,
     );
-    sheet.draw(curves(&all, Shown::Lasting, (area, x), soon));
+    sheet.draw(curves(&all, Shown::Lasting, area, x, soon));
     let directed: Vec<(&str, Vec<Line>)> = WAYS
         .iter()
         .map(|(name, pick)| (*name, coloured(lines(&found, *pick), &all)))
@@ -117,7 +117,8 @@ fn panel(name: &str, lines: &[Line], place: Rect, soon: neph_model::Span) -> Vec
         marks.extend(curves(
             lines,
             Shown::Lasting,
-            (area, scale(lines, soon)),
+            area,
+            scale(lines, soon),
             soon,
         ));
     }

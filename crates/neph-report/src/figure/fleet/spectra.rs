@@ -57,7 +57,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let title = page_title("Base latency of all flows, pair by pair", page, total);
         let subtitle = format!("{subject}; percent above each pair's lowest base latency");
         let mut sheet = Sheet::new(title, &subtitle);
-        grid(&mut sheet, (few, &labels), common, settings);
+        grid(&mut sheet, few, &labels, common, settings);
         let mut notes = vec![Note::plain(caption(settings) + &shown.sentence())];
         notes.extend(flags::notes(data, scenarios(few), settings));
         sheet.finish(
@@ -107,7 +107,8 @@ fn panel<'a>(pair: &'a Pair<'a>) -> Option<Panel<'a>> {
 
 fn grid(
     sheet: &mut Sheet,
-    (panels, labels): (&[Panel<'_>], &[String]),
+    panels: &[Panel<'_>],
+    labels: &[String],
     common: f64,
     settings: &PlotSettings,
 ) {
@@ -138,8 +139,8 @@ fn grid(
         for ((panel, (plot, clock, coarse)), place) in panels.iter().zip(plots).zip(places) {
             let area = Rect::new(place.x + LEFT, place.y + title, wide, height);
             let plot = Plot { area, ..*plot };
-            sheet.draw(heading((panel, labels), place, beside));
-            sheet.draw(drawn(panel, &plot, (clock, coarse, &counts)));
+            sheet.draw(heading(panel, labels, place, beside));
+            sheet.draw(drawn(panel, &plot, clock, coarse, &counts));
         }
     }
 }
@@ -160,7 +161,7 @@ fn numbers(panel: &Panel<'_>) -> String {
 }
 
 /// The name, and the numbers at the right of it or below.
-fn heading((panel, among): (&Panel<'_>, &[String]), place: Rect, beside: bool) -> [Mark; 2] {
+fn heading(panel: &Panel<'_>, among: &[String], place: Rect, beside: bool) -> [Mark; 2] {
     let top = place.y + 12.0;
     let at = if beside {
         Point::new(place.right(), top)
@@ -204,7 +205,9 @@ fn coarse(
 fn drawn(
     panel: &Panel<'_>,
     plot: &Plot,
-    (clock, coarse, counts): (&Clock, &Coarse, &CountScale),
+    clock: &Clock,
+    coarse: &Coarse,
+    counts: &CountScale,
 ) -> Vec<Mark> {
     let mut marks = Vec::new();
     plot.y_axis(&mut marks, "above lowest, %");

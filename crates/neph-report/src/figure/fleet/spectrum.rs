@@ -164,7 +164,7 @@ fn range(spectrum: &Spectrum) -> (Scale, String) {
 /// A bar along the top where a queue that all flows shared hid the base latencies.
 fn congestion(pair: &Pair<'_>, plot: &Plot, clock: &Clock) -> Vec<Mark> {
     let queues = pair.known.congested.iter().copied();
-    let rects = bars(queues, (plot, clock), (plot.area.y - 5.0, 4.0));
+    let rects = bars(queues, plot, clock, (plot.area.y - 5.0, 4.0));
     if rects.is_empty() {
         return Vec::new();
     }

@@ -14,7 +14,8 @@ const WIDE: f64 = 1.5;
 /// one ends is part of it, so that there are never more bars than pixels.
 pub(super) fn bars(
     stretches: impl IntoIterator<Item = (Instant<Own>, Instant<Own>)>,
-    (plot, clock): (&Plot, &Clock),
+    plot: &Plot,
+    clock: &Clock,
     (top, height): (f64, f64),
 ) -> Vec<Rect> {
     let x = |at| plot.area.x + clock.scale.clamped(clock.at(at)) * plot.area.width;
@@ -53,7 +54,7 @@ mod tests {
         let stretches = stretches
             .iter()
             .map(|(from, until)| (at(*from), at(*until)));
-        let bars = bars(stretches, (&plot, &clock), (4.0, 3.0));
+        let bars = bars(stretches, &plot, &clock, (4.0, 3.0));
         assert!(bars.iter().all(|bar| (bar.y, bar.height) == (4.0, 3.0)));
         bars.iter().map(|bar| (bar.x, bar.right())).collect()
     }

@@ -46,7 +46,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
                 scale,
             };
             sheet.draw(panel.drawn(room));
-            let notes = [Note::plain(caption((drawing, &rows), shown, scale))];
+            let notes = [Note::plain(caption(drawing, &rows, shown, scale))];
             let name = page_name("hops-waterfall", page, total);
             sheet.finish("hops-waterfall", name, &notes)
         });
@@ -128,7 +128,7 @@ fn legend(drawing: &HopsDrawing<'_>, shown: &[Row]) -> Vec<(Swatch, String)> {
     entries
 }
 
-fn caption((drawing, rows): (&HopsDrawing<'_>, &Rows), shown: &[Row], scale: Scale) -> String {
+fn caption(drawing: &HopsDrawing<'_>, rows: &Rows, shown: &[Row], scale: Scale) -> String {
     let mut text = "A row is a packet: when its first point saw it, counted from the first packet; what it carried; → from the first point to the last, ← back; and its segments in the order in which it passed them.".to_owned();
     if shown.iter().any(|row| row.end != End::Arrived) {
         text.push_str(" A lost packet ends at the last point that saw it.");
@@ -197,7 +197,7 @@ impl Panel<'_> {
         let mut y = area.y;
         for row in self.shown {
             let strip = Rect::new(place.x, y, place.width, ROW);
-            let (bars, end) = self.bars(row, y + ROW / 2.0, (&plot, unit));
+            let (bars, end) = self.bars(row, y + ROW / 2.0, &plot, unit);
             marks.extend(self.words(row, strip, (end, area.right())));
             marks.push(plot.clipped(bars));
             y += ROW;
@@ -240,7 +240,7 @@ impl Panel<'_> {
     }
 
     /// Its segments and how they end; and where they end.
-    fn bars(&self, row: &Row, y: f64, (plot, unit): (&Plot, TimeUnit)) -> (Vec<Mark>, f64) {
+    fn bars(&self, row: &Row, y: f64, plot: &Plot, unit: TimeUnit) -> (Vec<Mark>, f64) {
         let x = |nanos: i64| plot.px(millis(nanos) * unit.per_milli());
         let mut bars = Vec::new();
         let mut done = 0_i64;

@@ -1,0 +1,73 @@
+//! What the engine of each link is started with: its part of the memory for receive rings, its record.
+
+use std::sync::Arc;
+
+use neph_sys::ring::BLOCK_BYTES;
+
+use super::{UpOptions, link_seed};
+use crate::cue::Cue;
+use crate::engine::{EngineConfig, TruthConfig};
+use crate::links::LinkKind;
+use crate::topology::Topology;
+use crate::truth::Scribe;
+
+/// Bytes that all receive rings of a lab share, and what none is smaller than: a block, 512 frames.
+const RING_BUDGET: usize = 128 << 20;
+const LEAST_RING: usize = 1 << 20;
+
+/// What all engines of a lab have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Engines<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) options: &'a UpOptions,
+    /// The moment that they count from.
+    pub(super) cue: &'a Arc<Cue>,
+    /// Who writes their records.
+    pub(super) scribe: Option<&'a Scribe>,
+}
+
+impl Engines<'_> {
+    /// Of the link with this index; none where it has no engine.
+    pub(super) fn config(self, kind: &dyn LinkKind, number: usize) -> Option<EngineConfig> {
+        let links = &self.topology.links;
+        let link = &links[number];
+        let mut pace = self.options.pace;
+        pace.ring_blocks = pace.ring_blocks.min(ring_blocks(links.len()));
+        let asked = self.options.truth.as_ref();
+        let truth = asked.zip(self.scribe).map(|(asked, scribe)| TruthConfig {
+            path: asked.file(&link.name),
+            every: asked.every,
+            scribe: scribe.clone(),
+        });
+        Some(EngineConfig {
+            link: link.name.clone(),
+            interfaces: kind.engine_ends(number)?,
+            shapes: [link.a_to_b.clone(), link.b_to_a.clone()],
+            schedule: link.schedule.clone(),
+            cue: Arc::clone(self.cue),
+            seed: link_seed(self.options.seed, number),
+            pace,
+            truth,
+        })
+    }
+}
+
+/// The most blocks of a ring where so many links share the budget, two rings each.
+fn ring_blocks(links: usize) -> usize {
+    (RING_BUDGET / (2 * links.max(1))).max(LEAST_RING) / BLOCK_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rings_of_up_to_64_links_stay_within_their_budget() {
+        for links in 1..=64 {
+            let all = 2 * links * ring_blocks(links) * BLOCK_BYTES;
+            assert!(all <= RING_BUDGET, "{links} links: {all} bytes");
+            assert!(all > RING_BUDGET / 2, "{links} links: {all} bytes");
+        }
+        assert_eq!(ring_blocks(1_000) * BLOCK_BYTES, LEAST_RING);
+    }
+}
