@@ -61,7 +61,6 @@ fn scenario(planned: &Planned, index: usize) -> Scenario {
         index: u32::try_from(index).unwrap_or(u32::MAX),
         endpoint: spec.target.to_string(),
         target: spec.target.clone().into(),
-        probe: spec.target.kind(),
         interval: spec.schedule.interval,
         request_size: bytes(spec.request_size),
         response_size: bytes(spec.response_size),

@@ -267,14 +267,14 @@ fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
         index: one.index,
         label: one.label(),
         target: one.target.to_string(),
-        probe: one.probe.name(),
+        probe: one.probe().name(),
         interval_ns: one.interval,
         request_bytes: one.request_size,
         response_bytes: one.response_size,
         messages: one.messages,
         parameters: one.parameters.clone(),
         label_shown,
-        reply_shown: reply_size_in_words(one.probe, one.response_size),
+        reply_shown: reply_size_in_words(one.probe(), one.response_size),
     });
     rows.collect()
 }

@@ -5,7 +5,7 @@ use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 use super::*;
 use crate::{
     BitRate, ByteSize, CampaignId, CpuShare, Experiment, LoadSpec, Parameter, ProbeKind, Scenario,
-    ScenarioId, Span, Target, Targets, Wall,
+    ScenarioId, Span, Targets, Wall,
 };
 
 fn span() -> impl Strategy<Value = Span> {
@@ -99,30 +99,22 @@ fn between() -> impl Strategy<Value = Order> {
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
+    let kind = proptest::sample::select(ProbeKind::ALL);
     let target = prop_oneof![
-        Just(Targets::from("nowhere".to_owned())),
-        Just(Targets::Known(vec![
-            Target::parse("ws://[2001:db8::1]:8080/a?b=c").expect("a target"),
-            Target::parse("icmp://example.org").expect("a target"),
-        ])),
+        kind.prop_map(|kind| Targets::read("nowhere", kind)),
+        Just(Targets::read(
+            "ws://[2001:db8::1]:8080/a?b=c ws://example.org",
+            ProbeKind::Ws
+        )),
     ];
     let sizes = (any::<u64>(), any::<u64>()).prop_map(|(a, b)| (ByteSize(a), ByteSize(b)));
-    let kind = proptest::sample::select(ProbeKind::ALL);
-    let several = (
-        target,
-        sizes,
-        kind,
-        any::<String>(),
-        any::<(u64, u32)>(),
-        span(),
-    );
+    let several = (target, sizes, any::<String>(), any::<(u64, u32)>(), span());
     several.prop_map(
-        |(target, sizes, probe, endpoint, (id, index), interval)| Scenario {
+        |(target, sizes, endpoint, (id, index), interval)| Scenario {
             id: ScenarioId(id),
             index,
             endpoint,
             target,
-            probe,
             interval,
             request_size: sizes.0,
             response_size: sizes.1,

@@ -5,7 +5,7 @@ use crate::records_for_tests::{fleet_message, message};
 use neph_journal::{JournalRecorder, JournalWriter};
 use neph_model::{
     ByteSize, Campaign, CpuUse, EventKind, ExperimentStatus, FleetMessage, FlowIndex, Message,
-    ProbeKind, SeriesName, Span,
+    ProbeKind, SeriesName, Span, Targets,
 };
 
 use super::*;
@@ -24,8 +24,7 @@ fn campaign() -> (Campaign, Scenario) {
         id: samples::experiment().scenario,
         index: 0,
         endpoint: "metro".to_owned(),
-        target: "ws://10.0.0.1:8080".to_owned().into(),
-        probe: ProbeKind::Ws,
+        target: Targets::read("ws://10.0.0.1:8080", ProbeKind::Ws),
         interval: Span::from_millis(1),
         request_size: ByteSize(64),
         response_size: ByteSize(64),
