@@ -35,6 +35,7 @@ mod report;
 mod resolver;
 mod running;
 mod secret;
+mod silence;
 #[cfg(test)]
 mod sim;
 #[cfg(test)]
@@ -69,6 +70,7 @@ pub use report::Report;
 pub use resolver::{Resolve, Resolved, Resolving, Silent, own_address};
 pub use running::Running;
 pub use secret::{Secret, SecretError};
+pub use silence::{Silence, stamp_suspicion};
 pub use small_transfer::SmallTransfer;
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use syn_rate::{SYNS_A_SECOND, SynSchedule, TooManySyns};

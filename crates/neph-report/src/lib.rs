@@ -9,6 +9,7 @@ mod axis;
 mod causes_text;
 mod error;
 mod figure;
+mod figures_folder;
 mod page;
 mod palette;
 mod scene;
@@ -20,8 +21,10 @@ pub use causes_text::{diagnoses_in_brief, diagnoses_in_full};
 pub use error::ReportError;
 pub use figure::{
     ClockDrawing, ClockLine, ClockMoment, ClockSet, FIGURES, Figure, FigureKind, HopsDelay,
-    HopsDrawing, HopsPacket, HopsProtocol, HopsWay, clock_course, draw, hops,
+    HopsDrawing, HopsPacket, HopsProtocol, HopsWay, clock_course, clocks_of_captures,
+    clocks_on_a_connection, draw, hops, passages,
 };
+pub use figures_folder::check_figures;
 pub use scene::{
     Anchor, Colour, FONT_FAMILY, Fill, Mark, PngError, Point, Rect, Scene, Stroke, Text, Turn,
     Weight, pdf, png, svg,

@@ -13,6 +13,7 @@ pub mod contract;
 mod embedded;
 mod error;
 mod export;
+pub mod find;
 mod fleet;
 mod import;
 mod open;

@@ -9,10 +9,11 @@ use neph_report::{diagnoses_in_brief, diagnoses_in_full};
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 use crate::{format, output};
 use neph_documents::diagnosed::DiagnosesDocument;
 use neph_documents::{Format, rows};
+use neph_store::find::{self};
 
 /// Without a report a run ends in bounded memory, some 100 MB: of more messages it does not tell the
 /// causes.
@@ -45,7 +46,7 @@ pub(crate) struct Args {
 /// Tells the causes that the rules see in a campaign.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
-    let campaign = workspace::campaign(store.as_ref(), &args.campaign)?;
+    let campaign = find::campaign(store.as_ref(), &args.campaign)?;
     let include = if args.everything {
         Include::Everything
     } else {

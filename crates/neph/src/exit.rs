@@ -10,6 +10,8 @@ use neph_capture::reading::ReadError;
 use neph_listen::ListenError;
 use neph_load::TransferError;
 use neph_probe::ProbeError;
+use neph_store::StoreError;
+use neph_store::find::FindError;
 use neph_sys::place::PlaceError;
 use neph_text::{Problem, Source};
 
@@ -63,6 +65,21 @@ impl From<std::io::Error> for Failure {
         match error.kind() {
             ErrorKind::BrokenPipe => Self::OutputClosed,
             _ => Self::Refused(format!("write the output: {error}")),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::refused(error)
+    }
+}
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Store(error) => Self::refused(error),
+            wrong => Self::usage(wrong),
         }
     }
 }

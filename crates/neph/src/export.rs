@@ -22,8 +22,9 @@ use neph_text::{WholeFile, beside};
 
 use crate::exit::{Failure, Outcome};
 use crate::sink::Force;
-use crate::workspace::{LAST, Workspace, campaign, experiment};
+use crate::workspace::Workspace;
 use crate::{output, sink};
+use neph_store::find::{LAST, campaign, experiment};
 use neph_text::counted::counted;
 
 /// What a file holds.

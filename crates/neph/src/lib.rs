@@ -39,7 +39,6 @@ mod shell;
 mod shipped;
 mod show;
 mod sink;
-mod stamp_secret;
 mod stress;
 mod telling;
 mod text_file;

@@ -15,9 +15,10 @@ use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
 use crate::when::Zone;
-use crate::workspace::{Workspace, campaign, is_cut_off, short_length, short_length_in};
+use crate::workspace::Workspace;
 use crate::{format, output};
 use neph_documents::p50::P50;
+use neph_store::find::{campaign, is_cut_off, short_length, short_length_in};
 
 /// Options of `neph list`.
 #[derive(Debug, ClapArgs)]

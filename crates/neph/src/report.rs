@@ -19,8 +19,9 @@ use neph_text::{Fault, Problems, Source};
 use crate::exit::{Failure, Outcome};
 use crate::sink::Force;
 use crate::when::Zone;
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 use crate::{list, output, sink, value};
+use neph_store::find::{self};
 use neph_text::counted::{blocks, counted};
 
 /// Options of `neph report`.
@@ -80,7 +81,7 @@ pub(crate) struct Args {
 /// Writes a campaign's report.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
-    let campaign = workspace::campaign(store.as_ref(), &args.campaign)?;
+    let campaign = find::campaign(store.as_ref(), &args.campaign)?;
     let mut settings = kept_settings(&campaign);
     args.apply(&mut settings)?;
     settings.utc_offset = args.zone.offset;

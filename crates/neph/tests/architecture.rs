@@ -60,6 +60,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "neph-analysis",
             "neph-campaign",
             "neph-capture",
+            "neph-export",
             "neph-flows",
             "neph-lab",
             "neph-listen",
@@ -98,6 +99,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "neph-report",
         &[
             "neph-analysis",
+            "neph-capture",
             "neph-flows",
             "neph-model",
             "neph-stats",

@@ -7,6 +7,7 @@ pub mod added;
 pub mod book;
 pub mod course;
 pub mod drift;
+pub mod formula;
 pub mod heard;
 pub mod pair;
 pub mod peer_clock;

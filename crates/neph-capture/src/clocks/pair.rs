@@ -14,6 +14,7 @@ use crate::{Met, Point};
 /// which packets passed.
 const STRETCH: i64 = 10_000_000;
 const MOST: usize = 100_000;
+
 /// The tightest of what two captures prove of their clocks.
 pub fn kept(met: &Met, nature: ClockNature) -> KeptLimits {
     let (above, below) = met.limits();
@@ -76,4 +77,64 @@ pub fn refuse_one_capture(
         there.display(),
         counted(met.same_stamp, "packet")
     )))
+}
+
+/// One file has one clock. What cannot be found is told where it is read.
+///
+/// # Errors
+/// Both names are of one file.
+pub fn refuse_twice(here: &Path, there: &Path) -> Result<(), ReadError> {
+    match (here.canonicalize(), there.canonicalize()) {
+        (Ok(one), Ok(other)) if one == other && one.is_file() => Err(ReadError::wrong(format!(
+            "--captures {} {}: that is one file twice; give the captures of both ends",
+            here.display(),
+            there.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What cannot be compared, and what would help.
+///
+/// # Errors
+/// They share no packet, or packets that prove nothing.
+pub fn refuse_unmet((here, there): (&Path, &Path), met: &Met) -> Result<(), ReadError> {
+    let (name, other) = (here.display(), there.display());
+    if met.crossings.is_empty() && met.one_way + met.even == 0 {
+        refuse_cut([(here, &met.here), (there, &met.there)])?;
+        if met.alike_in_both > 0 {
+            return Err(ReadError::wrong(format!(
+                "of {name} and {other} one has {} several times, and which is which cannot be told; \
+                 capture one interface, or take out copies that are the same to the byte (editcap -w 0.02 \
+                 FILE NEW)",
+                counted(met.alike_in_both, "packet")
+            )));
+        }
+        return Err(ReadError::wrong(format!(
+            "no packet of {name} is in {other}; capture the same traffic at both ends, at the same time \
+             and not behind a NAT"
+        )));
+    }
+    refuse_one_capture((here, there), met, "give the captures of both ends")?;
+    if met.crossings.is_empty() && met.even > 0 {
+        return Err(ReadError::wrong(format!(
+            "of {} in {name} and {other} as many say that the one point comes first as say it of the other; \
+             capture at points with more between them",
+            counted(met.even, "packet")
+        )));
+    }
+    if met.crossings.is_empty() {
+        return Err(too_few(here, there));
+    }
+    Ok(())
+}
+
+/// Why captures of one direction are refused.
+pub fn too_few(here: &Path, there: &Path) -> ReadError {
+    ReadError::wrong(format!(
+        "{} and {} share packets of one direction only; the clocks' offset needs requests and replies (of a TAP with a \
+         file for each direction give both: a.pcap+b.pcap)",
+        here.display(),
+        there.display()
+    ))
 }

@@ -2,7 +2,11 @@
 //! without its drift; of the clocks on the wall and of the raw ones, each in panels of its own. Of no
 //! campaign: whoever compared two clocks draws it.
 
+mod captured;
+
 use neph_model::Span;
+
+pub use captured::{clocks_of_captures, clocks_on_a_connection};
 
 use super::Figure;
 use super::legend::Swatch;

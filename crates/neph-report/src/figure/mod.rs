@@ -22,8 +22,11 @@ mod skew;
 mod strip;
 mod timeline;
 
-pub use clock_course::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
-pub use hops::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops};
+pub use clock_course::{
+    ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course, clocks_of_captures,
+    clocks_on_a_connection,
+};
+pub use hops::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, HopsWay, hops, passages};
 
 use crate::scene::Scene;
 use neph_analysis::{CampaignData, PlotSettings};

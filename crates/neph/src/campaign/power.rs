@@ -12,8 +12,9 @@ use neph_stats::{Wish, blocks_for};
 
 use super::PreviewArgs;
 use crate::exit::Failure;
-use crate::workspace::{Workspace, campaign};
+use crate::workspace::Workspace;
 use crate::{report, value};
+use neph_store::find::campaign;
 use neph_text::counted::counted;
 
 /// With which chance the difference is to be found.

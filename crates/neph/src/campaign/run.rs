@@ -20,9 +20,10 @@ use super::watch::Watch;
 use super::{Read, read, scenes, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
 use neph_export::Url;
+use neph_store::find::{self};
 use neph_text::counted::counted;
 
 /// The order of scenarios within a block.
@@ -127,7 +128,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
     let (campaign, measured) = {
         let store = args.settings.workspace.existing()?;
-        let campaign = workspace::campaign(store.as_ref(), &args.campaign)?;
+        let campaign = find::campaign(store.as_ref(), &args.campaign)?;
         let measured = store.scenarios(campaign.id).map_err(Failure::refused)?;
         (campaign, measured)
     };

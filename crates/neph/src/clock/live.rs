@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use neph_model::{EventKind, Span, Stop, Tally, Target};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, anchor};
+use neph_report::clocks_on_a_connection;
 use neph_sys::clock;
 
 use super::{Args, Method, figure};
@@ -227,7 +228,7 @@ impl Live<'_> {
         let raw = course.steps.iter();
         let raw = raw.map(|step| StepOf::between(clocks, step));
         let steps = book.steps.iter().map(StepOf::wall).chain(raw).collect();
-        let drawn = figure::live(&self.book, &course, name);
+        let drawn = clocks_on_a_connection(&self.book, &course, name);
         let four = self.args.asks_for(Method::FourStamps);
         let summary = Summary {
             of: name.to_owned(),

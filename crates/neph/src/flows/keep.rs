@@ -14,8 +14,8 @@ use neph_text::is_hidden;
 
 use super::Args;
 use crate::exit::Failure;
-use crate::workspace::LAST;
 use crate::{output, version};
+use neph_store::find::LAST;
 
 /// How often what the fleet said is recorded.
 const TICK: Span = Span::from_millis(50);

@@ -3,7 +3,6 @@
 
 mod fleet;
 mod keep;
-mod silence;
 mod tracing;
 mod transfer_task;
 mod transfers;

@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
-use neph_flows::{Digest, PathNews, Settings, advise};
-use neph_model::{Campaign, Ending, Instant, Own, Span, Stop};
-use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, now};
+use neph_flows::{Digest, FleetView, PathNews, Settings, advise};
+use neph_model::{Campaign, Ending, Instant, Own, Span, Stop, WallCourse};
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
 use super::keep::{self, Keep, Kept};
-use super::silence::Silence;
 use super::tracing::Tracers;
 use crate::exit::Failure;
 use crate::{awake, output, version};
-use neph_documents::flows::{FlowsResult, FlowsWriter, Status, pause};
+use neph_documents::flows::{FlowsResult, FlowsWriter, Status, pause, words};
 use neph_documents::origin::Origin;
 use neph_flows::follow::Traced;
 
@@ -301,7 +300,7 @@ impl Watch<'_> {
         }
         let is_silence_said = !self.found.is_empty() && view.tally.replies == 0;
         let found = is_silence_said.then_some(self.found);
-        let silence = self.silence.told(&view, found, self.tell.clock());
+        let silence = why_silent(&self.silence, &view, found, self.tell.clock());
         let result = FlowsResult {
             origin: Origin {
                 version: version::VERSION,
@@ -329,6 +328,23 @@ impl Watch<'_> {
             campaign,
         })
     }
+}
+
+/// Why nobody answered where nobody did, which may have been `found` while it ran; and who fell
+/// silent, since when.
+fn why_silent(
+    silence: &Silence,
+    view: &FleetView,
+    found: Option<Vec<String>>,
+    clock: &WallCourse<Own>,
+) -> Vec<String> {
+    let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
+    let silent = pairs
+        .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
+    let mut why = found.unwrap_or_else(|| silence.why(silent.map(|(_, endpoint)| endpoint)));
+    let fell = view.pairs.iter();
+    why.extend(fell.filter_map(|pair| words::silent(pair, clock)));
+    why
 }
 
 #[cfg(test)]

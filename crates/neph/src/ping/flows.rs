@@ -9,14 +9,14 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, Discovery, FlowSpec, Followed, Overdue, Place, Resolving, Schedule, SynSchedule,
-    can_build_syns, discover, follow,
+    can_build_syns, discover, follow, stamp_suspicion,
 };
 
 use super::answer::whoever_answers;
 use super::{Args, fits};
 use crate::congestion::{self, Unusable};
 use crate::exit::Failure;
-use crate::{resolving, stamp_secret};
+use crate::resolving;
 
 /// ICMP beside a fast flow goes no faster than this.
 const ICMP_INTERVAL: Span = Span::from_millis(200);
@@ -27,7 +27,7 @@ const PATIENCE: Span = Span::from_secs(2);
 pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
     let target = &planned.spec.target;
     let is_there = target.kind() == ProbeKind::Udp && planned.discovery.reflector;
-    let secret = stamp_secret::suspicion(planned.spec.key.is_some());
+    let secret = stamp_suspicion(planned.spec.key.is_some());
     is_there.then(|| {
         format!("{target}: neph reflect is there, but nothing comes back over UDP: a firewall drops it, or {secret}")
     })

@@ -13,8 +13,9 @@ use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
 use crate::when::Zone;
-use crate::workspace::{LAST, Subject, Workspace, subject};
+use crate::workspace::Workspace;
 use crate::{format, list, output};
+use neph_store::find::{LAST, Subject, subject};
 
 /// Options of `neph show`.
 #[derive(Debug, ClapArgs)]

@@ -6,7 +6,6 @@
 
 mod alarm;
 mod intake;
-mod metrics;
 pub(crate) mod recording;
 mod screen;
 mod watching;

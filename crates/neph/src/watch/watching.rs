@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use super::Args;
 use super::alarm::Alarm;
-use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
 use crate::exit::Failure;
 use crate::read::Telling;
@@ -24,7 +23,7 @@ use neph_capture::reading::conversations::{Conversations, Counts, Told};
 use neph_capture::reading::file::File;
 use neph_documents::Format;
 use neph_documents::alarm::{AlarmDocument, RuleAlone, sentence};
-use neph_documents::captures::{Lately, PeriodLine, Repairs, Stretch};
+use neph_documents::captures::{Lately, Metrics, PeriodLine, Repairs, Stretch, Totals};
 use neph_documents::rows::json_line;
 use neph_export::Door;
 use neph_export::Webhook;

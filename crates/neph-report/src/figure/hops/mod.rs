@@ -1,6 +1,7 @@
 //! What every hop adds to packets, between the capture points that they passed: figures of plain data.
 //! Of no campaign: whoever followed packets over several points draws them.
 
+mod captured;
 mod cdf;
 mod column;
 mod inks;
@@ -10,6 +11,8 @@ mod segments;
 mod waterfall;
 
 use neph_model::Span;
+
+pub use captured::passages;
 
 use super::Figure;
 

@@ -1,4 +1,4 @@
-//! What is counted for Prometheus: round trips by pair of hosts, never by flow, and totals.
+//! What `neph watch` counts for Prometheus: round trips by pair of hosts, never by flow, and totals.
 //!
 //! Owns what is counted and the bound on pairs; the text format is `neph-export`'s.
 
@@ -8,8 +8,9 @@ use neph_capture::{Answer, Answered, Between, Half, Method, Name, Others, Questi
 use neph_export::{Histograms, Kind, Page};
 use neph_model::Span;
 
-use neph_documents::captures::Repairs;
 use neph_listen::Seen;
+
+use super::Repairs;
 
 /// Histograms that pairs of hosts have of their own, four each of 1,000; the rest share one a kind.
 const OWN: usize = 4_000;
@@ -23,31 +24,37 @@ const ALARM: &str = "neph_watch_alarm";
 type Labels = (&'static str, &'static str);
 
 #[derive(Debug)]
-pub(super) struct Metrics {
+pub struct Metrics {
     method: Method,
     histograms: Histograms<(IpAddr, IpAddr), Labels>,
 }
 
 /// What else is told.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Totals {
-    pub(super) seen: Seen,
-    pub(super) others: Others,
+pub struct Totals {
+    pub seen: Seen,
+    pub others: Others,
     /// Of IP, of each packet once.
-    pub(super) bytes: u64,
-    pub(super) flows: usize,
-    pub(super) repairs: Repairs,
+    pub bytes: u64,
+    pub flows: usize,
+    pub repairs: Repairs,
+}
+
+/// A round trip, and how many it stands for.
+struct Weighed {
+    trip: Span,
+    weight: u64,
 }
 
 impl Metrics {
-    pub(super) const fn new(method: Method) -> Self {
+    pub const fn new(method: Method) -> Self {
         Self {
             method,
             histograms: Histograms::new(OWN),
         }
     }
 
-    pub(super) fn sample(&mut self, of: &Name, sample: &Sample) {
+    pub fn sample(&mut self, of: &Name, sample: &Sample) {
         let what = match sample.answer {
             Answer::Handshake | Answer::Bare => "path",
             Answer::WithData => "with_data",
@@ -57,37 +64,39 @@ impl Metrics {
             return;
         }
         let hosts = (of.client().ip(), of.server().ip());
-        let weight = u64::from(sample.weight);
-        self.add((hosts, sample.half, what), (sample.round_trip, weight));
+        let of = Weighed {
+            trip: sample.round_trip,
+            weight: u64::from(sample.weight),
+        };
+        self.add(hosts, sample.half, what, of);
     }
 
     /// A round trip outside of TCP.
-    pub(super) fn answered(&mut self, of: &Between, trip: Answered) {
+    pub fn answered(&mut self, of: &Between, trip: Answered) {
         let what = match of.question {
             Question::Ping => "ping",
             Question::Dns => "dns",
             Question::Quic => "quic_spin",
         };
         let hosts = (of.client.ip(), of.server.ip());
-        self.add((hosts, trip.half, what), (trip.round_trip, 1));
+        let once = Weighed {
+            trip: trip.round_trip,
+            weight: 1,
+        };
+        self.add(hosts, trip.half, what, once);
     }
 
-    /// A round trip, and how many it stands for.
-    fn add(
-        &mut self,
-        (hosts, half, what): ((IpAddr, IpAddr), Half, &'static str),
-        (trip, weight): (Span, u64),
-    ) {
+    fn add(&mut self, hosts: (IpAddr, IpAddr), half: Half, what: &'static str, of: Weighed) {
         let half = match half {
             Half::Client => "client",
             Half::Server => "server",
         };
-        let nanos = u64::try_from(trip.nanos()).unwrap_or(0);
-        self.histograms.add(hosts, (half, what), nanos, weight);
+        let nanos = u64::try_from(of.trip.nanos()).unwrap_or(0);
+        self.histograms.add(hosts, (half, what), nanos, of.weight);
     }
 
     /// The page, in the text format of Prometheus.
-    pub(super) fn page(&self, totals: &Totals, alarms: &[(&str, bool)]) -> String {
+    pub fn page(&self, totals: &Totals, alarms: &[(&str, bool)]) -> String {
         let mut page = Page::default();
         self.round_trips(&mut page);
         totals.write(&mut page);

@@ -1,24 +1,36 @@
-//! Why nobody answers: what the target's host itself says when it is asked, and what to write
+//! Why nobody answers a fleet: what the target's host itself says when it is asked, and what to write
 //! instead. Owns the sentence; asking is [`knock`]'s and [`discover`]'s.
 
 use std::thread;
 
-use neph_flows::FleetView;
-use neph_model::{FleetEndpoint, Own, ProbeKind, Span, Target, WallCourse, bracketed};
-use neph_probe::{Asking, Discovery, FleetSpec, Knocked, Place, Trust, discover, knock};
+use neph_model::{FleetEndpoint, ProbeKind, REFLECT_PORT as PORT, Span, Target, bracketed};
 
-use crate::reflect::PORT;
-use crate::stamp_secret;
-use neph_documents::flows::words;
+use neph_sys::place::Place;
+
+use crate::discover::{Asking, Discovery, discover};
+use crate::fleet::FleetSpec;
+use crate::knock::{Knocked, knock};
+use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.
 const MOST: usize = 4;
 /// How long one question may take.
 const PATIENCE: Span = Span::from_secs(1);
 
+/// What may be wrong with the secret of STAMP where a reflector is there and does not answer; `has_key`:
+/// whether one was given.
+#[must_use]
+pub const fn stamp_suspicion(has_key: bool) -> &'static str {
+    if has_key {
+        "--stamp-key is not the reflector's secret"
+    } else {
+        "the reflector wants its secret (--stamp-key)"
+    }
+}
+
 /// Where nobody answers, and how it was asked.
 #[derive(Clone, Debug)]
-pub(super) struct Silence {
+pub struct Silence {
     probe: ProbeKind,
     site: Option<Place>,
     has_key: bool,
@@ -42,7 +54,8 @@ struct Found {
 }
 
 impl Silence {
-    pub(super) fn new(spec: &FleetSpec) -> Self {
+    /// Of this fleet.
+    pub fn new(spec: &FleetSpec) -> Self {
         Self {
             probe: spec.fleet.probe,
             site: spec.site.clone(),
@@ -51,7 +64,7 @@ impl Silence {
     }
 
     /// A sentence for each of these, of the first few; takes three times [`PATIENCE`] at worst.
-    pub(super) fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
+    pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MOST).collect();
         thread::scope(|scope| {
             let asking = silent.iter().map(|one| scope.spawn(|| self.of(one)));
@@ -59,26 +72,6 @@ impl Silence {
             let told = asking.into_iter().filter_map(|one| one.join().ok());
             told.collect()
         })
-    }
-
-    /// Why nobody answered where nobody did, which may have been `found` while it ran; and who fell
-    /// silent, since when.
-    pub(super) fn told(
-        &self,
-        view: &FleetView,
-        found: Option<Vec<String>>,
-        clock: &WallCourse<Own>,
-    ) -> Vec<String> {
-        let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
-        let silent = pairs
-            .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
-        let mut told = found.unwrap_or_else(|| self.why(silent.map(|(_, endpoint)| endpoint)));
-        told.extend(
-            view.pairs
-                .iter()
-                .filter_map(|pair| words::silent(pair, clock)),
-        );
-        told
     }
 
     fn of(&self, endpoint: &FleetEndpoint) -> String {
@@ -144,7 +137,7 @@ fn sentence(endpoint: &FleetEndpoint, found: Found) -> String {
         return format!("{silent}; neph reflect answers at {PORT}: write {probe}://{host}:{PORT}");
     }
     if found.is_reflector {
-        let secret = stamp_secret::suspicion(found.has_key);
+        let secret = stamp_suspicion(found.has_key);
         return format!(
             "neph reflect is at port {port} of {ip} and takes connections, but nothing comes back over {layer}: a firewall drops it, or {secret}"
         );

@@ -1,0 +1,52 @@
+//! The mean offset of exchanges with four stamps, over all time or near a moment.
+
+use neph_stats::{ClockFit, FourStamps, MeanOffset};
+
+use crate::Met;
+use crate::clocks::book::Dots;
+
+/// What exchange by exchange says.
+#[derive(Debug, Default)]
+pub struct Formula {
+    /// The mean of their offsets.
+    pub mean: MeanOffset,
+    /// The offset of each, as many as a figure shows.
+    pub dots: Dots,
+    /// The shortest round trip, in nanoseconds.
+    pub shortest: Option<i64>,
+}
+
+impl Formula {
+    /// Of these.
+    pub fn of(exchanges: &[FourStamps]) -> Self {
+        let mut formula = Self::default();
+        for exchange in exchanges {
+            formula.mean.push(exchange.offset());
+            formula.dots.push(exchange.sent, exchange.offset());
+            let trip = exchange.round_trip();
+            let shortest = formula.shortest.map_or(trip, |least| least.min(trip));
+            formula.shortest = Some(shortest);
+        }
+        formula
+    }
+}
+
+/// Until when something is nearer to a fit than to the next one.
+pub fn until_next(fits: &[ClockFit]) -> impl Iterator<Item = i64> {
+    let between = fits.windows(2).map(|pair| pair[0].at.midpoint(pair[1].at));
+    between.chain([i64::MAX])
+}
+
+/// When packets passed the first point, in order.
+pub fn passed(met: &Met) -> Vec<i64> {
+    let mut all: Vec<i64> = met.crossings.iter().map(|of| of.here).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The first of the rest, as long as they are early.
+pub fn split_off<'a, T>(rest: &mut &'a [T], is_early: impl Fn(&T) -> bool) -> &'a [T] {
+    let (early, later) = rest.split_at(rest.partition_point(is_early));
+    *rest = later;
+    early
+}

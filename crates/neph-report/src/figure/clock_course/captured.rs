@@ -1,0 +1,88 @@
+//! Clocks as neph-capture follows them, as lines of the figure.
+
+use neph_capture::clocks::book::{Book, Dots};
+use neph_capture::clocks::course::Course;
+use neph_stats::{ClockFit, ClockStep};
+
+use super::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
+use crate::Figure;
+
+/// Draws the clocks of a peer, of whom `of` is the name: those on the wall, where the peer tells its
+/// own, and the raw ones. None where the offset is known at one moment only.
+pub fn clocks_on_a_connection(book: &Book, course: &Course, of: &str) -> Option<Figure> {
+    let raw = moments(course);
+    let walls = (course.drawn.iter()).map(|fit| (fit.at, book.with_wall(*fit).wall));
+    let walls: Vec<ClockMoment> = walls
+        .filter_map(|(at, wall)| {
+            let (offset, bound) = wall?;
+            Some(ClockMoment { at, offset, bound })
+        })
+        .collect();
+    let jumps: Vec<ClockSet> = course.steps.iter().map(set).collect();
+    let walls_set = book.steps.iter().map(|step| ClockSet {
+        after: step.after,
+        before: step.before,
+    });
+    let mut steps: Vec<ClockSet> = walls_set.collect();
+    steps.extend(&jumps);
+    // Of the clocks on the wall no rate is fitted, they are steered.
+    let wall = ClockLine {
+        name: "wall clocks (CLOCK_REALTIME)",
+        moments: &walls,
+        dots: &book.dots.kept,
+        steps: &steps,
+        rate: 0.0,
+    };
+    let raw = ClockLine {
+        name: if book.is_foreign {
+            "its wall clock against our raw one"
+        } else {
+            "raw clocks (CLOCK_MONOTONIC_RAW)"
+        },
+        moments: &raw,
+        dots: &book.raw_dots.kept,
+        steps: &jumps,
+        rate: course.drift.map_or(0.0, |drift| drift.rate),
+    };
+    let lines = [wall, raw];
+    clock_course(&ClockDrawing {
+        of: &format!("Clocks of {of} minus ours"),
+        lines: if walls.is_empty() {
+            &lines[1..]
+        } else {
+            &lines
+        },
+    })
+}
+
+/// Draws the clock of one capture against that of another. None as above.
+pub fn clocks_of_captures(dots: &Dots, course: &Course, of: &str) -> Option<Figure> {
+    let steps: Vec<ClockSet> = course.steps.iter().map(set).collect();
+    let line = ClockLine {
+        name: "",
+        moments: &moments(course),
+        dots: &dots.kept,
+        steps: &steps,
+        rate: course.drift.map_or(0.0, |drift| drift.rate),
+    };
+    clock_course(&ClockDrawing {
+        of: &format!("Clocks of captures, {of}"),
+        lines: &[line],
+    })
+}
+
+const fn set(step: &ClockStep) -> ClockSet {
+    ClockSet {
+        after: step.after,
+        before: step.before,
+    }
+}
+
+fn moments(course: &Course) -> Vec<ClockMoment> {
+    let moment = |fit: &ClockFit| ClockMoment {
+        at: fit.at,
+        offset: fit.offset,
+        bound: fit.bound,
+    };
+    course.drawn.iter().map(moment).collect()
+}

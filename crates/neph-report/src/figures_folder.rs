@@ -1,0 +1,58 @@
+//! Whether figures may be written into a folder, asked before anything is read.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use neph_text::{Existing, Outside};
+
+/// Refuses a place that is no folder, cannot be one or cannot be written to, before anything is read.
+/// Also refuses, unless they are to be replaced, figures there whose names begin with `stem`. Leaves
+/// nothing there.
+///
+/// # Errors
+/// One of these.
+pub fn check_figures(folder: &Path, stem: &str, existing: Existing) -> Result<(), String> {
+    if folder.exists() && !folder.is_dir() {
+        return Err("a folder is needed, and this is none".to_owned());
+    }
+    let ending = folder.extension().and_then(OsStr::to_str);
+    if !folder.exists() && matches!(ending, Some("svg" | "png" | "pdf")) {
+        return Err(
+            "several figures are drawn, and a folder is needed; leave the file's name away"
+                .to_owned(),
+        );
+    }
+    if existing == Existing::Keep
+        && let Some(earlier) = earlier(folder, stem)
+    {
+        return Err(format!(
+            "{} exists; name another folder, or replace it with --force",
+            Outside::path(&earlier)
+        ));
+    }
+    let ancestors = folder.ancestors();
+    let absent: Vec<&Path> = ancestors.take_while(|place| !place.exists()).collect();
+    let tried = fs::create_dir_all(folder).and_then(|()| {
+        let name = folder.join(format!(".neph-{}", std::process::id()));
+        File::create_new(&name)?;
+        fs::remove_file(name)
+    });
+    for made in absent {
+        // What was not made, or is no more empty, stays.
+        let _ = fs::remove_dir(made);
+    }
+    tried.map_err(|error| format!("no figures can be written there: {error}; name another folder"))
+}
+
+/// A figure in the folder whose name begins so.
+fn earlier(folder: &Path, begins: &str) -> Option<PathBuf> {
+    let files = fs::read_dir(folder).ok()?.flatten();
+    let mut names = files.map(|file| file.path());
+    names.find(|path| {
+        let stem = path.file_stem().and_then(OsStr::to_str);
+        let ending = path.extension().and_then(OsStr::to_str);
+        stem.is_some_and(|stem| stem.starts_with(begins))
+            && matches!(ending, Some("svg" | "png" | "pdf"))
+    })
+}

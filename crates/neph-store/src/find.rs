@@ -1,0 +1,225 @@
+//! What a person means by a name: `last`, a campaign's name, an id, or the beginning of an id that fits
+//! only one; and how short ids may be written.
+//!
+//! Owns the search and its refusals. Shows nothing.
+
+use std::collections::BTreeSet;
+
+use neph_model::{Campaign, Experiment};
+
+use crate::{Store, StoreError};
+
+/// What stands for the campaign that was begun last.
+pub const LAST: &str = "last";
+/// Ids are shown with at least this many characters.
+const SHORTEST: usize = 8;
+
+/// Why nothing was found.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no campaign at all.
+    #[error(
+        "the workspace holds no campaign yet; `neph run PLAN` or `neph import FOLDER` adds one"
+    )]
+    Empty,
+    /// Several ids begin so.
+    #[error("'{start}' begins {several} ids ({examples}); give more of it")]
+    Several {
+        /// What they begin with.
+        start: String,
+        /// How many.
+        several: usize,
+        /// A few of them.
+        examples: String,
+    },
+    /// None is called so.
+    #[error("there is no {noun} '{name}' in this workspace; `neph list` shows what there is")]
+    Unknown {
+        /// What was looked for.
+        noun: &'static str,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What a name on the command line means.
+#[derive(Debug)]
+pub enum Subject {
+    /// A whole campaign.
+    Campaign(Campaign),
+    /// One experiment of a campaign.
+    Experiment(Box<(Campaign, Experiment)>),
+}
+
+/// Whether what counts as running was cut off: while something runs its process holds the workspace.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn is_cut_off(store: &dyn Store, is_running: bool) -> Result<bool, StoreError> {
+    Ok(is_running && !store.is_being_written()?)
+}
+
+/// The campaign called `name`.
+///
+/// # Errors
+/// There is none, the beginning fits several, or the store cannot be read.
+pub fn campaign(store: &dyn Store, name: &str) -> Result<Campaign, FindError> {
+    let campaigns = store.campaigns()?;
+    match pick(campaigns, name)? {
+        Some(campaign) => Ok(campaign),
+        None => Err(unknown("campaign", name)),
+    }
+}
+
+/// The experiment of `campaign` whose id is or begins with `name`.
+///
+/// # Errors
+/// There is none, the beginning fits several, or the store cannot be read.
+pub fn experiment(
+    store: &dyn Store,
+    campaign: &Campaign,
+    name: &str,
+) -> Result<Experiment, FindError> {
+    let experiments = store.experiments(campaign.id)?;
+    match only(experiments, name, |one| one.id.to_string())? {
+        Some(experiment) => Ok(experiment),
+        None => Err(unknown("experiment", name)),
+    }
+}
+
+/// The campaign called `name`, or else the experiment of any campaign.
+///
+/// # Errors
+/// There is none, the beginning fits several, or the store cannot be read.
+pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
+    let campaigns = store.campaigns()?;
+    if let Some(campaign) = pick(campaigns.clone(), name)? {
+        return Ok(Subject::Campaign(campaign));
+    }
+    let mut all = Vec::new();
+    for campaign in campaigns {
+        for experiment in store.experiments(campaign.id)? {
+            all.push((campaign.clone(), experiment));
+        }
+    }
+    match only(all, name, |(_, experiment)| experiment.id.to_string())? {
+        Some(found) => Ok(Subject::Experiment(Box::new(found))),
+        None => Err(unknown("campaign or experiment", name)),
+    }
+}
+
+/// The shortest beginning that tells these ids apart, as long as [`SHORTEST`] at least.
+pub fn short_length<I: ToString>(ids: impl IntoIterator<Item = I>) -> usize {
+    let ids: BTreeSet<String> = ids.into_iter().map(|id| id.to_string()).collect();
+    length_among(&ids, &ids)
+}
+
+/// The shortest beginning by which each of these experiments is found in the whole workspace.
+/// Beginnings of ids are times: a campaign and its first experiment often begin alike.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn short_length_in(store: &dyn Store, experiments: &[Experiment]) -> Result<usize, StoreError> {
+    let mut all = BTreeSet::new();
+    for campaign in store.campaigns()? {
+        all.insert(campaign.id.to_string());
+        let others = store.experiments(campaign.id)?;
+        all.extend(others.iter().map(|one| one.id.to_string()));
+    }
+    let shown = experiments.iter().map(|one| one.id.to_string()).collect();
+    Ok(length_among(&shown, &all))
+}
+
+/// The shortest beginning that tells each of `shown` from all others.
+fn length_among(shown: &BTreeSet<String>, all: &BTreeSet<String>) -> usize {
+    let neighbours = all.iter().zip(all.iter().skip(1));
+    neighbours
+        .filter(|(a, b)| shown.contains(*a) || shown.contains(*b))
+        .map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count() + 1)
+        .fold(SHORTEST, usize::max)
+}
+
+/// The campaign that `name` means; campaigns come oldest first. Of several with the same name the
+/// latest is meant: a plan that is run again keeps its name.
+fn pick(mut campaigns: Vec<Campaign>, name: &str) -> Result<Option<Campaign>, FindError> {
+    if name == LAST {
+        return match campaigns.pop() {
+            Some(last) => Ok(Some(last)),
+            None => Err(FindError::Empty),
+        };
+    }
+    if let Some(named) = campaigns.iter().rposition(|one| one.name == name) {
+        return Ok(Some(campaigns.swap_remove(named)));
+    }
+    only(campaigns, name, |campaign| campaign.id.to_string())
+}
+
+/// The one whose id begins with `start`; a mistake if there are several.
+fn only<T>(all: Vec<T>, start: &str, id: impl Fn(&T) -> String) -> Result<Option<T>, FindError> {
+    let start = start.to_ascii_lowercase();
+    let mut fitting: Vec<T> = all
+        .into_iter()
+        .filter(|one| !start.is_empty() && id(one).starts_with(&start))
+        .collect();
+    match fitting.len() {
+        0 | 1 => Ok(fitting.pop()),
+        several => {
+            let examples: Vec<String> = fitting.iter().take(3).map(id).collect();
+            let more = if several > 3 { " ..." } else { "" };
+            Err(FindError::Several {
+                examples: examples.join(", ") + more,
+                start,
+                several,
+            })
+        }
+    }
+}
+
+fn unknown(noun: &'static str, name: &str) -> FindError {
+    FindError::Unknown {
+        noun,
+        name: name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{CampaignStatus, Wall};
+
+    use super::*;
+
+    fn named(name: &str) -> Campaign {
+        Campaign {
+            status: CampaignStatus::Complete,
+            ..Campaign::begun(name, Wall::from_unix_nanos(0))
+        }
+    }
+
+    #[test]
+    fn a_campaign_is_found_by_last_name_id_and_beginning() {
+        let all = vec![named("a"), named("b"), named("a")];
+        let found = |name: &str| pick(all.clone(), name).expect("no doubt").map(|one| one.id);
+        assert_eq!(found(LAST), Some(all[2].id));
+        assert_eq!(found("a"), Some(all[2].id), "the latest of that name");
+        assert_eq!(found("b"), Some(all[1].id));
+        assert_eq!(found(&all[0].id.to_string()), Some(all[0].id));
+        let length = short_length(all.iter().map(|one| one.id));
+        assert_eq!(found(&all[0].id.to_string()[..length]), Some(all[0].id));
+        assert_eq!(found("nonesuch"), None);
+        assert_eq!(found(""), None);
+    }
+
+    #[test]
+    fn an_ambiguous_beginning_and_an_empty_workspace_are_mistakes() {
+        let all = vec![named("x"), named("y")];
+        let start = all[0].id.to_string()[..4].to_owned();
+        let Err(error) = pick(all, &start) else {
+            panic!("two ids begin alike")
+        };
+        assert!(error.to_string().contains("begins 2 ids"), "{error}");
+        assert!(matches!(pick(Vec::new(), LAST), Err(FindError::Empty)));
+    }
+}
