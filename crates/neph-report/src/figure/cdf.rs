@@ -4,10 +4,11 @@ use super::Figure;
 use super::boxes::{axis_title, in_unit};
 use super::boxplot::outside;
 use super::flags;
+use super::grouped::{Panel, panels, scenarios};
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, State, title};
-use crate::axis::{Plot, Scale, Spread, Style, shared};
+use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
 use neph_analysis::data::{Factor, factors};
@@ -15,8 +16,7 @@ use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::settings::Tail;
-use neph_analysis::view::Group;
-use neph_analysis::view::{groups, levels, titles};
+use neph_analysis::view::{levels, titles};
 use neph_analysis::words::capital;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_stats::ecdf;
@@ -33,12 +33,6 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .iter()
         .flat_map(|view| draw_view(data, settings, &shown, view))
         .collect()
-}
-
-struct Panel {
-    group: Group,
-    lines: Vec<Latencies>,
-    scale: Option<Scale>,
 }
 
 /// The names that stand in one figure: of the lines, and above the panels.
@@ -86,12 +80,8 @@ fn draw_view(
                     sheet.draw(drawn(data, settings, panel, names, place));
                 }
             }
-            let scenarios = panels
-                .iter()
-                .flat_map(|p| &p.group.members)
-                .map(|(i, _)| *i);
             let mut notes = vec![Note::plain(explained(settings))];
-            notes.extend(flags::notes(data, scenarios, settings));
+            notes.extend(flags::notes(data, scenarios(panels), settings));
             let name = page_name(&format!("cdf-by-{}", view.name()), page, total);
             sheet.finish("cdf", name, &notes)
         })
@@ -111,35 +101,6 @@ fn explained(settings: &PlotSettings) -> String {
         "{how} Messages that were lost or could not be sent count as slower than every reply. What lies outside the axis is counted above the panel.{}",
         removed(settings)
     )
-}
-
-fn panels(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    shown: &[usize],
-    view: &Factor,
-) -> Vec<Panel> {
-    let found: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
-        .into_iter()
-        .map(|group| {
-            let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);
-            let lines = group.members.iter().map(plotted).collect();
-            (group, lines)
-        })
-        .collect();
-    let spreads: Vec<Vec<Spread>> = found
-        .iter()
-        .map(|(_, lines)| lines.iter().filter_map(Spread::of_latencies).collect())
-        .collect();
-    shared(&spreads, settings)
-        .into_iter()
-        .zip(found)
-        .map(|(scale, (group, lines))| Panel {
-            group,
-            lines,
-            scale,
-        })
-        .collect()
 }
 
 fn drawn(
@@ -162,7 +123,7 @@ fn drawn(
     let (y, y_title) = match settings.tail {
         Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),
         Tail::Logarithmic => (
-            Scale::logarithmic(rarest(&panel.lines), 1.0),
+            Scale::logarithmic(rarest(&panel.latencies), 1.0),
             "share that took longer",
         ),
     };
@@ -181,7 +142,7 @@ fn drawn(
     plot.x_axis(&mut marks, &axis_title(settings, unit));
     plot.y_axis(&mut marks, y_title);
     let mut lines = Vec::new();
-    for (latencies, (_, level)) in panel.lines.iter().zip(&panel.group.members) {
+    for (latencies, (_, level)) in panel.latencies.iter().zip(&panel.group.members) {
         let index = names
             .levels
             .iter()
@@ -201,7 +162,7 @@ fn drawn(
 
 fn beyond(panel: &Panel, scale: &Scale) -> String {
     let mut all: Vec<f64> = panel
-        .lines
+        .latencies
         .iter()
         .flat_map(|latencies| latencies.sorted().values())
         .copied()
