@@ -3,18 +3,17 @@
 use super::Figure;
 use super::boxplot::{self, Seat};
 use super::flags;
-use super::grouped::{Panel, panels, scenarios};
+use super::grouped::{Panel, View, by_factor, scenarios};
 use super::sheet::{Note, Sheet, page_name, page_title};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{
     Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, fit_among, width,
 };
-use neph_analysis::data::{Factor, factors};
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::{TimeUnit, count, level, percent};
-use neph_analysis::view::{levels, titles};
+use neph_analysis::view::titles;
 use neph_analysis::words::capital;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
@@ -27,12 +26,7 @@ const ROWS: usize = 36;
 
 /// One figure for each factor that the plan varies.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.told_by_main(settings);
-    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
-    factors(&scenarios)
-        .iter()
-        .flat_map(|view| draw_view(data, settings, &shown, view))
-        .collect()
+    by_factor(data, settings, |view| draw_view(data, settings, view))
 }
 
 /// One box with its label and numbers.
@@ -43,17 +37,12 @@ struct Row<'a> {
     level: &'a str,
 }
 
-fn draw_view(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    shown: &[usize],
-    view: &Factor,
-) -> Vec<Figure> {
-    let colours = levels(data, shown, view);
-    let panels = panels(data, settings, shown, view);
-    let pages = paginate(&panels);
+fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<Figure> {
+    let panels = &view.panels;
+    let pages = paginate(panels);
     let total = pages.len();
-    let widest = colours
+    let widest = view
+        .levels
         .iter()
         .map(|level| width(level, Style::LABEL, Weight::Regular))
         .fold(0.0, f64::max);
@@ -61,15 +50,15 @@ fn draw_view(
     let painter = Painter {
         data,
         settings,
-        colours: &colours,
+        colours: &view.levels,
         labels,
     };
-    let heading = format!("Latency by {}", view.name());
+    let heading = format!("Latency by {}", view.factor.name());
     pages
         .into_iter()
         .enumerate()
         .map(|(page, panels)| {
-            let name = page_name(&format!("boxes-by-{}", view.name()), page, total);
+            let name = page_name(&format!("boxes-by-{}", view.factor.name()), page, total);
             painter.page(page_title(&heading, page, total), name, panels)
         })
         .collect()

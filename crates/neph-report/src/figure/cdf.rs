@@ -4,19 +4,18 @@ use super::Figure;
 use super::boxes::{axis_title, in_unit};
 use super::boxplot::outside;
 use super::flags;
-use super::grouped::{Panel, panels, scenarios};
+use super::grouped::{Panel, View, by_factor, scenarios};
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, State, title};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
-use neph_analysis::data::{Factor, factors};
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::settings::Tail;
-use neph_analysis::view::{levels, titles};
+use neph_analysis::view::titles;
 use neph_analysis::words::capital;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_stats::ecdf;
@@ -27,12 +26,7 @@ const LEFT: f64 = 50.0;
 
 /// One figure for each factor that the plan varies.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.told_by_main(settings);
-    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
-    factors(&scenarios)
-        .iter()
-        .flat_map(|view| draw_view(data, settings, &shown, view))
-        .collect()
+    by_factor(data, settings, |view| draw_view(data, settings, view))
 }
 
 /// The names that stand in one figure: of the lines, and above the panels.
@@ -42,14 +36,9 @@ struct Names<'a> {
     titles: &'a [String],
 }
 
-fn draw_view(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    shown: &[usize],
-    view: &Factor,
-) -> Vec<Figure> {
-    let levels = levels(data, shown, view);
-    let panels = panels(data, settings, shown, view);
+fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<Figure> {
+    let panels = &view.panels;
+    let levels = &view.levels;
     let (columns, height, per_page) = if panels.len() == 1 {
         (1, 260.0, 1)
     } else {
@@ -63,10 +52,10 @@ fn draw_view(
         .map(|(index, level)| (Swatch::Line(palette::line(index)), level.clone()))
         .collect();
     let names = Names {
-        levels: &levels,
+        levels,
         titles: &titles,
     };
-    let heading = format!("Distribution of latency by {}", view.name());
+    let heading = format!("Distribution of latency by {}", view.factor.name());
     panels
         .chunks(per_page)
         .enumerate()
@@ -82,7 +71,7 @@ fn draw_view(
             }
             let mut notes = vec![Note::plain(explained(settings))];
             notes.extend(flags::notes(data, scenarios(panels), settings));
-            let name = page_name(&format!("cdf-by-{}", view.name()), page, total);
+            let name = page_name(&format!("cdf-by-{}", view.factor.name()), page, total);
             sheet.finish("cdf", name, &notes)
         })
         .collect()

@@ -1,10 +1,11 @@
 //! Panels of scenarios that differ in one factor, with the axis that they share.
 
-use neph_analysis::data::Factor;
+use neph_analysis::data::{Factor, factors};
 use neph_analysis::latencies::Latencies;
-use neph_analysis::view::{Group, groups};
+use neph_analysis::view::{Group, groups, levels};
 use neph_analysis::{CampaignData, PlotSettings};
 
+use super::Figure;
 use crate::axis::{Scale, Spread, shared};
 
 /// A group of scenarios with what is drawn of each.
@@ -15,8 +16,32 @@ pub(super) struct Panel {
     pub(super) scale: Option<Scale>,
 }
 
+/// A campaign's scenarios by one factor that its plan varies.
+pub(super) struct View {
+    pub(super) factor: Factor,
+    /// The factor's levels, of all panels.
+    pub(super) levels: Vec<String>,
+    pub(super) panels: Vec<Panel>,
+}
+
+/// The figures of each factor that the plan varies.
+pub(super) fn by_factor(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    draw: impl Fn(&View) -> Vec<Figure>,
+) -> Vec<Figure> {
+    let shown = data.told_by_main(settings);
+    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    let views = factors(&scenarios).into_iter().map(|factor| View {
+        levels: levels(data, &shown, &factor),
+        panels: panels(data, settings, &shown, &factor),
+        factor,
+    });
+    views.flat_map(|view| draw(&view)).collect()
+}
+
 /// The panels of these scenarios by a factor.
-pub(super) fn panels(
+fn panels(
     data: &CampaignData,
     settings: &PlotSettings,
     shown: &[usize],
