@@ -8,7 +8,7 @@ use neph_model::{
     Throughput, TracedRoute, Traceroute, Wall,
 };
 use neph_store::{
-    FleetVisitor, MessageVisitor, RouteVisitor, SentWithin, Store, StoreError,
+    FleetVisitor, Journalled, MessageVisitor, RouteVisitor, SentWithin, Store, StoreError, TakenIn,
 };
 
 #[derive(Debug, Default)]
@@ -70,6 +70,9 @@ impl Store for Noted {
         let messages = std::mem::take(&mut *self.running.lock().expect("one thread"));
         self.ended.push((experiment.clone(), messages));
         Ok(())
+    }
+    fn take_in(&mut self, _: &Journalled<'_>) -> Result<TakenIn, StoreError> {
+        unreachable!("an import has no journals")
     }
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {
         Ok(Vec::new())

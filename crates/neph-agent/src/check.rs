@@ -1,7 +1,8 @@
 //! A throughput check: a bulk transfer whose failure is part of what it says.
 
+use neph_load::{Iperf3Spec, Transfer, UploadSpec, iperf3, upload};
 use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
-use neph_probe::{Iperf3Spec, Place, Resolve, Resolving, Transfer, UploadSpec};
+use neph_probe::{Place, Resolve, Resolving};
 
 use crate::desk::Desk;
 use crate::failure::failed;
@@ -49,7 +50,7 @@ fn transfer(
                 congestion: None,
                 site,
             };
-            neph_probe::upload(&spec, desk.stop())
+            upload(&spec, desk.stop())
         }
         ThroughputTool::Iperf3 => {
             let spec = Iperf3Spec {
@@ -59,7 +60,7 @@ fn transfer(
                 congestion: None,
                 site,
             };
-            neph_probe::iperf3(&spec, desk.stop())
+            iperf3(&spec, desk.stop())
         }
     }
     .map_err(|error| failed(operation(), error))

@@ -34,7 +34,7 @@ pub(crate) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpe
 /// What the fleet of a scenario that has one consists of.
 fn flows_of(scenario: &Scenario, timeout: Span, endpoints: Vec<FleetEndpoint>) -> Option<Fleet> {
     Some(Fleet {
-        probe: scenario.probe,
+        probe: scenario.probe(),
         lanes: scenario.flows()?,
         endpoints,
         interval: scenario.interval,
@@ -67,7 +67,7 @@ pub fn check_files<'a>(
 
 /// Messages a second that the sender never exceeds, also when it catches up after a stall.
 fn rate_cap(scenario: &Scenario) -> u32 {
-    if !scenario.probe.facts().may_alarm {
+    if !scenario.probe().facts().may_alarm {
         return MOST_FLEET_MESSAGES_A_SECOND;
     }
     let allowed = scenario.parameters.rate_cap();

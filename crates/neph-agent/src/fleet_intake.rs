@@ -91,7 +91,6 @@ pub fn scenario_of(spec: &FleetSpec) -> Scenario {
         index: 0,
         endpoint: names.join(", "),
         target: targets(fleet),
-        probe: fleet.probe,
         interval: fleet.interval,
         request_size: spec.sent_size(),
         response_size: spec.asked_size(),
@@ -107,8 +106,10 @@ fn targets(fleet: &Fleet) -> Targets {
         let whole = format!("{}://{}", fleet.probe, one.name);
         Target::parse(&one.name).or_else(|_| Target::parse(&whole))
     };
-    let found: Result<Vec<Target>, _> = fleet.endpoints.iter().map(named).collect();
-    found.map_or_else(|error| Targets::Called(error.text), Targets::Known)
+    let words = fleet.endpoints.iter().map(named);
+    let words: Result<Vec<String>, _> = words.map(|one| one.map(|one| one.written())).collect();
+    let text = words.map_or_else(|error| error.text, |words| words.join(" "));
+    Targets::read(&text, fleet.probe)
 }
 
 #[cfg(test)]
@@ -220,9 +221,7 @@ mod tests {
     #[test]
     fn a_scenario_names_its_targets_with_the_scheme() {
         let scenario = scenario_of(&spec());
-        let Targets::Known(targets) = scenario.target else {
-            panic!("both are targets");
-        };
+        let targets = scenario.target.all();
         assert!(targets.iter().all(|one| one.kind() == ProbeKind::Udp));
         let hosts: Vec<&str> = targets.iter().map(Target::host).collect();
         assert_eq!(hosts, ["a", "b"]);

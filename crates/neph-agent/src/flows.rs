@@ -9,7 +9,7 @@ use neph_model::{
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
-    Resolving, Schedule, Secret, SynSchedule, TargetError, TracerouteSpec, Trust, discover,
+    Resolving, Schedule, Secret, SynSchedule, TargetError, Trust, discover,
 };
 
 use crate::caps;
@@ -329,12 +329,7 @@ pub(crate) fn trace(
         Ok((_, address)) => address.ip(),
         Err(error) => return failure(nowhere, error.to_string()),
     };
-    let spec = TracerouteSpec {
-        max_hops: order.limits.max_hops,
-        probes: order.limits.queries,
-        ..TracerouteSpec::default()
-    };
-    match neph_probe::traceroute(destination, &spec, site.as_ref(), stop) {
+    match neph_probe::traceroute(destination, order.limits, site.as_ref(), stop) {
         Ok(route) => route.into_traceroute(order.block, &order.endpoint, destination),
         Err(error) => failure(destination, error.to_string()),
     }

@@ -1,82 +1,298 @@
-//! A load as an order of its own: made in this process until its time is over or it is cancelled.
+//! A load as an order of its own: made in this process until its time is over or it is stopped.
+//!
+//! Owns the way from an order to the engine of neph-load that carries it out, for whoever has one:
+//! executors, `neph execute` and `neph stress`.
 
+use std::net::SocketAddr;
 use std::thread;
 
-use neph_load::{Beginning, Bulk, CpuLoad, StreamLoad, converse_all};
-use neph_model::{LoadOrder, LoadSpec, OrderFailed, Target};
-use neph_probe::{REFLECT_PORT, Resolve, Resolving};
+use neph_load::{
+    Beginning, Bulk, Carried, CpuLoad, LoadError, StreamLoad, Streamed, Subject, Turns, Worked,
+    converse_all,
+};
+use neph_model::{
+    BitRate, ByteSize, CpuShare, CpuThreads, LoadOrder, LoadWork, OrderFailed, REFLECT_PORT, Span,
+    Stop, Target, TurnSizes,
+};
+use neph_probe::{Resolve, Resolving, TargetError};
 
 use crate::desk::Desk;
 use crate::failure::failed;
 
-/// Makes the load. It is over when this returns.
-pub(crate) fn make(order: &LoadOrder, desk: &Desk) -> Result<(), OrderFailed> {
-    match &order.load {
-        LoadSpec::Cpu(share) => {
-            let there = thread::available_parallelism().map_or(1, usize::from);
-            let load = CpuLoad {
-                share: share.in_percent() / 100.0,
-                cpus: vec![None; there],
-                duration: order.duration,
-            };
-            let worked = load.run(&Beginning::of(there, &|| {}), desk.stop());
-            worked
-                .map(drop)
-                .map_err(|error| failed("load the CPU", error))
-        }
-        LoadSpec::Flow { to, rate } => {
-            let bulk = Bulk {
-                rate: *rate,
-                flows: 1,
-            };
-            let subject = bulk.subject(address(to)?, order.duration);
-            let all = converse_all(&subject, 1, &Beginning::of(1, &|| {}), desk.stop());
-            let broken = all.into_iter().find_map(|flow| match flow {
-                Ok(carried) => carried.broken,
-                Err(why) => Some(why),
-            });
-            broken.map_or(Ok(()), |why| {
-                Err(failed(format!("send to {to} over TCP"), why))
-            })
-        }
-        LoadSpec::Stream { to, rate } => {
-            let load = StreamLoad {
-                address: address(to)?,
-                rate: *rate,
-                duration: order.duration,
-            };
-            let streamed = load.run(&Beginning::of(1, &|| {}), desk.stop());
-            let streamed = streamed.map_err(|error| failed(format!("stream to {to}"), error))?;
-            let fault = streamed.fault(*rate, load.address);
-            fault
-                .filter(|_| !desk.stop().is_set())
-                .map_or(Ok(()), |why| Err(failed(format!("stream to {to}"), why)))
+/// A load that can be made: its reflector was found, its threads can be on their CPUs.
+#[derive(Debug)]
+pub struct ReadyLoad {
+    engine: Engine,
+    remark: Option<String>,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Cpu { share: CpuShare, load: CpuLoad },
+    Flow { subject: Subject, bulk: Bulk },
+    Stream(StreamLoad),
+}
+
+/// What a load did, beside what it was to do.
+#[derive(Debug)]
+pub enum LoadDone {
+    /// The CPU was loaded.
+    Cpu(CpuDone),
+    /// TCP was sent.
+    Flow(FlowDone),
+    /// UDP was sent.
+    Stream(StreamDone),
+}
+
+/// What a load of the CPU did.
+#[derive(Debug)]
+pub struct CpuDone {
+    /// The share that was asked of each thread.
+    pub share: CpuShare,
+    /// What each did.
+    pub threads: Vec<Worked>,
+}
+
+/// What TCP traffic did.
+#[derive(Debug)]
+pub struct FlowDone {
+    /// The reflector.
+    pub address: SocketAddr,
+    /// What all connections could send together at most.
+    pub rate: Option<BitRate>,
+    /// What each carried, or why it was refused.
+    pub connections: Vec<Result<Carried, String>>,
+}
+
+/// What a stream did.
+#[derive(Debug)]
+pub struct StreamDone {
+    /// The rate that was asked.
+    pub rate: BitRate,
+    /// What was sent and came back.
+    pub streamed: Streamed,
+    /// Why it is not the stream that was asked for.
+    pub fault: Option<String>,
+}
+
+impl LoadDone {
+    /// Why traffic is not what was asked for; nothing of the CPU, whose share may be missed.
+    fn fault(self) -> Option<String> {
+        match self {
+            Self::Cpu(_) => None,
+            Self::Flow(done) => done
+                .connections
+                .into_iter()
+                .find_map(|connection| connection.map_or_else(Some, |carried| carried.broken)),
+            Self::Stream(done) => done.fault,
         }
     }
 }
 
+/// Why a load is not made.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadRefused {
+    /// Its reflector cannot be found.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// It asks for more than there can be.
+    #[error("a load has {most} {what} at most")]
+    TooMuch {
+        /// Of what, in words.
+        what: &'static str,
+        /// The most.
+        most: String,
+    },
+    /// It cannot be begun.
+    #[error(transparent)]
+    Engine(#[from] LoadError),
+}
+
+impl ReadyLoad {
+    /// Finds the reflector that a load goes to, and tries the CPUs that it names.
+    ///
+    /// # Errors
+    /// There is none, or no thread can be there.
+    pub fn of(order: &LoadOrder) -> Result<Self, LoadRefused> {
+        let mut remark = None;
+        let engine = match &order.work {
+            LoadWork::Cpu { share, threads } => {
+                let load = CpuLoad {
+                    share: share.in_percent() / 100.0,
+                    cpus: cpus(threads)?,
+                    duration: order.duration,
+                };
+                load.try_pins()?;
+                Engine::Cpu {
+                    share: *share,
+                    load,
+                }
+            }
+            LoadWork::Flow {
+                to,
+                rate,
+                connections,
+                turns,
+            } => {
+                let flows = connections.get();
+                no_more(
+                    flows.into(),
+                    LoadWork::MOST_CONNECTIONS.into(),
+                    "connections",
+                )?;
+                let bulk = Bulk { rate: *rate, flows };
+                let address = find(to, &mut remark)?;
+                Engine::Flow {
+                    subject: subject(bulk, *turns, address, order.duration)?,
+                    bulk,
+                }
+            }
+            LoadWork::Stream { to, rate } => Engine::Stream(StreamLoad {
+                address: find(to, &mut remark)?,
+                rate: *rate,
+                duration: order.duration,
+            }),
+        };
+        Ok(Self { engine, remark })
+    }
+
+    /// What is to be said of the reflector's addresses: which of them do not answer.
+    pub fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    /// Where its traffic goes; none of the CPU.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match &self.engine {
+            Engine::Cpu { .. } => None,
+            Engine::Flow { subject, .. } => Some(subject.address),
+            Engine::Stream(load) => Some(load.address),
+        }
+    }
+
+    /// How many threads load the CPU; 0 of traffic.
+    pub fn threads(&self) -> usize {
+        match &self.engine {
+            Engine::Cpu { load, .. } => load.cpus.len(),
+            Engine::Flow { .. } | Engine::Stream(_) => 0,
+        }
+    }
+
+    /// Makes it until its time is over or `stop` is set; `works` is called once, when all of it works.
+    ///
+    /// # Errors
+    /// It cannot be begun, or broke off.
+    pub fn run(&self, works: &(dyn Fn() + Sync), stop: &Stop) -> Result<LoadDone, LoadError> {
+        Ok(match &self.engine {
+            Engine::Cpu { share, load } => LoadDone::Cpu(CpuDone {
+                share: *share,
+                threads: load.run(&Beginning::of(load.cpus.len(), works), stop)?,
+            }),
+            Engine::Flow { subject, bulk } => {
+                let all = usize::from(bulk.flows);
+                LoadDone::Flow(FlowDone {
+                    address: subject.address,
+                    rate: bulk.rate,
+                    connections: converse_all(subject, all, &Beginning::of(all, works), stop),
+                })
+            }
+            Engine::Stream(load) => {
+                let streamed = load.run(&Beginning::of(1, works), stop)?;
+                LoadDone::Stream(StreamDone {
+                    rate: load.rate,
+                    fault: streamed.fault(load.rate, load.address),
+                    streamed,
+                })
+            }
+        })
+    }
+}
+
+/// Makes the load as an executor does. It is over when this returns.
+pub(crate) fn make(order: &LoadOrder, desk: &Desk) -> Result<(), OrderFailed> {
+    let operation = || match &order.work {
+        LoadWork::Cpu { .. } => "load the CPU".to_owned(),
+        LoadWork::Flow { to, .. } => format!("send to {to} over TCP"),
+        LoadWork::Stream { to, .. } => format!("stream to {to}"),
+    };
+    let ready = ReadyLoad::of(order).map_err(|why| failed(operation(), why))?;
+    let done = ready.run(&|| {}, desk.stop());
+    let done = done.map_err(|why| failed(operation(), why))?;
+    let fault = done.fault().filter(|_| !desk.stop().is_set());
+    fault.map_or(Ok(()), |why| Err(failed(operation(), why)))
+}
+
+fn cpus(threads: &CpuThreads) -> Result<Vec<Option<usize>>, LoadRefused> {
+    let all = match threads {
+        CpuThreads::EachCore => {
+            let there = thread::available_parallelism().map_or(1, usize::from);
+            return Ok(vec![None; there]);
+        }
+        CpuThreads::Anywhere(count) => vec![None; count.get().into()],
+        CpuThreads::Pinned(cpus) => {
+            let cpu = |cpu: &u32| usize::try_from(*cpu).ok();
+            cpus.iter().map(cpu).collect()
+        }
+    };
+    no_more(all.len() as u64, CpuThreads::MOST.into(), "threads")?;
+    Ok(all)
+}
+
+/// What each connection carries.
+fn subject(
+    bulk: Bulk,
+    turns: Option<TurnSizes>,
+    address: SocketAddr,
+    duration: Span,
+) -> Result<Subject, LoadRefused> {
+    let Some(TurnSizes { request, reply }) = turns else {
+        return Ok(bulk.subject(address, duration));
+    };
+    let sizes = (fit(request)?, fit(reply)?);
+    Ok(Turns { sizes, bulk }.subject(address, duration))
+}
+
+/// A size that no reflector refuses.
+fn fit(size: ByteSize) -> Result<usize, LoadRefused> {
+    let (size, most) = (size.bytes(), TurnSizes::LARGEST.bytes());
+    no_more(size, most, "bytes in a request or reply")?;
+    Ok(usize::try_from(size).unwrap_or(usize::MAX))
+}
+
+fn no_more(asked: u64, most: u64, what: &'static str) -> Result<(), LoadRefused> {
+    if asked > most {
+        let most = most.to_string();
+        return Err(LoadRefused::TooMuch { what, most });
+    }
+    Ok(())
+}
+
 /// Where `host[:port]` is; the reflector's port unless one is named.
-fn address(to: &str) -> Result<std::net::SocketAddr, OrderFailed> {
-    let find = || format!("find {to}");
-    let target =
-        Target::with_port("tcp", to, REFLECT_PORT).map_err(|error| failed(find(), error))?;
-    let found = target.find(&Resolving::here(None));
-    Ok(found.map_err(|error| failed(find(), error))?.address)
+fn find(to: &str, remark: &mut Option<String>) -> Result<SocketAddr, TargetError> {
+    let target = Target::with_port("tcp", to, REFLECT_PORT)?;
+    let found = target.find(&Resolving::here(None))?;
+    *remark = found.remark(&target);
+    Ok(found.address)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU16;
     use std::sync::mpsc::sync_channel;
 
-    use neph_model::{BitRate, CpuShare, Span, Ticket};
+    use neph_model::{LoadSpec, Ticket};
 
     use super::*;
     use crate::executor::tests::reflector;
 
-    fn made(load: LoadSpec) -> Result<(), OrderFailed> {
+    fn order(work: LoadWork) -> LoadOrder {
         let duration = Span::from_millis(100);
+        LoadOrder { work, duration }
+    }
+
+    fn made(load: LoadSpec) -> Result<(), OrderFailed> {
         let (sender, _updates) = sync_channel(8);
-        make(&LoadOrder { load, duration }, &Desk::new(Ticket(0), sender))
+        make(&order(load.into()), &Desk::new(Ticket(0), sender))
     }
 
     #[test]
@@ -95,9 +311,63 @@ mod tests {
     }
 
     #[test]
+    fn requests_go_in_turn_on_each_connection() {
+        let ours = reflector();
+        let size = ByteSize(1000);
+        let ready = ReadyLoad::of(&order(LoadWork::Flow {
+            to: ours.address().to_string(),
+            rate: None,
+            connections: NonZeroU16::new(2).expect("two"),
+            turns: Some(TurnSizes {
+                request: size,
+                reply: size,
+            }),
+        }));
+        let ready = ready.expect("a reflector");
+        assert_eq!(ready.address(), Some(ours.address()));
+        let Ok(LoadDone::Flow(done)) = ready.run(&|| {}, &Stop::new()) else {
+            panic!("a flow")
+        };
+        assert_eq!(done.connections.len(), 2);
+        for flow in done.connections {
+            let flow = flow.expect("carried");
+            assert_eq!(flow.received, flow.answered * size.bytes(), "{flow:?}");
+        }
+    }
+
+    #[test]
     fn a_load_that_nobody_takes_says_so() {
         let to = "127.0.0.1:1".to_owned();
         let why = made(LoadSpec::Flow { to, rate: None }).expect_err("nobody is there");
         assert!(why.to_string().starts_with("send to 127.0.0.1:1"), "{why}");
+    }
+
+    #[test]
+    fn more_than_there_can_be_is_refused() {
+        let flow = |connections: u16, reply: u64| LoadWork::Flow {
+            to: "127.0.0.1:1".to_owned(),
+            rate: None,
+            connections: NonZeroU16::new(connections).expect("some"),
+            turns: Some(TurnSizes {
+                request: ByteSize(64),
+                reply: ByteSize(reply),
+            }),
+        };
+        let cpu = |threads| LoadWork::Cpu {
+            share: CpuShare::percent(1.0).expect("a share"),
+            threads,
+        };
+        for work in [
+            flow(257, 64),
+            flow(1, (16 << 20) + 1),
+            cpu(CpuThreads::Anywhere(NonZeroU16::MAX)),
+            cpu(CpuThreads::Pinned(vec![0; 1025])),
+        ] {
+            let refused = ReadyLoad::of(&order(work.clone()));
+            assert!(
+                matches!(refused, Err(LoadRefused::TooMuch { .. })),
+                "{work:?}"
+            );
+        }
     }
 }

@@ -145,7 +145,7 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
         response_bytes: ByteSize(sum(&|scenario| {
             scenario
                 .messages_of_all_flows()
-                .saturating_mul(reply_size(scenario.probe, scenario.response_size).bytes())
+                .saturating_mul(reply_size(scenario.probe(), scenario.response_size).bytes())
         })),
         fleet_bytes: ByteSize(sum(&fleet_bytes)),
         journal_bytes: ByteSize(journal_bytes(scenarios, &groups)),

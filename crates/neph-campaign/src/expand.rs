@@ -134,7 +134,6 @@ impl Combination<'_> {
             index: 0,
             endpoint: self.endpoint.name.clone(),
             target: self.endpoint.target.clone().into(),
-            probe: self.endpoint.target.kind(),
             interval: self.interval,
             request_size: self.request_size,
             response_size: self.response_size,
@@ -151,7 +150,7 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
     let mut sizes: BTreeMap<String, BTreeSet<ByteSize>> = BTreeMap::new();
     for scenario in scenarios.iter() {
         let of_endpoint = sizes.entry(scenario.endpoint.clone()).or_default();
-        if scenario.probe.has_reply_size() {
+        if scenario.probe().has_reply_size() {
             of_endpoint.insert(scenario.response_size);
         }
     }
@@ -160,7 +159,7 @@ fn name_response_sizes(scenarios: &mut [Scenario]) {
             .get(&scenario.endpoint)
             .is_some_and(|sizes| sizes.len() > 1)
         {
-            let size = reply_size_in_words(scenario.probe, scenario.response_size);
+            let size = reply_size_in_words(scenario.probe(), scenario.response_size);
             scenario.parameters.insert(Parameter::ResponseSize(size));
         }
     }
@@ -204,7 +203,7 @@ pub fn canonical_text(scenario: &Scenario) -> String {
          request_bytes={}\nresponse_bytes={}\nmessages={}\n",
         scenario.endpoint,
         scenario.target,
-        scenario.probe,
+        scenario.probe(),
         scenario.interval.nanos(),
         scenario.request_size.bytes(),
         scenario.response_size.bytes(),

@@ -3,9 +3,8 @@
 //! Owns the names of what a plan's rules are about. Each experiment begins anew: what was counted in
 //! another one, under another load or in another block, says nothing of it.
 
+use neph_model::alarm::{Alarm, Change, Paced, Rule};
 use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Message, Outcome, Own, Span};
-
-use crate::alarm::{Alarm, Change, Paced, Rule};
 
 /// What a plan's alarm is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +128,7 @@ mod tests {
     use super::*;
 
     fn rules(texts: &[&str]) -> Vec<Rule<Judged>> {
-        let parse = |text: &&str| Rule::parse(text, &SUBJECTS).expect("a rule");
+        let parse = |text: &&str| crate::alarm::parse(text, &SUBJECTS).expect("a rule");
         texts.iter().map(parse).collect()
     }
 

@@ -13,6 +13,7 @@ mod judge;
 mod keeper;
 mod meter;
 mod observer;
+pub mod option_value;
 pub mod order;
 mod pairs;
 pub mod plan;

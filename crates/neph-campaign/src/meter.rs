@@ -5,10 +5,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use neph_model::alarm::Quantile;
 use neph_model::{
     Answers, Event, EventKind, ExperimentId, FleetMessage, FleetOutcome, FleetReply, FlowIndex,
     Message, Outcome, ReadBy, RecordError, Recorder, Records, Sample, Span, Tally,
 };
+use neph_stats::Precision;
 use neph_store::{SentWithin, Store, StoreError};
 
 use crate::judge::Judge;
@@ -18,13 +20,8 @@ use crate::stays::Stays;
 /// The sender's lateness is told by nearest rank: below this many values the 99th percentile is the
 /// greatest.
 const P99_FROM: usize = 100;
-/// A 99th percentile of response times is told from so many messages on, as everywhere (neph-stats owns
-/// that rule and the estimate, which this crate does not see).
-const P99_NEEDS: u64 = 299;
-/// From here on response times are told apart, ...
-const SHORTEST: Span = Span::from_micros(1);
-/// ... and by so many digits.
-const DIGITS: u8 = 3;
+/// Times are known to three digits.
+const FINE: Precision = Precision::one_part_in(2_048);
 
 /// What has been seen so far of an experiment's main flow.
 #[derive(Debug)]
@@ -75,7 +72,7 @@ impl Meter {
             stays: Stays::default(),
             unstamped: 0,
             connections_lost: 0,
-            response: Spans::new(SHORTEST, DIGITS),
+            response: Spans::new(FINE),
             reflector,
             judge: Judge::default(),
         }
@@ -140,7 +137,7 @@ impl Meter {
                 FleetOutcome::Failed => self.tally.failed += 1,
             }
             self.fleet_lateness
-                .get_or_insert_with(|| Spans::new(Span::from_nanos(1), DIGITS))
+                .get_or_insert_with(|| Spans::new(FINE))
                 .record(message.late);
         }
     }
@@ -187,7 +184,7 @@ impl Meter {
     /// of the percentile below 100 messages.
     pub(crate) fn lateness(&self) -> Option<(Span, Span)> {
         if let Some(fleet) = &self.fleet_lateness {
-            return fleet.at(0.5).zip(fleet.at(0.99));
+            return fleet.at(500).zip(fleet.at(990));
         }
         let mut sorted = self.lateness.clone();
         sorted.sort_unstable();
@@ -208,11 +205,11 @@ impl Meter {
         // Of a hundred parts of the way from one message to the next.
         let place = all.checked_sub(1)? * percent;
         let (rank, share) = (place / 100 + 1, place % 100);
-        let low = self.of_rank(rank)?;
+        let low = self.response.of_rank(rank.into())?;
         if share == 0 {
             return Some(low);
         }
-        let way = self.of_rank(rank + 1)? - low;
+        let way = self.response.of_rank(u128::from(rank) + 1)? - low;
         let share = i64::try_from(share).unwrap_or(0);
         Some(low + Span::from_nanos(way.nanos() / 100 * share + way.nanos() % 100 * share / 100))
     }
@@ -226,17 +223,8 @@ impl Meter {
         }
     }
 
-    /// The reply of this place, from 1, in the order of response times.
-    #[expect(clippy::cast_precision_loss, reason = "counts of messages")]
-    fn of_rank(&self, rank: u64) -> Option<Span> {
-        let replies = self.response.len();
-        // The middle of the rank, so that no rounding leads to its neighbour.
-        let place = (rank as f64 - 0.5) / replies as f64;
-        self.response.at(place).filter(|_| rank <= replies)
-    }
-
     pub(crate) fn figures(&self) -> Figures {
-        let enough = self.response.len() + self.above() >= P99_NEEDS;
+        let enough = self.response.len() + self.above() >= Quantile::P99.needs;
         Figures {
             tally: self.tally,
             min: self.response.shortest(),
@@ -294,19 +282,7 @@ impl MeteredRecorder {
 
     /// Records what was measured; it is safe when this returns.
     pub(crate) fn keep(&mut self, records: &Records) -> Result<(), RecordError> {
-        if !records.messages.is_empty() {
-            self.messages(&records.messages)?;
-        }
-        if !records.fleet.is_empty() {
-            self.fleet(&records.fleet)?;
-        }
-        for event in &records.events {
-            self.event(event)?;
-        }
-        for sample in &records.samples {
-            self.sample(sample)?;
-        }
-        Ok(())
+        records.keep_in(self)
     }
 
     /// No message comes any more: what the alarms find then is recorded too.

@@ -1,12 +1,12 @@
 //! What a campaign tells whoever watches it: plain values, as it goes.
 
+use neph_model::alarm::Change;
 use neph_model::{
     Campaign, CampaignStatus, Experiment, ExperimentId, Progress, Records, Scenario, Span,
     Throughput, ThroughputOrder, Traceroute, Wall,
 };
 
 use crate::agenda::Standing;
-use crate::alarm::Change;
 use crate::meter::Figures;
 
 /// Something that happened in a campaign.

@@ -11,6 +11,7 @@ mod interpret;
 mod meaning;
 mod parameter;
 mod plot;
+mod reflector;
 mod season;
 mod sections;
 mod trust;
@@ -24,6 +25,7 @@ pub use meaning::{
 use neph_text::{Fields, Problem, Problems, Source, parse_toml};
 pub use parameter::{PARAMETERS, PlanParameter};
 pub use plot::PlotPlan;
+pub use reflector::reflector;
 pub use season::Season;
 pub use trust::Certificates;
 

@@ -4,13 +4,14 @@
 //! the timeout: then the message counts as lost, though the network lost nothing.
 
 use neph_model::{FleetReply, Span, Warning};
+use neph_stats::Precision;
 
 use crate::spans::Spans;
 
 /// A reflector with a core to itself takes tens of microseconds, a busy one some milliseconds.
 const LONGEST_P99: Span = Span::from_millis(100);
-/// From here on stays are told apart, by two digits.
-const SHORTEST: Span = Span::from_micros(1);
+/// Stays are known to two digits.
+const COARSE: Precision = Precision::one_part_in(256);
 
 /// The stays of a fleet's requests.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(crate) struct Stays(Spans);
 
 impl Default for Stays {
     fn default() -> Self {
-        Self(Spans::new(SHORTEST, 2))
+        Self(Spans::new(COARSE))
     }
 }
 
@@ -32,7 +33,7 @@ impl Stays {
 
     /// The 99th percentile; the greatest below 100 replies. `None` where no peer told anything.
     pub(crate) fn p99(&self) -> Option<Span> {
-        self.0.at(0.99)
+        self.0.at(990)
     }
 
     /// What is to be said of it: that the reflector was slow, if it was.

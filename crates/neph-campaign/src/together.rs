@@ -35,7 +35,7 @@ fn flow_set(scenario: &Scenario) -> String {
         .collect();
     format!(
         "{} {} {} {} {} {}",
-        scenario.probe,
+        scenario.probe(),
         scenario.interval.nanos(),
         scenario.request_size.bytes(),
         scenario.response_size.bytes(),

@@ -9,7 +9,7 @@ use neph_campaign::expand::scenarios;
 use neph_campaign::resolve::resolve;
 use neph_campaign::{Plan, plan};
 use neph_lab::Topology;
-use neph_model::{Scenario, Span};
+use neph_model::{ReflectorIdentity, Scenario, Span};
 use neph_text::Source;
 
 fn folder() -> PathBuf {
@@ -83,8 +83,9 @@ fn rest_and_persistent_come_without_and_with_both_versions_of_tls() {
             "https://10.78.0.2:8080/ 1.3"
         ]
     );
-    let flags = &plan.lab.expect("a lab").reflectors[0].flags;
-    assert_eq!(flags[0].value, "--tls");
+    let spec = &plan.lab.expect("a lab").reflectors[0].spec.value;
+    let made = ReflectorIdentity::SelfSigned(Vec::new());
+    assert_eq!(spec.identity, Some(made));
 }
 
 #[test]

@@ -14,6 +14,16 @@ pub enum Way {
 }
 
 impl Way {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::There => "there",
+            Self::Back => "back",
+        }
+    }
+}
+
+impl Way {
     /// The point at which what goes this way comes into a segment between two neighbours, by the number
     /// of the first one.
     pub const fn enters(self, segment: usize) -> usize {

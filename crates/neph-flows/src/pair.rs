@@ -1,6 +1,7 @@
 //! What holds for all flows of one pair together: plain values.
 
 use neph_model::{Instant, Own, Span};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::flow_tally::FlowTally;
@@ -153,7 +154,7 @@ pub struct Inflation {
 }
 
 /// Hartigan's dip test of the hypothesis that there is one group.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Bimodality {
     /// The dip statistic.
     pub dip: f64,

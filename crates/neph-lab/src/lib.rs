@@ -13,7 +13,9 @@ mod group;
 mod guest;
 mod journal;
 mod lab;
+mod left_over;
 mod links;
+mod namespace;
 mod plan;
 mod predict;
 mod program;
@@ -43,6 +45,8 @@ pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,
     RerouteStatus, ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
+pub use left_over::{clear_left_labs, own_lab_name};
+pub use namespace::namespace;
 pub use plan::{Step, quoted};
 pub use predict::{Forecast, PROTOCOLS, Protocol};
 pub use program::ProgramError;

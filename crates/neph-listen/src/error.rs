@@ -11,6 +11,9 @@ pub enum ListenError {
     /// The machine refused.
     #[error("{0}")]
     Refused(String),
+    /// It was ended before there was anything.
+    #[error("{0}")]
+    Interrupted(String),
     /// The reader of standard output went away.
     #[error("standard output was closed")]
     OutputClosed,

@@ -1,4 +1,4 @@
-//! Listening to interfaces, and writing down what passed.
+//! Listening to interfaces, on this host or others, and writing down what passed.
 //!
 //! Owns how packets come (a packet ring, or copies by BPF programs), what was counted, when to stand
 //! aside for those who are watched, and capture files that hold whole records at every moment. What the
@@ -9,6 +9,8 @@ mod courtesy;
 mod ears;
 mod error;
 mod listening;
+mod packet_choice;
+pub mod recording;
 mod source;
 mod writing;
 
@@ -17,4 +19,5 @@ pub use courtesy::Courtesy;
 pub use ears::Ears;
 pub use error::ListenError;
 pub use listening::{ANY, Listening, Seen, Way};
+pub use packet_choice::PacketChoice;
 pub use writing::Writing;

@@ -3,33 +3,28 @@
 //!
 //! Owns the connection and what is counted on it. What was received there is known by its replies.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use neph_model::{BitRate, Span, Stop};
-use neph_sys::clock;
-use neph_sys::ppoll::{self, Awaited};
-use neph_sys::tcp;
+use neph_sys::tcp::{self, TcpStats};
 use neph_wire::echo::{REQUEST_MIN, Request};
-use neph_wire::frame::{
-    FrameError, HELLO_LEN, Hello, HelloReply, Mode, Status, frame_prefix, next_frame,
-};
+use neph_wire::frame::{FrameError, HELLO_LEN, Hello, Mode, Status, frame_prefix, next_frame};
 
 use crate::beginning::Beginning;
 use crate::pace::Pace;
+use crate::transfer::{Driver, Next, Traffic, Unanswered, connect, greet, now};
 
 /// For connecting and the answer to the hello: a busy peer takes its time.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Span = Span::from_secs(10);
 /// How long what is on its way may take to arrive when the time is over.
 const GRACE: Span = Span::from_secs(2);
 /// Where it moves for so long, within that, neither way, nobody works at it any more.
 const SILENCE: Span = Span::from_secs(1);
-/// How soon a set stop flag is seen.
+/// How often it is looked whether it moves.
 const TICK: Span = Span::from_millis(50);
 const PREFIX: usize = 4;
-const CHUNK: usize = 256 << 10;
 
 /// What a connection is to carry.
 #[derive(Clone, Copy, Debug)]
@@ -72,19 +67,24 @@ pub(crate) fn converse(
     subject: &Subject,
     (beginning, stop): (&Beginning, &Stop),
 ) -> Result<Carried, String> {
-    let connected = TcpStream::connect_timeout(&subject.address, PATIENCE);
+    let connected = connect(subject.address, PATIENCE);
     let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;
-    greet(&mut stream, subject)?;
-    let mut talk = Talk::new(stream, subject, beginning);
-    if let Err(error) = talk.run(stop) {
+    agree(&mut stream, subject)?;
+    let mut talk = Talk::new(subject, beginning);
+    let began = now();
+    let driven = Driver::new().drive(&mut stream, &mut talk, began, stop);
+    let (ended, stats) = (
+        now() - began,
+        tcp::stats(stream.as_fd()).unwrap_or_default(),
+    );
+    if let Err(broken) = driven {
         if talk.over.is_none() {
-            talk.close();
+            talk.close(stats, ended);
         }
-        talk.carried.broken = Some(error.to_string());
+        talk.carried.broken = Some(broken.source.to_string());
     } else {
-        talk.carried.broken = talk.unanswered();
+        talk.carried.broken = talk.unanswered(ended);
     }
-    let stats = tcp::stats(talk.stream.as_fd()).unwrap_or_default();
     talk.carried.retransmissions = stats.retransmissions;
     talk.carried.spurious = stats.dsack_duplicates.min(stats.retransmissions);
     Ok(talk.carried)
@@ -110,32 +110,26 @@ fn unconnected(error: &io::Error, target: IpAddr) -> String {
     }
 }
 
-fn greet(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
-    let mut hello = Vec::with_capacity(HELLO_LEN);
-    Hello {
+fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
+    let hello = Hello {
         mode: Mode::Echo,
         reply_size: u32::try_from(subject.reply).unwrap_or(u32::MAX),
         duration_ms: 0,
-    }
-    .encode(&mut hello);
-    let mut told = [0; HELLO_LEN];
-    stream
-        .set_read_timeout(Some(PATIENCE))
-        .and_then(|()| stream.set_nodelay(true))
-        .and_then(|()| stream.write_all(&hello))
-        .and_then(|()| stream.read_exact(&mut told))
-        .map_err(|error| format!("it is no neph reflect, or does not answer: {error}"))?;
-    let told = HelloReply::decode(&told).map_err(|error| match error {
-        FrameError::Magic(_) => {
+    };
+    let silent = |error| format!("it is no neph reflect, or does not answer: {error}");
+    stream.set_nodelay(true).map_err(silent)?;
+    let answer = greet(stream, &hello, PATIENCE, &Stop::new()).map_err(|error| match error {
+        Unanswered::Io(error) => silent(error),
+        Unanswered::Frame(FrameError::Magic(_)) => {
             "it answers, but is no neph reflect: name the port of one".to_owned()
         }
-        other => other.to_string(),
+        Unanswered::Frame(other) => other.to_string(),
     })?;
-    if let Status::Refused(refusal) = told.status {
+    if let Status::Refused(refusal) = answer.status {
         return Err(refusal.to_string());
     }
-    if subject.request > told.max_request as usize {
-        let most = told.max_request;
+    if subject.request > answer.max_request as usize {
+        let most = answer.max_request;
         return Err(format!("it takes no message of more than {most} bytes"));
     }
     stream.set_nonblocking(true).map_err(|e| e.to_string())
@@ -144,14 +138,13 @@ fn greet(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
 struct Talk<'s> {
     subject: &'s Subject,
     beginning: &'s Beginning<'s>,
-    stream: TcpStream,
     /// A whole message with its length, written again and again under another number.
     message: Vec<u8>,
     /// How much of it is written.
     written: usize,
     inbox: Vec<u8>,
     pace: Pace,
-    began: i64,
+    is_stopped: bool,
     /// When something was heard last.
     heard: Span,
     /// When its time was over.
@@ -167,90 +160,46 @@ struct Over {
     has: u64,
     /// When it had something new last.
     moved: Span,
+    /// When that was looked at last.
+    looked: Span,
 }
 
 impl<'s> Talk<'s> {
-    fn new(stream: TcpStream, subject: &'s Subject, beginning: &'s Beginning) -> Self {
+    fn new(subject: &'s Subject, beginning: &'s Beginning) -> Self {
         let size = subject.request.max(REQUEST_MIN);
         let mut message = frame_prefix(u32::try_from(size).unwrap_or(u32::MAX)).to_vec();
         Request { seq: 0 }.encode_into(size, &mut message);
         Self {
             subject,
             beginning,
-            stream,
             written: message.len(),
             message,
             inbox: Vec::new(),
             pace: Pace::new(subject.rate),
-            began: clock::raw().0,
+            is_stopped: false,
             heard: Span::ZERO,
             over: None,
             carried: Carried::default(),
         }
     }
 
-    fn elapsed(&self) -> Span {
-        Span::from_nanos(clock::raw().0 - self.began)
-    }
-
-    fn run(&mut self, stop: &Stop) -> io::Result<()> {
-        loop {
-            self.hear()?;
-            let elapsed = self.elapsed();
-            if self.over.is_none() && (elapsed >= self.subject.duration || stop.is_set()) {
-                self.close();
-            }
-            let mut next = self.subject.duration;
-            if self.over.is_some() {
-                next = self.carried.lasted + GRACE;
-                if self.is_all_there() || elapsed >= next {
-                    return Ok(());
-                }
-                self.watch();
-            } else if !self.is_writing() && self.may_ask() {
-                next = self.pace.due(elapsed, self.weight());
-                if next <= elapsed {
-                    self.begin()?;
-                    continue;
-                }
-            }
-            let took = self.is_writing() && self.write()?;
-            if !took {
-                self.wait((next - elapsed).min(TICK).max(Span::ZERO))?;
-            }
-        }
-    }
-
     /// Its time is over: nothing is begun any more, and rates are of what was until now.
-    fn close(&mut self) {
-        let (moved, had) = (self.elapsed(), self.acknowledged());
+    fn close(&mut self, stats: TcpStats, now: Span) {
         self.over = Some(Over {
-            had,
-            has: had,
-            moved,
+            had: stats.bytes_acked,
+            has: stats.bytes_acked,
+            moved: now,
+            looked: now,
         });
-        self.carried.lasted = moved;
+        self.carried.lasted = now;
         self.carried.received_in_time = self.carried.received;
         self.carried.back_in_time = self.carried.back;
     }
 
-    /// Looks whether the other end's kernel takes in more.
-    fn watch(&mut self) {
-        let (moved, has) = (self.elapsed(), self.acknowledged());
-        if let Some(over) = self.over.as_mut().filter(|over| has > over.has) {
-            (over.has, over.moved) = (has, moved);
-        }
-    }
-
-    fn acknowledged(&self) -> u64 {
-        tcp::stats(self.stream.as_fd()).map_or(0, |stats| stats.bytes_acked)
-    }
-
     /// Why messages are without a reply for which there was time enough: their reflector was silent, and
     /// either had all of the next one long ago or took in nothing more. What is slow is not silent.
-    fn unanswered(&self) -> Option<String> {
+    fn unanswered(&self, now: Span) -> Option<String> {
         let over = self.over.filter(|_| !self.is_all_there())?;
-        let now = self.elapsed();
         let whole = (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
         // The kernel counts the beginning of the connection as a byte.
         let is_answerable = over.had > whole || now - over.moved >= SILENCE;
@@ -287,29 +236,14 @@ impl<'s> Talk<'s> {
         self.carried.sent + back
     }
 
+    /// Makes the next message.
     fn begin(&mut self) -> io::Result<()> {
         let seq = self.carried.messages;
         Request { seq }
             .overwrite(&mut self.message[PREFIX..])
             .map_err(io::Error::other)?;
         self.written = 0;
-        self.write().map(|_| ())
-    }
-
-    /// Writes on; whether the kernel took something.
-    fn write(&mut self) -> io::Result<bool> {
-        match self.stream.write(&self.message[self.written..]) {
-            Ok(count) => {
-                self.written += count;
-                if !self.is_writing() {
-                    self.carried.messages += 1;
-                    self.carried.sent += self.size();
-                }
-                Ok(count > 0)
-            }
-            Err(error) if is_later(&error) => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(())
     }
 
     /// A message without its frame, as a reply is counted too.
@@ -317,49 +251,91 @@ impl<'s> Talk<'s> {
         (self.message.len() - PREFIX) as u64
     }
 
-    /// Takes in the replies that are there.
-    fn hear(&mut self) -> io::Result<()> {
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            match self.stream.read(&mut chunk) {
-                Ok(0) => return Err(io::Error::other("the reflector closed the connection")),
-                Ok(count) => {
-                    self.heard = self.elapsed();
-                    self.inbox.extend_from_slice(&chunk[..count]);
-                }
-                Err(error) if is_later(&error) => return Ok(()),
-                Err(error) => return Err(error),
-            }
-            let mut taken = 0;
-            while let Some((consumed, payload)) =
-                next_frame(&self.inbox[taken..], u32::MAX).map_err(io::Error::other)?
-            {
-                self.carried.answered += 1;
-                if self.carried.answered == 1 {
-                    self.beginning.one_works();
-                }
-                self.carried.back += payload.len() as u64;
-                self.carried.received += (self.message.len() - PREFIX) as u64;
-                taken += consumed;
-            }
-            self.inbox.drain(..taken);
+    /// What to do once its time is over, until all is there or patience with it ends.
+    fn rest(&self, over: Over, now: Span) -> Next<'_> {
+        let latest = self.carried.lasted + GRACE;
+        if self.is_all_there() || now >= latest {
+            Next::End
+        } else if now - over.looked >= TICK {
+            Next::Measure
+        } else {
+            self.go_on(latest.min(over.looked + TICK))
         }
     }
 
-    fn wait(&self, most: Span) -> io::Result<()> {
-        let socket = self.stream.as_fd();
-        let mut awaited = [if self.is_writing() {
-            Awaited::readable_or_writable(socket)
-        } else {
-            Awaited::readable(socket)
-        }];
-        ppoll::wait(&mut awaited, Some(most.to_duration()))
+    /// Writes what is begun, or waits for what comes.
+    fn go_on(&self, until: Span) -> Next<'_> {
+        match self.message.get(self.written..) {
+            Some(bytes @ [_, ..]) => Next::Write { bytes, until },
+            _ => Next::Wait(until),
+        }
     }
 }
 
-fn is_later(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut
-    )
+impl Traffic for Talk<'_> {
+    fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
+        if let Some(over) = self.over {
+            return Ok(self.rest(over, now));
+        }
+        if now >= self.subject.duration || self.is_stopped {
+            return Ok(Next::Measure);
+        }
+        let mut until = self.subject.duration;
+        if !self.is_writing() && self.may_ask() {
+            let weight = self.weight();
+            until = self.pace.due(now, weight);
+            if until <= now {
+                self.begin()?;
+            }
+        }
+        Ok(self.go_on(until))
+    }
+
+    fn wrote(&mut self, count: usize) {
+        self.written += count;
+        if !self.is_writing() {
+            self.carried.messages += 1;
+            self.carried.sent += self.size();
+        }
+    }
+
+    /// Takes in the replies that are there.
+    fn heard(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
+        self.heard = now;
+        self.inbox.extend_from_slice(bytes);
+        let mut taken = 0;
+        while let Some((consumed, payload)) =
+            next_frame(&self.inbox[taken..], u32::MAX).map_err(io::Error::other)?
+        {
+            self.carried.answered += 1;
+            if self.carried.answered == 1 {
+                self.beginning.one_works();
+            }
+            self.carried.back += payload.len() as u64;
+            self.carried.received += self.size();
+            taken += consumed;
+        }
+        self.inbox.drain(..taken);
+        Ok(())
+    }
+
+    fn closed(&mut self, _now: Span) -> io::Result<()> {
+        Err(io::Error::other("the reflector closed the connection"))
+    }
+
+    /// The first time its time is over; from then on it is looked whether the other end's kernel takes
+    /// in more.
+    fn measured(&mut self, stats: TcpStats, now: Span) {
+        let Some(over) = &mut self.over else {
+            return self.close(stats, now);
+        };
+        over.looked = now;
+        if stats.bytes_acked > over.has {
+            (over.has, over.moved) = (stats.bytes_acked, now);
+        }
+    }
+
+    fn stopped(&mut self) {
+        self.is_stopped = true;
+    }
 }

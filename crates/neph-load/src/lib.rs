@@ -1,5 +1,5 @@
-//! Generated traffic and work: CPUs that hash, TCP that is bulk or requests in turn, UDP in frames as a
-//! video has them.
+//! Generated traffic and work: CPUs that hash, TCP that is bulk, requests in turn or small transfers, UDP
+//! in frames as a video has them.
 //!
 //! Owns the loads, whether they were held, and when they began to work. Says nothing to people: who asks
 //! for a load shows what it did.
@@ -11,9 +11,13 @@ mod crowd;
 mod duty;
 mod error;
 mod flow;
+mod iperf3;
 mod pace;
+mod pinned;
 mod room;
 mod stream;
+mod transfer;
+mod upload;
 mod video;
 
 pub use beginning::{Beginning, WORKS};
@@ -22,6 +26,10 @@ pub use cpu::{CpuLoad, Worked};
 pub use crowd::{Crowd, Place, Work};
 pub use duty::HELD;
 pub use error::LoadError;
-pub use flow::{Bulk, Turns, converse_all, received_rate};
+pub use flow::{Bulk, Turns, converse_all};
+pub use iperf3::{Iperf3Spec, iperf3};
+pub use pinned::{Asking, TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
 pub use room::Room;
 pub use stream::{StreamLoad, Streamed};
+pub use transfer::{Transfer, TransferError, rate_of};
+pub use upload::{UploadSpec, upload};

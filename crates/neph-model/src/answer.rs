@@ -7,12 +7,15 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DnsReply, MqttRefusal, SynAnswer};
 
 /// The answer to a message in the words of its protocol, or the reason why there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(into = "String", try_from = "String")]
 pub enum Answer {
     /// To a TCP SYN.
@@ -59,7 +62,9 @@ pub enum IcmpKind {
 }
 
 /// Why this host could not send a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum LocalFault {
     /// No local port is free towards the target (`EADDRNOTAVAIL`, `EADDRINUSE`).

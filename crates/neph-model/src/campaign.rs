@@ -1,11 +1,12 @@
 //! A campaign: a plan being carried out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{CampaignId, Wall};
 
 /// The order of scenarios within a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockOrder {
     /// Shuffled anew in each block, from the campaign's seed.
@@ -16,7 +17,7 @@ pub enum BlockOrder {
 }
 
 /// How a campaign stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignStatus {
     /// Being carried out, or cut off.
@@ -57,7 +58,7 @@ impl CampaignStatus {
 }
 
 /// A plan being carried out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Campaign {
     /// Its identity.
     pub id: CampaignId,

@@ -1,11 +1,14 @@
 //! Events: what happened to an experiment besides its messages.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::FlowIndex;
 
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
     /// A connection was established.
@@ -84,7 +87,7 @@ impl EventKind {
 }
 
 /// One event of an experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// The flow it concerns.
     pub flow: FlowIndex,

@@ -9,6 +9,7 @@ pub mod contract;
 
 use std::fmt::{self, Debug};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -17,7 +18,9 @@ use crate::{
 };
 
 /// An order that was taken on. Each executor counts its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Ticket(pub u64);
 
@@ -28,7 +31,7 @@ impl fmt::Display for Ticket {
 }
 
 /// What became of an order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderResult {
     /// Of each experiment, in the order's order.
@@ -44,7 +47,7 @@ pub enum OrderResult {
 }
 
 /// What an executor reports of an order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Update {
     /// Of each experiment, in the order's order: it is about to begin, or why it cannot. Once, before

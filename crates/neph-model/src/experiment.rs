@@ -1,5 +1,6 @@
 //! An experiment: one execution of one scenario.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -8,7 +9,9 @@ use crate::{
 };
 
 /// How an experiment stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ExperimentStatus {
     /// Being carried out, or cut off by a crash and not yet recovered.
@@ -45,7 +48,7 @@ impl ExperimentStatus {
 }
 
 /// How the messages of an experiment ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// Messages with a row: replies + errors + lost + failed.
     pub messages: u64,
@@ -112,7 +115,7 @@ impl Tally {
 }
 
 /// One execution of one scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// Its identity.
     pub id: ExperimentId,

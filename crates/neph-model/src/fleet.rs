@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, Peer, ProbeKind, Span, SynAnswer};
@@ -19,13 +20,24 @@ pub const MOST_FLEET_MESSAGES_A_SECOND: u32 = 100_000;
 /// A place in a fleet, counted from 0. It holds one flow at a time: where flows are renewed, a lane
 /// holds one after the other, each with a source port of its own.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Lane(pub u32);
 
 /// Somebody whom a fleet asks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetEndpoint {
     /// Its name on screen.
     pub name: String,
@@ -34,7 +46,7 @@ pub struct FleetEndpoint {
 }
 
 /// What a fleet consists of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fleet {
     /// The kind of exchange, the same for all flows.
     pub probe: ProbeKind,
@@ -53,7 +65,7 @@ pub struct Fleet {
 
 /// By what path changes are told in a fleet's messages: kept with them, so that whoever reads them
 /// later finds the same changes as whoever watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Criteria {
     /// How many of the window's round trips have to agree, 1 to `window`.
     pub quorum: u8,
@@ -97,7 +109,9 @@ impl Fleet {
 }
 
 /// Whose clock readings a round trip was calculated from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadBy {
     /// The kernel's stamps of both, the request's departure and the reply's arrival; of a plain
@@ -108,7 +122,7 @@ pub enum ReadBy {
 }
 
 /// What the peer told of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AtPeer {
     /// When its kernel received the request.
     pub rx: Instant<Peer>,
@@ -122,7 +136,7 @@ pub struct AtPeer {
 }
 
 /// A reply to a message of a fleet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetReply {
     /// From the request's departure to the reply's arrival.
     pub round_trip: Span,
@@ -148,7 +162,7 @@ impl FleetReply {
 }
 
 /// How a message of a fleet ended. Loss is an outcome, never a zero or a missing row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FleetOutcome {
     /// The reply came within the timeout.
@@ -160,7 +174,7 @@ pub enum FleetOutcome {
 }
 
 /// One message of a fleet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetMessage {
     /// The place in the fleet.
     pub lane: Lane,

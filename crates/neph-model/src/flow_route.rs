@@ -6,12 +6,15 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, ProbeKind, ReadBy, Span, Transport, Wall};
 
 /// The packets that ask: routers balance each kind by what its headers hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceKind {
     /// UDP datagrams, fixed ports.
@@ -48,7 +51,9 @@ impl TraceKind {
 }
 
 /// A label of the MPLS stack with which a packet reached a router (RFC 4950).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct MplsLabel {
     /// The label, 20 bits.
     pub label: u32,
@@ -59,7 +64,7 @@ pub struct MplsLabel {
 }
 
 /// What is known of one distance on one flow's way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowHop {
     /// Its distance, from 1.
     pub ttl: u8,
@@ -84,7 +89,9 @@ pub struct FlowHop {
 }
 
 /// Where and why the trace of a flow ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum TraceEnd {
     /// The destination answered.
@@ -111,7 +118,9 @@ pub enum TraceEnd {
 
 /// A path's fingerprint: equal for the same addresses at the same distances, on every machine and
 /// in every release. Shown and stored as 16 hexadecimal digits (a JSON number could not hold it).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(into = "String", try_from = "String")]
 pub struct PathHash(pub u64);
 
@@ -165,7 +174,7 @@ impl TryFrom<String> for PathHash {
 }
 
 /// The route of one flow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowRoute {
     /// Our port, or the identifier of ICMP echo: with the trace's destination and kind it is the
     /// flow.
@@ -225,7 +234,7 @@ impl FlowRoute {
 }
 
 /// One trace: the routes of its flows, in the order of their ports.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowTrace {
     /// Whom it looked for. Port 0 for ICMP.
     pub destination: SocketAddr,
@@ -241,7 +250,7 @@ pub struct FlowTrace {
 }
 
 /// The routes of many flows as one drawing: where they part and where they meet again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diamond {
     /// How many flows there are.
     pub flows: u32,
@@ -254,7 +263,7 @@ pub struct Diamond {
 }
 
 /// Everybody at one distance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondHop {
     /// The distance, from 1.
     pub ttl: u8,
@@ -263,7 +272,7 @@ pub struct DiamondHop {
 }
 
 /// A router or the destination, at one distance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondNode {
     /// Its address; `None`: whoever did not answer.
     pub address: Option<IpAddr>,
@@ -276,7 +285,7 @@ pub struct DiamondNode {
 }
 
 /// Flows go from one router to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondLink {
     /// The distance of the first.
     pub ttl: u8,
@@ -289,7 +298,7 @@ pub struct DiamondLink {
 }
 
 /// A path, and the flows that take it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiamondPath {
     /// Its fingerprint.
     pub hash: PathHash,

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -18,7 +19,7 @@ pub struct ParseIdError {
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident, $noun:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
         pub struct $name(Uuid);
 
@@ -65,7 +66,9 @@ uuid_id!(
 );
 
 /// What a scenario fixes, in 64 bits of a hash over its canonical text; shown as 16 hex digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(into = "String", try_from = "String")]
 pub struct ScenarioId(pub u64);
 
@@ -98,7 +101,9 @@ impl TryFrom<String> for ScenarioId {
 }
 
 /// A message's number within its flow, from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
 

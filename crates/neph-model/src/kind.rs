@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ByteSize;
@@ -154,7 +155,7 @@ macro_rules! kinds {
     ($($(#[$about:meta])* $kind:ident = $facts:expr;)*) => {
         /// A kind of exchange.
         #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
         )]
         #[serde(rename_all = "kebab-case")]
         pub enum ProbeKind {

@@ -3,6 +3,7 @@
 //! Owns what a word means (units, identities, marks, the ledger, outcomes, warnings). Does no
 //! input or output, reads no clock and knows no format but the ones serde derives.
 
+pub mod alarm;
 mod answer;
 mod authority;
 mod campaign;
@@ -20,12 +21,12 @@ mod flow;
 mod flow_route;
 mod host;
 mod id;
-mod ip_version;
 mod kilometres;
 mod kind;
 mod known;
 mod ledger;
 mod lifetime;
+mod local_fault;
 mod mark;
 mod message;
 mod mqtt_refusal;
@@ -37,9 +38,11 @@ mod ping_between;
 mod pinned_transfer;
 mod provenance;
 mod recorder;
+mod reflector;
 mod result;
 mod scenario;
 mod scheme;
+mod secret_source;
 mod segment;
 mod series;
 mod site_load;
@@ -56,12 +59,12 @@ mod tcp_state;
 mod tcp_stats_when;
 mod throughput;
 mod time;
-mod tls_version;
 mod traced_route;
 mod traceroute;
 mod unanswered;
 mod units;
 mod utc_offset;
+mod version;
 mod wall_course;
 mod warning;
 
@@ -88,7 +91,6 @@ pub use flow_route::{
 };
 pub use host::{ascii_host, bare, bracketed, of_many_hosts};
 pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
-pub use ip_version::{IpVersion, NoIpVersion};
 pub use kilometres::{Kilometres, NoDistance};
 pub use kind::{
     Identification, KindFacts, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
@@ -96,12 +98,14 @@ pub use kind::{
 pub use known::{Known, Unknown};
 pub use ledger::{Entry, Ledger};
 pub use lifetime::Lifetime;
+pub use local_fault::failed_call;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
-    CaptureOrder, CaptureProtocol, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder, Order,
-    PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder,
+    CaptureOrder, CaptureProtocol, CpuThreads, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder,
+    LoadWork, Order, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
+    TracerouteOrder, TurnSizes,
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;
@@ -109,9 +113,11 @@ pub use ping_between::PingBetween;
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};
 pub use recorder::{RecordError, Recorder};
+pub use reflector::{REFLECT_PORT, ReflectorCaps, ReflectorIdentity, ReflectorSpec};
 pub use result::{Ending, ExperimentResult, OrderFailed, Prepared, Progress, Records};
 pub use scenario::Scenario;
 pub use scheme::{SCHEMES, Scheme};
+pub use secret_source::{BareSecret, SecretSource};
 pub use segment::{INITIAL_WINDOW, SEGMENT};
 pub use series::{CpuUse, NetCount, Sample, SeriesName};
 pub use site_load::{CpuShare, LoadSpec, LoadUnits, NoLoad, SiteLoad};
@@ -131,11 +137,11 @@ pub use tcp_state::TcpState;
 pub use tcp_stats_when::{NoTcpStats, TcpStatsWhen};
 pub use throughput::{Throughput, ThroughputSecond, cross_flows};
 pub use time::{Anchor, Clock, Instant, Own, Peer, Wall};
-pub use tls_version::{NoTlsVersion, TlsVersion};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};
 pub use traceroute::{Hop, RouteLength, Traceroute};
 pub use unanswered::Unanswered;
 pub use units::{BitRate, ByteSize, NoRate};
 pub use utc_offset::{NoOffset, UtcOffset};
+pub use version::{IpVersion, NoIpVersion, NoTlsVersion, TlsVersion};
 pub use wall_course::{WallCourse, WallStep};
 pub use warning::Warning;

@@ -1,5 +1,6 @@
 //! Marks: the points in a message's life at which a clock was read.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Instant, Own, Peer, Span};
@@ -39,7 +40,7 @@ pub enum Mark {
 }
 
 /// The marks that the answering side read, on its own clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PeerMarks {
     /// [`Mark::PeerRx`]
@@ -53,7 +54,7 @@ pub struct PeerMarks {
 }
 
 /// All marks of one message. One that could not be read is absent; nothing is invented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Marks {
     /// [`Mark::Intended`]

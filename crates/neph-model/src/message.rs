@@ -1,11 +1,14 @@
 //! A message: one exchange of a probe, with its outcome, marks and TCP states.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, FlowIndex, Ledger, Marks, Seq, TcpState};
 
 /// How a message ended. Loss is an outcome, never a zero or a missing row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The expected reply came within the timeout.
@@ -40,7 +43,7 @@ impl Outcome {
 }
 
 /// One exchange of a probe.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
     /// The flow it belongs to, within its experiment.

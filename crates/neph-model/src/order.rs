@@ -7,6 +7,7 @@ mod capture;
 mod experiment;
 mod load;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use block::{
@@ -15,10 +16,10 @@ pub use block::{
 };
 pub use capture::{CaptureOrder, CaptureProtocol};
 pub use experiment::{ExperimentOrder, FlowTraceOrder};
-pub use load::LoadOrder;
+pub use load::{CpuThreads, LoadOrder, LoadWork, TurnSizes};
 
 /// What one executor is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
     /// Experiments that begin at one moment and run at the same time; at least one.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::num::{NonZeroU16, NonZeroU32};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::parameter_value::ParameterValue;
@@ -18,7 +19,7 @@ use crate::{
 macro_rules! parameters {
     ($($(#[$about:meta])* $variant:ident, $field:ident = $text:literal: $kind:ty;)*) => {
         /// The name of a parameter. They are ordered as their texts are.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(into = "&'static str", try_from = "String")]
         pub enum ParameterName {
             $($(#[$about])* $variant,)*

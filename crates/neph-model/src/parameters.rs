@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{NoParameter, Parameter, ParameterName};
 
 /// Parameters with their values, each parameter at most once. Serialised as a map of texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(
     into = "BTreeMap<String, String>",
     try_from = "BTreeMap<String, String>"

@@ -1,5 +1,6 @@
 //! Pings between experiments: the ping destinations of a plan are asked while it waits for a block.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use std::net::IpAddr;
@@ -7,7 +8,7 @@ use std::net::IpAddr;
 use crate::{Outcome, Span, Wall};
 
 /// An ICMP echo to a ping destination while no experiment ran.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PingBetween {
     /// The block that was waited for, from 0.

@@ -1,11 +1,12 @@
 //! A small transfer on a source port that was chosen: how long an application waits on one flow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ByteSize, Instant, Own, Span};
 
 /// One transfer over a TCP connection of its own, from a given port of ours.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PinnedTransfer {
     /// Our port: with the peer's address it says which flow this was.
     pub source_port: u16,
@@ -18,7 +19,7 @@ pub struct PinnedTransfer {
 }
 
 /// How a transfer ended. A failure is an outcome, never a zero or a missing row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PinnedOutcome {
     /// The reply came whole.
@@ -33,7 +34,7 @@ pub enum PinnedOutcome {
 }
 
 /// A transfer on the port of a flow, and the latency class whose path it took.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassTransfer {
     /// Whom it went to: the place among the fleet's endpoints, from 0.
     pub endpoint: usize,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ExperimentId, Span};
 
 /// The host, as it was when the experiment started.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// Host name.
     pub host: String,
@@ -31,7 +32,7 @@ pub struct HostFacts {
 }
 
 /// How busy the host was during an experiment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Load {
     /// CPU time not idle over the cores that the experiment may use, percent.
     pub busy_percent: f64,
@@ -42,7 +43,7 @@ pub struct Load {
 }
 
 /// Everything about one experiment that is not its result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The experiment.
     pub experiment: ExperimentId,

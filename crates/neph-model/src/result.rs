@@ -2,15 +2,16 @@
 //!
 //! Owns the answers to orders. How they are measured, and where they are kept, is not known here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Event, Fleet, FleetMessage, Flow, FlowTrace, HostFacts, Load, Message, Sample, Span, Wall,
-    Warning,
+    Event, Fleet, FleetMessage, Flow, FlowTrace, HostFacts, Load, Message, RecordError, Recorder,
+    Sample, Span, Wall, Warning,
 };
 
 /// What is known when everything is ready and before the first message goes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prepared {
     /// The moment from which this experiment's own marks count.
@@ -23,7 +24,7 @@ pub struct Prepared {
 }
 
 /// How a carried-out experiment came to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The whole schedule was gone through.
@@ -36,7 +37,7 @@ pub enum Ending {
 
 /// An experiment that has been carried out, to whatever end. Its messages, events and samples came
 /// before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentResult {
     /// How it ended.
@@ -61,7 +62,7 @@ pub struct ExperimentResult {
 
 /// What was ordered did not come about: a name without an address, a connection refused. It may be
 /// tried again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{operation} failed: {reason}")]
 #[serde(deny_unknown_fields)]
 pub struct OrderFailed {
@@ -82,7 +83,7 @@ impl OrderFailed {
 }
 
 /// How far running experiments are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     /// Since their start.
@@ -93,7 +94,7 @@ pub struct Progress {
 }
 
 /// What was measured since the last time, of one experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Records {
     /// Messages of flows.
@@ -107,6 +108,26 @@ pub struct Records {
 }
 
 impl Records {
+    /// Gives all of them to a recorder; they are safe when this returns.
+    ///
+    /// # Errors
+    /// The recorder refuses.
+    pub fn keep_in(&self, recorder: &mut dyn Recorder) -> Result<(), RecordError> {
+        if !self.messages.is_empty() {
+            recorder.messages(&self.messages)?;
+        }
+        if !self.fleet.is_empty() {
+            recorder.fleet(&self.fleet)?;
+        }
+        for event in &self.events {
+            recorder.event(event)?;
+        }
+        for sample in &self.samples {
+            recorder.sample(sample)?;
+        }
+        Ok(())
+    }
+
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()

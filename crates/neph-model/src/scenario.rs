@@ -1,11 +1,12 @@
 //! A scenario: one fixation of all parameters.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ByteSize, ParameterName, Parameters, ProbeKind, ScenarioId, Span, Stress, Targets};
 
 /// One fixation of all parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scenario {
     /// What it fixes, hashed: equal in every campaign that fixes the same.
     pub id: ScenarioId,
@@ -13,10 +14,9 @@ pub struct Scenario {
     pub index: u32,
     /// The endpoint's name in the plan.
     pub endpoint: String,
-    /// Where the endpoint is.
+    /// Where the endpoint is, and so the kind of exchange.
+    #[serde(flatten)]
     pub target: Targets,
-    /// The kind of exchange.
-    pub probe: ProbeKind,
     /// Time between two requests.
     pub interval: Span,
     /// Request payload in bytes, without what the protocol puts around it.
@@ -32,6 +32,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The kind of exchange.
+    pub fn probe(&self) -> ProbeKind {
+        self.target.probe()
+    }
+
     /// What people read of the load that the plan itself makes meanwhile, if it makes any.
     pub fn stress(&self) -> Option<&str> {
         let asked = self.parameters.stress();
@@ -144,8 +149,7 @@ mod tests {
             id: ScenarioId(u64::from(index)),
             index,
             endpoint: "a".to_owned(),
-            target: "udp://192.0.2.1:8080".to_owned().into(),
-            probe: ProbeKind::Udp,
+            target: Targets::read("udp://192.0.2.1:8080", ProbeKind::Udp),
             interval: Span::from_millis(10),
             request_size: ByteSize(64),
             response_size: ByteSize(64),
@@ -166,8 +170,7 @@ mod tests {
             id: ScenarioId(0),
             index: 0,
             endpoint: endpoint.to_owned(),
-            target: "udp://192.0.2.1:8080".to_owned().into(),
-            probe: ProbeKind::Udp,
+            target: Targets::read("udp://192.0.2.1:8080", ProbeKind::Udp),
             interval: Span::from_millis(10),
             request_size: ByteSize(64),
             response_size: ByteSize(64),
@@ -214,8 +217,7 @@ mod tests {
             id: ScenarioId(0),
             index: 0,
             endpoint: "a".to_owned(),
-            target: "ws://192.0.2.1:8080/".to_owned().into(),
-            probe: ProbeKind::Ws,
+            target: Targets::read("ws://192.0.2.1:8080/", ProbeKind::Ws),
             interval: Span::from_nanos(nanos),
             request_size: ByteSize(bytes),
             response_size: ByteSize(64),

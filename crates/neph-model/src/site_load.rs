@@ -5,12 +5,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::BitRate;
 
 /// What a site does while something is measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadSpec {
     /// Keeps each core that it may use so busy.
@@ -32,7 +33,7 @@ pub enum LoadSpec {
 }
 
 /// A share of a core's time: 1 to 100 percent. Serialised in percent.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "f64", try_from = "f64")]
 pub struct CpuShare(f64);
 

@@ -4,13 +4,26 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Neg, Sub};
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A signed length of time in nanoseconds: 292 years either way.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Span(i64);
 
 impl Span {

@@ -1,9 +1,12 @@
 //! How a TCP SYN was answered.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What came back to a SYN: either is an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SynAnswer {
     /// SYN and ACK: the port is open, somebody listens there.

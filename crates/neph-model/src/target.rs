@@ -5,6 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::authority::{TargetMistake, port_number, split_authority};
@@ -14,7 +15,7 @@ use crate::kind::{PathRule, ProbeKind};
 use crate::scheme::Scheme;
 
 /// A target whose text made sense.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String", try_from = "String")]
 pub struct Target {
     /// As it was written.

@@ -1,30 +1,63 @@
 //! What a scenario is aimed at.
 
-use std::convert::Infallible;
 use std::fmt;
-use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Target;
+use crate::{ProbeKind, Target};
 
-/// What a scenario is aimed at. Serialised as one text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "String", from = "String")]
-pub enum Targets {
-    /// Targets: one, or those that a fleet without a plan asks in turn.
+/// What a scenario is aimed at, and so the kind of exchange. Serialised as two texts, `target` and `probe`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "Words", from = "Words")]
+#[schemars(with = "Words")]
+pub struct Targets(Aim);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Aim {
+    /// Of one kind: one, or those that a fleet without a plan asks in turn. Not empty.
     Known(Vec<Target>),
-    /// What files of another program call it, which name no address.
-    Called(String),
+    /// What files of another program call it, which name no address: the kind stands beside the name.
+    Called(String, ProbeKind),
+}
+
+/// As stores keep it: of what only has a name the kind cannot be seen in the name.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct Words {
+    /// Where the endpoint is: a target, several with spaces between, or a name.
+    target: String,
+    /// The kind of exchange.
+    probe: ProbeKind,
 }
 
 impl Targets {
+    /// Reads what [`Self`] displays; what is no list of targets of this kind is a name.
+    pub fn read(text: &str, probe: ProbeKind) -> Self {
+        let targets: Result<Vec<Target>, _> = text.split(' ').map(Target::parse).collect();
+        let is_one_kind = |all: &Vec<Target>| all.iter().all(|one| one.kind() == probe);
+        let targets = targets.ok().filter(is_one_kind);
+        Self(targets.map_or_else(|| Aim::Called(text.to_owned(), probe), Aim::Known))
+    }
+
+    /// The kind of exchange.
+    pub fn probe(&self) -> ProbeKind {
+        match &self.0 {
+            Aim::Known(targets) => targets[0].kind(),
+            Aim::Called(_, probe) => *probe,
+        }
+    }
+
+    /// All of them; none where only a name is known.
+    pub fn all(&self) -> &[Target] {
+        match &self.0 {
+            Aim::Known(targets) => targets,
+            Aim::Called(..) => &[],
+        }
+    }
+
     /// The only target, or the first.
     pub fn first(&self) -> Option<&Target> {
-        match self {
-            Self::Known(targets) => targets.first(),
-            Self::Called(_) => None,
-        }
+        self.all().first()
     }
 
     /// Whether TLS carries its messages; no if it is not known.
@@ -35,43 +68,35 @@ impl Targets {
 
 impl From<Target> for Targets {
     fn from(target: Target) -> Self {
-        Self::Known(vec![target])
+        Self(Aim::Known(vec![target]))
     }
 }
 
 /// As it was written, without credentials; several with spaces between.
 impl fmt::Display for Targets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Known(targets) => {
+        match &self.0 {
+            Aim::Known(targets) => {
                 let words: Vec<String> = targets.iter().map(Target::written).collect();
                 f.pad(&words.join(" "))
             }
-            Self::Called(name) => f.pad(name),
+            Aim::Called(name, _) => f.pad(name),
         }
     }
 }
 
-impl FromStr for Targets {
-    type Err = Infallible;
-
-    /// What is no list of targets is a name.
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        let targets: Result<Vec<Target>, _> = text.split(' ').map(Target::parse).collect();
-        Ok(targets.map_or_else(|_| Self::Called(text.to_owned()), Self::Known))
-    }
-}
-
-impl From<Targets> for String {
+impl From<Targets> for Words {
     fn from(targets: Targets) -> Self {
-        targets.to_string()
+        Self {
+            target: targets.to_string(),
+            probe: targets.probe(),
+        }
     }
 }
 
-impl From<String> for Targets {
-    fn from(text: String) -> Self {
-        let Ok(targets) = text.parse();
-        targets
+impl From<Words> for Targets {
+    fn from(words: Words) -> Self {
+        Self::read(&words.target, words.probe)
     }
 }
 
@@ -81,20 +106,31 @@ mod tests {
 
     #[test]
     fn targets_are_read_as_they_are_written_and_anything_else_is_a_name() {
-        for (text, count) in [
-            ("ws://h", 1),
-            ("udp://127.0.0.1:1 udp://[::1]:2", 2),
-            ("Frankfurt am Main", 0),
-            ("", 0),
+        for (text, probe, count) in [
+            ("ws://h", ProbeKind::Ws, 1),
+            ("udp://127.0.0.1:1 udp://[::1]:2", ProbeKind::Udp, 2),
+            ("udp://127.0.0.1:1 tcp://[::1]:2", ProbeKind::Udp, 0),
+            ("udp://127.0.0.1:1", ProbeKind::Tcp, 0),
+            ("Frankfurt am Main", ProbeKind::Ws, 0),
+            ("", ProbeKind::Udp, 0),
         ] {
-            let targets = Targets::from(text.to_owned());
-            assert_eq!(targets.to_string(), text);
-            let known = match &targets {
-                Targets::Known(targets) => targets.len(),
-                Targets::Called(_) => 0,
-            };
-            assert_eq!(known, count, "{text}");
+            let targets = Targets::read(text, probe);
+            assert_eq!(
+                (targets.to_string().as_str(), targets.probe()),
+                (text, probe)
+            );
+            assert_eq!(targets.all().len(), count, "{text}");
         }
-        assert!(Targets::from("wss://h".to_owned()).is_secure());
+        assert!(Targets::read("wss://h", ProbeKind::Ws).is_secure());
+    }
+
+    #[test]
+    fn the_kind_stands_beside_the_target_in_json() {
+        for text in ["ws://h:1/x", "Frankfurt am Main"] {
+            let targets = Targets::read(text, ProbeKind::Ws);
+            let json = serde_json::to_value(&targets).expect("plain data");
+            assert_eq!(json, serde_json::json!({"target": text, "probe": "ws"}));
+            assert_eq!(serde_json::from_value::<Targets>(json).ok(), Some(targets));
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! A TCP connection's state at one moment, as the kernel told it with a send stamp (`OPT_STATS`).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Values as Linux's `TCP_NLA_*` attributes give them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpState {
     /// Congestion window in segments.
     pub cwnd: u32,

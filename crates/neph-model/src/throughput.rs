@@ -1,11 +1,12 @@
 //! A throughput check: what a bulk transfer achieved, second by second.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{BitRate, Span, Wall};
 
 /// One second of a bulk transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThroughputSecond {
     /// Payload bits per second that the receiver acknowledged.
     pub goodput: BitRate,
@@ -22,7 +23,7 @@ pub struct ThroughputSecond {
 }
 
 /// A bulk transfer of one pair at the start of a block.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throughput {
     /// The block, from 0.
     pub block: u32,

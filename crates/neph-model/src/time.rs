@@ -3,10 +3,12 @@
 //! [`Instant`] is a reading of somebody's `CLOCK_MONOTONIC_RAW`; the type says whose. Instants of
 //! two sites cannot be subtracted, and neither meets [`Wall`] except through an [`Anchor`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Add, Sub};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Span;
@@ -40,6 +42,20 @@ impl<C: Clock> Serialize for Instant<C> {
 impl<'de, C: Clock> Deserialize<'de> for Instant<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         i64::deserialize(deserializer).map(Self::from_nanos)
+    }
+}
+
+impl<C: Clock> JsonSchema for Instant<C> {
+    fn schema_name() -> Cow<'static, str> {
+        "Instant".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "description": "Nanoseconds on a monotonic clock" })
     }
 }
 
@@ -79,8 +95,11 @@ impl<C: Clock> Sub<Span> for Instant<C> {
 }
 
 /// Wall-clock time: nanoseconds since 1970-01-01 UTC, as `CLOCK_REALTIME` tells it. May step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Wall(i64);
 
 impl Wall {

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Fleet, FlowRoute, FlowTrace, Instant, Lane, Own, PathHash, TraceKind, Wall};
 
 /// The route of one of a fleet's flows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedRoute {
     /// The flow's place in the fleet.
     pub lane: Lane,
@@ -34,7 +35,7 @@ pub struct ChangeId {
 }
 
 /// What a trace says of a path change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TracedChange {
     /// When the first message of the new latency was sent: see [`TracedRoute::change_id`].
     pub at: Instant<Own>,

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Span, Wall};
 
 /// One hop: all its answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hop {
     /// Its distance, from 1.
     pub ttl: u8,
@@ -18,7 +19,7 @@ pub struct Hop {
 }
 
 /// The routers towards a destination.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traceroute {
     /// The block, from 0.
     pub block: u32,
@@ -39,7 +40,7 @@ pub struct Traceroute {
 }
 
 /// How many hops away a destination is: between the two, or just as many where they are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RouteLength {
     /// One hop behind the farthest router that answered.
     pub least: u8,

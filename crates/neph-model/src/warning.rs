@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod advice;
@@ -10,7 +11,7 @@ mod advice;
 use crate::{Answer, ByteSize, LocalFault, Span};
 
 /// What makes an experiment less trustworthy.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "warning", rename_all = "snake_case")]
 pub enum Warning {
     /// The sender kept its schedule badly.

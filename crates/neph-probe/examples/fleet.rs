@@ -14,10 +14,10 @@ use std::error::Error;
 use std::fs;
 use std::io::Read;
 
-use neph_model::{Fleet, FleetEndpoint, ProbeKind, ReadBy, Span, Stop};
-use neph_probe::{
-    Caps, FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, ReflectorSpec,
+use neph_model::{
+    Fleet, FleetEndpoint, ProbeKind, ReadBy, ReflectorCaps, ReflectorSpec, Span, Stop,
 };
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -33,9 +33,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn reflect(address: &str) -> Result<(), Box<dyn Error>> {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         messages_per_second: 1_000_000,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     };
     let reflector = Reflector::start(&ReflectorSpec {
         caps,

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use neph_sys::place::PlaceError;
 
 use crate::fault::{Known, answer_of, sentence};
+use crate::secret::SecretError;
 use crate::tls::TlsError;
 
 /// Names what was tried, on what.
@@ -14,6 +15,9 @@ pub enum ProbeError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The secret of authenticated STAMP cannot be had.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// The site cannot be entered.
     #[error(transparent)]
     Site(#[from] PlaceError),
@@ -88,22 +92,6 @@ pub enum ProbeError {
         reason: String,
         /// Whether it refuses connections: it may be there another time.
         closed: bool,
-    },
-    /// The reflector does not serve a bulk upload.
-    #[error("bulk upload to {target}: {reason}")]
-    UploadRefused {
-        /// The target.
-        target: String,
-        /// What it said.
-        reason: String,
-    },
-    /// A program that does the work for us could not do it.
-    #[error("{program} {reason}")]
-    Program {
-        /// Its name.
-        program: &'static str,
-        /// What became of it.
-        reason: String,
     },
 }
 

@@ -1,27 +1,20 @@
 //! What a failed system call means for a message: a fault of this host, or an answer of the network.
 //!
-//! Owns the reading of errno. Does not own the wording ([`neph_model::Answer`]).
+//! Owns the reading of errno as an answer. Does not own the wording ([`neph_model::Answer`]), nor which
+//! fault of this host an errno names ([`LocalFault::of`]).
 
 use std::io;
 
-use neph_model::{Answer, IcmpKind, LocalFault, SynAnswer};
+use neph_model::{Answer, IcmpKind, LocalFault, SynAnswer, failed_call};
 
 use crate::codec::Parting;
 
 /// errno values of Linux that `io::ErrorKind` does not name, or not on stable Rust.
 mod errno {
-    pub(super) const EPERM: i32 = 1;
-    pub(super) const ENOMEM: i32 = 12;
     pub(super) const EACCES: i32 = 13;
-    pub(super) const ENFILE: i32 = 23;
-    pub(super) const EMFILE: i32 = 24;
     pub(super) const EMSGSIZE: i32 = 90;
-    pub(super) const EADDRINUSE: i32 = 98;
-    pub(super) const EADDRNOTAVAIL: i32 = 99;
-    pub(super) const ENETDOWN: i32 = 100;
     pub(super) const ENETUNREACH: i32 = 101;
     pub(super) const ECONNRESET: i32 = 104;
-    pub(super) const ENOBUFS: i32 = 105;
     pub(super) const ECONNREFUSED: i32 = 111;
     pub(super) const EHOSTUNREACH: i32 = 113;
     pub(super) const EPIPE: i32 = 32;
@@ -33,20 +26,6 @@ pub(crate) fn is_late(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
     )
-}
-
-/// The fault of this host that the error names; `None` if the network or the peer caused it.
-pub(crate) fn local_fault(error: &io::Error) -> Option<LocalFault> {
-    Some(match error.raw_os_error()? {
-        errno::EADDRNOTAVAIL | errno::EADDRINUSE => LocalFault::NoPort,
-        errno::EMFILE | errno::ENFILE => LocalFault::NoDescriptor,
-        errno::ENOBUFS => LocalFault::NoBuffer,
-        errno::ENOMEM => LocalFault::NoMemory,
-        errno::EPERM | errno::EACCES => LocalFault::Forbidden,
-        errno::ENETUNREACH | errno::ENETDOWN => LocalFault::NoRoute,
-        errno::EMSGSIZE => LocalFault::TooLarge,
-        _ => return None,
-    })
 }
 
 /// When the error became known, which decides whom it is from.
@@ -68,7 +47,7 @@ pub(crate) fn answer_of(error: &io::Error, known: Known) -> Option<Answer> {
         (errno::ENETUNREACH, Known::Later) => icmp(IcmpKind::NetUnreachable),
         (errno::EACCES, Known::Later) => icmp(IcmpKind::Prohibited),
         (errno::EMSGSIZE, Known::Later) => icmp(IcmpKind::TooBig),
-        _ => local_fault(error).map(Answer::Local),
+        _ => LocalFault::of(error).map(Answer::Local),
     }
 }
 
@@ -82,16 +61,11 @@ pub(crate) fn answer_of_datagram(error: &io::Error, known: Known) -> Option<Answ
 
 /// The error in a sentence: a fault of this host is named as such, with a remedy.
 pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -> String {
-    let text = error.to_string();
-    let what = text.split(" (os error").next().unwrap_or(&text);
-    match answer {
-        Some(Answer::Local(fault)) => format!(
-            "{doing}: {} ({what}); {}",
-            Answer::Local(fault).words(),
-            fault.remedy()
-        ),
-        _ => format!("{doing}: {what}"),
-    }
+    let fault = match answer {
+        Some(Answer::Local(fault)) => Some(fault),
+        _ => None,
+    };
+    failed_call(doing, error, fault)
 }
 
 /// The error alone in words, without what was done.
@@ -111,6 +85,12 @@ pub(crate) fn parting(doing: &str, error: &io::Error, known: Known) -> Parting {
 mod tests {
     use super::*;
 
+    const EPERM: i32 = 1;
+    const ENOMEM: i32 = 12;
+    const EMFILE: i32 = 24;
+    const EADDRNOTAVAIL: i32 = 99;
+    const ENOBUFS: i32 = 105;
+
     #[test]
     fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
         let told = |errno| {
@@ -119,15 +99,11 @@ mod tests {
             (parting.answer, parting.why)
         };
         for (errno, fault, word) in [
-            (
-                errno::EADDRNOTAVAIL,
-                LocalFault::NoPort,
-                "ip_local_port_range",
-            ),
-            (errno::EMFILE, LocalFault::NoDescriptor, "ulimit -n"),
-            (errno::ENOBUFS, LocalFault::NoBuffer, "wmem_max"),
-            (errno::ENOMEM, LocalFault::NoMemory, "tcp_mem"),
-            (errno::EPERM, LocalFault::Forbidden, "nft list ruleset"),
+            (EADDRNOTAVAIL, LocalFault::NoPort, "ip_local_port_range"),
+            (EMFILE, LocalFault::NoDescriptor, "ulimit -n"),
+            (ENOBUFS, LocalFault::NoBuffer, "wmem_max"),
+            (ENOMEM, LocalFault::NoMemory, "tcp_mem"),
+            (EPERM, LocalFault::Forbidden, "nft list ruleset"),
             (errno::ENETUNREACH, LocalFault::NoRoute, "ip route get"),
             (errno::EMSGSIZE, LocalFault::TooLarge, "MTU"),
         ] {

@@ -84,7 +84,8 @@ fn is_pause(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Reflector, ReflectorSpec};
+    use crate::Reflector;
+    use neph_model::ReflectorSpec;
 
     #[test]
     fn a_reflector_answers_a_silent_socket_does_not_and_a_free_port_is_refused() {

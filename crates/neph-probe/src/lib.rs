@@ -5,7 +5,6 @@
 //! output and read no clock, so that they run against a simulated network too.
 
 mod backends;
-mod bulk;
 mod channel;
 mod codec;
 mod datagram;
@@ -20,7 +19,6 @@ mod follow;
 #[doc(hidden)]
 pub mod fuzzing;
 mod gate;
-mod iperf3;
 mod kinds;
 mod knock;
 mod machine;
@@ -28,7 +26,6 @@ mod numbered;
 mod outbox;
 mod outlet;
 mod pace;
-mod pinned;
 mod private_file;
 mod raw_tcp;
 mod reflect;
@@ -42,6 +39,7 @@ mod secret;
 mod sim;
 #[cfg(test)]
 mod sizes_tests;
+mod small_transfer;
 mod spec;
 mod ssid;
 mod stamp_clock;
@@ -51,40 +49,34 @@ mod synchrony;
 mod target_error;
 mod tls;
 mod trace;
-mod traceroute;
-mod transfer;
 mod unguessable;
 mod vigil;
 
 pub use backends::Backends;
-pub use bulk::{UploadSpec, upload};
 pub use discover::{Asking, Discovery, discover};
 pub use error::ProbeError;
 pub use fleet::{FleetReport, FleetRun, FleetSpec, FleetTally, Sharing, allot_files, check_files};
 pub use flow::Flow;
 pub use follow::{FollowError, Followed, MOST_REDIRECTS, follow};
-pub use iperf3::{Iperf3Spec, iperf3};
 pub use knock::{Knocked, knock};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Place;
-pub use pinned::{TRANSFER_SIZE, TransferSpec, each_transfer, transfers};
 pub use private_file::{PrivateFileError, check_private, read_private};
-pub use reflect::{
-    ANSWERING_PORTS, Bound, Caps, Counted, REFLECT_PORT, Reflector, ReflectorSpec, ShownCertificate,
-};
+pub use reflect::{ANSWERING_PORTS, Bound, Counted, Reflector, ShownCertificate, fitting_caps};
 pub use refusals::RefusalWatch;
 pub use refused::Refusals;
 pub use report::Report;
-pub use resolver::{Resolve, Resolved, Resolving, Silent};
+pub use resolver::{Resolve, Resolved, Resolving, Silent, own_address};
 pub use running::Running;
 pub use secret::{Secret, SecretError};
+pub use small_transfer::SmallTransfer;
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use syn_rate::{SYNS_A_SECOND, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
-pub use tls::{Identity, TlsError};
-pub use trace::{FlowSet, PortUse, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow};
-pub use traceroute::{Route, TracerouteSpec, traceroute};
-pub use transfer::Transfer;
+pub use tls::TlsError;
+pub use trace::{
+    FlowSet, PortUse, Route, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow, traceroute,
+};
 
 /// Whether SYNs can be built and timed without connecting (`CAP_NET_RAW`). Otherwise `syn://`
 /// measures plain connects, which are broken off at once.

@@ -232,7 +232,8 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::{Reflector, ReflectorSpec};
+    use crate::Reflector;
+    use neph_model::ReflectorSpec;
 
     #[test]
     fn five_numbers_or_four_read_back_and_nothing_else_does() {

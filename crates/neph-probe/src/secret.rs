@@ -7,6 +7,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use neph_model::{BareSecret, SecretSource};
 use neph_wire::stamp::Key;
 use zeroize::Zeroizing;
 
@@ -23,11 +24,8 @@ pub struct Secret(Zeroizing<Vec<u8>>);
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// It was given itself.
-    #[error(
-        "a secret on the command line or in a plan is readable by others (ps shows arguments): write \
-         file:PATH for a file that holds it, or env:NAME for an environment variable"
-    )]
-    Bare,
+    #[error(transparent)]
+    Bare(#[from] BareSecret),
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] PrivateFileError),
@@ -45,10 +43,17 @@ impl Secret {
     /// # Errors
     /// When it names neither, or what it names is not there, is exposed or is empty.
     pub fn find(source: &str) -> Result<Self, SecretError> {
-        match source.split_once(':') {
-            Some(("file", path)) => Self::in_file(Path::new(path)),
-            Some(("env", name)) => Self::in_variable(name),
-            _ => Err(SecretError::Bare),
+        Self::read(&source.parse()?)
+    }
+
+    /// Reads the secret that is there.
+    ///
+    /// # Errors
+    /// When it is not there, is exposed or is empty.
+    pub fn read(source: &SecretSource) -> Result<Self, SecretError> {
+        match source {
+            SecretSource::File(path) => Self::in_file(Path::new(path)),
+            SecretSource::Variable(name) => Self::in_variable(name),
         }
     }
 

@@ -9,10 +9,10 @@ mod names;
 mod refusal;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use neph_model::{Fingerprint, TlsVersion};
+use neph_model::{Fingerprint, ReflectorIdentity, TlsVersion};
 use neph_text::{FileKind, read_bytes};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::ring;
@@ -157,36 +157,13 @@ pub(crate) fn server(config: &Arc<ServerConfig>) -> Result<Connection, TlsError>
     Ok(ServerConnection::new(Arc::clone(config))?.into())
 }
 
-/// Where a reflector's certificate comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Identity {
-    /// Made for this run, valid for these names and addresses. A reflector adds those by which it is
-    /// reached where it listens.
-    SelfSigned(Vec<String>),
-    /// PEM files: certificate chain and private key.
-    Files {
-        /// The chain.
-        certificate: PathBuf,
-        /// The key.
-        key: PathBuf,
-    },
-}
-
-impl Identity {
-    /// The same, valid also for the names by which a reflector that listens here is reached.
-    pub(crate) fn listening(&self, at: SocketAddr) -> Self {
-        match self {
-            Self::SelfSigned(more) => Self::SelfSigned(names::names(at, more)),
-            Self::Files { .. } => self.clone(),
+/// The same certificate, valid also for the names by which a reflector that listens here is reached.
+pub(crate) fn listening(identity: &ReflectorIdentity, at: SocketAddr) -> ReflectorIdentity {
+    match identity {
+        ReflectorIdentity::SelfSigned(more) => {
+            ReflectorIdentity::SelfSigned(names::names(at, more))
         }
-    }
-
-    /// The names that a certificate which is made for this run has.
-    pub(crate) fn names(&self) -> &[String] {
-        match self {
-            Self::SelfSigned(names) => names,
-            Self::Files { .. } => &[],
-        }
+        ReflectorIdentity::Files { .. } => identity.clone(),
     }
 }
 
@@ -204,17 +181,17 @@ pub(crate) struct ServerSide {
 /// # Errors
 /// When a file cannot be read or does not hold what it should, or key and certificate differ.
 pub(crate) fn server_config(
-    identity: &Identity,
+    identity: &ReflectorIdentity,
     version: Option<TlsVersion>,
 ) -> Result<ServerSide, TlsError> {
     let (chain, key) = match identity {
-        Identity::SelfSigned(names) => {
+        ReflectorIdentity::SelfSigned(names) => {
             let made = rcgen::generate_simple_self_signed(names.clone())?;
             let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
                 .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
             (vec![made.cert.der().clone()], key)
         }
-        Identity::Files { certificate, key } => (
+        ReflectorIdentity::Files { certificate, key } => (
             pem(
                 "certificate",
                 FileKind::Certificates,
@@ -230,8 +207,8 @@ pub(crate) fn server_config(
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|reason| match identity {
-            Identity::SelfSigned(_) => TlsError::Rustls(reason),
-            Identity::Files { certificate, key } => TlsError::Pair {
+            ReflectorIdentity::SelfSigned(_) => TlsError::Rustls(reason),
+            ReflectorIdentity::Files { certificate, key } => TlsError::Pair {
                 certificate: certificate.display().to_string(),
                 key: key.display().to_string(),
                 reason,

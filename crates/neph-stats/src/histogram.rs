@@ -1,34 +1,67 @@
 //! Whole numbers counted by their size: quantiles of samples that do not fit into memory.
 //!
-//! Owns the buckets: exact below 512, then 256 for each doubling, so that what is told is off by
-//! one part in 512 at most.
+//! Owns the counts. The relative error is chosen and the same everywhere ([`Precision`]); memory goes
+//! by the largest number, not by how many there are; merging adds counts, so that it loses nothing.
+//! Where there are very many histograms, [`Sketches`](crate::Sketches) keeps them in less memory, in
+//! the same buckets.
 
-/// Buckets for each doubling, as a power of two.
-const FINE: u32 = 8;
+use crate::precision::{Bucket, Precision};
 
 /// How many numbers of which size there were.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
+    precision: Precision,
+    /// By place; the last one is above zero.
     counts: Vec<u64>,
     n: u64,
+    least: u64,
     most: u64,
 }
 
+impl Default for Histogram {
+    /// To one part in 512.
+    fn default() -> Self {
+        Self::new(Precision::one_part_in(512))
+    }
+}
+
 impl Histogram {
-    /// Counts a number.
-    pub fn add(&mut self, number: u64) {
-        let bucket = bucket(number);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
+    /// Without a number.
+    pub const fn new(precision: Precision) -> Self {
+        Self {
+            precision,
+            counts: Vec::new(),
+            n: 0,
+            least: u64::MAX,
+            most: 0,
         }
-        self.counts[bucket] += 1;
+    }
+
+    /// Counts a number.
+    #[inline]
+    pub fn add(&mut self, number: u64) {
+        self.count(self.precision.place(number), 1);
         self.n += 1;
+        self.least = self.least.min(number);
         self.most = self.most.max(number);
+    }
+
+    fn count(&mut self, place: u32, more: u64) {
+        let place = place as usize;
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += more;
     }
 
     /// How many numbers there were.
     pub const fn n(&self) -> u64 {
         self.n
+    }
+
+    /// The smallest, exactly; none where there was none.
+    pub fn least(&self) -> Option<u64> {
+        (self.n > 0).then_some(self.least)
     }
 
     /// The largest, exactly; none where there was none.
@@ -37,46 +70,69 @@ impl Histogram {
     }
 
     /// The number below which, itself included, at least `permille` of a thousand lie (nearest
-    /// rank), to one part in 512; none where there was none.
+    /// rank), as well as the precision has it; none where there was none.
     pub fn quantile(&self, permille: u64) -> Option<u64> {
         let rank = u128::from(self.n) * u128::from(permille.min(1_000));
         self.of_rank(rank.div_ceil(1_000).max(1))
     }
 
-    /// The number of this rank, from 1, in ascending order, to one part in 512; none beyond the last.
-    pub(crate) fn of_rank(&self, rank: u128) -> Option<u64> {
-        let mut up_to = 0;
-        let found = self.counts.iter().position(|count| {
-            up_to += u128::from(*count);
-            up_to >= rank
-        });
-        found.map(|bucket| middle(bucket).min(self.most))
+    /// The number of this rank, from 1, in ascending order, as well as the precision has it; none beyond
+    /// the last.
+    pub fn of_rank(&self, rank: u128) -> Option<u64> {
+        let bucket = self.bucket_of_rank(rank)?;
+        Some(bucket.middle().clamp(self.least, self.most))
     }
 
-    /// Counts all that `other` counted.
-    pub fn merge(&mut self, other: &Self) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
+    /// The largest that the number of this rank, from 1, can be; none beyond the last. It is off by twice
+    /// as much as [`Self::of_rank`], and never below.
+    pub fn of_rank_at_most(&self, rank: u128) -> Option<u64> {
+        let bucket = self.bucket_of_rank(rank)?;
+        Some(bucket.last().min(self.most))
+    }
+
+    fn bucket_of_rank(&self, rank: u128) -> Option<Bucket> {
+        let (mut up_to, mut place) = (0, 0);
+        for count in &self.counts {
+            up_to += u128::from(*count);
+            if up_to >= rank {
+                return Some(self.precision.bucket(place));
+            }
+            place += 1;
         }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
+        None
+    }
+
+    /// Counts all that `other` counted, to the lower precision of both: exactly what one histogram of that
+    /// precision has of all numbers.
+    pub fn merge(&mut self, other: &Self) {
+        if other.precision < self.precision {
+            let finer = std::mem::replace(self, Self::new(other.precision));
+            self.add_counts(&finer);
+        }
+        self.add_counts(other);
+    }
+
+    /// Of a histogram that is as fine, or finer.
+    fn add_counts(&mut self, other: &Self) {
+        let counts = other
+            .counts
+            .iter()
+            .zip(0..)
+            .filter(|(count, _)| **count > 0);
+        for (count, place) in counts {
+            let from = other.precision.bucket(place).from;
+            self.count(self.precision.place(from), *count);
         }
         self.n += other.n;
+        self.least = self.least.min(other.least);
         self.most = self.most.max(other.most);
     }
-}
 
-fn bucket(number: u64) -> usize {
-    let shift = (u64::BITS - number.leading_zeros()).saturating_sub(FINE + 1);
-    let within = usize::try_from(number >> shift).expect("at most nine bits");
-    ((shift as usize) << FINE) + within
-}
-
-/// The number in the middle of a bucket.
-fn middle(bucket: usize) -> u64 {
-    let shift = (bucket >> FINE).saturating_sub(1);
-    let within = (bucket - (shift << FINE)) as u64;
-    (within << shift) + ((1 << shift) >> 1)
+    /// Bytes of memory beside the histogram itself: at most 8 for each bucket up to the largest number,
+    /// and twice that while it grows.
+    pub fn heap(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+    }
 }
 
 #[cfg(test)]
@@ -84,6 +140,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn of(precision: Precision, numbers: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new(precision);
+        for number in numbers {
+            histogram.add(*number);
+        }
+        histogram
+    }
 
     #[test]
     fn small_numbers_are_exact_and_the_largest_always() {
@@ -97,6 +161,27 @@ mod tests {
         histogram.add(u64::MAX);
         assert!(histogram.quantile(1_000) > Some(u64::MAX / 512 * 511));
         assert_eq!((histogram.n(), histogram.most()), (101, Some(u64::MAX)));
+    }
+
+    #[test]
+    fn memory_goes_by_the_largest_number_and_not_by_how_many_there_are() {
+        let precision = Precision::one_part_in(2_048);
+        let day = 86_400_000_000_000;
+        let mut histogram = of(precision, &[day]);
+        // 37 doublings above 2^10, each with 1,024 buckets of 8 bytes, and 1,024 below.
+        assert!(histogram.heap() <= 38 * 1_024 * 8, "{}", histogram.heap());
+        let before = histogram.heap();
+        (0..100_000_u64).for_each(|n| histogram.add(n * 863_999_999));
+        assert_eq!(histogram.heap(), before);
+    }
+
+    fn precision() -> impl Strategy<Value = Precision> {
+        (2_u32..=14).prop_map(|bits| Precision::one_part_in(1 << bits))
+    }
+
+    fn numbers() -> impl Strategy<Value = Vec<u64>> {
+        let number = (4_u32..64, any::<u64>()).prop_map(|(shift, number)| number >> shift);
+        prop::collection::vec(number, 1..200)
     }
 
     proptest! {
@@ -114,6 +199,38 @@ mod tests {
             let exact = numbers[usize::try_from(rank).expect("small") - 1];
             let told = histogram.quantile(permille).expect("some");
             prop_assert!(told.abs_diff(exact) <= exact / 512 + 1, "{told} for {exact}");
+        }
+
+        #[test]
+        fn each_rank_is_off_by_what_the_precision_says(
+            mut numbers in numbers(),
+            precision in precision(),
+        ) {
+            let histogram = of(precision, &numbers);
+            numbers.sort_unstable();
+            let parts = u128::from(precision.parts());
+            for (exact, rank) in numbers.iter().zip(1..) {
+                let told = histogram.of_rank(rank).expect("a number");
+                let off = u128::from(told.abs_diff(*exact)) * parts;
+                prop_assert!(off <= u128::from(*exact), "{told} for {exact}");
+                let most = histogram.of_rank_at_most(rank).expect("a number");
+                let off = u128::from(most.checked_sub(*exact).expect("not below")) * parts;
+                prop_assert!(off <= 2 * u128::from(*exact), "{most} for {exact}");
+            }
+            prop_assert_eq!(histogram.of_rank(numbers.len() as u128 + 1), None);
+            let ends = (histogram.least(), histogram.most());
+            prop_assert_eq!(ends, (numbers.first().copied(), numbers.last().copied()));
+        }
+
+        #[test]
+        fn merged_histograms_are_the_histogram_of_all(
+            (mine, yours) in (numbers(), numbers()),
+            (first, second) in (precision(), precision()),
+        ) {
+            let mut merged = of(first, &mine);
+            merged.merge(&of(second, &yours));
+            let all: Vec<u64> = mine.into_iter().chain(yours).collect();
+            prop_assert_eq!(merged, of(first.min(second), &all));
         }
     }
 }

@@ -50,6 +50,7 @@ mod paired;
 mod pairs;
 mod path_choice;
 mod power;
+mod precision;
 mod proportion;
 mod quantile;
 mod random;
@@ -103,6 +104,7 @@ pub use mannwhitney::mann_whitney;
 pub use multipath::flows_to_rule_out;
 pub use paired::PairedShift;
 pub use power::{Wish, blocks_for};
+pub use precision::Precision;
 pub use proportion::{Proportion, proportion, share_interval};
 pub use quantile::{
     Level, Quantile, median, quantile, quantile_needs, rough_level, rough_quantile,

@@ -1,8 +1,9 @@
 //! Quantiles of several kinds of numbers among very many such samples: exact while there are few
 //! numbers, then as fine as a bounded number of buckets allows.
 //!
-//! Owns the buckets and how they are made coarser: all at once, each two of a doubling into one, so
-//! that the relative error is the same everywhere and known (as in `UDDSketch`, Epicoco et al. 2020).
+//! Owns how the buckets of a [`Precision`] are packed, and made coarser: all at once, each two of a
+//! doubling into one, so that the relative error is the same everywhere and known (as in `UDDSketch`,
+//! Epicoco et al. 2020).
 //! All kinds lie in one piece of memory: there are very many of these, and each piece that is looked
 //! at costs more than the looking. Therefore the latest numbers are put into buckets some at a time.
 //! [`Histogram`](crate::Histogram) takes a hundred times the memory.
@@ -19,6 +20,8 @@ use std::ops::RangeInclusive;
 
 pub use selection::{Layout, Selection};
 
+use crate::precision::Precision;
+
 /// Numbers that are kept as they are, of all kinds together.
 const EXACT: usize = 32;
 /// Numbers that are put into buckets together: the more, the more buckets there are to go through for
@@ -26,10 +29,10 @@ const EXACT: usize = 32;
 const TOGETHER: RangeInclusive<usize> = 16..=128;
 /// Buckets of a sketch for each number that waits to be put into them.
 const BUCKETS_FOR_ONE: usize = 8;
-/// Buckets of a doubling at first, as a power of two: to one part in 1024.
-const FINE: u8 = 9;
-/// No coarser than this, however far apart numbers are: to one part in 16.
-const COARSEST: u8 = 3;
+/// Of buckets at first.
+const FINE: Precision = Precision::one_part_in(1_024);
+/// No coarser than this, however far apart numbers are.
+const COARSEST: Precision = Precision::one_part_in(16);
 /// Buckets of a kind, at most and on average, while they can be made coarser.
 const MANY: usize = 256;
 /// Words of a line of memory, as processors fetch it.
@@ -53,8 +56,8 @@ pub struct Sketches {
     /// What had no room in the count of a word, by its kind and bucket.
     #[expect(clippy::box_collection, reason = "two words less in each of very many")]
     carried: Option<Box<BTreeMap<u32, u64>>>,
-    /// Buckets of a doubling, as a power of two; none while all numbers are kept as they are.
-    precision: Option<u8>,
+    /// None while all numbers are kept as they are.
+    precision: Option<Precision>,
     /// Kinds whose exact values are there.
     kinds: u8,
     /// Numbers that are kept as they are.
@@ -243,7 +246,7 @@ impl Sketches {
     /// What quantiles may be off by: one part in so many, and not at all for numbers below it.
     pub fn one_part_in(&self) -> u64 {
         let precision = self.settled().precision;
-        precision.map_or(LARGEST, |precision| 1 << (precision + 1))
+        precision.map_or(LARGEST, Precision::parts)
     }
 
     /// A word of each line of memory that the next number will need, nearly: for who fetches them in
@@ -346,14 +349,14 @@ fn counted(word: u32) -> (u32, u64) {
 }
 
 /// A kind and a bucket as one.
-fn label(kind: u8, number: u64, precision: u8) -> u32 {
-    u32::from(kind) << (32 - KIND_BITS - COUNT_BITS) | bucket(number, precision)
+fn label(kind: u8, number: u64, precision: Precision) -> u32 {
+    u32::from(kind) << (32 - KIND_BITS - COUNT_BITS) | precision.place(number)
 }
 
 /// Buckets of one precision lie within those of a lower one as a whole.
-fn relabel(label: u32, from: u8, to: u8) -> u32 {
+fn relabel(label: u32, from: Precision, to: Precision) -> u32 {
     let (kind, finer) = parts(label);
-    self::label(kind, bounds(finer, from).0, to)
+    self::label(kind, from.bucket(finer).from, to)
 }
 
 /// Kind and bucket.
@@ -361,20 +364,6 @@ fn parts(label: u32) -> (u8, u32) {
     let bits = 32 - KIND_BITS - COUNT_BITS;
     let kind = u8::try_from(label >> bits).expect("four bits");
     (kind, label & ((1 << bits) - 1))
-}
-
-/// The bucket of `number` where a doubling has `2^precision`: one each below that.
-fn bucket(number: u64, precision: u8) -> u32 {
-    let bits = u64::BITS - number.leading_zeros();
-    let shift = bits.saturating_sub(u32::from(precision) + 1);
-    (shift << precision) + low(number >> shift)
-}
-
-/// The smallest number of a bucket, and how many numbers it has.
-fn bounds(bucket: u32, precision: u8) -> (u64, u64) {
-    let shift = (bucket >> precision).saturating_sub(1);
-    let within = u64::from(bucket - (shift << precision));
-    (within << shift, 1 << shift)
 }
 
 fn low(whole: u64) -> u32 {

@@ -123,6 +123,30 @@ pub enum StoreError {
         /// How it stands.
         status: ExperimentStatus,
     },
+    /// An experiment was to be taken in that has no journal.
+    #[error(
+        "cannot take in experiment {experiment}: there is no journal {path}; copy the folder again from the \
+         host that measured", path = path.display()
+    )]
+    NoJournal {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// An experiment that ended was to be taken in, and a part of its messages is missing.
+    #[error(
+        "cannot take in experiment {experiment}: its journal has {found} of {expected} messages; copy the \
+         folder again from the host that measured"
+    )]
+    JournalCutOff {
+        /// The experiment.
+        experiment: ExperimentId,
+        /// Messages of its main flow, or of its fleet, that are there.
+        found: u64,
+        /// Those that it had when it ended.
+        expected: u64,
+    },
     /// An experiment that is not in the catalog.
     #[error("there is no experiment {experiment} in {path}", path = path.display())]
     UnknownExperiment {

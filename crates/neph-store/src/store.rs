@@ -1,11 +1,12 @@
 //! The contract that every store keeps, whatever is behind it.
 
 use std::fmt::Debug;
+use std::path::Path;
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, PingBetween, Provenance, Recorder, Sample, Scenario,
-    Throughput, TracedRoute, Traceroute, Wall,
+    ExperimentStatus, FleetMessage, FlowTrace, Message, PingBetween, Provenance, Recorder, Sample,
+    Scenario, Throughput, TracedRoute, Traceroute, Wall,
 };
 
 use crate::{SentWithin, StoreError};
@@ -46,6 +47,11 @@ pub trait Store: Debug + Send {
         experiment: &Experiment,
         provenance: &Provenance,
     ) -> Result<(), StoreError>;
+    /// Takes in an experiment that another process or host journalled, exactly once: when this returns, it is
+    /// in the store as it ended, whole, or nothing of it is. May be repeated until it succeeds, also after a
+    /// kill. One that has ended here stays as it is; one that is running here is refused, and one that ended
+    /// with more messages than its journal has. The journals stay.
+    fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<TakenIn, StoreError>;
     /// Turns experiments that a crash left running into interrupted ones, with every message that
     /// was recorded, and so their campaigns; returns the experiments. Called by whoever holds the workspace for writing.
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError>;
@@ -146,6 +152,28 @@ pub trait Store: Debug + Send {
     ) -> Result<(), StoreError>;
     /// An experiment's transfers, by time.
     fn transfers(&self, experiment: ExperimentId) -> Result<Vec<ClassTransfer>, StoreError>;
+}
+
+/// An experiment that was journalled by a [`JournalRecorder`](neph_journal::JournalRecorder), which writes no
+/// more.
+#[derive(Clone, Copy, Debug)]
+pub struct Journalled<'a> {
+    /// The folder of its journals.
+    pub folder: &'a Path,
+    /// How it ended. One that is still running lost its writer: what its journals have is kept, and it is
+    /// interrupted.
+    pub experiment: &'a Experiment,
+    /// Under which circumstances, if that is known.
+    pub provenance: Option<&'a Provenance>,
+}
+
+/// What became of an experiment that was to be taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenIn {
+    /// It is in the store from now on.
+    Now,
+    /// It was there, and had ended so.
+    Before(ExperimentStatus),
 }
 
 /// Takes a batch of messages; an error ends the visit.

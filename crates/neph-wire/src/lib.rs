@@ -10,6 +10,7 @@ pub mod checksum;
 pub mod dissect;
 pub mod dns;
 pub mod echo;
+pub mod exchange;
 pub mod filter;
 pub mod frame;
 pub mod http;

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
 use neph_text::Source;
 use neph_text::{Existing, write_whole};
 

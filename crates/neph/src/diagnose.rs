@@ -2,31 +2,23 @@
 
 use std::io::Write;
 
-use clap::{Args as ClapArgs, ValueEnum};
-use neph_analysis::{Diagnoses, Include, PlotSettings, diagnose, load};
+use clap::Args as ClapArgs;
+use neph_analysis::{Include, PlotSettings, diagnose, load};
 use neph_model::Campaign;
 use neph_report::{diagnoses_in_brief, diagnoses_in_full};
 use neph_store::Store;
-use serde_json::{Value, json};
 
 use crate::exit::{Failure, Outcome};
-use crate::output;
 use crate::workspace::{self, Workspace};
+use crate::{format, output};
+use neph_documents::diagnosed::DiagnosesDocument;
+use neph_documents::{Format, rows};
 
 /// Without a report a run ends in bounded memory, some 100 MB: of more messages it does not tell the
 /// causes.
 const MESSAGES_AFTER_A_RUN: u64 = 250_000;
 /// What diagnosis holds of a message, its own and the rules' part, with the echo beside it.
 const BYTES_A_MESSAGE: u64 = 400;
-
-/// How causes are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Text,
-    /// One JSON document
-    Json,
-}
 
 /// Options of `neph diagnose`.
 #[derive(Debug, ClapArgs)]
@@ -46,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long)]
     everything: bool,
     /// How to write it
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
 }
 
@@ -76,22 +68,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let found = diagnose(&data, &settings);
     let mut out = output::data();
     match args.format {
-        Format::Text => write!(out, "{}", diagnoses_in_full(&found, output::width()))?,
-        Format::Json => writeln!(out, "{:#}", document(&campaign, &found))?,
+        Format::Json => rows::pretty(&DiagnosesDocument::of(&campaign, found), &mut out)?,
+        _ => write!(out, "{}", diagnoses_in_full(&found, output::width()))?,
     }
     out.flush()?;
     Ok(Outcome::Done)
-}
-
-fn document(campaign: &Campaign, told: &Diagnoses) -> Value {
-    json!({
-        "campaign": campaign.id,
-        "name": campaign.name,
-        "diagnoses": told.causes,
-        "notes": told.notes,
-        "blind": told.blind,
-        "fleets_only": told.fleets_only,
-    })
 }
 
 /// That so many messages are not looked at in passing, if they are too many.

@@ -3,10 +3,12 @@
 //! Owns the reading, and the lines on standard output: an update each, as JSON, the result last. An order
 //! is checked by the same types that wrote it.
 
+use std::fs;
 use std::io::{self, Read};
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_agent::LocalExecutor;
+use neph_agent::{JournallingExecutor, LocalExecutor};
 use neph_model::{Executor, Order, Span, Update};
 
 use crate::exit::{Failure, Outcome};
@@ -23,25 +25,37 @@ pub(crate) struct Args {
     /// Where the order is: - is standard input
     #[arg(value_name = "-", value_parser = ["-"])]
     from: String,
+    /// Keep journals of what experiments measure in this folder, which a store takes in; without, what is
+    /// on standard output is all there is
+    #[arg(long, value_name = "FOLDER")]
+    journal: Option<PathBuf>,
 }
 
 /// Reads the order and carries it out.
-pub(crate) fn run(_args: &Args) -> Result<Outcome, Failure> {
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut text = String::new();
     let read = io::stdin().lock().take(LONGEST).read_to_string(&mut text);
     read.map_err(|error| Failure::refused(format!("read the order: {error}")))?;
     match order(&text)? {
         Order::Load(order) => stress::carry_out(&order),
         Order::Capture(order) => watch::carry_out(&order),
-        order => carry_out(order),
+        order => match &args.journal {
+            None => carry_out(&mut LocalExecutor::new(), order),
+            Some(folder) => {
+                fs::create_dir_all(folder).map_err(|error| {
+                    Failure::refused(format!("make the folder {}: {error}", folder.display()))
+                })?;
+                let local = LocalExecutor::new();
+                carry_out(&mut JournallingExecutor::new(local, folder.clone()), order)
+            }
+        },
     }
 }
 
 /// Carries out what measures, and writes down what it reports. Ctrl-C cancels it: what was measured is
 /// reported all the same.
-fn carry_out(order: Order) -> Result<Outcome, Failure> {
+fn carry_out(executor: &mut dyn Executor, order: Order) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
-    let mut executor = LocalExecutor::new();
     let ticket = executor.submit(order);
     loop {
         if stop.is_set() {

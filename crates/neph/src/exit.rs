@@ -8,7 +8,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use miette::{MietteDiagnostic, Report, Severity};
 use neph_capture::reading::ReadError;
 use neph_listen::ListenError;
+use neph_load::TransferError;
 use neph_probe::ProbeError;
+use neph_sys::place::PlaceError;
 use neph_text::{Problem, Source};
 
 use crate::excerpt::Excerpt;
@@ -79,6 +81,7 @@ impl From<ListenError> for Failure {
         match error {
             ListenError::Wrong(sentence) => Self::Usage(sentence),
             ListenError::Refused(sentence) => Self::Refused(sentence),
+            ListenError::Interrupted(sentence) => Self::Interrupted(sentence),
             ListenError::OutputClosed => Self::OutputClosed,
         }
     }
@@ -89,10 +92,8 @@ impl From<ProbeError> for Failure {
     /// namespace that is not there.
     fn from(error: ProbeError) -> Self {
         let is_usage = match &error {
-            ProbeError::Tls(_) => true,
-            ProbeError::Site(fault) => {
-                matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
-            }
+            ProbeError::Tls(_) | ProbeError::Secret(_) => true,
+            ProbeError::Site(fault) => is_named_wrong(fault),
             _ => false,
         };
         if is_usage {
@@ -101,6 +102,20 @@ impl From<ProbeError> for Failure {
             Self::refused(error)
         }
     }
+}
+
+impl From<TransferError> for Failure {
+    /// As of probes.
+    fn from(error: TransferError) -> Self {
+        match &error {
+            TransferError::Site(fault) if is_named_wrong(fault) => Self::usage(error),
+            _ => Self::refused(error),
+        }
+    }
+}
+
+fn is_named_wrong(place: &PlaceError) -> bool {
+    matches!(place.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput)
 }
 
 /// The exit status of a command line that clap refused or answered itself (`--help`).
@@ -120,15 +135,6 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 
 /// Options whose value is not repeated: it may be a secret by mistake, or our sentence has it.
 const OWN_WORDS: [&str; 2] = ["--stamp-key", "--pin"];
-
-/// Why clap refuses a command line that a file holds, in one line.
-pub(crate) fn first_line(error: &clap::Error) -> String {
-    plain(error).unwrap_or_else(|| {
-        let shown = error.to_string();
-        let first = shown.lines().next().unwrap_or_default();
-        first.trim_start_matches("error: ").to_owned()
-    })
-}
 
 /// Numbers that cannot be read, in our words: clap's are those of the parser, and of one below zero
 /// it says to write it as a target.

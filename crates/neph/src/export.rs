@@ -28,7 +28,7 @@ use neph_text::counted::counted;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum FileFormat {
     /// A line a message, a column a stage.
     Csv,
     /// A JSON object a message.
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     workspace: Workspace,
     /// What to write
     #[arg(long, value_enum)]
-    format: Format,
+    format: FileFormat,
     /// The file; '-' is standard output (not for Parquet). For latency-tester a new folder, or
     /// with --experiment a file
     #[arg(long, short, value_name = "FILE")]
@@ -150,7 +150,7 @@ impl Chosen {
 }
 
 impl Args {
-    const fn what(&self) -> (Format, Of) {
+    const fn what(&self) -> (FileFormat, Of) {
         let of = match self.changes {
             Some(detector) => Of::Changes(detector),
             None if self.transfers => Of::Transfers,
@@ -164,19 +164,19 @@ impl Args {
 
     fn check_format(&self) -> Result<(), Failure> {
         let why = match self.what() {
-            (Format::LatencyTester, Of::Fleets) => {
+            (FileFormat::LatencyTester, Of::Fleets) => {
                 "the Latency Tester's format has no place for flows; write csv, jsonl or parquet"
             }
-            (Format::LatencyTester | Format::Parquet, Of::Changes(_)) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Changes(_)) => {
                 "path changes are written as csv or jsonl; give --format csv"
             }
-            (Format::LatencyTester | Format::Parquet, Of::Samples) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Samples) => {
                 "samples are written as csv or jsonl; give --format csv"
             }
-            (Format::LatencyTester | Format::Parquet, Of::Pings) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Pings) => {
                 "pings between blocks are written as csv or jsonl; give --format csv"
             }
-            (Format::LatencyTester | Format::Parquet, Of::Transfers) => {
+            (FileFormat::LatencyTester | FileFormat::Parquet, Of::Transfers) => {
                 "transfers are written as csv or jsonl; give --format csv"
             }
             _ => return Ok(()),
@@ -186,11 +186,11 @@ impl Args {
 
     /// A Latency Tester's rows do not tell whose they are: each experiment has a file of its own.
     fn is_folder(&self) -> bool {
-        self.format == Format::LatencyTester && self.experiment.is_none()
+        self.format == FileFormat::LatencyTester && self.experiment.is_none()
     }
 
     fn check_standard_output(&self) -> Result<(), Failure> {
-        if self.format == Format::Parquet {
+        if self.format == FileFormat::Parquet {
             return Err(Failure::usage(
                 "Parquet ends with its table of contents and needs a file; give --output FILE",
             ));
@@ -321,10 +321,10 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
 fn write_file(
     store: &dyn Store,
     chosen: &Chosen,
-    ((format, of), file): ((Format, Of), &WholeFile),
+    ((format, of), file): ((FileFormat, Of), &WholeFile),
 ) -> Result<u64, StoreError> {
     let experiments = &chosen.experiments[..];
-    if format == Format::Parquet {
+    if format == FileFormat::Parquet {
         return match of {
             Of::Fleets => export_fleet_parquet(store, experiments, file),
             Of::SingleFlows => export_parquet(store, experiments, file),
@@ -346,7 +346,7 @@ fn write_file(
 fn write(
     store: &dyn Store,
     chosen: &Chosen,
-    ((format, of), out): ((Format, Of), &mut dyn Write),
+    ((format, of), out): ((FileFormat, Of), &mut dyn Write),
 ) -> Result<u64, StoreError> {
     let experiments = &chosen.experiments[..];
     match of {
@@ -359,12 +359,14 @@ fn write(
         Of::SingleFlows | Of::Fleets => {}
     }
     match (format, experiments) {
-        (Format::Csv, _) if of == Of::Fleets => export_fleet_csv(store, experiments, out),
-        (Format::Jsonl, _) if of == Of::Fleets => export_fleet_jsonl(store, experiments, out),
-        (Format::Csv, _) => export_csv(store, experiments, out),
-        (Format::Jsonl, _) => export_jsonl(store, experiments, out),
-        (Format::LatencyTester, [one]) => export_latency_tester_csv(store, one, out),
-        (Format::LatencyTester, _) => unreachable!("several experiments are written as a folder"),
-        (Format::Parquet, _) => unreachable!("a Parquet file is written by its path"),
+        (FileFormat::Csv, _) if of == Of::Fleets => export_fleet_csv(store, experiments, out),
+        (FileFormat::Jsonl, _) if of == Of::Fleets => export_fleet_jsonl(store, experiments, out),
+        (FileFormat::Csv, _) => export_csv(store, experiments, out),
+        (FileFormat::Jsonl, _) => export_jsonl(store, experiments, out),
+        (FileFormat::LatencyTester, [one]) => export_latency_tester_csv(store, one, out),
+        (FileFormat::LatencyTester, _) => {
+            unreachable!("several experiments are written as a folder")
+        }
+        (FileFormat::Parquet, _) => unreachable!("a Parquet file is written by its path"),
     }
 }

@@ -10,11 +10,11 @@ mod show;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use neph_documents::Format;
 
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
-use crate::sheet::Format;
-use crate::{demo, output};
+use crate::{demo, format, output};
 use carry::{Ended, Gallery};
 use neph_analysis::gallery::{Entry, Shown, Side, entries, entry};
 
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER", default_value = "neph-gallery")]
     folder: PathBuf,
     /// How to write the list of entries
-    #[arg(long, value_enum, default_value = "text", conflicts_with_all = ["name", "all"])]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL), conflicts_with_all = ["name", "all"])]
     format: Format,
     /// No progress
     #[arg(long, short)]

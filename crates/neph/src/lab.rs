@@ -1,6 +1,5 @@
 //! `neph lab`: emulated networks by hand: planned, up, used, looked at, verified, down.
 
-pub(crate) mod dead;
 mod enter;
 mod keeper;
 mod plan;
@@ -15,11 +14,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
+use neph_documents::lab::LabRow;
+use neph_documents::{Format, rows};
 use neph_lab::{Lab, LabError, LabListings, Topology};
 
 use crate::exit::{Failure, Outcome};
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{approval, output, topology};
+use crate::{approval, format, output, topology};
 use neph_text::counted::counted;
 
 /// Options of `neph lab`.
@@ -74,7 +74,7 @@ struct DownArgs {
 #[derive(Debug, ClapArgs)]
 struct ListArgs {
     /// How to write the list
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
@@ -137,29 +137,10 @@ fn all_down() -> Result<Outcome, Failure> {
 }
 
 fn list(args: &ListArgs) -> Result<Outcome, Failure> {
-    let mut sheet = Sheet::new(&[
-        Column::left("NAME", "name"),
-        Column::left("STATE", "owner_alive"),
-        Column::right("PROCESS", "owner"),
-        Column::left("NAMESPACES", "namespaces"),
-    ]);
     let LabListings { labs, others } = Lab::list().map_err(failure)?;
-    for lab in labs {
-        let state = match (lab.owner_alive, lab.is_whole) {
-            (true, true) => "up",
-            (true, false) => "coming up",
-            (false, _) => "left behind",
-        };
-        sheet.rows.push(vec![
-            Cell::text(lab.name),
-            Cell::new(state, lab.owner_alive),
-            lab.owner
-                .map_or_else(Cell::absent, |pid| Cell::count(pid.into())),
-            Cell::new(lab.namespaces.join(" "), lab.namespaces),
-        ]);
-    }
+    let labs: Vec<LabRow> = labs.into_iter().map(LabRow::from).collect();
     let mut out = output::data();
-    sheet.write(args.format, &mut out)?;
+    rows::write(&labs, args.format, &mut out)?;
     out.flush()?;
     Ok(outcome(tell(&others)))
 }

@@ -4,18 +4,20 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args as ClapArgs;
+use neph_documents::Format;
+use neph_documents::rows::{self, Row};
+use neph_documents::stored::{CampaignRow, ExperimentRow};
 use neph_model::{
     Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId, Span, Tally,
-    UtcOffset, Wall,
+    UtcOffset,
 };
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
-use crate::p50::P50;
-use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::when::Zone;
 use crate::workspace::{Workspace, campaign, is_cut_off, short_length, short_length_in};
-use crate::{output, when};
+use crate::{format, output};
+use neph_documents::p50::P50;
 
 /// Options of `neph list`.
 #[derive(Debug, ClapArgs)]
@@ -25,7 +27,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     workspace: Workspace,
     /// How to write the list
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
     zone: Zone,
@@ -34,68 +36,66 @@ pub(crate) struct Args {
 /// Lists.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
-    let sheet = match &args.campaign {
-        None => campaigns(store.as_ref(), args.zone.offset)?,
+    match &args.campaign {
+        None => write(&campaigns(store.as_ref(), args.zone.offset)?, args.format),
         Some(name) => {
             let campaign = campaign(store.as_ref(), name)?;
-            experiments(store.as_ref(), &campaign, args.zone.offset)?
+            let rows = experiments(store.as_ref(), &campaign, args.zone.offset)?;
+            write(&rows, args.format)
         }
-    };
+    }
+}
+
+fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
     let mut out = output::data();
-    sheet.write(args.format, &mut out)?;
+    rows::write(rows, format, &mut out)?;
     // Dropping the buffer would swallow a refusal.
     out.flush()?;
-    if sheet.rows.is_empty() && args.format == Format::Text {
+    if rows.is_empty() && format == Format::Text {
         output::say("neph list: nothing has been measured here yet");
     }
     Ok(Outcome::Done)
 }
 
-const CAMPAIGN_COLUMNS: [Column; 7] = [
-    Column::left("ID", "id"),
-    Column::left("NAME", "name"),
-    Column::left("STARTED", "started_unix_ns"),
-    Column::left("STATUS", "status"),
-    Column::right("SCENARIOS", "scenarios"),
-    Column::right("BLOCKS", "blocks"),
-    Column::right("EXPERIMENTS", "experiments"),
-];
-
-fn campaigns(store: &dyn Store, offset: UtcOffset) -> Result<Sheet, Failure> {
+fn campaigns(store: &dyn Store, offset: UtcOffset) -> Result<Vec<CampaignRow>, Failure> {
     let all = store.campaigns().map_err(Failure::refused)?;
-    let length = short_length(all.iter().map(|one| one.id));
-    let mut sheet = Sheet::new(&CAMPAIGN_COLUMNS);
-    for one in all {
+    let id_length = short_length(all.iter().map(|one| one.id));
+    let row = |one: Campaign| {
         let scenarios = store.scenarios(one.id).map_err(Failure::refused)?.len();
         let experiments = store.experiments(one.id).map_err(Failure::refused)?.len();
-        sheet.rows.push(vec![
-            id(&one.id.to_string(), length),
-            Cell::text(&one.name),
-            moment(one.started, offset),
-            campaign_status(store, &one)?,
-            Cell::count(scenarios as u64),
-            Cell::count(one.blocks.into()),
-            Cell::count(experiments as u64),
-        ]);
-    }
-    Ok(sheet)
+        let (status, way_on) = campaign_status(store, &one)?;
+        Ok(CampaignRow {
+            id: one.id.to_string(),
+            name: one.name,
+            started_unix_ns: one.started,
+            status: status.to_owned(),
+            scenarios: scenarios as u64,
+            blocks: one.blocks,
+            experiments: experiments as u64,
+            id_length,
+            offset,
+            way_on,
+        })
+    };
+    all.into_iter().map(row).collect()
 }
 
-/// How a campaign stands, with the way on where nobody carries it out any more.
-pub(crate) fn campaign_status(store: &dyn Store, campaign: &Campaign) -> Result<Cell, Failure> {
+/// The status of a campaign, with the command by which it goes on if it was cut off.
+pub(crate) fn campaign_status(
+    store: &dyn Store,
+    campaign: &Campaign,
+) -> Result<(&'static str, Option<String>), Failure> {
     let is_running = campaign.status == CampaignStatus::Running;
     if !is_cut_off(store, is_running)? {
-        return Ok(Cell::text(campaign.status.name()));
+        return Ok((campaign.status.name(), None));
     }
-    let interrupted = CampaignStatus::Interrupted.name();
     // Without a plan (neph flows --save) there is nothing to go on with, only something to look at.
     let way_on = if campaign.plan_text.is_empty() {
         format!("neph report {} --everything", campaign.id)
     } else {
         format!("neph resume {}", campaign.id)
     };
-    let shown = format!("{interrupted} ({way_on})");
-    Ok(Cell::new(shown, interrupted))
+    Ok((CampaignStatus::Interrupted.name(), Some(way_on)))
 }
 
 /// How many messages of these experiments are kept, whatever became of them.
@@ -110,66 +110,60 @@ pub(crate) fn kept<'e>(
     })
 }
 
-/// How an experiment stands.
-pub(crate) fn experiment_status(store: &dyn Store, one: &Experiment) -> Result<Cell, Failure> {
+/// The status of an experiment.
+pub(crate) fn experiment_status(
+    store: &dyn Store,
+    one: &Experiment,
+) -> Result<&'static str, Failure> {
     let is_running = one.status == ExperimentStatus::Running;
     let status = if is_cut_off(store, is_running)? {
         ExperimentStatus::Interrupted
     } else {
         one.status
     };
-    Ok(Cell::text(status.name()))
+    Ok(status.name())
 }
-
-const EXPERIMENT_COLUMNS: [Column; 10] = [
-    Column::left("ID", "id"),
-    Column::left("STARTED", "started_unix_ns"),
-    Column::right("BLOCK", "block"),
-    Column::right("TRY", "attempt"),
-    Column::left("SCENARIO", "scenario"),
-    Column::left("STATUS", "status"),
-    Column::right("N", "messages"),
-    Column::right("LOST", "lost"),
-    Column::right("P50", "response_p50_ns"),
-    Column::left("FLAGS", "warnings"),
-];
 
 /// Of fleets whose median was not kept, so many messages are read for one sheet: more would take longer
 /// than people wait.
 pub(crate) const MOST_READ: u64 = 20_000_000;
 
-/// One row for each experiment of `campaign`; the p50 is of response times, lost messages counted
-/// as slower than all others. A fleet's is that of its network's round trips, as `neph run` tells it.
+/// One row for each experiment of `campaign`. A fleet's median is that of its network's round trips,
+/// as `neph run` shows it.
 pub(crate) fn experiments(
     store: &dyn Store,
     campaign: &Campaign,
     offset: UtcOffset,
-) -> Result<Sheet, Failure> {
-    let labels = labels(&store.scenarios(campaign.id).map_err(Failure::refused)?);
+) -> Result<Vec<ExperimentRow>, Failure> {
+    let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
+    let labels = labels(&scenarios);
     let all = store.experiments(campaign.id).map_err(Failure::refused)?;
-    let length = short_length_in(store, &all)?;
-    let mut sheet = Sheet::new(&EXPERIMENT_COLUMNS);
+    let id_length = short_length_in(store, &all)?;
     let mut unread = MOST_READ;
-    for one in &all {
+    let row = |one: &Experiment| {
         let warnings: Vec<String> = one.warnings.iter().map(ToString::to_string).collect();
         let seen = Seen::of(store, one, &mut unread)?;
-        sheet.rows.push(vec![
-            id(&one.id.to_string(), length),
-            moment(one.started, offset),
-            Cell::block(one.block),
-            Cell::count(one.attempt.into()),
-            labels
-                .get(&one.scenario)
-                .cloned()
-                .unwrap_or_else(|| Cell::text(one.scenario.to_string())),
-            experiment_status(store, one)?,
-            Cell::count(seen.messages),
-            lost(&seen),
-            Cell::new(seen.p50.to_string(), seen.p50.time().map(Span::nanos)),
-            Cell::text(warnings.join("; ")),
-        ]);
-    }
-    Ok(sheet)
+        let unknown = || [one.scenario.to_string(), one.scenario.to_string()];
+        let label = labels.get(&one.scenario).cloned();
+        let [scenario, scenario_shown] = label.unwrap_or_else(unknown);
+        Ok(ExperimentRow {
+            id: one.id.to_string(),
+            started_unix_ns: one.started,
+            block: one.block,
+            attempt: one.attempt,
+            scenario,
+            status: experiment_status(store, one)?.to_owned(),
+            messages: seen.messages,
+            lost: seen.lost,
+            response_p50_ns: seen.p50.time(),
+            warnings: warnings.join("; "),
+            id_length,
+            offset,
+            scenario_shown,
+            p50: seen.p50,
+        })
+    };
+    all.iter().map(row).collect()
 }
 
 /// Scenarios by their identity.
@@ -177,36 +171,12 @@ pub(crate) fn by_id(scenarios: Vec<Scenario>) -> BTreeMap<ScenarioId, Scenario> 
     scenarios.into_iter().map(|one| (one.id, one)).collect()
 }
 
-/// The labels of a campaign's scenarios: for people without what all of them share, for programs whole.
-fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, Cell> {
-    let apart = scenarios.iter().zip(Scenario::labels_apart(scenarios));
-    apart
-        .map(|(one, shown)| (one.id, Cell::new(shown, one.label())))
+/// The label of each scenario: whole, and without what all of them share.
+fn labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> {
+    let labels = scenarios.iter().zip(Scenario::labels_apart(scenarios));
+    labels
+        .map(|(one, shown)| (one.id, [one.label(), shown]))
         .collect()
-}
-
-fn id(id: &str, length: usize) -> Cell {
-    Cell::new(&id[..length.min(id.len())], id)
-}
-
-/// A moment at an offset from UTC; the number is the time in UTC whatever the offset.
-pub(crate) fn moment(wall: Wall, offset: UtcOffset) -> Cell {
-    Cell::new(when::at(wall, offset), wall.unix_nanos())
-}
-
-/// `3 (0.25 %)`: how many, and of how many.
-fn lost(seen: &Seen) -> Cell {
-    let shown = match seen.lost {
-        0 => "0".to_owned(),
-        lost => format!("{lost} ({})", share(lost, seen.messages)),
-    };
-    Cell::new(shown, seen.lost)
-}
-
-/// A part of a whole in percent.
-#[expect(clippy::cast_precision_loss, reason = "display")]
-pub(crate) fn share(part: u64, whole: u64) -> String {
-    format!("{:.2} %", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
 /// An experiment's main flow in numbers.

@@ -1,14 +1,11 @@
 //! `--host`, `--port` and `--proto`, as every command that listens to an interface has them.
-//!
-//! Owns what they mean, and how another program is told the same: neph elsewhere, or tcpdump.
 
 use std::net::IpAddr;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_model::{CaptureOrder, CaptureProtocol};
-use neph_wire::filter::{Protocol, Wanted};
+use neph_listen::PacketChoice;
+use neph_model::CaptureProtocol;
 
-use crate::exit::Failure;
 use crate::value;
 
 /// What packets carry.
@@ -19,9 +16,9 @@ enum Proto {
     Icmp,
 }
 
-/// Which packets are meant; all of them where nothing was said.
+/// Which packets are meant; all of them where nothing was given.
 #[derive(Clone, Debug, Default, ClapArgs)]
-pub(crate) struct PacketChoice {
+pub(crate) struct PacketArgs {
     /// Only packets from or to this address; may be given more than once
     #[arg(long, value_name = "ADDRESS", value_parser = value::address)]
     host: Vec<IpAddr>,
@@ -33,86 +30,19 @@ pub(crate) struct PacketChoice {
     proto: Vec<Proto>,
 }
 
-impl Proto {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Udp => "udp",
-            Self::Icmp => "icmp",
-        }
-    }
-
-    /// As tcpdump has it, where ICMP of IPv6 is another.
-    const fn expression(self) -> &'static str {
-        match self {
-            Self::Icmp => "icmp or icmp6",
-            other => other.word(),
-        }
-    }
-}
-
-impl PacketChoice {
-    /// That some packet can be meant.
-    ///
-    /// # Errors
-    /// A port of ICMP is asked for.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        let is_icmp = |proto: &Proto| *proto == Proto::Icmp;
-        if !self.port.is_empty() && !self.proto.is_empty() && self.proto.iter().all(is_icmp) {
-            return Err(Failure::usage(
-                "--proto icmp has no ports; leave out --port, or add --proto tcp or udp",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Which packets the kernel is to hand over.
-    pub(crate) fn wanted(&self) -> Wanted {
-        let protocol = |proto: &Proto| match proto {
-            Proto::Tcp => Protocol::Tcp,
-            Proto::Udp => Protocol::Udp,
-            Proto::Icmp => Protocol::Icmp,
-        };
-        Wanted {
-            hosts: self.host.clone(),
-            ports: self.port.clone(),
-            protocols: self.proto.iter().map(protocol).collect(),
-        }
-    }
-
-    /// The order for a capture, with what is meant.
-    pub(crate) fn order(&self, order: CaptureOrder) -> CaptureOrder {
+impl PacketArgs {
+    /// What they mean.
+    pub(crate) fn choice(&self) -> PacketChoice {
         let protocol = |proto: &Proto| match proto {
             Proto::Tcp => CaptureProtocol::Tcp,
             Proto::Udp => CaptureProtocol::Udp,
             Proto::Icmp => CaptureProtocol::Icmp,
         };
-        CaptureOrder {
+        PacketChoice {
             hosts: self.host.clone(),
             ports: self.port.clone(),
             protocols: self.proto.iter().map(protocol).collect(),
-            ..order
         }
-    }
-
-    /// The options as they are written.
-    pub(crate) fn options(&self) -> Vec<String> {
-        let hosts = self.host.iter().map(|host| format!("--host {host}"));
-        let ports = self.port.iter().map(|port| format!("--port {port}"));
-        let protos = self.proto.iter();
-        let protos = protos.map(|proto| format!("--proto {}", proto.word()));
-        hosts.chain(ports).chain(protos).collect()
-    }
-
-    /// The same for tcpdump, which does not look behind VLAN tags; empty where all are meant.
-    pub(crate) fn expression(&self) -> String {
-        let hosts = self.host.iter().map(|host| format!("host {host}"));
-        let ports = self.port.iter().map(|port| format!("port {port}"));
-        let protos = self.proto.iter().map(|proto| proto.expression().to_owned());
-        let any = |of: Vec<String>| (!of.is_empty()).then(|| format!("({})", of.join(" or ")));
-        let all = [hosts.collect(), ports.collect(), protos.collect()];
-        let all: Vec<String> = all.into_iter().filter_map(any).collect();
-        all.join(" and ")
     }
 }
 
@@ -125,13 +55,14 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        choice: PacketChoice,
+        choice: PacketArgs,
     }
 
     fn choice(line: &str) -> PacketChoice {
         Line::try_parse_from(line.split_whitespace())
             .expect("good options")
             .choice
+            .choice()
     }
 
     #[test]

@@ -9,11 +9,11 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
+use neph_documents::reflected::PrivilegesDocument;
 use neph_sys::netns::{self, NetNs};
 use neph_sys::restrict::{
     Capability, Extra, Files, Force, InForce, RestrictError, Restriction, User, is_root,
 };
-use serde_json::{Value, json};
 
 use crate::exit::Failure;
 
@@ -212,15 +212,15 @@ fn state(force: &Force) -> String {
 }
 
 /// What is in force, for programs.
-pub(crate) fn document(force: &InForce) -> Value {
+pub(crate) fn document(force: &InForce) -> PrivilegesDocument {
     let kept = force.capabilities.iter().map(ToString::to_string);
-    json!({
-        "user": force.user,
-        "capabilities": kept.collect::<Vec<_>>(),
-        "no_new_privs": "on",
-        "seccomp": state(&force.seccomp),
-        "landlock": state(&force.landlock),
-    })
+    PrivilegesDocument {
+        user: force.user.clone(),
+        capabilities: kept.collect(),
+        no_new_privs: "on",
+        seccomp: state(&force.seccomp),
+        landlock: state(&force.landlock),
+    }
 }
 
 #[cfg(test)]
@@ -240,14 +240,14 @@ mod tests {
             "privileges: user nobody, CAP_NET_RAW CAP_SYS_NICE, no_new_privs on, seccomp on, landlock \
              off (this kernel has no Landlock)"
         );
-        let shown = json!({
+        let shown = serde_json::json!({
             "user": "nobody",
             "capabilities": ["CAP_NET_RAW", "CAP_SYS_NICE"],
             "no_new_privs": "on",
             "seccomp": "on",
             "landlock": "off (this kernel has no Landlock)",
         });
-        assert_eq!(document(&force), shown);
+        assert_eq!(serde_json::json!(document(&force)), shown);
         let bare = InForce {
             user: None,
             capabilities: Vec::new(),

@@ -5,35 +5,31 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as ClapArgs, ValueEnum};
-use neph_model::{BitRate, ByteSize, Span, bracketed};
-use neph_probe::{Caps, Counted, Identity, ProbeError, Reflector, ReflectorSpec, Secret};
+use clap::Args as ClapArgs;
+use neph_model::{
+    BitRate, ByteSize, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span,
+    bracketed,
+};
+use neph_probe::{Counted, ProbeError, Reflector, fitting_caps};
 use neph_sys::clock;
 use neph_sys::restrict::InForce;
 use neph_sys::{files, memory};
-use serde_json::{Map, json};
 
 use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
 use crate::privileges::{self, Needs, Row, UserChoice};
-use crate::{interrupt, output, value};
+use crate::{format, interrupt, output, value};
+use neph_documents::Format;
+use neph_documents::reflected::{CertificateDocument, ReflectLine};
+use neph_documents::rows::json_line;
 
-pub(crate) use neph_probe::REFLECT_PORT as PORT;
+pub(crate) use neph_model::REFLECT_PORT as PORT;
 
 /// How often what was refused is told, while it grows.
 const TELL: Duration = Duration::from_secs(10);
 /// Files that are no connections: sockets, standard ones, /proc; and connections that are about to end.
 const FILES_KEPT: u64 = 64;
-
-/// How a reflector's lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Sentences, to standard error.
-    Text,
-    /// A JSON object a line, to standard output.
-    Ndjson,
-}
 
 /// Options of `neph reflect`.
 #[derive(Debug, ClapArgs)]
@@ -60,8 +56,8 @@ pub(crate) struct Args {
     pub(crate) tls_version: Option<TlsChoice>,
     /// Secret of authenticated STAMP, read from a file (mode 0600) or an environment variable. Packets
     /// without it are refused
-    #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret)]
-    pub(crate) stamp_key: Option<Secret>,
+    #[arg(long, value_name = "file:PATH|env:NAME", value_parser = value::secret_source)]
+    pub(crate) stamp_key: Option<SecretSource>,
     /// Answer STAMP requests from this source port although a server may have it, and an answer to an
     /// answer would go on for ever: our own, 7, 13, 17, 19, 37, 53, 69, 123, 862. May be repeated
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
@@ -77,7 +73,7 @@ pub(crate) struct Args {
     pub(crate) max_request: ByteSize,
     /// Memory for all that peers make it hold, every copy of a message counted. Half of it at most is for
     /// connections (256 KiB each); of the rest one peer, or a /56, gets a quarter, or its largest message
-    #[arg(long, value_name = "SIZE", value_parser = memory_size, default_value = "512MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = value::memory_size, default_value = "512MiB")]
     pub(crate) max_memory: ByteSize,
     /// Messages a second from one peer: an IPv4 address, or a /64 of IPv6
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 120_000)]
@@ -101,7 +97,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) user: UserChoice,
     /// How to write where it listens, its certificate and what it counted
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
     /// Print nothing but errors
     #[arg(long, short)]
@@ -112,21 +108,21 @@ impl Args {
     /// The reflector that was asked for, here.
     pub(crate) fn spec(&self) -> ReflectorSpec {
         let identity = match (&self.cert, &self.key) {
-            (Some(certificate), Some(key)) => Some(Identity::Files {
+            (Some(certificate), Some(key)) => Some(ReflectorIdentity::Files {
                 certificate: certificate.clone(),
                 key: key.clone(),
             }),
-            _ if self.tls => Some(Identity::SelfSigned(self.tls_name.clone())),
+            _ if self.tls => Some(ReflectorIdentity::SelfSigned(self.tls_name.clone())),
             _ => None,
         };
         ReflectorSpec {
             address: self.listen,
             identity,
             tls_version: TlsChoice::version(self.tls_version),
-            key: self.stamp_key.clone(),
+            stamp_key: self.stamp_key.clone(),
             answered_ports: self.answer_port.clone(),
             think: self.think,
-            caps: Caps {
+            caps: ReflectorCaps {
                 reply_size: self.max_reply,
                 request_size: self.max_request,
                 memory: self.max_memory,
@@ -135,9 +131,8 @@ impl Args {
                 connections: self.max_connections,
                 connections_per_peer: self.max_connections_per_peer,
                 idle: self.idle,
-                ..Caps::default()
+                ..ReflectorCaps::default()
             },
-            site: None,
         }
     }
 }
@@ -170,7 +165,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let reflector = bound.answer()?;
     if !args.quiet {
         show_start(&reflector, &force, args.format)?;
-        say_what_fits(&asked, &spec.caps.fitting());
+        say_what_fits(&asked, &fitting_caps(spec.caps));
     }
     let mut told = Vec::new();
     let mut waited = Duration::ZERO;
@@ -190,19 +185,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The least memory with which messages of the usual size are answered.
-const LEAST_MEMORY: ByteSize = ByteSize(4 << 20);
-
-fn memory_size(text: &str) -> Result<ByteSize, String> {
-    let size = value::size(text)?;
-    if size < LEAST_MEMORY {
-        return Err(format!("the least is {}", LEAST_MEMORY.exact()));
-    }
-    Ok(size)
-}
-
 /// Prints the caps that the memory, or the limit on open files, does not allow.
-fn say_what_fits(asked: &Caps, fitting: &Caps) {
+fn say_what_fits(asked: &ReflectorCaps, fitting: &ReflectorCaps) {
     if fitting != asked {
         output::say(&format!(
             "neph reflect: --max-memory {} and the limit on open files allow {} connections, requests up to \
@@ -216,16 +200,16 @@ fn say_what_fits(asked: &Caps, fitting: &Caps) {
 fn show_start(reflector: &Reflector, force: &InForce, format: Format) -> Result<(), Failure> {
     let (address, certificate) = (reflector.address(), reflector.certificate());
     if format == Format::Ndjson {
-        let certificate = certificate.map(|certificate| {
-            json!({"sha256": certificate.fingerprint.to_string(), "names": certificate.names})
+        let certificate = certificate.map(|certificate| CertificateDocument {
+            sha256: certificate.fingerprint.to_string(),
+            names: certificate.names.clone(),
         });
-        let line = json!({
-            "kind": "listening",
-            "address": address.to_string(),
-            "certificate": certificate,
-            "privileges": privileges::document(force),
-        });
-        return Ok(output::line(&line.to_string())?);
+        let line = ReflectLine::Listening {
+            address: address.to_string(),
+            certificate,
+            privileges: privileges::document(force),
+        };
+        return Ok(output::line(&json_line(&line))?);
     }
     let schemes = match certificate {
         Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
@@ -249,6 +233,7 @@ fn show_start(reflector: &Reflector, force: &InForce, format: Format) -> Result<
 /// Why there is no reflector; where the port is the reason, with what to do.
 fn not_started(error: ProbeError, at: SocketAddr) -> Failure {
     let remedy = match &error {
+        ProbeError::Secret(error) => return Failure::Usage(format!("--stamp-key: {error}")),
         ProbeError::Socket { source, .. } => match source.kind() {
             ErrorKind::AddrInUse => format!(
                 "somebody listens there already: end them, or choose another port with --listen \
@@ -278,11 +263,12 @@ fn tell(
         return Ok(());
     }
     if format == Format::Ndjson {
-        let counts = counted
-            .iter()
-            .map(|(what, count)| (what.name().to_owned(), json!(count)));
-        let counts: Map<_, _> = counts.collect();
-        output::line(&json!({"kind": "counted", "counts": counts}).to_string())?;
+        let counts = counted.iter();
+        let counts = counts.map(|(what, count)| (what.name().to_owned(), *count));
+        let line = ReflectLine::Counted {
+            counts: counts.collect(),
+        };
+        output::line(&json_line(&line))?;
         *told = counted;
         return Ok(());
     }
@@ -296,4 +282,105 @@ fn tell(
     }
     *told = counted;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, CommandFactory, Parser};
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// Every flag with its value, but for the one that plans refuse.
+    const SAMPLES: &[(&str, &[&str])] = &[
+        ("listen", &["--listen", "127.0.0.1:9"]),
+        ("tls", &["--tls"]),
+        ("cert", &["--cert", "a.pem", "--key", "b.pem"]),
+        ("key", &["--key", "b.pem", "--cert=a.pem"]),
+        (
+            "tls-name",
+            &["--tls", "--tls-name", "a", "--tls-name", "192.0.2.1"],
+        ),
+        ("tls-version", &["--tls", "--tls-version", "1.3"]),
+        ("stamp-key", &["--stamp-key", "env:NAME"]),
+        (
+            "answer-port",
+            &["--answer-port", "7", "--answer-port", "862"],
+        ),
+        ("think", &["--think", "0.25"]),
+        ("max-reply", &["--max-reply", "1MiB"]),
+        ("max-request", &["--max-request", "100"]),
+        ("max-memory", &["--max-memory", "4MiB"]),
+        ("max-rate", &["--max-rate", "3"]),
+        ("max-reply-rate", &["--max-reply-rate", "1.5Mbit/s"]),
+        ("max-connections", &["--max-connections", "2"]),
+        (
+            "max-connections-per-peer",
+            &["--max-connections-per-peer", "1"],
+        ),
+        ("idle", &["--idle", "5s"]),
+        ("awake", &["--awake"]),
+        ("format", &["--format", "ndjson"]),
+        ("quiet", &["-q"]),
+    ];
+
+    const REFUSED: &[&[&str]] = &[
+        &["--listn"],
+        &["--listen", "localhost:1"],
+        &["--tls", "--tls"],
+        &["--tls=yes"],
+        &["--cert", "a.pem"],
+        &["--key", "b.pem"],
+        &["--tls-name", "a"],
+        &["--cert", "a", "--key", "b", "--tls", "--tls-name", "a"],
+        &["--tls-version", "1.1"],
+        &["--stamp-key", "hunter2"],
+        &["--answer-port", "0"],
+        &["--think"],
+        &["--think", "--tls"],
+        &["--max-memory", "1MiB"],
+        &["--max-rate", "0"],
+        &["--idle", "0"],
+        &["--format", "yaml"],
+        &["nonsense"],
+    ];
+
+    fn here(words: &[&str]) -> Option<ReflectorSpec> {
+        let words = std::iter::once("neph").chain(words.iter().copied());
+        Line::try_parse_from(words)
+            .ok()
+            .map(|line| line.args.spec())
+    }
+
+    fn in_a_plan(words: &[&str]) -> Option<ReflectorSpec> {
+        neph_campaign::plan::reflector(words.iter().copied()).ok()
+    }
+
+    #[test]
+    fn a_plan_reads_the_flags_of_a_reflector_as_the_command_line_does() {
+        let none: &[&str] = &[];
+        let all = SAMPLES.iter().map(|(_, words)| *words).chain([none]);
+        for words in all {
+            let spec = here(words);
+            assert!(spec.is_some(), "{words:?}");
+            assert_eq!(in_a_plan(words), spec, "{words:?}");
+        }
+        for words in REFUSED {
+            assert_eq!((here(words), in_a_plan(words)), (None, None), "{words:?}");
+        }
+        let command = Args::augment_args(Line::command());
+        let known: Vec<&str> = SAMPLES
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(["user"])
+            .collect();
+        let missing = command.get_arguments().filter_map(clap::Arg::get_long);
+        let missing: Vec<_> = missing.filter(|name| !known.contains(name)).collect();
+        assert_eq!(missing, [""; 0], "flags that plans do not know");
+    }
 }

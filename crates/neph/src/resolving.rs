@@ -1,5 +1,8 @@
 //! Finds the address that a command measures, and reports the others: one way for every command.
 
+use std::io;
+use std::net::SocketAddr;
+
 use neph_model::{IpVersion, Span, Target};
 use neph_probe::{Place, Resolve, Resolved, Resolving, TargetError};
 
@@ -24,12 +27,23 @@ pub(crate) fn find(
         site,
         keep: None,
     };
-    let found = target.find(&how).map_err(|error| match error {
-        TargetError::Unresolved { .. } | TargetError::Site { .. } => Failure::refused(error),
-        other => Failure::usage(other),
-    })?;
+    let found = target.find(&how).map_err(failure)?;
     if let Some(remark) = found.remark(target) {
         output::say(&format!("neph: {remark}"));
     }
     Ok(found)
+}
+
+/// Exit 2 where the target cannot be meant, 1 where its name has no address.
+pub(crate) fn failure(error: TargetError) -> Failure {
+    match error {
+        TargetError::Unresolved { .. } | TargetError::Site { .. } => Failure::refused(error),
+        other => Failure::usage(other),
+    }
+}
+
+/// The addresses of a host, in the order in which they are to be tried: for what is no measurement.
+pub(crate) fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let target = Target::tcp(host, port).map_err(io::Error::other)?;
+    target.addresses(None).map_err(io::Error::other)
 }

@@ -1,19 +1,22 @@
 //! `neph stress`: load for machines and networks that are measured.
 //!
-//! Owns the words; each kind of load is a file of its own.
+//! Owns the words; each kind of load is a file of its own. The loads are made by neph-agent, for this command,
+//! for orders and for executors alike.
 
 mod aim;
-mod announce;
 mod cpu;
 mod flow;
 mod stream;
 mod telling;
 
 use clap::{Args as ClapArgs, Subcommand};
-use neph_model::{LoadOrder, LoadSpec};
+use neph_agent::LoadDone;
+use neph_model::LoadOrder;
 
 use crate::exit::{Failure, Outcome};
-use crate::privileges::{Needs, Row};
+use crate::interrupt;
+use crate::privileges::{Needs, Row, UserChoice};
+use telling::Telling;
 
 /// Options of `neph stress`.
 #[derive(Debug, ClapArgs)]
@@ -32,31 +35,31 @@ enum Command {
     Stream(stream::Args),
 }
 
-/// Makes a load that was ordered: says when it works, and writes what it did as JSON.
+/// Makes a load that was ordered: prints when it works, and writes what it did as JSON.
 pub(crate) fn carry_out(order: &LoadOrder) -> Result<Outcome, Failure> {
-    let command = match &order.load {
-        LoadSpec::Cpu(share) => Command::Cpu(cpu::Args::ordered(*share, order.duration)),
-        LoadSpec::Flow { to, rate } => {
-            Command::Flow(flow::Args::ordered(to, *rate, order.duration))
-        }
-        LoadSpec::Stream { to, rate } => {
-            Command::Stream(stream::Args::ordered(to, *rate, order.duration))
-        }
-    };
-    run(&Args { command })
+    make(order, &Telling::ORDERED, &UserChoice::default())
 }
 
 /// Makes the load.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let user = match &args.command {
-        Command::Cpu(args) => &args.user,
-        Command::Flow(args) => &args.user,
-        Command::Stream(args) => &args.user,
-    };
-    Needs::of(&Row::STRESS).restrict(user)?;
     match &args.command {
-        Command::Cpu(args) => cpu::run(args),
-        Command::Flow(args) => flow::run(args),
-        Command::Stream(args) => stream::run(args),
+        Command::Cpu(args) => make(&args.order(), &args.telling(), &args.user),
+        Command::Flow(args) => make(&args.order()?, &args.telling(), &args.user),
+        Command::Stream(args) => make(&args.order()?, &args.telling(), &args.user),
+    }
+}
+
+/// Makes a load until its time is over or ctrl-C, and shows what it did.
+fn make(order: &LoadOrder, telling: &Telling, user: &UserChoice) -> Result<Outcome, Failure> {
+    Needs::of(&Row::STRESS).restrict(user)?;
+    let ready = aim::ready(order)?;
+    let crowd = cpu::crowd(order, ready.threads());
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let done = ready.run(&|| telling.works(), &stop);
+    let is_stopped = || stop.is_set();
+    match done.map_err(cpu::failure)? {
+        LoadDone::Cpu(done) => cpu::show(&done, telling, crowd.as_ref(), is_stopped),
+        LoadDone::Flow(done) => flow::show(done, telling, is_stopped),
+        LoadDone::Stream(done) => stream::show(&done, telling, is_stopped),
     }
 }

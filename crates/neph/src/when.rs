@@ -1,9 +1,12 @@
-//! Wall-clock time as people read it, to the second: UTC unless `--utc-offset` says otherwise.
+//! The `--utc-offset` option: the time zone in which a command shows times.
 //!
-//! UTC because campaigns are compared between machines; the local zone is not looked up.
+//! UTC unless it is given, because campaigns are compared between machines; the local zone is not
+//! looked up.
 
 use clap::Args as ClapArgs;
-use neph_model::{UtcOffset, Wall};
+use neph_model::UtcOffset;
+
+pub(crate) use neph_documents::when::utc;
 
 /// In which time zone a command shows times.
 #[derive(Clone, Copy, Debug, Default, ClapArgs)]
@@ -17,33 +20,4 @@ pub(crate) struct Zone {
         hide_default_value = true
     )]
     pub(crate) offset: UtcOffset,
-}
-
-/// `2026-11-21 21:58:54 UTC`; nanoseconds where the year has five digits.
-pub(crate) fn utc(wall: Wall) -> String {
-    at(wall, UtcOffset::UTC)
-}
-
-/// `2026-11-21 23:58:54 UTC+02:00`.
-pub(crate) fn at(wall: Wall, offset: UtcOffset) -> String {
-    let nanos = wall.unix_nanos();
-    let local = i128::from(nanos) + i128::from(offset.seconds()) * 1_000_000_000;
-    jiff::Timestamp::from_nanosecond(local).map_or_else(
-        |_| format!("{nanos} ns"),
-        |at| format!("{} {offset}", at.strftime("%Y-%m-%d %H:%M:%S")),
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_are_shown_in_utc_or_at_an_offset() {
-        let wall = Wall::from_unix_nanos(1_700_000_000_999_999_999);
-        assert_eq!(utc(wall), "2023-11-14 22:13:20 UTC");
-        let offset = |text: &str| text.parse().expect(text);
-        assert_eq!(at(wall, offset("+02:00")), "2023-11-15 00:13:20 UTC+02:00");
-        assert_eq!(at(wall, offset("-05:30")), "2023-11-14 16:43:20 UTC-05:30");
-    }
 }

@@ -24,7 +24,17 @@ use toml::Table;
 
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("neph-agent", &["neph-load", "neph-model", "neph-probe"]),
+    (
+        "neph-agent",
+        &[
+            "neph-journal",
+            "neph-lab",
+            "neph-load",
+            "neph-model",
+            "neph-probe",
+            "neph-sys",
+        ],
+    ),
     (
         "neph-analysis",
         &[
@@ -35,10 +45,31 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "neph-text",
         ],
     ),
-    ("neph-campaign", &["neph-model", "neph-store", "neph-text"]),
+    (
+        "neph-campaign",
+        &["neph-model", "neph-stats", "neph-store", "neph-text"],
+    ),
     (
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],
+    ),
+    (
+        "neph-documents",
+        &[
+            "neph-agent",
+            "neph-analysis",
+            "neph-campaign",
+            "neph-capture",
+            "neph-flows",
+            "neph-lab",
+            "neph-listen",
+            "neph-load",
+            "neph-model",
+            "neph-probe",
+            "neph-stats",
+            "neph-text",
+            "neph-wire",
+        ],
     ),
     ("neph-export", &["neph-model", "neph-sys", "neph-wire"]),
     ("neph-flows", &["neph-model", "neph-stats"]),
@@ -46,7 +77,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-lab", &["neph-model", "neph-sys", "neph-text"]),
     (
         "neph-listen",
-        &["neph-model", "neph-sys", "neph-text", "neph-wire"],
+        &[
+            "neph-capture",
+            "neph-model",
+            "neph-sys",
+            "neph-text",
+            "neph-wire",
+        ],
     ),
     (
         "neph-load",
@@ -74,14 +111,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("neph-wire", &[]),
 ];
 
-/// Arrows that only tests need: shipped plans are held against shipped topologies, and what is told
-/// of flows against the links of the lab.
+/// Arrows that only tests need: shipped plans are held against shipped topologies, what is told of
+/// flows against the links of the lab, and the reflector against transfers.
 const TESTS_MAY_USE: &[(&str, &str)] = &[
     ("neph-agent", "neph-campaign"),
     ("neph-agent", "neph-text"),
     ("neph-campaign", "neph-lab"),
     ("neph-flows", "neph-lab"),
     ("neph-flows", "neph-text"),
+    ("neph-probe", "neph-load"),
     ("neph-report", "neph-store"),
 ];
 

@@ -1,14 +1,16 @@
 mod contract;
 
+pub(crate) use contract::contract_subject;
+
 use std::num::NonZeroU32;
 use std::sync::mpsc::Receiver;
 
 use neph_model::{
     CampaignId, EchoTo, Ending, EventKind, Experiment, ExperimentOrder, ExperimentResult,
     FleetMessage, FleetOutcome, FlowTraceOrder, Lifetime, OrderFailed, Parameter, Prepared,
-    Progress, Records, Scenario, Span, TraceLimits, Wall, Warning,
+    Progress, Records, ReflectorCaps, ReflectorSpec, Scenario, Span, TraceLimits, Wall, Warning,
 };
-use neph_probe::{Caps, Reflector, ReflectorSpec};
+use neph_probe::Reflector;
 use neph_text::Source;
 
 use super::*;
@@ -339,9 +341,9 @@ fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
 
 /// A reflector that answers 100 messages a second.
 fn miserly() -> Reflector {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         messages_per_second: 100,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     };
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector")

@@ -81,7 +81,9 @@ pub fn factors(scenarios: &[&Scenario]) -> Vec<Factor> {
 
 #[cfg(test)]
 mod tests {
-    use neph_model::{ByteSize, Known, Parameter, ProbeKind, ScenarioId, Span, TlsVersion};
+    use neph_model::{
+        ByteSize, Known, Parameter, ProbeKind, ScenarioId, Span, Targets, TlsVersion,
+    };
 
     use super::*;
 
@@ -103,8 +105,7 @@ mod tests {
             id: ScenarioId(bytes),
             index: 0,
             endpoint: "a".to_owned(),
-            target: "ws://192.0.2.1:8080/".to_owned().into(),
-            probe: ProbeKind::Ws,
+            target: Targets::read("ws://192.0.2.1:8080/", ProbeKind::Ws),
             interval: Span::from_millis(25),
             request_size: ByteSize(bytes),
             response_size: ByteSize(64),

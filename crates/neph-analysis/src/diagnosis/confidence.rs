@@ -1,11 +1,12 @@
 //! How sure a diagnosis is: a word, and what it was derived from.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::words::{plural, real};
 
 /// How sure, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// It was seen once, or barely beyond the rule's threshold.
@@ -36,7 +37,7 @@ impl Level {
 }
 
 /// How sure a diagnosis is, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Confidence {
     /// In a word.
     pub level: Level,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{ExperimentId, Seq};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Confidence, Run};
@@ -11,7 +12,7 @@ use super::{Confidence, Run};
 const EXAMPLES: usize = 6;
 
 /// A number that a diagnosis rests on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// What it is.
     pub name: String,
@@ -22,7 +23,7 @@ pub struct Evidence {
 }
 
 /// Where a diagnosis can be looked at.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Seen {
     /// The experiment.
     pub experiment: ExperimentId,

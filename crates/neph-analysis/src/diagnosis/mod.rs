@@ -22,6 +22,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{CampaignData, PlotSettings};
@@ -57,7 +58,7 @@ pub struct Rule {
 }
 
 /// A cause that a rule has found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Diagnosis {
     /// The rule's name.
     pub rule: &'static str,
@@ -112,7 +113,7 @@ impl Diagnosis {
 
 /// What a rule has seen that is no cause, because it changes no figure, or none so far or so surely
 /// that it counts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Note {
     /// The rule's name.
     pub rule: &'static str,
@@ -125,7 +126,7 @@ pub struct Note {
 }
 
 /// What all rules say of a campaign.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Diagnoses {
     /// Every cause that a rule sees, the costliest first.
     #[serde(rename = "diagnoses")]

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use neph_model::{SEGMENT, Stage, StageSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Rule, Run, Sight, is_imported, peer};
@@ -35,7 +36,7 @@ pub(crate) enum Need {
 }
 
 /// A rule that could not look, and why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Blind {
     /// The rule's name.
     pub rule: &'static str,

@@ -24,6 +24,7 @@ mod throughput;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use alarms::ALARM;
@@ -36,7 +37,7 @@ pub use spread::spread;
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
 /// Which part of a report's beginning a finding belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// What was measured.
@@ -48,7 +49,7 @@ pub enum FindingKind {
 }
 
 /// A sentence and the numbers it rests on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// Where it belongs.
     pub kind: FindingKind,

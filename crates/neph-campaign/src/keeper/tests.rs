@@ -2,8 +2,8 @@ use std::path::Path;
 
 use neph_model::{
     ByteSize, CampaignStatus, Ending, ExperimentStatus, FleetEndpoint, FleetMessage, FleetOutcome,
-    FleetReply, HostFacts, Lane, Load, Parameters, ProbeKind, ReadBy, ScenarioId, Span, Wall,
-    Warning,
+    FleetReply, HostFacts, Lane, Load, Parameters, ProbeKind, ReadBy, ScenarioId, Span, Targets,
+    Wall, Warning,
 };
 use neph_store::{Access, SentWithin};
 
@@ -35,8 +35,7 @@ fn scenario() -> Scenario {
         id: ScenarioId(0),
         index: 0,
         endpoint: "udp://a, udp://b".to_owned(),
-        target: "udp://a".to_owned().into(),
-        probe: ProbeKind::Udp,
+        target: Targets::read("udp://a", ProbeKind::Udp),
         interval: Span::from_millis(100),
         request_size: ByteSize(64),
         response_size: ByteSize(64),

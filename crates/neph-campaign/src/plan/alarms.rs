@@ -2,12 +2,13 @@
 //!
 //! Owns the key, whose rules hold where, and what no experiment can ever raise.
 
+use neph_model::alarm::Rule;
 use neph_model::{Parameter, Span};
 use neph_text::{Fault, Fields, Node, Placed, Problems, Take, Value};
 
 use super::meaning::{Axes, Endpoint};
 use super::typed::{TypedAxes, TypedPlan, Written};
-use crate::alarm::Rule;
+use crate::alarm::parse;
 use crate::judge::{Judged, SUBJECTS};
 
 /// Reads `alarm`, a rule or a list. An empty list is no mistake here: it says that there are none,
@@ -23,7 +24,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Written<Rule<Judged>> {
 
 fn rule(node: &Node) -> Result<Rule<Judged>, Fault> {
     let text = String::take(node)?;
-    Rule::parse(&text, &SUBJECTS).map_err(|wrong| {
+    parse(&text, &SUBJECTS).map_err(|wrong| {
         let Fault { what, remedy } = wrong.value;
         Fault::new(format!("in this alarm {what}"), remedy)
     })

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use neph_model::alarm::Rule;
 use neph_model::{
     Authenticated, BlockOrder, ByteSize, EchoTo, FlowTraceOrder, Parameter, ParameterName,
-    Scenario, Span, Stress, Target, ThroughputServer, ThroughputTool, TraceLimits, sent_size,
+    ReflectorSpec, Scenario, Span, Stress, Target, ThroughputServer, ThroughputTool, TraceLimits,
+    sent_size,
 };
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
 use super::{ComparePlan, PlotPlan, Season};
-use crate::alarm::Rule;
 use crate::judge::Judged;
 
 /// A plan: everything that is measured, and how.
@@ -261,8 +262,8 @@ pub struct LabPlan {
 pub struct LabReflector {
     /// The site.
     pub site: Placed<String>,
-    /// Arguments for `neph reflect`.
-    pub flags: Vec<Placed<String>>,
+    /// What its flags ask for, at their place.
+    pub spec: Placed<ReflectorSpec>,
 }
 
 /// What makes an experiment suspect.

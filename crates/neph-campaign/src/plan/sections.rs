@@ -13,6 +13,7 @@ use super::compare::{self, ComparePlan};
 use super::meaning::{LabPlan, LabReflector, Limits};
 use super::parameter::{target_fault, word};
 use super::plot::{self, PlotPlan};
+use super::reflector::reflector;
 use super::season::{self, Season};
 
 /// iperf3's own port.
@@ -180,9 +181,10 @@ fn traceroute(mut fields: Fields<'_>) -> Option<TraceLimits> {
     let max_hops = fields.optional_with("max_hops", |node| small(node, 64));
     let queries = fields.optional_with("queries", |node| small(node, 10));
     fields.finish();
+    let default = TraceLimits::default();
     on.then(|| TraceLimits {
-        max_hops: max_hops.map_or(30, |hops| hops.value),
-        queries: queries.map_or(3, |queries| queries.value),
+        max_hops: max_hops.map_or(default.max_hops, |hops| hops.value),
+        queries: queries.map_or(default.queries, |queries| queries.value),
     })
 }
 
@@ -240,7 +242,18 @@ fn lab(mut fields: Fields<'_>) -> Option<LabPlan> {
                 let remedy = "one reflector answers every kind of probe";
                 table.fault(site.span.clone(), what, remedy);
             }
-            reflectors.push(LabReflector { site, flags });
+            let ends = (
+                flags.first().unwrap_or(&site),
+                flags.last().unwrap_or(&site),
+            );
+            let span = ends.0.span.start..ends.1.span.end;
+            match reflector(flags.iter().map(|flag| flag.value.as_str())) {
+                Ok(spec) => {
+                    let spec = Placed { value: spec, span };
+                    reflectors.push(LabReflector { site, spec });
+                }
+                Err(fault) => table.fault(span, fault.what, fault.remedy),
+            }
         }
         table.finish();
     }

@@ -1,4 +1,6 @@
-use neph_model::{BlockOrder, ByteSize, Parameter, ParameterName, ProbeKind, Span};
+use neph_model::{
+    BlockOrder, ByteSize, Parameter, ParameterName, ProbeKind, ReflectorIdentity, Span,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -119,8 +121,9 @@ steal = "3%"
         (plan.plot.whisker_min, plan.plot.whisker_max),
         (Some(10.0), Some(90.0))
     );
-    let flags = &plan.lab.expect("there").reflectors[0].flags;
-    assert_eq!(flags[0].value, "--tls");
+    let spec = &plan.lab.expect("there").reflectors[0].spec.value;
+    let made = ReflectorIdentity::SelfSigned(Vec::new());
+    assert_eq!(spec.identity, Some(made));
     assert_eq!(
         (plan.limits.lateness_p99, plan.limits.steal_percent),
         (Span::from_millis(2), 3.0)

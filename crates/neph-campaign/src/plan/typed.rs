@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use neph_model::alarm::Rule;
 use neph_model::{BlockOrder, Parameter, ParameterName, Target};
 use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
 use super::parameter::{PARAMETERS, PlanParameter, target, word};
 use super::sections::{self, Sections, TypedPing};
 use super::{PairOrder, alarms};
-use crate::alarm::Rule;
 use crate::judge::Judged;
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.

@@ -4,10 +4,12 @@
 //! `neph-stats`'.
 
 pub mod added;
+pub mod book;
 pub mod course;
 pub mod drift;
 pub mod heard;
 pub mod pair;
+pub mod peer_clock;
 pub mod words;
 
 use neph_stats::ClockNature;

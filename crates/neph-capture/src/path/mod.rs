@@ -3,6 +3,7 @@
 //!
 //! Owns passages and their times. Does not own what is shown of them.
 
+pub mod alarms;
 pub mod clocks;
 pub mod offsets;
 pub mod passages;

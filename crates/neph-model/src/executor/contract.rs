@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::{Executor, OrderResult, Ticket, Update};
-use crate::{Ending, ExperimentId, ExperimentOrder, Order, Span};
+use crate::{Ending, ExperimentId, ExperimentOrder, FlowIndex, Order, Seq, Span};
 
 /// How long an order may take to end once it is cancelled.
 const MOST_AFTER_CANCEL: Duration = Duration::from_secs(10);
@@ -35,6 +35,7 @@ pub struct Subject {
 #[derive(Debug, Default)]
 struct Told {
     updates: Vec<Update>,
+    messages: BTreeMap<ExperimentId, BTreeSet<(FlowIndex, Seq)>>,
     ended: Option<Instant>,
 }
 
@@ -54,19 +55,20 @@ impl Told {
         each.collect()
     }
 
-    /// How many messages were reported of an experiment, each once.
-    fn messages(&self, of: ExperimentId) -> usize {
-        let mut seen = BTreeSet::new();
-        for update in &self.updates {
-            let Update::Recorded(experiment, records) = update else {
-                continue;
-            };
-            for message in records.messages.iter().filter(|_| *experiment == of) {
+    fn add(&mut self, update: Update) {
+        if let Update::Recorded(experiment, records) = &update {
+            let seen = self.messages.entry(*experiment).or_default();
+            for message in &records.messages {
                 let is_new = seen.insert((message.flow, message.seq));
                 assert!(is_new, "{message:?} is reported twice");
             }
         }
-        seen.len()
+        self.updates.push(update);
+    }
+
+    /// How many messages were reported of an experiment, each once.
+    fn messages(&self, of: ExperimentId) -> usize {
+        self.messages.get(&of).map_or(0, BTreeSet::len)
     }
 }
 
@@ -100,7 +102,7 @@ fn follow(
             if matches!(update, Update::Done(_)) {
                 one.ended = Some(Instant::now());
             }
-            one.updates.push(update);
+            one.add(update);
         }
         each(executor, &told);
     }

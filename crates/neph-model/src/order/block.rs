@@ -1,11 +1,12 @@
 //! What is done between experiments: throughput checks, traceroutes and pings.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Span, Wall};
 
 /// A destination of ICMP echo.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EchoTo {
     /// Its name on screen.
@@ -18,7 +19,7 @@ pub struct EchoTo {
 }
 
 /// Which program does a bulk transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ThroughputTool {
     /// Our own transfer to the reflector.
@@ -38,7 +39,7 @@ impl ThroughputTool {
 }
 
 /// A destination of a throughput check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThroughputServer {
     /// The endpoint's name, or the server's own.
@@ -51,7 +52,7 @@ pub struct ThroughputServer {
 
 /// A throughput check to carry out. It is over only when all it sent is acknowledged: what still stands
 /// in a queue would slow the first experiment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThroughputOrder {
     /// The block it belongs to, from 0.
@@ -68,7 +69,7 @@ pub struct ThroughputOrder {
 }
 
 /// How far and how often a traceroute asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceLimits {
     /// Greatest distance that is tried, 1 to 64.
@@ -77,8 +78,17 @@ pub struct TraceLimits {
     pub queries: u8,
 }
 
+impl Default for TraceLimits {
+    fn default() -> Self {
+        Self {
+            max_hops: 30,
+            queries: 3,
+        }
+    }
+}
+
 /// A traceroute to carry out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TracerouteOrder {
     /// The block it belongs to, from 0.
@@ -94,7 +104,7 @@ pub struct TracerouteOrder {
 }
 
 /// Pings to send while no experiment runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PingOrder {
     /// The block that is waited for, from 0.

@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::block::{EchoTo, TraceLimits};
 use crate::{Experiment, Scenario, Span};
 
 /// The trace of a fleet's flows, when its experiment is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTraceOrder {
     /// At most so many flows of each fleet, those of its first lanes: at least 1.
@@ -18,7 +19,7 @@ pub struct FlowTraceOrder {
 }
 
 /// One experiment to carry out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExperimentOrder {
     /// Its identity and place in the campaign. Flows and start are the executor's to say.

@@ -1,9 +1,11 @@
+use std::num::NonZeroU16;
+
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 
 use super::*;
 use crate::{
     BitRate, ByteSize, CampaignId, CpuShare, Experiment, LoadSpec, Parameter, ProbeKind, Scenario,
-    ScenarioId, Span, Target, Targets, Wall,
+    ScenarioId, Span, Targets, Wall,
 };
 
 fn span() -> impl Strategy<Value = Span> {
@@ -12,15 +14,32 @@ fn span() -> impl Strategy<Value = Span> {
 
 fn load() -> impl Strategy<Value = Order> {
     let rate = || any::<u64>().prop_map(BitRate);
-    let load = prop_oneof![
-        (1.0..=100.0_f64).prop_filter_map("a share", |percent| {
-            CpuShare::percent(percent).map(LoadSpec::Cpu)
-        }),
-        (any::<String>(), proptest::option::of(rate()))
-            .prop_map(|(to, rate)| LoadSpec::Flow { to, rate }),
-        (any::<String>(), rate()).prop_map(|(to, rate)| LoadSpec::Stream { to, rate }),
+    let share = (1.0..=100.0_f64).prop_filter_map("a share", CpuShare::percent);
+    let threads = prop_oneof![
+        Just(CpuThreads::EachCore),
+        any::<NonZeroU16>().prop_map(CpuThreads::Anywhere),
+        any::<Vec<u32>>().prop_map(CpuThreads::Pinned),
     ];
-    (load, span()).prop_map(|(load, duration)| Order::Load(LoadOrder { load, duration }))
+    let turns = any::<(u64, u64)>().prop_map(|(request, reply)| TurnSizes {
+        request: ByteSize(request),
+        reply: ByteSize(reply),
+    });
+    let flow = (
+        any::<(String, NonZeroU16)>(),
+        proptest::option::of(rate()),
+        proptest::option::of(turns),
+    );
+    let work = prop_oneof![
+        (share, threads).prop_map(|(share, threads)| LoadWork::Cpu { share, threads }),
+        flow.prop_map(|((to, connections), rate, turns)| LoadWork::Flow {
+            to,
+            rate,
+            connections,
+            turns,
+        }),
+        (any::<String>(), rate()).prop_map(|(to, rate)| LoadWork::Stream { to, rate }),
+    ];
+    (work, span()).prop_map(|(work, duration)| Order::Load(LoadOrder { work, duration }))
 }
 
 fn site() -> impl Strategy<Value = Option<String>> {
@@ -80,30 +99,22 @@ fn between() -> impl Strategy<Value = Order> {
 }
 
 fn scenario() -> impl Strategy<Value = Scenario> {
+    let kind = proptest::sample::select(ProbeKind::ALL);
     let target = prop_oneof![
-        Just(Targets::from("nowhere".to_owned())),
-        Just(Targets::Known(vec![
-            Target::parse("ws://[2001:db8::1]:8080/a?b=c").expect("a target"),
-            Target::parse("icmp://example.org").expect("a target"),
-        ])),
+        kind.prop_map(|kind| Targets::read("nowhere", kind)),
+        Just(Targets::read(
+            "ws://[2001:db8::1]:8080/a?b=c ws://example.org",
+            ProbeKind::Ws
+        )),
     ];
     let sizes = (any::<u64>(), any::<u64>()).prop_map(|(a, b)| (ByteSize(a), ByteSize(b)));
-    let kind = proptest::sample::select(ProbeKind::ALL);
-    let several = (
-        target,
-        sizes,
-        kind,
-        any::<String>(),
-        any::<(u64, u32)>(),
-        span(),
-    );
+    let several = (target, sizes, any::<String>(), any::<(u64, u32)>(), span());
     several.prop_map(
-        |(target, sizes, probe, endpoint, (id, index), interval)| Scenario {
+        |(target, sizes, endpoint, (id, index), interval)| Scenario {
             id: ScenarioId(id),
             index,
             endpoint,
             target,
-            probe,
             interval,
             request_size: sizes.0,
             response_size: sizes.1,
@@ -193,11 +204,22 @@ proptest::proptest! {
 }
 
 #[test]
+fn a_load_as_a_plan_writes_it_has_a_thread_for_each_core() {
+    let text = r#"{"load":{"work":{"cpu":{"share":80.0,"threads":"each_core"}},"duration_ns":1}}"#;
+    let share = CpuShare::percent(80.0).expect("a share");
+    let order = Order::Load(LoadOrder {
+        work: LoadSpec::Cpu(share).into(),
+        duration: Span::from_nanos(1),
+    });
+    assert_eq!(serde_json::to_string(&order).expect("plain data"), text);
+}
+
+#[test]
 fn what_is_no_order_is_refused() {
     for text in [
         "{}",
-        r#"{"load": {"load": {"cpu": 101.0}, "duration_ns": 1}}"#,
-        r#"{"load": {"load": {"cpu": 80.0}, "duration_ns": 1, "more": 2}}"#,
+        r#"{"load": {"work": {"cpu": {"share": 101.0, "threads": "each_core"}}, "duration_ns": 1}}"#,
+        r#"{"load": {"work": {"cpu": {"share": 80.0, "threads": "each_core"}}, "duration_ns": 1, "more": 2}}"#,
         r#"{"dance": {}}"#,
     ] {
         assert!(serde_json::from_str::<Order>(text).is_err(), "{text}");

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Instant, Lane, Own, Span, Target};
+use neph_model::{Instant, Lane, Own, REFLECT_PORT, Span, Target};
 use neph_sys::epoll::{Happening, Interest};
 use neph_sys::ppoll::Awaited;
 
@@ -25,7 +25,6 @@ use crate::ProbeError;
 use crate::codec::{Codec, new_token};
 use crate::discover::{Asking, discover};
 use crate::kinds;
-use crate::reflect::REFLECT_PORT;
 use crate::spec::{FlowSpec, Trust};
 use crate::stamp_clock::{StampClock, now};
 

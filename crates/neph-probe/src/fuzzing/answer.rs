@@ -5,9 +5,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{BitRate, ByteSize, Instant, Own, Span};
+use neph_model::{BitRate, ByteSize, Instant, Own, ReflectorCaps, Span};
 
-use crate::reflect::Caps;
 use crate::reflect::answerer::{Answerer, End, Shares, Times};
 use crate::reflect::budget::Budgets;
 use crate::reflect::marks::Arrived;
@@ -62,8 +61,8 @@ pub fn answer(chunks: &[&[u8]]) -> Answered {
     }
 }
 
-const fn caps() -> Caps {
-    Caps {
+const fn caps() -> ReflectorCaps {
+    ReflectorCaps {
         reply_size: ByteSize(REPLY as u64),
         request_size: ByteSize(REQUEST as u64),
         memory: ByteSize(0),

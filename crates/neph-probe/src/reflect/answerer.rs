@@ -13,13 +13,12 @@ mod websocket;
 
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, Own, ReflectorCaps, Span};
 use neph_wire::marks::{PeerMarks, PreviousTx};
 use rustls::ServerConfig;
 
 pub(crate) use line::Shares;
 
-use super::caps::Caps;
 use super::counters::Counted;
 use super::marks::{Arrived, marks};
 use super::room::{Held, OWN};
@@ -75,7 +74,7 @@ pub(crate) struct Answerer {
 
 impl Answerer {
     pub(crate) fn new(
-        caps: Caps,
+        caps: ReflectorCaps,
         think: Span,
         tls: Option<Arc<ServerConfig>>,
         shares: Shares,

@@ -8,9 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use neph_model::{Instant, Own};
+use neph_model::{Instant, Own, ReflectorCaps};
 
-use super::caps::Caps;
+use super::caps::Division;
 use super::network;
 use super::room::Room;
 use crate::refused::Refusals;
@@ -19,7 +19,7 @@ const SECOND: i64 = 1_000_000_000;
 
 #[derive(Debug)]
 pub(crate) struct Budgets {
-    caps: Caps,
+    caps: ReflectorCaps,
     peers: Mutex<Peers>,
 }
 
@@ -37,7 +37,7 @@ struct Peers {
 /// One peer's budget.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    caps: Caps,
+    caps: ReflectorCaps,
     room: Arc<Room>,
     state: Mutex<State>,
 }
@@ -52,7 +52,7 @@ struct State {
 }
 
 impl Budgets {
-    pub(crate) fn new(caps: Caps) -> Self {
+    pub(crate) fn new(caps: ReflectorCaps) -> Self {
         Self {
             caps,
             peers: Mutex::new(Peers {
@@ -124,7 +124,7 @@ impl Peers {
 }
 
 impl Budget {
-    pub(crate) fn new(caps: Caps, room: Arc<Room>, now: Instant<Own>) -> Self {
+    pub(crate) fn new(caps: ReflectorCaps, room: Arc<Room>, now: Instant<Own>) -> Self {
         let state = State {
             at: now,
             messages: full(caps.messages_per_second.into()),
@@ -192,7 +192,7 @@ impl Budget {
 }
 
 impl State {
-    fn refill(&mut self, caps: &Caps, now: Instant<Own>) {
+    fn refill(&mut self, caps: &ReflectorCaps, now: Instant<Own>) {
         let elapsed = (now - self.at).nanos().max(0);
         self.at = now;
         let refill = |level: i64, rate: i64| {
@@ -210,7 +210,7 @@ const fn full(rate: i64) -> i64 {
     rate.saturating_mul(SECOND)
 }
 
-fn bytes_per_second(caps: &Caps) -> i64 {
+fn bytes_per_second(caps: &ReflectorCaps) -> i64 {
     i64::try_from(caps.reply_rate.bits_per_second() / 8).unwrap_or(i64::MAX / SECOND)
 }
 
@@ -224,15 +224,15 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    fn alone(caps: Caps) -> Budget {
+    fn alone(caps: ReflectorCaps) -> Budget {
         Budget::new(caps, Arc::new(caps.room_of_peer()), at(0))
     }
 
     #[test]
     fn a_second_of_messages_may_come_at_once_and_then_the_rate_holds() {
-        let caps = Caps {
+        let caps = ReflectorCaps {
             messages_per_second: 10,
-            ..Caps::default()
+            ..ReflectorCaps::default()
         };
         let budget = alone(caps);
         let at_once = (0..30).filter(|_| budget.spend(1, at(0))).count();
@@ -246,9 +246,9 @@ mod tests {
 
     #[test]
     fn a_large_reply_is_paid_off_before_the_next() {
-        let caps = Caps {
+        let caps = ReflectorCaps {
             reply_rate: BitRate(8_000),
-            ..Caps::default()
+            ..ReflectorCaps::default()
         };
         let budget = alone(caps);
         assert!(budget.spend(3_000, at(0)));
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn all_addresses_of_a_64_have_one_budget() {
-        let budgets = Budgets::new(Caps::default());
+        let budgets = Budgets::new(ReflectorCaps::default());
         let of = |text: &str| {
             let address = text.parse().expect("an address");
             budgets.of(address, at(0)).expect("room")
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn all_of_a_56_have_one_part_of_the_memory() {
-        let caps = Caps::default();
+        let caps = ReflectorCaps::default();
         let budgets = Budgets::new(caps);
         let of = |text: &str| {
             let address = text.parse().expect("an address");
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn peers_that_come_and_go_are_forgotten_and_those_that_are_needed_are_not() {
-        let budgets = Budgets::new(Caps::default());
+        let budgets = Budgets::new(ReflectorCaps::default());
         let connected = budgets.of(ip(0), at(0)).expect("room");
         for second in 1..100_u32 {
             let now = at(i64::from(second) * 2_000);
@@ -317,9 +317,9 @@ mod tests {
 
     #[test]
     fn a_flood_of_addresses_takes_no_more_than_its_room_and_shuts_nobody_out() {
-        let budgets = Budgets::new(Caps::default());
+        let budgets = Budgets::new(ReflectorCaps::default());
         let _connected = budgets.of(ip(0), at(0)).expect("room");
-        let most = Caps::default().peers();
+        let most = ReflectorCaps::default().peers();
         let twice = u32::try_from(2 * most).expect("not that many");
         for peer in 1..twice {
             let budget = budgets.of(ip(peer), at(0)).expect("room");

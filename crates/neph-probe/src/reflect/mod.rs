@@ -24,79 +24,40 @@ pub(crate) mod session;
 mod sessions;
 mod udp;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use neph_model::{Fingerprint, Span, Stop, TlsVersion};
+use neph_model::{Fingerprint, ReflectorCaps, ReflectorIdentity, ReflectorSpec, Span, Stop};
 use neph_sys::place::Place;
 use neph_sys::stamp::KeepAwake;
 use rustls::ServerConfig;
 
-pub use caps::Caps;
+pub use caps::fitting_caps;
 pub use counters::Counted;
 pub use ports::ANSWERING_PORTS;
 
 use crate::ProbeError;
 use crate::discover::told_identity;
 use crate::secret::Secret;
-use crate::tls::{self, Identity};
+use crate::tls;
 use budget::Budgets;
 use bulk_turn::BulkGate;
+use caps::Division;
 use counters::Counters;
 use departures::Departures;
 use listening::Pair;
 use room::Room;
 use seats::Seats;
 
-/// Where a reflector listens unless told otherwise, TCP and UDP.
-pub const REFLECT_PORT: u16 = 8080;
-
-/// What a reflector is asked to be.
-#[derive(Clone, Debug)]
-pub struct ReflectorSpec {
-    /// Where it listens, TCP and UDP; port 0 takes a free one. `[::]` is every address of both
-    /// versions, as far as the host has IPv6.
-    pub address: SocketAddr,
-    /// TLS beside plain text on the same port, with this certificate.
-    pub identity: Option<Identity>,
-    /// TLS versions it offers.
-    pub tls_version: Option<TlsVersion>,
-    /// Key of authenticated STAMP; with it, other packets are refused.
-    pub key: Option<Secret>,
-    /// Source ports from which STAMP requests are answered although a server may have them: its own,
-    /// [`ANSWERING_PORTS`].
-    pub answered_ports: Vec<u16>,
-    /// How long the program waits before each reply: a known truth for tests.
-    pub think: Span,
-    /// What it bears from its peers.
-    pub caps: Caps,
-    /// The place (a lab's site) to listen in; `None` is where we are.
-    pub site: Option<Place>,
-}
-
-impl ReflectorSpec {
-    /// A reflector here at `address`: plain text and TLS of any version if it gets an identity,
-    /// open STAMP, no waiting, the default caps.
-    pub fn at(address: SocketAddr) -> Self {
-        Self {
-            address,
-            identity: None,
-            tls_version: None,
-            key: None,
-            answered_ports: Vec::new(),
-            think: Span::ZERO,
-            caps: Caps::default(),
-            site: None,
-        }
-    }
-}
-
 /// What all threads of a reflector share.
 #[derive(Debug)]
 struct Shared {
-    caps: Caps,
+    caps: ReflectorCaps,
     think: Span,
+    stamp_key: Option<Secret>,
+    answered_ports: Vec<u16>,
     tls: Option<Arc<ServerConfig>>,
     counters: Arc<Counters>,
     budgets: Budgets,
@@ -129,39 +90,41 @@ pub struct Reflector {
 }
 
 impl Reflector {
-    /// Listens and answers on threads of its own.
+    /// Listens here and answers on threads of its own.
     ///
     /// # Errors
-    /// When the address is taken or not ours, the certificate cannot be used, or the site
-    /// cannot be entered.
+    /// When the address is taken or not ours, or the certificate or the key cannot be used.
     pub fn start(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
-        match &spec.site {
-            None => Self::start_here(spec),
-            // All its threads come from one that is there.
-            Some(site) => site.run(|| Self::start_here(spec))?,
-        }
-    }
-
-    fn start_here(spec: &ReflectorSpec) -> Result<Self, ProbeError> {
         Self::bind(spec)?.answer()
     }
 
-    /// Opens the sockets in the network namespace of the calling thread, wherever `spec.site` is, and
-    /// starts no thread: privileges that only opening needs can be given up before [`Bound::answer`].
+    /// As [`Self::start`], in a place: a lab's site.
     ///
     /// # Errors
-    /// When the address is taken or not ours, or the certificate cannot be used.
+    /// As there, and when the place cannot be entered.
+    pub fn start_in(spec: &ReflectorSpec, place: &Place) -> Result<Self, ProbeError> {
+        // All its threads come from one that is there.
+        place.run(|| Self::start(spec))?
+    }
+
+    /// Opens the sockets in the network namespace of the calling thread, reads the secret and the
+    /// certificate, and starts no thread: privileges that only this needs can be given up before
+    /// [`Bound::answer`].
+    ///
+    /// # Errors
+    /// When the address is taken or not ours, or the certificate or the key cannot be used.
     pub fn bind(spec: &ReflectorSpec) -> Result<Bound, ProbeError> {
-        let caps = spec.caps.fitting();
+        let caps = fitting_caps(spec.caps);
+        let stamp_key = spec.stamp_key.as_ref().map(Secret::read).transpose()?;
         let identity = spec.identity.as_ref();
-        let identity = identity.map(|identity| identity.listening(spec.address));
+        let identity = identity.map(|identity| tls::listening(identity, spec.address));
         let tls = match &identity {
             None => None,
             Some(identity) => Some(tls::server_config(identity, spec.tls_version)?),
         };
         let certificate = tls.as_ref().map(|tls| ShownCertificate {
             fingerprint: tls.fingerprint,
-            names: identity.iter().flat_map(Identity::names).cloned().collect(),
+            names: identity.iter().flat_map(made_names).cloned().collect(),
         });
         let (pairs, awake) = listening::listen(spec.address)?;
         let address = pairs
@@ -171,6 +134,8 @@ impl Reflector {
         let shared = Arc::new(Shared {
             caps,
             think: spec.think,
+            stamp_key,
+            answered_ports: spec.answered_ports.clone(),
             tls: tls.map(|tls| tls.config),
             counters: Arc::default(),
             budgets: Budgets::new(caps),
@@ -182,7 +147,7 @@ impl Reflector {
             clock: told_identity(),
         });
         let open = |pair: Pair| {
-            let udp = udp::Answerer::new(pair.datagrams, spec, Arc::clone(&shared))?;
+            let udp = udp::Answerer::new(pair.datagrams, Arc::clone(&shared))?;
             Ok((pair.listener, udp))
         };
         let sockets = pairs
@@ -266,6 +231,14 @@ impl Bound {
 impl Drop for Reflector {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+/// The names that a certificate has which is made when the reflector starts.
+fn made_names(identity: &ReflectorIdentity) -> &[String] {
+    match identity {
+        ReflectorIdentity::SelfSigned(names) => names,
+        ReflectorIdentity::Files { .. } => &[],
     }
 }
 

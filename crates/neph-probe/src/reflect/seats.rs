@@ -11,9 +11,9 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_model::{Instant, Own, Span};
+use neph_model::{Instant, Own, ReflectorCaps, Span};
 
-use super::caps::Caps;
+use super::caps::Division;
 use super::network::Networks;
 
 /// However few places are left, a connection may be idle for so long.
@@ -22,7 +22,7 @@ const LEAST_IDLE: Span = Span::from_secs(5);
 /// All places.
 #[derive(Debug)]
 pub(crate) struct Seats {
-    caps: Caps,
+    caps: ReflectorCaps,
     taken: AtomicU32,
     state: Mutex<State>,
 }
@@ -64,7 +64,7 @@ pub(super) enum Reception {
 }
 
 impl Seats {
-    pub(crate) fn new(caps: Caps) -> Self {
+    pub(crate) fn new(caps: ReflectorCaps) -> Self {
         Self {
             caps,
             taken: AtomicU32::new(0),

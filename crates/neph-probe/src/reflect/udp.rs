@@ -14,13 +14,14 @@ use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point, Sen
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{Auth, Key, StampError, decode_request, reflect};
 
+use super::Shared;
 use super::budget::Budget;
+use super::caps::Division;
 use super::counters::Counted;
 use super::marks::Arrived;
 use super::ports::Ports;
 use super::session::Asked;
 use super::sessions::Sessions;
-use super::{ReflectorSpec, Shared};
 use crate::ProbeError;
 use crate::numbered::Numbered;
 use crate::secret::Secret;
@@ -62,12 +63,8 @@ pub(super) struct Answerer {
 }
 
 impl Answerer {
-    pub(super) fn new(
-        socket: UdpSocket,
-        spec: &ReflectorSpec,
-        shared: Arc<Shared>,
-    ) -> Result<Self, ProbeError> {
-        let key = spec.key.as_ref().map(Secret::key);
+    pub(super) fn new(socket: UdpSocket, shared: Arc<Shared>) -> Result<Self, ProbeError> {
+        let key = shared.stamp_key.as_ref().map(Secret::key);
         let address = socket
             .local_addr()
             .map_err(|source| fault(&socket, source))?;
@@ -84,7 +81,7 @@ impl Answerer {
             .and_then(|()| stamp::make_room(socket.as_fd(), ROOM))
             .map_err(|source| fault(&socket, source))?;
         Ok(Self {
-            ports: Ports::new(address.port(), &spec.answered_ports),
+            ports: Ports::new(address.port(), &shared.answered_ports),
             socket,
             key,
             sessions: Sessions::new(shared.caps.peers()),

@@ -6,21 +6,20 @@ mod peer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use neph_model::{Answer, Instant, Message, Span, Tally};
+use neph_model::{Answer, Instant, Message, ReflectorCaps, ReflectorIdentity, Span, Tally};
 use neph_sys::stamp::Ending;
 
 use self::foreign::Serve;
 use super::{Net, PEER_AHEAD, Random, at};
 use crate::codec::Parting;
 use crate::exchange::SendPoint;
-use crate::reflect::Caps;
 use crate::reflect::answerer::{Answerer, Shares};
 use crate::reflect::budget::Budgets;
 use crate::reflect::departures::Departures;
 use crate::report::Note;
 use crate::spec::FlowSpec;
 use crate::stream::session::{Closing, Session, Stamped};
-use crate::tls::{self, Identity};
+use crate::tls;
 
 /// One exchange as the network saw it, on our clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,14 +98,14 @@ impl World {
         let client = secure.then(|| {
             tls::client_config(spec.tls_version, &spec.trust).expect("a client's settings")
         });
-        let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
+        let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
         let tls = secure.then(|| {
             let side = tls::server_config(&identity, spec.tls_version);
             side.expect("a server's settings").config
         });
-        let caps = Caps {
+        let caps = ReflectorCaps {
             messages_per_second: 1_000_000,
-            ..Caps::default()
+            ..ReflectorCaps::default()
         };
         Self {
             net,
@@ -263,7 +262,7 @@ impl World {
         self.session.dialling(number, at(self.now));
         let peer = std::net::IpAddr::from([192, 0, 2, 9]);
         let budget = self.budgets.of(peer, at(self.now + PEER_AHEAD));
-        let caps = Caps::default();
+        let caps = ReflectorCaps::default();
         let shares = Shares {
             departures: Arc::clone(&self.departures),
             ..Shares::alone(&caps, budget.expect("one peer"))

@@ -7,4 +7,4 @@ mod socket;
 mod tcp_sampler;
 
 pub(crate) use driver::drive;
-pub(crate) use socket::{in_progress, socket_for};
+pub(crate) use socket::in_progress;

@@ -15,7 +15,7 @@ use crate::spec::FlowSpec;
 const IN_PROGRESS: i32 = 115;
 
 /// A socket that is about to connect.
-pub(crate) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
+pub(super) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
     let domain = Domain::for_address(spec.address);
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;

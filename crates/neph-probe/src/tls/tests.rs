@@ -31,16 +31,16 @@ impl Drop for Folder {
 }
 
 /// A certificate for `localhost` in files: identity of a server, and authority of a client.
-fn certificate(folder: &Folder, name: &str) -> (Identity, Trust) {
+fn certificate(folder: &Folder, name: &str) -> (ReflectorIdentity, Trust) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
     let certificate = folder.write(&format!("{name}.pem"), &made.cert.pem());
     let key = folder.write(&format!("{name}.key"), &made.signing_key.serialize_pem());
     let trust = Trust::File(certificate.clone());
-    (Identity::Files { certificate, key }, trust)
+    (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
 /// Both sides of a handshake, in memory.
-fn shake(identity: &Identity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
+fn shake(identity: &ReflectorIdentity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
     let version = None;
     let ours = client_config(version, trust).expect("a client's settings");
     let theirs = server_config(identity, version).expect("a server's settings");
@@ -65,7 +65,7 @@ fn shake_with(
 /// The kernel stamps the last byte of a read: what it belongs to must be known to the byte.
 #[test]
 fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
-    let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
+    let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
     let [mut ours, mut theirs] = shake(&identity, &Trust::Anything).expect("nothing is wrong");
     let mut sealed = |plain: &[u8]| {
         let mut out = Vec::new();
@@ -126,7 +126,7 @@ fn made(
     folder: &Folder,
     names: &[&str],
     change: impl FnOnce(&mut rcgen::CertificateParams),
-) -> (Identity, Trust) {
+) -> (ReflectorIdentity, Trust) {
     let names = names.iter().map(|name| (*name).to_owned());
     let mut params = rcgen::CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
     change(&mut params);
@@ -135,7 +135,7 @@ fn made(
     let certificate = folder.write("made.pem", &made.pem());
     let key = folder.write("made.key", &pair.serialize_pem());
     let trust = Trust::File(certificate.clone());
-    (Identity::Files { certificate, key }, trust)
+    (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
     let folder = Folder::new("causes");
     let day = |year| rcgen::date_time_ymd(year, 1, 1);
     let local = ["localhost"];
-    let refused = |(identity, trust): (Identity, Trust)| {
+    let refused = |(identity, trust): (ReflectorIdentity, Trust)| {
         let refused = shake(&identity, &trust);
         refused.expect_err("it is not believed").to_string()
     };
@@ -216,7 +216,7 @@ fn an_authority_shown_as_a_server_is_believed_if_it_is_itself_given() {
     assert!(told.contains("it expired on"), "{told}");
 }
 
-fn fingerprint(identity: &Identity) -> Fingerprint {
+fn fingerprint(identity: &ReflectorIdentity) -> Fingerprint {
     let side = server_config(identity, None);
     side.expect("a server's settings").fingerprint
 }
@@ -250,7 +250,7 @@ fn a_pinned_certificate_is_accepted_whatever_its_name_and_validity_and_no_other_
 fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
     let folder = Folder::new("stolen");
     let (identity, _) = certificate(&folder, "pinned");
-    let Identity::Files { certificate, .. } = &identity else {
+    let ReflectorIdentity::Files { certificate, .. } = &identity else {
         unreachable!("it is in files")
     };
     let pem = std::fs::read(certificate).expect("it was written");
@@ -278,7 +278,7 @@ fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
 fn a_private_key_that_others_can_read_is_refused() {
     let folder = Folder::new("exposed");
     let (identity, _) = certificate(&folder, "exposed");
-    let Identity::Files { key, .. } = &identity else {
+    let ReflectorIdentity::Files { key, .. } = &identity else {
         unreachable!("it is in files")
     };
     fs::set_permissions(key, fs::Permissions::from_mode(0o644)).expect("it is ours");
@@ -292,7 +292,7 @@ fn a_private_key_that_others_can_read_is_refused() {
 
 #[test]
 fn a_version_that_the_server_lacks_is_named_with_its_option() {
-    let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
+    let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
     let ours = client_config(Some(TlsVersion::V13), &Trust::Anything).expect("a client's settings");
     let theirs = server_config(&identity, Some(TlsVersion::V12)).expect("a server's settings");
     let theirs = theirs.config;

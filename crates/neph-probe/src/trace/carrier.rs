@@ -2,16 +2,19 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, Wall};
+use neph_model::{Instant, Own, ReadBy, Wall};
+use neph_sys::clock::WallNanos;
 use neph_sys::files;
-use neph_sys::stamp::Family;
+use neph_sys::icmp_error::IcmpError;
+use neph_sys::stamp::{self, Family, SendStamp};
 use neph_wire::stamp::{Auth, ErrorEstimate, Format, SenderPacket, Timestamp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
-use super::flow::Said;
+use super::flow::{ProbeId, Said};
 use super::tracer::{Ask, Tracer};
-use crate::stamp_clock::now;
+use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
 /// Probes out, answers in.
@@ -125,8 +128,55 @@ const ENOBUFS: i32 = 105;
 /// A send first reports what earlier probes met, once for each of a few kinds of errors.
 const TRIES: usize = 4;
 
+/// Sends a probe on a socket that counts its send stamps, and notes it among those that were
+/// counted.
+pub(super) fn send_counted(
+    socket: &Socket,
+    counted: &mut Vec<ProbeId>,
+    probe: ProbeId,
+    mut send: impl FnMut() -> io::Result<usize>,
+) -> io::Result<()> {
+    let mut failed = false;
+    let is_out = try_to_send(|| {
+        let outcome = send();
+        failed |= outcome.is_err();
+        outcome
+    })?;
+    if failed {
+        // It is unknown which of the tries the kernel counted: this probe has no stamp.
+        stamp::restart_count(socket.as_fd(), stamp::Carrier::Datagrams)?;
+        counted.clear();
+    } else if is_out {
+        counted.push(probe);
+    }
+    Ok(())
+}
+
+/// Gives the tracer the time at which a counted probe left.
+pub(super) fn note_left(
+    clock: &StampClock,
+    counted: &[ProbeId],
+    stamp: SendStamp,
+    tracer: &mut Tracer,
+) {
+    let at = usize::try_from(stamp.id).unwrap_or(usize::MAX);
+    if let Some(probe) = counted.get(at)
+        && let Some(left) = clock.own(stamp.at)
+    {
+        tracer.on_left(*probe, left);
+    }
+}
+
+/// When an answer arrived: by the kernel's stamp where there is one, else now.
+pub(super) fn arrival(clock: &StampClock, stamp: Option<WallNanos>) -> (Instant<Own>, ReadBy) {
+    match stamp.and_then(|stamp| clock.own(stamp)) {
+        Some(at) => (at, ReadBy::Kernel),
+        None => (now(), ReadBy::Program),
+    }
+}
+
 /// Tries to send until what earlier probes met is out of the way. `Ok(false)`: not now.
-pub(super) fn try_to_send(mut send: impl FnMut() -> io::Result<usize>) -> io::Result<bool> {
+fn try_to_send(mut send: impl FnMut() -> io::Result<usize>) -> io::Result<bool> {
     let mut outcome = send();
     for _ in 1..TRIES {
         if outcome.is_ok() {
@@ -159,6 +209,17 @@ pub(super) fn said_unreachable(from: IpAddr, destination: IpAddr, code: u8) -> S
         Said::Arrived
     } else {
         Said::Unreachable(code)
+    }
+}
+
+/// What an ICMP error that the kernel reports means for a trace; `None`: nothing.
+pub(super) fn said_error(destination: SocketAddr, from: IpAddr, error: &IcmpError) -> Option<Said> {
+    match (destination, error.kind) {
+        (SocketAddr::V4(_), 11) | (SocketAddr::V6(_), 3) => Some(Said::Exceeded),
+        (SocketAddr::V4(_), 3) | (SocketAddr::V6(_), 1) => {
+            Some(said_unreachable(from, destination.ip(), error.code))
+        }
+        _ => None,
     }
 }
 

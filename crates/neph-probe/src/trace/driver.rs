@@ -15,6 +15,7 @@ use super::carrier::Carrier;
 use super::plain::Plain;
 use super::raw::Raw;
 use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
+use super::spread::Spread;
 use super::tracer::{Apart, Tracer, Turn};
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
@@ -43,25 +44,45 @@ pub struct Traced {
 /// No socket can be had, all given ports are taken, nothing can be sent (no route), the site cannot
 /// be entered, or TCP SYN or shared ports are asked for without `CAP_NET_RAW`.
 pub fn trace(spec: &TraceSpec, site: Option<&Place>, stop: &Stop) -> Result<Traced, ProbeError> {
-    let here = || -> Result<Traced, ProbeError> {
-        let mut driver = Driver::new(spec, open(spec)?);
-        let started: Wall = StampClock::new().anchor().wall;
-        let stopped = driver.run(stop)?;
-        let answered = driver.tracer.answered();
-        let trace = FlowTrace {
+    driven(spec, site, stop, |driven| Traced {
+        trace: FlowTrace {
             destination: spec.destination,
             kind: spec.kind,
+            started: driven.started,
+            routes: driven.tracer.routes(),
+            enough: driven.tracer.enough(),
+        },
+        answered: driven.tracer.answered(),
+        left_out: driven.left_out,
+        stopped: driven.stopped,
+    })
+}
+
+/// A trace that is over.
+pub(super) struct Driven {
+    pub(super) tracer: Tracer,
+    pub(super) started: Wall,
+    left_out: Vec<ProbeError>,
+    stopped: bool,
+}
+
+/// Traces, and gives `result` what is known then.
+pub(super) fn driven<R: Send>(
+    spec: &TraceSpec,
+    site: Option<&Place>,
+    stop: &Stop,
+    result: impl Fn(Driven) -> R + Sync,
+) -> Result<R, ProbeError> {
+    let here = || -> Result<R, ProbeError> {
+        let mut driver = Driver::new(spec, open(spec)?);
+        let started = StampClock::new().anchor().wall;
+        let stopped = driver.run(stop)?;
+        Ok(result(Driven {
+            tracer: driver.tracer,
             started,
-            routes: driver.tracer.routes(),
-            enough: driver.tracer.enough(),
-        };
-        let left_out = driver.left_out;
-        Ok(Traced {
-            trace,
-            left_out,
-            answered,
+            left_out: driver.left_out,
             stopped,
-        })
+        }))
     };
     match site {
         None => here(),
@@ -154,6 +175,10 @@ fn open(spec: &TraceSpec) -> Result<(Box<dyn Carrier>, Apart), ProbeError> {
             Err(error) => return Err(fault(spec)(error)),
         }
     }
+    if spec.flows == FlowSet::EachProbe {
+        let spread = Spread::open(spec.destination).map_err(fault(spec))?;
+        return Ok((Box::new(spread), Apart::ByNumber));
+    }
     match (spec.ports, spec.kind) {
         (PortUse::Shared, _) => Err(ProbeError::RawForbidden {
             what: "tracing a flow that is in use",
@@ -218,6 +243,8 @@ impl<'a> Driver<'a> {
                 FlowSet::Count { first, .. } | FlowSet::Enough { first, .. } => {
                     Ports::From(Some(*first))
                 }
+                // The kernel chooses.
+                FlowSet::EachProbe => Ports::Given([0].into()),
             },
             left_out: Vec::new(),
             carrier,

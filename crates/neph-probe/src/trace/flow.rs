@@ -4,10 +4,7 @@ use std::net::IpAddr;
 
 use neph_model::{Instant, MplsLabel, Own, ReadBy};
 
-/// So many hops without an answer, one after the other, end a flow.
-const GAP: u8 = 5;
-/// A router that was met at so many distances is met in a loop.
-const ROUNDS: usize = 3;
+use super::manner::Manner;
 
 /// One probe, by its place among all of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,17 +49,27 @@ pub(crate) struct Probe {
 pub(crate) struct Spot {
     pub(crate) asked: u32,
     pub(crate) answers: u32,
-    /// A probe is waited for, or stands in the hop's queue.
-    pub(crate) busy: bool,
+    /// Probes that stand in the hop's queue.
+    pub(crate) queued: u32,
+    /// Probes that are waited for.
+    pub(crate) open: u32,
     /// Who answered first.
     pub(crate) address: Option<IpAddr>,
     pub(crate) labels: Vec<MplsLabel>,
+}
+
+impl Spot {
+    /// Whether a probe is waited for, or stands in the hop's queue.
+    pub(crate) const fn is_busy(&self) -> bool {
+        self.queued > 0 || self.open > 0
+    }
 }
 
 /// One flow.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowState {
     pub(crate) port: u16,
+    manner: Manner,
     /// By distance, from 1.
     pub(crate) spots: Vec<Spot>,
     /// Its probes, in the order of their numbers, which count from 1.
@@ -78,9 +85,10 @@ pub(crate) struct FlowState {
 }
 
 impl FlowState {
-    pub(crate) fn new(port: u16, max_hops: u8) -> Self {
+    pub(super) fn new(port: u16, max_hops: u8, manner: Manner) -> Self {
         Self {
             port,
+            manner,
             spots: vec![Spot::default(); usize::from(max_hops)],
             probes: Vec::new(),
             end: None,
@@ -134,7 +142,7 @@ impl FlowState {
             let address = self.spot(*ttl).and_then(|spot| spot.address);
             address == Some(router)
         });
-        if let Some(third) = met.skip(ROUNDS - 1).min()
+        if let Some(third) = met.skip(self.manner.rounds - 1).min()
             && self.end.is_none_or(|end| third < end)
         {
             self.end = Some(third);
@@ -151,11 +159,12 @@ impl FlowState {
 
     /// The farthest distance to ask as long as nobody farther away answers.
     pub(crate) fn reach(&self) -> u8 {
-        self.last_answered().saturating_add(GAP).min(self.limit())
+        let gap = self.manner.gap;
+        self.last_answered().saturating_add(gap).min(self.limit())
     }
 
     /// Whether all hops from the last answer up to before `next` are too many to go on.
     pub(crate) fn gave_up(&self, next: u8) -> bool {
-        self.end.is_none() && next > self.last_answered().saturating_add(GAP)
+        self.end.is_none() && next > self.last_answered().saturating_add(self.manner.gap)
     }
 }

@@ -7,9 +7,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, ReadBy, TraceKind};
+use neph_model::{Instant, Own, TraceKind};
 use neph_sys::clock::WallNanos;
-use neph_sys::icmp_error::{self, IcmpError, Queued};
+use neph_sys::icmp_error::{self, Queued};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Notice, Point};
 use neph_wire::icmp::{self, Family, IcmpMessage};
@@ -89,24 +89,8 @@ impl Plain {
         (number > 0).then_some(number)
     }
 
-    fn said(&self, from: IpAddr, error: &IcmpError) -> Option<Said> {
-        match (self.destination, error.kind) {
-            (SocketAddr::V4(_), 11) | (SocketAddr::V6(_), 3) => Some(Said::Exceeded),
-            (SocketAddr::V4(_), 3) | (SocketAddr::V6(_), 1) => Some(carrier::said_unreachable(
-                from,
-                self.destination.ip(),
-                error.code,
-            )),
-            _ => None,
-        }
-    }
-
     fn heard(&self, port: u16, number: Option<u16>, stamp: Option<WallNanos>) -> Heard {
-        let by_kernel = stamp.and_then(|stamp| self.clock.own(stamp));
-        let (at, read_by) = match by_kernel {
-            Some(at) => (at, ReadBy::Kernel),
-            None => (now(), ReadBy::Program),
-        };
+        let (at, read_by) = carrier::arrival(&self.clock, stamp);
         Heard {
             port,
             number,
@@ -127,18 +111,13 @@ impl Plain {
         {
             match queued {
                 Queued::Notice(Notice::Stamp(stamp)) if stamp.point == Point::Sent => {
-                    let at = usize::try_from(stamp.id).unwrap_or(usize::MAX);
-                    if let Some(probe) = flow.sent.get(at)
-                        && let Some(left) = self.clock.own(stamp.at)
-                    {
-                        tracer.on_left(*probe, left);
-                    }
+                    carrier::note_left(&self.clock, &flow.sent, stamp, tracer);
                 }
                 Queued::Notice(_) => {}
                 Queued::Icmp(error) => {
                     let number = self.number(quoted.get(..len).unwrap_or_default());
                     let Some(from) = error.from else { continue };
-                    let Some(said) = self.said(from, &error) else {
+                    let Some(said) = carrier::said_error(self.destination, from, &error) else {
                         continue;
                     };
                     let mut heard = self.heard(port, number, error.at);
@@ -202,20 +181,8 @@ impl Carrier for Plain {
             return Ok(());
         };
         carrier::set_ttl(&SockRef::from(&flow.socket), self.destination, ask.ttl)?;
-        let mut failed = false;
-        let sent = carrier::try_to_send(|| {
-            let outcome = flow.socket.send(&bytes);
-            failed |= outcome.is_err();
-            outcome
-        })?;
-        if failed {
-            // Nobody can say which of the tries the kernel counted: this probe has no stamp.
-            stamp::restart_count(flow.socket.as_fd(), stamp::Carrier::Datagrams)?;
-            flow.sent.clear();
-        } else if sent {
-            flow.sent.push(ask.probe);
-        }
-        Ok(())
+        let FlowSocket { socket, sent } = flow;
+        carrier::send_counted(socket, sent, ask.probe, || socket.send(&bytes))
     }
 
     fn take_in(&mut self, until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {

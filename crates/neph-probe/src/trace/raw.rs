@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, MplsLabel, Own, ReadBy, TraceKind};
+use neph_model::{Instant, MplsLabel, Own, TraceKind};
 use neph_sys::clock::{self, RawNanos, Spin, WallNanos};
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp::{self, Notice, Point};
@@ -116,12 +116,8 @@ impl Raw {
             let Notice::Stamp(stamp) = notice else {
                 continue;
             };
-            let at = usize::try_from(stamp.id).unwrap_or(usize::MAX);
-            if stamp.point == Point::Sent
-                && let Some(probe) = self.sent.get(at)
-                && let Some(left) = self.clock.own(stamp.at)
-            {
-                tracer.on_left(*probe, left);
+            if stamp.point == Point::Sent {
+                carrier::note_left(&self.clock, &self.sent, stamp, tracer);
             }
         }
     }
@@ -152,11 +148,7 @@ impl Raw {
     }
 
     fn heard(&self, from: IpAddr, stamp: Option<WallNanos>, meant: &Meant) -> Heard {
-        let by_kernel = stamp.and_then(|stamp| self.clock.own(stamp));
-        let (at, read_by) = match by_kernel {
-            Some(at) => (at, ReadBy::Kernel),
-            None => (now(), ReadBy::Program),
-        };
+        let (at, read_by) = carrier::arrival(&self.clock, stamp);
         Heard {
             port: meant.port,
             number: Some(meant.number),
@@ -302,20 +294,8 @@ impl Carrier for Raw {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         carrier::set_ttl(&SockRef::from(&self.sender), self.destination, ask.ttl)?;
-        let mut failed = false;
-        let sent = carrier::try_to_send(|| {
-            let outcome = self.sender.send(&bytes);
-            failed |= outcome.is_err();
-            outcome
-        })?;
-        if failed {
-            // Nobody can say which of the tries the kernel counted: this probe has no stamp.
-            stamp::restart_count(self.sender.as_fd(), stamp::Carrier::Datagrams)?;
-            self.sent.clear();
-        } else if sent {
-            self.sent.push(ask.probe);
-        }
-        Ok(())
+        let send = || self.sender.send(&bytes);
+        carrier::send_counted(&self.sender, &mut self.sent, ask.probe, send)
     }
 
     fn take_in(&mut self, until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {

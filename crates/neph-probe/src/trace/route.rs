@@ -134,7 +134,7 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
 }
 
 /// Whose answer it got, and after how long.
-fn trip(probe: &Probe) -> Option<(IpAddr, Span, ReadBy)> {
+pub(super) fn trip(probe: &Probe) -> Option<(IpAddr, Span, ReadBy)> {
     let answer = probe.answer?;
     let (left, read_by) = match probe.left {
         Some(left) => (left, answer.read_by),

@@ -38,7 +38,7 @@ impl Tracer {
         let had = self.flows.len();
         match &self.spec.flows {
             FlowSet::Enough { most, .. } => had >= usize::try_from(*most).unwrap_or(usize::MAX),
-            FlowSet::These(_) | FlowSet::Count { .. } => false,
+            FlowSet::These(_) | FlowSet::Count { .. } | FlowSet::EachProbe => false,
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What to trace, and how gently. Plain data, decided before anything is sent.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use neph_model::{Span, TraceKind};
+use neph_model::{Span, TraceKind, TraceLimits};
+
+use super::manner::Manner;
 
 /// Which flows to trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,9 @@ pub enum FlowSet {
         /// Where to look for ports.
         first: u16,
     },
+    /// Each probe is a flow of its own: routers that balance by flow spread them over all paths, so
+    /// that the hops of different paths show up at the same distance.
+    EachProbe,
 }
 
 /// Whether the flows are ours alone.
@@ -92,10 +97,37 @@ impl TraceSpec {
         }
     }
 
+    /// A traceroute: UDP, each probe a flow of its own, several distances asked at once. It needs no
+    /// privilege. With 30 hops it ends within 4 s, and 9 s later where the hops before the end are
+    /// silent.
+    pub(super) fn traceroute(destination: IpAddr, limits: TraceLimits) -> Self {
+        Self {
+            sockets: Sockets::Plain,
+            max_hops: limits.max_hops,
+            queries: limits.queries,
+            hop_rate: u32::MAX,
+            rate: u32::MAX,
+            ..Self::new(
+                SocketAddr::new(destination, 0),
+                TraceKind::Udp,
+                FlowSet::EachProbe,
+            )
+        }
+    }
+
+    /// How its hops are asked.
+    pub(super) const fn manner(&self) -> Manner {
+        match self.flows {
+            FlowSet::EachProbe => Manner::TRACEROUTE,
+            FlowSet::These(_) | FlowSet::Count { .. } | FlowSet::Enough { .. } => Manner::FLOWS,
+        }
+    }
+
     /// How many flows to begin with.
     pub(super) fn first_flows(&self) -> usize {
         let count = match &self.flows {
             FlowSet::These(ports) => return ports.len(),
+            FlowSet::EachProbe => 1,
             FlowSet::Count { flows, .. } => *flows,
             FlowSet::Enough { needed, most, .. } => needed.first().copied().unwrap_or(1).min(*most),
         };

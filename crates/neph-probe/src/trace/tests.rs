@@ -1,6 +1,7 @@
 //! Traces of a simulated network, in virtual time.
 
 mod net;
+mod traceroute;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

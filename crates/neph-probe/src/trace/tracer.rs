@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use neph_model::{Instant, MplsLabel, Own, Span};
 
-use super::flow::{Answer, FlowState, Probe, ProbeId, Said};
+use super::flow::{Answer, FlowState, Probe, ProbeId, Said, Spot};
 use super::hop::HopState;
+use super::manner::{Manner, Retry, Window};
 use super::spec::{FlowSet, TraceSpec};
 
-/// Hops of one flow that are asked at the same time, where probes can be told apart.
-const AT_ONCE: u8 = 6;
 /// A flow's probes are numbered from 1; neither 0 nor 0xffff is a checksum.
 const NUMBERS: usize = 0xfffe;
 
@@ -62,6 +61,7 @@ pub(crate) struct Heard {
 #[derive(Debug)]
 pub(crate) struct Tracer {
     pub(super) spec: TraceSpec,
+    pub(super) manner: Manner,
     at_once: u8,
     pub(super) flows: Vec<FlowState>,
     by_port: BTreeMap<u16, usize>,
@@ -78,6 +78,8 @@ pub(crate) struct Tracer {
     pub(super) distance: Option<u8>,
     /// How far away anybody answered.
     farthest: u8,
+    /// Which distances were asked again because they are in doubt, in order.
+    pub(super) again: Vec<u8>,
     /// No more flows are to be had.
     exhausted: bool,
     /// So many of the flows, the first ones, have no port any more.
@@ -89,9 +91,11 @@ impl Tracer {
     pub(crate) fn new(spec: &TraceSpec, apart: Apart, now: Instant<Own>) -> Self {
         let least = interval(spec.hop_rate);
         let hops = (0..spec.max_hops).map(|_| HopState::new(least, now));
+        let manner = spec.manner();
         Self {
+            manner,
             at_once: match apart {
-                Apart::ByNumber => AT_ONCE,
+                Apart::ByNumber => manner.at_once,
                 Apart::OneAtATime => 1,
             },
             flows: Vec::new(),
@@ -103,6 +107,7 @@ impl Tracer {
             turn: 0,
             distance: None,
             farthest: 0,
+            again: Vec::new(),
             exhausted: false,
             retired: 0,
             spec: spec.clone(),
@@ -114,7 +119,8 @@ impl Tracer {
         self.exhausted |= ports.is_empty();
         for port in ports {
             let flow = self.flows.len();
-            self.flows.push(FlowState::new(*port, self.spec.max_hops));
+            let state = FlowState::new(*port, self.spec.max_hops, self.manner);
+            self.flows.push(state);
             self.by_port.insert(*port, flow);
             self.advance(flow);
         }
@@ -155,6 +161,9 @@ impl Tracer {
         if let Some(until) = self.next_moment() {
             return Turn::Wait(until);
         }
+        if let Some(turn) = self.ask_in_doubt(now) {
+            return turn;
+        }
         match self.lacking() {
             0 => Turn::Over,
             _ if self.exhausted || self.is_full() => Turn::Over,
@@ -188,7 +197,7 @@ impl Tracer {
         let state = &mut self.flows[flow];
         state.learn(ttl, &heard.answer);
         if let Some(spot) = state.spot_mut(ttl) {
-            spot.busy &= !was_open;
+            spot.open -= u32::from(was_open);
             if spot.labels.is_empty() {
                 spot.labels.clone_from(&heard.labels);
             }
@@ -227,7 +236,7 @@ impl Tracer {
             let spot = self.flows[flow].spot_mut(ttl);
             let hop = self.hops.get_mut(usize::from(ttl) - 1);
             if let Some((spot, hop)) = spot.zip(hop) {
-                spot.busy = false;
+                spot.open -= 1;
                 hop.silent(now, self.spec.patience, spot.answers);
             }
             self.advance(flow);
@@ -244,8 +253,12 @@ impl Tracer {
                 && let Some(flow) = self.hops[at].waiting.pop_front()
             {
                 let ttl = u8::try_from(at + 1).unwrap_or(u8::MAX);
+                if let Some(spot) = self.flows[flow].spot_mut(ttl) {
+                    spot.queued -= 1;
+                }
                 if let Some(ask) = self.ask(flow, ttl, now) {
-                    self.turn = at + 1;
+                    // What goes together is not interrupted by other distances.
+                    self.turn = at + usize::from(self.manner.together == 1);
                     return Some(ask);
                 }
             }
@@ -254,16 +267,16 @@ impl Tracer {
     }
 
     /// `None` where the flow meanwhile ended before that hop.
-    fn ask(&mut self, flow: usize, ttl: u8, now: Instant<Own>) -> Option<Ask> {
+    pub(super) fn ask(&mut self, flow: usize, ttl: u8, now: Instant<Own>) -> Option<Ask> {
         let probe = ProbeId(self.probes.len());
         let state = &mut self.flows[flow];
         let is_wanted = ttl <= state.limit() && state.probes.len() < NUMBERS;
         let spot = state.spot_mut(ttl)?;
         if !is_wanted {
-            spot.busy = false;
             return None;
         }
         spot.asked += 1;
+        spot.open += 1;
         state.probes.push(probe);
         let number = u16::try_from(state.probes.len()).unwrap_or(u16::MAX);
         let port = state.port;
@@ -290,11 +303,16 @@ impl Tracer {
     fn next_moment(&self) -> Option<Instant<Own>> {
         let asks = self.hops.iter().filter(|hop| !hop.waiting.is_empty());
         let asks = asks.map(|hop| hop.ready.max(self.ready));
-        let open = self.open.iter().find_map(|id| {
-            let probe = self.probes.get(id.0).filter(|probe| probe.open)?;
-            Some(probe.sent + self.spec.patience)
-        });
-        asks.chain(open).min()
+        let mut open = self.open.iter().filter_map(|id| self.probes.get(id.0));
+        let awaited = open.find(|probe| self.is_awaited(probe));
+        asks.chain(awaited.map(|probe| probe.sent + self.spec.patience))
+            .min()
+    }
+
+    /// What answers from beyond the end of a flow say changes nothing.
+    fn is_awaited(&self, probe: &Probe) -> bool {
+        let flow = self.flows.get(probe.flow);
+        probe.open && flow.is_some_and(|flow| probe.ttl <= flow.limit())
     }
 
     /// Queues whatever a flow wants to ask next.
@@ -304,8 +322,8 @@ impl Tracer {
         }
         let state = &self.flows[flow];
         let limit = self.limit(state);
-        let is_busy = |ttl: u8| state.spot(ttl).is_some_and(|spot| spot.busy);
-        let unsettled = |ttl: &u8| is_busy(*ttl) || self.wants(state, *ttl);
+        let is_busy = |ttl: u8| state.spot(ttl).is_some_and(Spot::is_busy);
+        let unsettled = |ttl: &u8| is_busy(*ttl) || self.wanted(state, *ttl) > 0;
         let next = (1..=limit).find(unsettled).unwrap_or(limit + 1);
         if next > limit || state.gave_up(next) {
             self.flows[flow].finished = true;
@@ -316,16 +334,21 @@ impl Tracer {
         if flow > 0 && self.flows.first().is_some_and(|first| !first.finished) {
             horizon = horizon.min(self.farthest + 1);
         }
-        let window = next..=horizon.min(next.saturating_add(self.at_once - 1));
+        let farthest = match self.manner.window {
+            Window::Sliding => next.saturating_add(self.at_once - 1),
+            Window::Batches => next.div_ceil(self.at_once).saturating_mul(self.at_once),
+        };
+        let window = next..=horizon.min(farthest);
         let one_at_a_time = self.at_once == 1 && (1..=limit).any(is_busy);
-        let wanted = |ttl: &u8| !one_at_a_time && !is_busy(*ttl) && self.wants(state, *ttl);
-        let asks: Vec<u8> = window.filter(wanted).collect();
+        let free = window.filter(|ttl| !one_at_a_time && !is_busy(*ttl));
+        let asks: Vec<(u8, u32)> = free.map(|ttl| (ttl, self.wanted(state, ttl))).collect();
         let state = &mut self.flows[flow];
         state.finished = false;
-        for ttl in asks {
+        for (ttl, wanted) in asks {
             if let Some(spot) = state.spot_mut(ttl) {
-                spot.busy = true;
-                self.hops[usize::from(ttl) - 1].waiting.push_back(flow);
+                spot.queued = wanted.min(self.manner.together);
+                let queue = &mut self.hops[usize::from(ttl) - 1].waiting;
+                queue.extend((0..spot.queued).map(|_| flow));
             }
         }
     }
@@ -340,17 +363,21 @@ impl Tracer {
         }
     }
 
-    /// Whether a flow should still ask there.
-    fn wants(&self, flow: &FlowState, ttl: u8) -> bool {
+    /// How often a flow should still ask there.
+    fn wanted(&self, flow: &FlowState, ttl: u8) -> u32 {
         let hop = self.hops.get(usize::from(ttl) - 1);
-        flow.spot(ttl).zip(hop).is_some_and(|(spot, hop)| {
-            let queries = u32::from(self.spec.queries);
-            let mut allowed = hop.allowance(spot.answers, queries);
-            if spot.answers == 0 && flow.end == Some(ttl + 1) && flow.arrived {
-                allowed = allowed.max(hop.allowance_before_end());
-            }
-            spot.asked < allowed
-        })
+        let Some((spot, hop)) = flow.spot(ttl).zip(hop) else {
+            return 0;
+        };
+        let queries = u32::from(self.spec.queries);
+        let allowed = match self.manner.retry {
+            Retry::InDoubt => queries,
+            Retry::EachHop if spot.answers == 0 && flow.end == Some(ttl + 1) && flow.arrived => hop
+                .allowance(spot.answers, queries)
+                .max(hop.allowance_before_end()),
+            Retry::EachHop => hop.allowance(spot.answers, queries),
+        };
+        allowed.saturating_sub(spot.asked)
     }
 
     /// Somebody answered so far away: who waited for that may go on.

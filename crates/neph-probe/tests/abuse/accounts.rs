@@ -41,11 +41,11 @@ fn every_connection_and_every_datagram_is_counted_once() {
         return skip("counted once", "namespaces need root");
     }
     let net = Net::new("accounts", &["here"]);
-    let reflector = start(&ReflectorSpec {
+    let spec = ReflectorSpec {
         caps: CAPS,
-        site: Some(net.place("here")),
         ..ReflectorSpec::at(AT.parse().expect("an address"))
-    });
+    };
+    let reflector = start_in(&spec, &net.place("here"));
     let connections = net.within("here", || {
         send_datagrams();
         // One address has a share of 8.

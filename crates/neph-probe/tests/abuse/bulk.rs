@@ -1,7 +1,7 @@
 //! The turn of bulk transfers: whoever keeps it without using it keeps nobody waiting.
 
+use neph_load::{UploadSpec, upload};
 use neph_model::Target;
-use neph_probe::{UploadSpec, upload};
 use neph_sys::deadline::{Stopwatch, poll};
 
 use super::refusals::hello_for;
@@ -50,7 +50,7 @@ impl Drop for SetAtEnd<'_> {
 /// The same address asks anew as soon as it lost the turn, and is silent each time.
 #[test]
 fn a_silent_upload_that_is_repeated_keeps_nobody_waiting() {
-    let reflector = with_caps(Caps::default());
+    let reflector = with_caps(ReflectorCaps::default());
     let over = Stop::new();
     std::thread::scope(|scope| {
         // Also when an assertion fails: the other thread would go on for ever.
@@ -84,7 +84,7 @@ fn a_silent_upload_that_is_repeated_keeps_nobody_waiting() {
 
 #[test]
 fn a_bulk_transfer_of_an_address_that_has_one_is_refused_at_once() {
-    let reflector = with_caps(Caps::default());
+    let reflector = with_caps(ReflectorCaps::default());
     let _first = ask_for_bulk(&reflector, 9);
     eventually("the first one has the turn", || {
         counted(&reflector, Counted::Bulk) == 1

@@ -3,7 +3,7 @@
 use super::*;
 use crate::support::{Net, is_root, skip};
 
-const TIGHT: Caps = Caps {
+const TIGHT: ReflectorCaps = ReflectorCaps {
     connections: 16,
     connections_per_peer: 8,
     idle: Span::from_secs(300),
@@ -62,11 +62,11 @@ fn the_many_addresses_of_one_ipv6_network_have_one_share() {
     // Every address of the prefix is this namespace's own.
     net.ip("here", "-6 route add local 2001:db8::/32 dev lo");
     net.set("here", "net/ipv6/ip_nonlocal_bind", "1");
-    let reflector = start(&ReflectorSpec {
+    let spec = ReflectorSpec {
         caps: TIGHT,
-        site: Some(net.place("here")),
         ..ReflectorSpec::at("[::1]:8080".parse().expect("an address"))
-    });
+    };
+    let reflector = start_in(&spec, &net.place("here"));
     let to = reflector.address();
     net.within("here", || {
         let served = |from: String| {

@@ -6,7 +6,7 @@
 use super::*;
 use crate::support::{Net, is_root, skip};
 
-use neph_probe::{Place, Secret};
+use neph_probe::Place;
 use neph_wire::ip::{Datagram, encode_udp};
 use socket2::Protocol;
 
@@ -36,11 +36,12 @@ impl Stage {
     }
 
     fn reflector(&self, at: &str, key: Option<&[u8]>) -> Reflector {
-        start(&ReflectorSpec {
-            site: Some(self.place()),
-            key: key.and_then(Secret::new),
+        let key = key.map(key_file);
+        let spec = ReflectorSpec {
+            stamp_key: key.as_ref().map(source),
             ..ReflectorSpec::at(at.parse().expect("an address"))
-        })
+        };
+        start_in(&spec, &self.place())
     }
 
     /// Sends these bytes as if `from` had sent them.
@@ -216,11 +217,11 @@ fn ports_of_servers_are_answered_where_that_was_asked_for() {
     let Some(stage) = Stage::new(test, "loopport") else {
         return;
     };
-    let asked_for = start(&ReflectorSpec {
-        site: Some(stage.place()),
+    let spec = ReflectorSpec {
         answered_ports: vec![862],
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 8080)))
-    });
+    };
+    let asked_for = start_in(&spec, &stage.place());
     for port in [53, 862] {
         let from = SocketAddr::from(([127, 0, 0, 1], port));
         stage.spoof(from, asked_for.address(), &request(0, Auth::Open));

@@ -14,14 +14,14 @@ use crate::support::{is_alone, peak_of, reset_peak};
 
 const MEGABYTE: usize = 1 << 20;
 /// Small enough that a few connections fill the room.
-const TIGHT: Caps = Caps {
+const TIGHT: ReflectorCaps = ReflectorCaps {
     request_size: ByteSize(MEGABYTE as u64),
     memory: ByteSize(12 << 20),
     connections: 16,
     ..CAPS
 };
 
-fn tight(caps: Caps) -> (Reflector, Stop, std::thread::JoinHandle<Tally>) {
+fn tight(caps: ReflectorCaps) -> (Reflector, Stop, std::thread::JoinHandle<Tally>) {
     let reflector = with_caps(caps);
     let port = reflector.address().port();
     let (stop, behaving) = behave(&format!("ws://127.0.0.1:{port}"));
@@ -58,7 +58,7 @@ fn send_most(stream: &mut TcpStream, bytes: &[u8]) {
 
 #[test]
 fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others() {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         idle: Span::from_secs(3),
         ..TIGHT
     };
@@ -93,7 +93,7 @@ fn requests_that_never_become_whole_take_neither_the_room_nor_the_time_of_others
 
 #[test]
 fn fragments_take_room_as_whole_frames_do() {
-    let (reflector, stop, behaving) = tight(Caps {
+    let (reflector, stop, behaving) = tight(ReflectorCaps {
         idle: Span::from_secs(3),
         ..TIGHT
     });
@@ -140,7 +140,7 @@ fn a_body_that_takes_its_time_is_answered() {
 
 #[test]
 fn an_echo_is_no_larger_than_the_largest_reply() {
-    let reflector = with_caps(Caps {
+    let reflector = with_caps(ReflectorCaps {
         reply_size: ByteSize(1_000),
         ..CAPS
     });
@@ -156,7 +156,7 @@ const REPLY: usize = 16 << 20;
 
 #[test]
 fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
-    let (reflector, stop, behaving) = tight(Caps {
+    let (reflector, stop, behaving) = tight(ReflectorCaps {
         reply_size: ByteSize(REPLY as u64),
         memory: ByteSize(12 * REPLY as u64),
         idle: Span::from_secs(5),
@@ -181,7 +181,7 @@ fn replies_that_one_peer_leaves_unread_leave_room_for_others() {
 
 #[test]
 fn a_byte_now_and_then_keeps_no_reply_alive() {
-    let (reflector, stop, behaving) = tight(Caps {
+    let (reflector, stop, behaving) = tight(ReflectorCaps {
         reply_size: ByteSize(REPLY as u64),
         ..CAPS
     });
@@ -196,7 +196,7 @@ fn a_byte_now_and_then_keeps_no_reply_alive() {
 }
 
 /// A certificate in files of its own, and a client that trusts it.
-fn certified(folder: &std::path::Path) -> (Identity, Arc<ClientConfig>) {
+fn certified(folder: &std::path::Path) -> (ReflectorIdentity, Arc<ClientConfig>) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
     let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     fs::write(&certificate, made.cert.pem()).expect("written");
@@ -209,7 +209,10 @@ fn certified(folder: &std::path::Path) -> (Identity, Arc<ClientConfig>) {
     let config = ClientConfig::builder()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    (Identity::Files { certificate, key }, Arc::new(config))
+    (
+        ReflectorIdentity::Files { certificate, key },
+        Arc::new(config),
+    )
 }
 
 /// Requests that do not become whole and replies that are not read, plain and over TLS: all copies of
@@ -227,7 +230,7 @@ fn what_peers_make_a_reflector_hold_stays_within_its_memory() {
     let (identity, config) = certified(&folder);
     let reflector = start(&ReflectorSpec {
         identity: Some(identity),
-        caps: Caps {
+        caps: ReflectorCaps {
             memory: ByteSize(MEMORY as u64),
             reply_size: ByteSize(REPLY as u64),
             request_size: ByteSize(2 * REPLY as u64),

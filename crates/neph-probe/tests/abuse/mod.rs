@@ -13,8 +13,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use neph_model::{BitRate, ByteSize, Span, Stop, Tally};
-use neph_probe::{Caps, Counted, Flow, Identity, Reflector, ReflectorSpec, Report, Secret};
+use neph_model::{
+    BitRate, ByteSize, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span, Stop,
+    Tally,
+};
+use neph_probe::{Counted, Flow, Place, Reflector, Report};
 use neph_sys::deadline::poll;
 use neph_wire::echo::Request;
 use neph_wire::frame::{Mode, frame_prefix};
@@ -22,13 +25,14 @@ use neph_wire::stamp::{
     Auth, ErrorEstimate, Format, Key, SenderPacket, Timestamp, decode_reply, encode_request,
 };
 use socket2::{Domain, SockAddr, Socket, Type};
+use tempfile::NamedTempFile;
 
 use refusals::{hello, refusals};
 
 use crate::loopback::flow;
 use crate::support::{eventually, is_alone, peak_of, reset_peak};
 
-const CAPS: Caps = Caps {
+const CAPS: ReflectorCaps = ReflectorCaps {
     reply_size: ByteSize(1 << 20),
     request_size: ByteSize(64 << 10),
     memory: ByteSize(64 << 20),
@@ -52,14 +56,30 @@ fn start(spec: &ReflectorSpec) -> Reflector {
     Reflector::start(spec).expect("loopback has a free port")
 }
 
-fn with_caps(caps: Caps) -> Reflector {
+fn start_in(spec: &ReflectorSpec, place: &Place) -> Reflector {
+    Reflector::start_in(spec, place).expect("the port is free")
+}
+
+/// A file that holds a secret, as long as this lives: a reflector reads it when it starts.
+fn key_file(secret: &[u8]) -> NamedTempFile {
+    let file = NamedTempFile::new().expect("a file that is ours alone");
+    fs::write(&file, secret).expect("written");
+    file
+}
+
+fn source(file: &NamedTempFile) -> SecretSource {
+    SecretSource::File(file.path().display().to_string())
+}
+
+fn with_caps(caps: ReflectorCaps) -> Reflector {
     start(&ReflectorSpec { caps, ..spec() })
 }
 
-fn reflector(identity: Option<Identity>, key: Option<&[u8]>) -> Reflector {
+fn reflector(identity: Option<ReflectorIdentity>, key: Option<&[u8]>) -> Reflector {
+    let key = key.map(key_file);
     start(&ReflectorSpec {
         identity,
-        key: key.and_then(Secret::new),
+        stamp_key: key.as_ref().map(source),
         ..spec()
     })
 }
@@ -208,7 +228,7 @@ fn never_read(reflector: &Reflector) {
 
 #[test]
 fn a_half_open_and_a_broken_tls_handshake_are_refused() {
-    let identity = Identity::SelfSigned(vec!["localhost".to_owned()]);
+    let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
     let reflector = reflector(Some(identity), None);
     let port = reflector.address().port();
     let (stop, behaving) = behave(&format!("wss://127.0.0.1:{port}"));
@@ -295,9 +315,10 @@ fn a_stamp_reply_tells_what_the_kernel_believes_of_its_clock() {
 /// Anybody can send anything under anybody's address: only what is proved costs its owner.
 #[test]
 fn packets_with_a_wrong_tag_use_up_nobodys_rate() {
+    let key = key_file(b"right");
     let reflector = start(&ReflectorSpec {
-        key: Secret::new(b"right"),
-        caps: Caps {
+        stamp_key: Some(source(&key)),
+        caps: ReflectorCaps {
             messages_per_second: 5,
             ..CAPS
         },

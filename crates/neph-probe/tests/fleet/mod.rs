@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, ProbeKind, ReadBy, Span, Stop,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, ProbeKind, ReadBy, ReflectorCaps,
+    ReflectorSpec, Span, Stop,
 };
 use neph_probe::{
-    Caps, FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, ReflectorSpec,
-    RefusalWatch, Sharing,
+    FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, RefusalWatch, Sharing,
 };
 
 use crate::loopback::reflector;
@@ -164,16 +164,16 @@ fn a_fleet_that_cannot_be_is_one_sentence() {
 }
 
 /// A reflector on loopback with these caps.
-fn capped(caps: Caps) -> Reflector {
+fn capped(caps: ReflectorCaps) -> Reflector {
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     Reflector::start(&ReflectorSpec { caps, ..spec }).expect("loopback has a free port")
 }
 
 #[test]
 fn what_the_reflectors_caps_refused_is_told_apart_from_loss() {
-    let reflector = capped(Caps {
+    let reflector = capped(ReflectorCaps {
         messages_per_second: 5,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     });
     // Of 320 messages in 2 s, or what a busy machine makes of them, 5 pass at once and 5 a second.
     let spec = fleet(reflector.address(), 8, 40);
@@ -193,9 +193,9 @@ fn what_the_reflectors_caps_refused_is_told_apart_from_loss() {
 
 #[test]
 fn a_reflector_of_two_names_tells_what_it_refused_once() {
-    let reflector = capped(Caps {
+    let reflector = capped(ReflectorCaps {
         messages_per_second: 5,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     });
     let mut spec = fleet(reflector.address(), 8, 40);
     let again = FleetEndpoint {
@@ -212,7 +212,7 @@ fn a_reflector_of_two_names_tells_what_it_refused_once() {
 
 #[test]
 fn of_a_fleet_that_its_reflector_bears_nothing_is_refused() {
-    let reflector = capped(Caps::default());
+    let reflector = capped(ReflectorCaps::default());
     let spec = fleet(reflector.address(), 8, 4);
     let watch = RefusalWatch::begin(&spec);
     let told = measure(spec);
@@ -221,9 +221,9 @@ fn of_a_fleet_that_its_reflector_bears_nothing_is_refused() {
 
 #[test]
 fn connections_beyond_the_reflectors_cap_are_told() {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         connections_per_peer: 4,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     };
     let reflector = capped(caps);
     let mut spec = fleet(reflector.address(), 8, 20);
@@ -248,9 +248,9 @@ fn connections_beyond_the_reflectors_cap_are_told() {
 fn a_connection_that_the_reflector_closes_is_made_anew_as_the_same_flow_and_who_closed_it_is_told()
 {
     // It closes each connection long before the next message.
-    let reflector = capped(Caps {
+    let reflector = capped(ReflectorCaps {
         idle: Span::from_millis(100),
-        ..Caps::default()
+        ..ReflectorCaps::default()
     });
     let mut spec = fleet(reflector.address(), 2, 8);
     spec.fleet.probe = ProbeKind::Tcp;

@@ -1,14 +1,14 @@
 use std::net::SocketAddr;
 
-use neph_model::{Message, Span, Stage, Stop, Tally, Target};
+use neph_model::{Message, ReflectorIdentity, ReflectorSpec, Span, Stage, Stop, Tally, Target};
 use neph_probe::{
-    Asking, ConnectionUse, Flow, FlowSpec, Identity, Priority, Reflector, ReflectorSpec, Report,
-    Resolve, Schedule, Trust, discover,
+    Asking, ConnectionUse, Flow, FlowSpec, Priority, Reflector, Report, Resolve, Schedule, Trust,
+    discover,
 };
 
 fn spec(think: Span) -> ReflectorSpec {
     ReflectorSpec {
-        identity: Some(Identity::SelfSigned(vec!["localhost".to_owned()])),
+        identity: Some(ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()])),
         think,
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     }

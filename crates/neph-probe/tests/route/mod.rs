@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use neph_model::{Span, Stop};
-use neph_probe::{TracerouteSpec, traceroute};
+use neph_model::{Span, Stop, TraceLimits};
+use neph_probe::traceroute;
 use neph_sys::deadline::Stopwatch;
 
 use crate::support::{End, Net, has, is_root, skip};
@@ -45,8 +45,8 @@ fn this_host_is_one_hop_away() {
             skip("this_host_is_one_hop_away", "there is no IPv6 here");
             continue;
         }
-        let spec = TracerouteSpec::default();
-        let route = traceroute(destination, &spec, None, &Stop::new()).expect("loopback");
+        let limits = TraceLimits::default();
+        let route = traceroute(destination, limits, None, &Stop::new()).expect("loopback");
         assert!(route.reached, "{route:?}");
         let seen: Vec<&[IpAddr]> = route.hops.iter().map(|hop| &hop.addresses[..]).collect();
         assert_eq!(seen, [[destination]]);
@@ -62,9 +62,9 @@ fn the_routers_of_a_chain_answer_in_order() {
     let chain = chain("route");
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
     let began = Stopwatch::start();
-    let spec = TracerouteSpec::default();
+    let limits = TraceLimits::default();
     let here = chain.place("here");
-    let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
+    let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
     assert!(began.elapsed() < Duration::from_secs(4));
     assert!(route.reached);
     let seen: Vec<String> = route
@@ -83,11 +83,11 @@ fn the_routers_of_a_chain_answer_in_order() {
         );
     }
     let nowhere: IpAddr = "10.98.0.1".parse().expect("an address");
-    let lost = traceroute(nowhere, &spec, Some(&here), &Stop::new()).expect("a route that ends");
+    let lost = traceroute(nowhere, limits, Some(&here), &Stop::new()).expect("a route that ends");
     assert!(!lost.reached && lost.hops.len() <= 3, "{lost:?}");
     let nowhere: IpAddr = "10.97.0.1".parse().expect("an address");
     let r1 = chain.place("r1");
-    let no_route = traceroute(nowhere, &spec, Some(&r1), &Stop::new());
+    let no_route = traceroute(nowhere, limits, Some(&r1), &Stop::new());
     let told = no_route.expect_err("r1 has no default route").to_string();
     assert!(told.contains("trace the route to 10.97.0.1"), "{told}");
 }
@@ -104,12 +104,12 @@ fn a_destination_that_was_just_asked_is_not_told_as_farther_away() {
     for round in 0..5 {
         // The last looks no farther than where the destination is.
         let max_hops = if round < 4 { 30 } else { 3 };
-        let spec = TracerouteSpec {
+        let limits = TraceLimits {
             max_hops,
-            ..TracerouteSpec::default()
+            ..TraceLimits::default()
         };
         let began = Stopwatch::start();
-        let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
+        let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
         let route = route.into_traceroute(0, "there", destination);
         let length = route.length().expect("reached");
         assert_eq!((length.least, length.most), (3, 3), "{round}: {route:?}");
@@ -128,10 +128,10 @@ fn behind_a_router_that_never_answers_a_destination_may_be_nearer() {
     let silent = "rule add iif lo to 10.99.0.0/24 blackhole";
     chain.ip("r2", silent);
     let destination: IpAddr = "10.99.2.2".parse().expect("an address");
-    let spec = TracerouteSpec::default();
+    let limits = TraceLimits::default();
     let here = chain.place("here");
     let began = Stopwatch::start();
-    let route = traceroute(destination, &spec, Some(&here), &Stop::new()).expect("a route");
+    let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
     assert!(began.elapsed() < Duration::from_secs(14));
     let route = route.into_traceroute(0, "there", destination);
     let length = route.length().expect("reached");

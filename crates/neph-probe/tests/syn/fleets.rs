@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-use neph_model::{FleetMessage, FleetOutcome, ProbeKind, ReadBy, Span, Stop};
-use neph_probe::{FleetRun, FleetSpec, Reflector, ReflectorSpec, Sharing};
+use neph_model::{FleetMessage, FleetOutcome, ProbeKind, ReadBy, ReflectorSpec, Span, Stop};
+use neph_probe::{FleetRun, FleetSpec, Reflector, Sharing};
 
 use super::PORT;
 use super::pair::{Pair, Side};
@@ -145,11 +145,8 @@ fn a_connection_that_breaks_is_made_anew_from_the_same_port() {
         return;
     };
     let start = || {
-        Reflector::start(&ReflectorSpec {
-            site: Some(pair.place(Side::Theirs)),
-            ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
-        })
-        .expect("the port is free")
+        let all = ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)));
+        Reflector::start_in(&all, &pair.place(Side::Theirs)).expect("the port is free")
     };
     let mut spec = syns(&pair, "10.98.0.2", (4, 80));
     spec.fleet.probe = ProbeKind::Tcp;

@@ -1,8 +1,9 @@
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Stdio};
 
+use neph_load::{Iperf3Spec, UploadSpec, iperf3, upload};
 use neph_model::{Span, Stop, Target};
-use neph_probe::{Counted, Iperf3Spec, UploadSpec, iperf3, upload};
+use neph_probe::Counted;
 use neph_sys::process;
 
 use crate::loopback::reflector;

@@ -5,10 +5,8 @@ mod diamond;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
-use neph_model::{FlowRoute, ReadBy, Span, Stop, TraceEnd, TraceKind};
-use neph_probe::{
-    FlowSet, PortUse, Reflector, ReflectorSpec, Sockets, TraceSpec, trace, trace_flow,
-};
+use neph_model::{FlowRoute, ReadBy, ReflectorSpec, Span, Stop, TraceEnd, TraceKind};
+use neph_probe::{FlowSet, PortUse, Reflector, Sockets, TraceSpec, trace, trace_flow};
 use neph_sys::process;
 
 use crate::support::{eventually, has, is_root, skip};
@@ -237,10 +235,8 @@ fn a_listener_and_a_reflector_say_that_they_were_reached() {
             Family::V4 => Ipv4Addr::UNSPECIFIED.into(),
             Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let reflector = Reflector::start(&ReflectorSpec {
-            site: Some(there.clone()),
-            ..ReflectorSpec::at(SocketAddr::new(all, PORT))
-        });
+        let all = ReflectorSpec::at(SocketAddr::new(all, PORT));
+        let reflector = Reflector::start_in(&all, &there);
         let reflector = reflector.expect("a reflector");
         for sockets in [Sockets::BestPermitted, Sockets::Plain] {
             spec.sockets = sockets;

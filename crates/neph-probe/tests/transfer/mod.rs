@@ -4,23 +4,41 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::channel;
 
-use neph_model::{PinnedOutcome, Span, Stop, Target};
-use neph_probe::{Resolve, TRANSFER_SIZE, TransferSpec, transfers};
+use neph_load::{TRANSFER_SIZE, TransferSpec};
+use neph_model::{PinnedOutcome, PinnedTransfer, Span, Stop, Target};
+use neph_probe::{Asking, ProbeError, Resolve, SmallTransfer, Trust};
 
 use crate::loopback::reflector;
 
-fn spec(url: &str, source_ports: Vec<u16>) -> TransferSpec {
+/// What is asked for, and from where.
+struct Task {
+    target: Target,
+    spec: TransferSpec,
+}
+
+fn spec(url: &str, source_ports: Vec<u16>) -> Task {
     let target = Target::parse(url).expect("a good target");
-    TransferSpec {
+    let spec = TransferSpec {
         address: target.addresses(None).expect("an address")[0],
-        target,
         source_ports,
-        size: TRANSFER_SIZE,
         repetitions: 3,
         interval: Span::from_millis(2),
         timeout: Span::from_secs(2),
         site: None,
-    }
+    };
+    Task { target, spec }
+}
+
+fn transfers(task: &Task, stop: &Stop) -> Result<Vec<PinnedTransfer>, ProbeError> {
+    let asking = Asking {
+        tls_version: None,
+        trust: Trust::Public,
+        patience: task.spec.timeout,
+        site: None,
+    };
+    let small = SmallTransfer::at(&task.target, task.spec.address, TRANSFER_SIZE, &asking)?;
+    let made = neph_load::transfers(&task.spec, &|| small.exchange(), stop);
+    Ok(made.expect("no site to enter"))
 }
 
 /// Ports that nobody has.

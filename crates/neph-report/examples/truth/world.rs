@@ -9,7 +9,7 @@ use neph_analysis::{CampaignData, ExperimentData};
 use neph_model::{
     ByteSize, Campaign, Experiment, ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole,
     Instant, Kilometres, Marks, Message, Outcome, Parameter, ProbeKind, Scenario, ScenarioId, Seq,
-    Span, Tally, Wall,
+    Span, Tally, Targets, Wall,
 };
 use neph_stats::{Random, normal_quantile};
 
@@ -119,8 +119,7 @@ impl World {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: endpoint.name.clone(),
-                    target: format!("ws://{}:8080/", endpoint.name).into(),
-                    probe: ProbeKind::Ws,
+                    target: Targets::read(&format!("ws://{}:8080/", endpoint.name), ProbeKind::Ws),
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(64),
                     response_size: ByteSize(64),

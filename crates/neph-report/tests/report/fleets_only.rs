@@ -6,7 +6,7 @@ use neph_analysis::{
 };
 use neph_model::{
     ExperimentStatus, Fleet, FleetEndpoint, FleetMessage, FleetOutcome, FlowRole, Instant, Lane,
-    Parameter, ProbeKind, Span,
+    Parameter, ProbeKind, Span, Targets,
 };
 use neph_report::{diagnoses_in_brief, draw, text, write_report};
 use neph_store::{Access, open};
@@ -18,7 +18,8 @@ use crate::synthetic::{self, CONTINENT, METRO};
 fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
     let mut data = synthetic::over(&[METRO, CONTINENT], 6);
     for scenario in &mut data.scenarios {
-        scenario.probe = ProbeKind::Udp;
+        let target = scenario.target.to_string().replace("ws://", "udp://");
+        scenario.target = Targets::read(target.trim_end_matches('/'), ProbeKind::Udp);
         let flows = NonZeroU32::new(512).expect("some");
         scenario.parameters.insert(Parameter::Flows(flows));
     }

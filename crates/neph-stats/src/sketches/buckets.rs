@@ -2,6 +2,8 @@
 //!
 //! While buckets change no latest numbers stand behind them.
 
+use crate::precision::Precision;
+
 use super::{
     COARSEST, COUNT_BITS, COUNT_MOST, EXACT_WORDS, Exact, FINE, MANY, Sketches, TOGETHER, apart,
     bits, counted, joined, label, relabel,
@@ -126,15 +128,15 @@ impl Sketches {
     pub(super) fn thin_out(&mut self) {
         let many = MANY * usize::from(self.kinds);
         while self.words.len() - self.buckets() > many {
-            let Some(precision) = self.precision.filter(|fine| *fine > COARSEST) else {
+            let Some(coarser) = self.precision.and_then(|fine| fine.coarser(COARSEST)) else {
                 return;
             };
-            self.coarsen_to(precision - 1);
+            self.coarsen_to(coarser);
         }
     }
 
     /// Buckets of a lower precision, unless they are that already; tells how fine they are then.
-    pub(super) fn coarsen_to(&mut self, precision: u8) -> u8 {
+    pub(super) fn coarsen_to(&mut self, precision: Precision) -> Precision {
         let before = self.precision.unwrap_or(FINE);
         if precision >= before {
             return before;

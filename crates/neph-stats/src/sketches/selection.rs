@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Exact, Sketches, apart, bits, bounds, parts, whole};
+use super::{Exact, Sketches, apart, bits, parts, whole};
 
 /// Numbers of all kinds: laid out once, where several kinds are asked for.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +27,9 @@ impl Layout {
         let Some(precision) = all.precision else {
             return Self::of_numbers(all);
         };
-        let middle = |bucket| {
-            let (from, width) = bounds(bucket, precision);
-            from + (width >> 1)
-        };
         let counts = all.counts().map(|(label, count)| {
-            let (kind, bucket) = parts(label);
-            (whole(kind, middle(bucket)), count)
+            let (kind, place) = parts(label);
+            (whole(kind, precision.bucket(place).middle()), count)
         });
         let mut sizes: Vec<(u64, u64)> = counts.collect();
         if all.has_carried() {

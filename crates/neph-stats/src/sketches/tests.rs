@@ -125,7 +125,7 @@ proptest! {
             prop_assert_eq!(Some(&told.least()), sorted.first());
             prop_assert_eq!(Some(&told.most()), sorted.last());
         }
-        prop_assert!(sketches.heap() <= 6 * 3 * (64 << COARSEST) + 400, "{}", sketches.heap());
+        prop_assert!(sketches.heap() <= 6 * 3 * (32 * 16) + 400, "{}", sketches.heap());
     }
 
     #[test]

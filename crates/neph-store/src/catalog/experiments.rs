@@ -14,22 +14,7 @@ impl Catalog {
     /// Adds a running experiment.
     pub(crate) fn add_experiment(&mut self, experiment: &Experiment) -> Result<(), StoreError> {
         self.change("add the experiment", |transaction| {
-            transaction.execute(
-                "INSERT INTO experiments (id, campaign_id, scenario_id, block, position, attempt,
-                    status, started_unix_ns, messages, replies, lost, failed, duplicates,
-                    reordered, late, warnings_json, anchors_json)
-                 VALUES (:id, :campaign, :scenario, :block, :position, :attempt,
-                    'running', 0, 0, 0, 0, 0, 0, 0, 0, '[]', '[]')",
-                named_params! {
-                    ":id": experiment.id.to_string(),
-                    ":campaign": experiment.campaign.to_string(),
-                    ":scenario": experiment.scenario.to_string(),
-                    ":block": experiment.block,
-                    ":position": experiment.position,
-                    ":attempt": experiment.attempt,
-                },
-            )?;
-            update(transaction, experiment)
+            insert(transaction, experiment)
         })
     }
 
@@ -37,13 +22,15 @@ impl Catalog {
     /// but the values.
     pub(crate) fn end_experiment(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         self.change("record the experiment's end", |transaction| {
-            let id = ended.experiment.id;
-            update(transaction, ended.experiment)?;
-            series::replace_events(transaction, id, ended.events)?;
-            series::replace_samples(transaction, id, ended.samples)?;
-            ended
-                .provenance
-                .map_or(Ok(()), |known| provenance::replace(transaction, known))
+            end(transaction, ended)
+        })
+    }
+
+    /// Adds an experiment that has ended, with all that came with it. One that is there is refused.
+    pub(crate) fn add_ended(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
+        self.change("add the experiment", |transaction| {
+            insert(transaction, ended.experiment)?;
+            end(transaction, ended)
         })
     }
 
@@ -84,6 +71,35 @@ impl Catalog {
                 .optional()
         })
     }
+}
+
+fn insert(connection: &Connection, experiment: &Experiment) -> Result<()> {
+    connection.execute(
+        "INSERT INTO experiments (id, campaign_id, scenario_id, block, position, attempt,
+            status, started_unix_ns, messages, replies, lost, failed, duplicates,
+            reordered, late, warnings_json, anchors_json)
+         VALUES (:id, :campaign, :scenario, :block, :position, :attempt,
+            'running', 0, 0, 0, 0, 0, 0, 0, 0, '[]', '[]')",
+        named_params! {
+            ":id": experiment.id.to_string(),
+            ":campaign": experiment.campaign.to_string(),
+            ":scenario": experiment.scenario.to_string(),
+            ":block": experiment.block,
+            ":position": experiment.position,
+            ":attempt": experiment.attempt,
+        },
+    )?;
+    update(connection, experiment)
+}
+
+fn end(connection: &Connection, ended: &Ended<'_>) -> Result<()> {
+    let id = ended.experiment.id;
+    update(connection, ended.experiment)?;
+    series::replace_events(connection, id, ended.events)?;
+    series::replace_samples(connection, id, ended.samples)?;
+    ended
+        .provenance
+        .map_or(Ok(()), |known| provenance::replace(connection, known))
 }
 
 /// Sets everything that can change after an experiment was added.

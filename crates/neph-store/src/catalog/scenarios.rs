@@ -1,6 +1,6 @@
 //! Scenarios: a campaign's matrix.
 
-use neph_model::{ByteSize, CampaignId, ProbeKind, Scenario, Span};
+use neph_model::{ByteSize, CampaignId, ProbeKind, Scenario, Span, Targets};
 use rusqlite::{Connection, Result, Row, named_params};
 
 use super::Catalog;
@@ -34,7 +34,7 @@ pub(super) fn insert(
             ":label": scenario.label(),
             ":endpoint": scenario.endpoint,
             ":target": scenario.target.to_string(),
-            ":probe": scenario.probe.name(),
+            ":probe": scenario.probe().name(),
             ":interval_ns": scenario.interval.nanos(),
             ":request_bytes": wide(scenario.request_size.bytes()),
             ":response_bytes": wide(scenario.response_size.bytes()),
@@ -51,8 +51,10 @@ fn scenario(row: &Row<'_>) -> Result<Scenario> {
         id: get_parsed(row, "id", "scenario id")?,
         index: row.get("scenario_index")?,
         endpoint: row.get("endpoint")?,
-        target: row.get::<_, String>("target")?.into(),
-        probe: get_named(row, "probe", ProbeKind::named)?,
+        target: Targets::read(
+            &row.get::<_, String>("target")?,
+            get_named(row, "probe", ProbeKind::named)?,
+        ),
         interval: Span::from_nanos(row.get("interval_ns")?),
         request_size: ByteSize(get_wide(row, "request_bytes")?),
         response_size: ByteSize(get_wide(row, "response_bytes")?),

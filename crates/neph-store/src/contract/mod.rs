@@ -10,6 +10,7 @@ mod fleets;
 mod found;
 mod kill;
 mod once;
+mod taken_in;
 pub(crate) mod values;
 mod writers;
 
@@ -77,6 +78,11 @@ const CLAIMS: &[(&str, Claim)] = claims![
     once::an_experiment_is_begun_once,
     once::one_of_four_writers_begins_an_experiment,
     once::an_experiment_ends_once,
+    taken_in::a_finished_journal_is_taken_in_once,
+    taken_in::one_of_four_writers_takes_a_journal_in,
+    taken_in::a_journal_that_was_cut_off_is_taken_in_when_it_is_whole,
+    taken_in::a_journal_without_its_writer_becomes_an_interrupted_experiment,
+    taken_in::what_is_recorded_here_is_not_taken_in,
     writers::four_writers_record_one_campaign_at_the_same_time,
     writers::recovery_leaves_what_another_handle_records,
     writers::a_store_is_open_until_its_last_handle_is_dropped,
@@ -96,6 +102,9 @@ pub fn hold(subject: Subject) {
             kill::what_was_acknowledged_survives(subject, kills);
         });
     }
+    on_thread("a kill while journals are taken in", move || {
+        taken_in::a_kill_in_the_middle_leaves_all_or_nothing(subject);
+    });
 }
 
 /// The name of the thread is the name in the message of a panic.
@@ -106,13 +115,14 @@ fn on_thread(name: &str, claim: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What the killed process runs: it records into the store that its environment names until it is
-/// killed. Does nothing in a process that [`hold`] did not start.
+/// What the killed process runs: it records into the store that its environment names, or takes
+/// journals in, until it is killed. Does nothing in a process that [`hold`] did not start.
 ///
 /// # Panics
 /// The store refuses, or no process reads what this one prints.
 pub fn child() {
     kill::record_until_killed();
+    taken_in::take_in_until_killed();
 }
 
 /// A store with a campaign, and a running experiment of it that is not begun yet.

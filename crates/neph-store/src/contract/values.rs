@@ -8,8 +8,8 @@ use neph_model::{
     FleetMessage, FleetOutcome, FleetReply, Flow, FlowHop, FlowIndex, FlowRole, FlowRoute,
     FlowTrace, Hop, HostFacts, Instant, Lane, Load, Marks, Message, MplsLabel, Outcome, Parameter,
     ParameterName, Parameters, PathHash, PinnedOutcome, PinnedTransfer, ProbeKind, Provenance,
-    ReadBy, Scenario, ScenarioId, Seq, Span, Tally, TcpState, Throughput, ThroughputSecond,
-    TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
+    ReadBy, Scenario, ScenarioId, Seq, Span, Tally, Targets, TcpState, Throughput,
+    ThroughputSecond, TraceEnd, TraceKind, TracedChange, TracedRoute, Traceroute, Wall,
 };
 
 pub(crate) fn campaign() -> Campaign {
@@ -35,8 +35,7 @@ pub(crate) fn scenario(index: u32) -> Scenario {
         id: ScenarioId(u64::MAX - u64::from(index)),
         index,
         endpoint: "metro".to_owned(),
-        target: "wss://metro.example:443/echo".to_owned().into(),
-        probe: ProbeKind::Ws,
+        target: Targets::read("wss://metro.example:443/echo", ProbeKind::Ws),
         interval: Span::from_micros(2_500),
         request_size: ByteSize(10_240),
         response_size: ByteSize(64),

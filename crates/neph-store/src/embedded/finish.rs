@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use neph_journal::Contents;
-use neph_model::{Experiment, ExperimentStatus, Provenance, Recorder, Scenario};
+use neph_model::{Experiment, ExperimentId, ExperimentStatus, Provenance, Recorder, Scenario};
 
 use super::{Embedded, Step};
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsWriter, FileFacts};
 use crate::fleet;
-use crate::workspace::{remove_if_there, sync_folder};
+use crate::workspace::{Workspace, remove_if_there, sync_folder};
 
 /// Refuses an end that does not belong to what was recorded.
 pub(super) fn check(
@@ -83,9 +83,7 @@ impl Embedded {
         write_columns(&partial, facts, contents)?;
         self.gate.passed(Step::ColumnsWritten)?;
 
-        let whole = self.workspace.messages_of(experiment.id);
-        fs::rename(&partial, &whole).map_err(StoreError::file("give a name to", &partial))?;
-        sync_folder(&self.workspace.messages())?;
+        name_columns(&self.workspace, experiment.id)?;
         self.gate.passed(Step::ColumnsNamed)?;
 
         self.catalog.end_experiment(&Ended {
@@ -111,7 +109,22 @@ impl Embedded {
     }
 }
 
-fn write_columns(path: &Path, facts: FileFacts, contents: &Contents) -> Result<(), StoreError> {
+/// Gives the file of an experiment's messages, which is whole, its name.
+pub(super) fn name_columns(
+    workspace: &Workspace,
+    experiment: ExperimentId,
+) -> Result<(), StoreError> {
+    let partial = workspace.partial_messages_of(experiment);
+    let whole = workspace.messages_of(experiment);
+    fs::rename(&partial, &whole).map_err(StoreError::file("give a name to", &partial))?;
+    sync_folder(&workspace.messages())
+}
+
+pub(super) fn write_columns(
+    path: &Path,
+    facts: FileFacts,
+    contents: &Contents,
+) -> Result<(), StoreError> {
     let mut writer = ColumnsWriter::create(path, facts)?;
     contents.each_message(|message| writer.push(&message))?;
     writer.finish()?;

@@ -10,7 +10,9 @@ mod messages;
 mod recorder;
 mod recording;
 mod recover;
+mod seen;
 mod step;
+mod take_in;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +29,7 @@ use neph_model::{
 
 use crate::catalog::Catalog;
 use crate::fleet;
-use crate::store::{FleetVisitor, MessageVisitor, RouteVisitor, Store};
+use crate::store::{FleetVisitor, Journalled, MessageVisitor, RouteVisitor, Store, TakenIn};
 use crate::workspace::{Workspace, WriteLock};
 use crate::{Access, SentWithin, StoreError};
 use recording::Recording;
@@ -163,6 +165,21 @@ impl Store for Embedded {
         // Its writer is gone now: should the disk have refused, recovery may take it up.
         self.recording.remove(experiment.id);
         ended
+    }
+
+    fn take_in(&mut self, journalled: &Journalled<'_>) -> Result<TakenIn, StoreError> {
+        self.writing("take in an experiment")?;
+        take_in::check(journalled)?;
+        let id = journalled.experiment.id;
+        if !self.recording.add(id) {
+            return Err(StoreError::ExperimentExists {
+                experiment: id,
+                status: ExperimentStatus::Running,
+            });
+        }
+        let taken = self.take_in_once(journalled);
+        self.recording.remove(id);
+        taken
     }
 
     fn recover(&mut self) -> Result<Vec<Experiment>, StoreError> {

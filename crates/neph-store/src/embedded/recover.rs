@@ -7,15 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use neph_journal::Contents;
-use neph_model::{
-    EventKind, Experiment, ExperimentId, ExperimentStatus, FlowIndex, Message, Span, Tally,
-};
+use neph_model::{Experiment, ExperimentId, ExperimentStatus};
 
 use super::Embedded;
+use super::seen::Seen;
 use crate::StoreError;
 use crate::catalog::Ended;
 use crate::columns::{ColumnsReader, FileFacts};
-use crate::fleet::{self, Counts};
+use crate::fleet;
 use crate::workspace::remove_if_there;
 
 impl Embedded {
@@ -106,77 +105,6 @@ impl Embedded {
             }
         }
         Ok(())
-    }
-}
-
-/// What the records tell about an experiment that nobody ended.
-#[derive(Debug, Default)]
-struct Seen {
-    tally: Tally,
-    messages: u64,
-    /// The last thing that is known to have happened, since the start.
-    last: i64,
-}
-
-impl Seen {
-    fn in_journal(contents: &Contents) -> Result<Self, StoreError> {
-        let mut seen = Self::default();
-        contents.each_message(|message| {
-            seen.count(&message);
-            Ok::<(), StoreError>(())
-        })?;
-        for event in &contents.events {
-            seen.last = seen.last.max(event.at);
-            if event.flow == FlowIndex(0) && event.kind == EventKind::LateReply {
-                seen.tally.late += 1;
-            }
-        }
-        Ok(seen)
-    }
-
-    fn in_columns(columns: &ColumnsReader) -> Result<Self, StoreError> {
-        let mut seen = Self::default();
-        for group in 0..columns.row_groups() {
-            columns
-                .row_group(group)?
-                .iter()
-                .for_each(|message| seen.count(message));
-        }
-        Ok(seen)
-    }
-
-    /// And a fleet's messages: it stands in the place of a main flow.
-    fn and(mut self, fleet: Counts) -> Self {
-        self.messages += fleet.messages;
-        self.last = self.last.max(fleet.last);
-        self.tally.messages += fleet.messages;
-        self.tally.replies += fleet.replies;
-        self.tally.lost += fleet.lost;
-        self.tally.failed += fleet.failed;
-        self.tally.duplicates += fleet.copies;
-        self
-    }
-
-    fn count(&mut self, message: &Message) {
-        self.messages += 1;
-        let end = message.marks.app_recv.unwrap_or(message.marks.intended);
-        self.last = self.last.max(end.nanos());
-        if message.flow != FlowIndex(0) {
-            return;
-        }
-        let tally = &mut self.tally;
-        tally.count(message.outcome);
-        tally.duplicates += u64::from(message.duplicates);
-        tally.reordered += u64::from(message.reordered);
-    }
-
-    fn told_in(&self, experiment: &mut Experiment) {
-        experiment.tally = self.tally;
-        experiment.ended = Some(experiment.started + Span::from_nanos(self.last));
-        experiment.reason = Some(format!(
-            "the program ended before the experiment did; {} messages were kept",
-            self.messages
-        ));
     }
 }
 

@@ -2,10 +2,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::records_for_tests::{fleet_message, message};
-use neph_journal::JournalWriter;
+use neph_journal::{JournalRecorder, JournalWriter};
 use neph_model::{
     ByteSize, Campaign, CpuUse, EventKind, ExperimentStatus, FleetMessage, FlowIndex, Message,
-    ProbeKind, SeriesName, Span,
+    ProbeKind, SeriesName, Span, Targets,
 };
 
 use super::*;
@@ -24,8 +24,7 @@ fn campaign() -> (Campaign, Scenario) {
         id: samples::experiment().scenario,
         index: 0,
         endpoint: "metro".to_owned(),
-        target: "ws://10.0.0.1:8080".to_owned().into(),
-        probe: ProbeKind::Ws,
+        target: Targets::read("ws://10.0.0.1:8080", ProbeKind::Ws),
         interval: Span::from_millis(1),
         request_size: ByteSize(64),
         response_size: ByteSize(64),
@@ -293,4 +292,53 @@ fn an_end_that_the_disk_refused_is_taken_up_by_the_same_process() {
     store.gate = Gate::default();
     assert_eq!(store.recover().expect("recovered").len(), 1);
     holds(&store, &experiment, true);
+}
+
+/// The steps of a take-in: the others are those of an experiment that is recorded here.
+#[test]
+fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
+    for step in Step::ALL {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (campaign, scenario) = campaign();
+        let mut experiment = samples::experiment();
+        experiment.campaign = campaign.id;
+        let mut journal =
+            JournalRecorder::create(folder.path(), experiment.id).expect("a new journal");
+        journal.messages(&recorded()).expect("recorded");
+        journal.fleet(&fleet()).expect("recorded");
+        journal.event(&event()).expect("recorded");
+        journal.sample(&sample()).expect("recorded");
+        experiment.status = ExperimentStatus::Complete;
+        experiment.tally.messages = 33;
+        experiment.tally.replies = 33;
+        let facts = provenance(experiment.id);
+        let journalled = Journalled {
+            folder: folder.path(),
+            experiment: &experiment,
+            provenance: Some(&facts),
+        };
+        let kept = folder.path().join("kept");
+        let mut store = open(&kept);
+        let added = store.add_campaign(&campaign, &[scenario]);
+        added.expect("a new campaign");
+        store.gate.stop_after(step);
+        let taken = store.take_in(&journalled);
+        let is_stopped = matches!(taken, Err(StoreError::Stopped));
+        let is_its_own = [
+            Step::SegmentWritten,
+            Step::SegmentNamed,
+            Step::ColumnsWritten,
+            Step::ColumnsNamed,
+            Step::EndRecorded,
+        ];
+        assert_eq!(is_stopped, is_its_own.contains(&step), "{step:?}");
+        drop(store);
+
+        let mut store = open(&kept);
+        assert_eq!(store.recover().expect("nothing runs"), [], "{step:?}");
+        store.take_in(&journalled).expect("now or before");
+        holds(&store, &experiment, true);
+        store.take_in(&journalled).expect("before");
+        holds(&store, &experiment, true);
+    }
 }

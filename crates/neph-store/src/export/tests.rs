@@ -5,7 +5,7 @@ use crate::records_for_tests::message;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use neph_model::{
     ByteSize, Campaign, Experiment, ExperimentStatus, Fleet, FleetEndpoint, FleetMessage,
-    Parameter, ParameterName, Parameters, ProbeKind, Scenario, ScenarioId, Span, Wall,
+    Parameter, ParameterName, Parameters, ProbeKind, Scenario, ScenarioId, Span, Targets, Wall,
 };
 
 use super::*;
@@ -20,8 +20,7 @@ fn scenario() -> Scenario {
         id: ScenarioId(7),
         index: 0,
         endpoint: "metro, \"east\"".to_owned(),
-        target: "ws://10.0.0.1:8080/".to_owned().into(),
-        probe: ProbeKind::Ws,
+        target: Targets::read("ws://10.0.0.1:8080/", ProbeKind::Ws),
         interval: Span::from_micros(2_500),
         request_size: ByteSize(64),
         response_size: ByteSize(64),

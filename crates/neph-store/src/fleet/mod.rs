@@ -21,5 +21,5 @@ mod tests;
 pub(crate) use counts::Counts;
 pub(crate) use place::FleetPlace;
 pub(crate) use recorder::FleetRecorder;
-pub(crate) use segment::{SegmentStep, close, close_all};
+pub(crate) use segment::{SegmentStep, close, close_all, copy_all};
 pub(crate) use visit::{counts, visit};

@@ -34,10 +34,14 @@ impl FleetPlace {
     }
 
     pub(super) fn make(&self) -> Result<(), StoreError> {
-        for folder in [&self.segments, &self.journals] {
-            fs::create_dir_all(folder).map_err(StoreError::file("make the folder", folder))?;
-        }
-        Ok(())
+        let journals = &self.journals;
+        self.make_segments()?;
+        fs::create_dir_all(journals).map_err(StoreError::file("make the folder", journals))
+    }
+
+    pub(super) fn make_segments(&self) -> Result<(), StoreError> {
+        let folder = &self.segments;
+        fs::create_dir_all(folder).map_err(StoreError::file("make the folder", folder))
     }
 
     /// The numbers of the segments that have a journal, in order.

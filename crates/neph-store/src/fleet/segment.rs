@@ -33,30 +33,62 @@ pub(crate) fn close(
     facts: &FileFacts,
     passed: &mut Passed<'_>,
 ) -> Result<(), StoreError> {
-    let journal = place.journal(number);
-    let Some(mut reader) = SegmentReader::open(&place.journals, place.experiment, number)? else {
+    if copy(place, number, facts, passed)?.is_none() {
         return Ok(());
+    }
+    remove_if_there(&place.journal(number))?;
+    passed(SegmentStep::JournalRemoved)
+}
+
+/// Makes columns of a segment's journal, which stays: how its messages ended; `None` if there is no such
+/// journal.
+fn copy(
+    place: &FleetPlace,
+    number: u32,
+    facts: &FileFacts,
+    passed: &mut Passed<'_>,
+) -> Result<Option<Counts>, StoreError> {
+    let Some(mut reader) = SegmentReader::open(&place.journals, place.experiment, number)? else {
+        return Ok(None);
     };
     let mut batch: Vec<FleetMessage> = Vec::new();
     // A kill right behind the making of a journal leaves one without messages.
-    if reader.next(&mut batch)? {
-        let partial = place.partial(number);
-        write(&mut reader, &mut batch, (&partial, facts))?;
-        passed(SegmentStep::Written)?;
-        fs::rename(&partial, place.segment(number))
-            .map_err(StoreError::file("give a name to", &partial))?;
-        sync_folder(&place.segments)?;
-        passed(SegmentStep::Named)?;
+    if !reader.next(&mut batch)? {
+        return Ok(Some(Counts::default()));
     }
-    remove_if_there(&journal)?;
-    passed(SegmentStep::JournalRemoved)
+    let partial = place.partial(number);
+    let counts = write(&mut reader, &mut batch, (&partial, facts))?;
+    passed(SegmentStep::Written)?;
+    fs::rename(&partial, place.segment(number))
+        .map_err(StoreError::file("give a name to", &partial))?;
+    sync_folder(&place.segments)?;
+    passed(SegmentStep::Named)?;
+    Ok(Some(counts))
+}
+
+/// Makes columns of every segment's journal, in order; the journals stay. How all messages ended.
+pub(crate) fn copy_all(
+    place: &FleetPlace,
+    facts: &FileFacts,
+    passed: &mut Passed<'_>,
+) -> Result<Counts, StoreError> {
+    let mut all = Counts::default();
+    let numbers = place.journalled()?;
+    if !numbers.is_empty() {
+        place.make_segments()?;
+    }
+    for number in numbers {
+        let counts = copy(place, number, facts, passed)?;
+        all.add(&counts.unwrap_or_default());
+    }
+    Ok(all)
 }
 
 fn write(
     reader: &mut SegmentReader,
     batch: &mut Vec<FleetMessage>,
     (path, facts): (&Path, &FileFacts),
-) -> Result<(), StoreError> {
+) -> Result<Counts, StoreError> {
     let mut writer = ColumnsWriter::<FleetMessage>::create(path, facts.clone())?;
     let mut counts = Counts::default();
     loop {
@@ -72,7 +104,7 @@ fn write(
         writer.fact(key, value);
     }
     writer.finish()?;
-    Ok(())
+    Ok(counts)
 }
 
 /// Closes every segment that still has a journal, in order.

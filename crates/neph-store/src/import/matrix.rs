@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use neph_model::{
     ByteSize, Campaign, Known, Parameter, Parameters, ProbeKind, Scenario, ScenarioId, Span,
-    Unknown, Wall,
+    Targets, Unknown, Wall,
 };
 use sha2::{Digest, Sha256};
 
@@ -81,11 +81,11 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
     Scenario {
         id: identity(file, &endpoint, request_size),
         index: 0,
-        target: known
-            .map_or_else(|| endpoint.clone(), ImportedEndpoint::target)
-            .into(),
+        target: Targets::read(
+            &known.map_or_else(|| endpoint.clone(), ImportedEndpoint::target),
+            ProbeKind::Ws,
+        ),
         endpoint,
-        probe: ProbeKind::Ws,
         interval,
         request_size: request_size.unwrap_or(ByteSize(0)),
         response_size: settings.response_size.unwrap_or(ByteSize(0)),

@@ -1,14 +1,15 @@
 //! Alarms of a running campaign, told at once: a line, and the webhook. Whether there were any decides
 //! the exit status.
 
-use neph_campaign::alarm::Change;
+use neph_documents::alarm::{AlarmDocument, OfExperiment, sentence};
+use neph_documents::rows::json_line;
+use neph_model::alarm::Change;
 use neph_model::{Campaign, EventKind, Experiment, Scenario, Wall};
 use neph_store::Store;
-use serde_json::{Value, json};
 
-use crate::alarm::{document, sentence};
 use crate::exit::Failure;
 use crate::output;
+use crate::resolving::addresses;
 use neph_export::{Url, Webhook};
 
 /// Who is told.
@@ -19,7 +20,7 @@ pub(super) struct Alarming {
 
 impl Alarming {
     pub(super) fn new(webhook: Option<Url>) -> Self {
-        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say));
+        let webhook = webhook.map(|url| Webhook::begin(url, "neph run", output::say, addresses));
         Self { webhook }
     }
 
@@ -28,7 +29,7 @@ impl Alarming {
         let (said, label) = (sentence(at, change, "round trip"), scenario.label());
         output::say(&format!("{said} [{label}]"));
         if let Some(webhook) = &self.webhook {
-            webhook.tell(posted(at, experiment, &label, change).to_string());
+            webhook.tell(json_line(&posted(at, experiment, &label, change)));
         }
     }
 
@@ -40,14 +41,20 @@ impl Alarming {
     }
 }
 
-fn posted(at: Wall, experiment: &Experiment, label: &str, change: &Change) -> Value {
-    let mut told = document(at, change, "round_trips");
-    told["campaign"] = json!(experiment.campaign.to_string());
-    told["experiment"] = json!(experiment.id.to_string());
-    told["scenario"] = json!(label);
-    told["block"] = json!(experiment.block + 1);
-    told["since_start_ns"] = json!(change.at.nanos());
-    told
+fn posted(
+    at: Wall,
+    experiment: &Experiment,
+    label: &str,
+    change: &Change,
+) -> AlarmDocument<OfExperiment> {
+    let about = OfExperiment {
+        campaign: experiment.campaign.to_string(),
+        experiment: experiment.id.to_string(),
+        scenario: label.to_owned(),
+        block: experiment.block + 1,
+        since_start_ns: change.at,
+    };
+    AlarmDocument::of_round_trips(at, change, about)
 }
 
 /// Whether an alarm was raised in any of a campaign's experiments, those of an earlier process

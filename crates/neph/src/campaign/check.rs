@@ -6,9 +6,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::resolve;
 
-use super::{PlanArgs, notes, read};
+use super::{PlanArgs, read};
 use crate::exit::{Failure, Outcome};
 use crate::{approval, output};
+use neph_documents::plan::notes;
 
 /// Checks a plan without running anything.
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome, Failure> {
     if let Err(problems) = resolve::resolve(&read.plan, &read.source, &resolver) {
         return Err(Failure::Text(read.source, problems));
     }
-    for note in notes::notes(&read.plan) {
+    for note in notes(&read.plan) {
         output::say(&format!("neph: {note}"));
     }
     let topologies = read.scenes.iter().map(|scene| &scene.topology);

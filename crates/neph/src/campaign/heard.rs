@@ -6,19 +6,18 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use neph_campaign::plan::{Endpoint, LabPlan, LabReflector};
+use neph_campaign::plan::{Endpoint, LabPlan};
 use neph_lab::{Role, Site, Topology};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
-use super::reflectors::reflect_flags;
 use super::{Read, Scene};
 
 /// So many sites are named as examples.
 const NAMED: usize = 3;
 
 /// Notes every endpoint and load in the lab that nobody would answer. Only of a plan without other mistakes: who
-/// listens where is not known while a reflector's site or flags are wrong.
+/// listens where is not known while a reflector's site is wrong.
 pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     let Some(lab) = &read.plan.lab else {
         return;
@@ -85,7 +84,7 @@ fn unheard((ip, port): (IpAddr, Option<u16>), lab: &LabPlan, scene: &Scene) -> O
         .reflectors
         .iter()
         .filter(|one| one.site.value == site.name);
-    let listening: Vec<SocketAddr> = own.filter_map(listens_at).collect();
+    let listening: Vec<SocketAddr> = own.map(|one| one.spec.value.address).collect();
     if listening.iter().any(|at| takes(*at, address)) {
         return None;
     }
@@ -133,11 +132,6 @@ fn nobodys(ip: IpAddr, topology: &Topology) -> Option<Fault> {
 fn site_at(topology: &Topology, address: IpAddr) -> Option<(usize, &Site)> {
     let mut sites = topology.sites.iter().enumerate();
     sites.find(|(_, site)| site.addresses().any(|own| own == address))
-}
-
-/// None for flags that cannot be.
-fn listens_at(reflector: &LabReflector) -> Option<SocketAddr> {
-    reflect_flags(reflector).ok().map(|flags| flags.listen)
 }
 
 /// Whether who listens at `at` takes what comes to `to`; `[::]` takes IPv4 too.

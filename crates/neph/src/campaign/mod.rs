@@ -3,19 +3,14 @@
 mod acknowledge;
 mod alarming;
 mod check;
-mod decidable;
-mod durations;
+mod ground;
 mod heard;
 mod locked;
-mod notes;
 mod outside;
 mod power;
 mod preview;
-mod reflectors;
 mod run;
 mod scenes;
-mod stage;
-mod stressing;
 mod unfinished;
 mod watch;
 
@@ -30,6 +25,7 @@ pub(crate) use check::run as check;
 pub(crate) use preview::run as preview;
 pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 pub(crate) use scenes::Scene;
+use scenes::Unread;
 
 use crate::exit::Failure;
 use crate::workspace::Workspace;
@@ -89,7 +85,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
     let read = read_both(source, &here, |_, file| crate::topology::load(&file))?;
     read.held_against(|read, problems| {
         here(&read.plan, problems);
-        outside::check_sites(read, problems);
+        outside::check_sites(&read.plan, &read.scenes, problems);
         locked::check(read, problems);
         heard::check(read, problems);
     })
@@ -121,30 +117,38 @@ fn understand_kept(campaign: &Campaign) -> Result<Read, Failure> {
     })?;
     read.held_against(|read, problems| {
         outside::check(&read.plan, problems);
-        outside::check_sites(read, problems);
+        outside::check_sites(&read.plan, &read.scenes, problems);
     })
 }
 
 /// Reads a plan, and the topologies that it names from where `load` finds them. The mistakes of a plan
-/// that has some come with those that it has `here`; without, its reader looks at those and at the
-/// topology's together.
+/// that has some come with those that it has `here` and in its lab; without, its reader looks at those.
 fn read_both(
     source: Source,
     here: plan::Also<'_>,
     load: impl Fn(&str, PathBuf) -> Result<Source, String>,
 ) -> Result<Read, Failure> {
     let plan = match plan::read_with(&source, &|plan, problems| {
-        if !problems.is_empty() {
-            here(plan, problems);
+        if problems.is_empty() {
+            return;
+        }
+        here(plan, problems);
+        match scenes::read(plan, &load) {
+            Ok(scenes) => outside::check_sites(plan, &scenes, problems),
+            Err(Unread::File(fault)) => problems.add(fault.span, fault.value),
+            // They are shown when the plan has none itself.
+            Err(Unread::Mistakes(..)) => (),
         }
     }) {
         Ok(plan) => plan,
         Err(problems) => return Err(Failure::Text(source, problems)),
     };
-    let scenes = scenes::read(&plan, &source, load)?;
-    Ok(Read {
-        source,
-        plan,
-        scenes,
-    })
+    match scenes::read(&plan, load) {
+        Ok(scenes) => Ok(Read {
+            source,
+            plan,
+            scenes,
+        }),
+        Err(unread) => Err(unread.failure(source)),
+    }
 }

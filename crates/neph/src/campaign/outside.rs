@@ -1,25 +1,24 @@
 //! What a plan names outside itself, held against what is there: the sites of its lab's topology,
-//! the flags of its reflectors, key files, this kernel's congestion controls.
+//! the files of its reflectors, key files, this kernel's congestion controls.
 
 use std::ops::Range;
 use std::path::Path;
 
-use neph_campaign::plan::{LabPlan, LabReflector};
+use neph_campaign::plan::LabPlan;
 use neph_campaign::{Plan, resolve};
 use neph_lab::Topology;
-use neph_model::{Parameter, ThroughputTool};
-use neph_probe::check_private;
-use neph_text::{Fault, FileKind, Problems, did_you_mean, open_file};
+use neph_model::{Parameter, ReflectorIdentity, ReflectorSpec, ThroughputTool};
+use neph_probe::{Secret, check_private};
+use neph_text::{Fault, FileKind, Placed, Problems, did_you_mean, open_file};
 
-use super::Read;
-use super::reflectors::reflect_flags;
+use super::Scene;
 use crate::congestion::{self, Unusable};
 
 /// Notes everything that a plan names and that is not here, or not as it would have to be. The
 /// prober is on this host, in a lab too.
 pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     for reflector in plan.lab.iter().flat_map(|lab| &lab.reflectors) {
-        check_flags(reflector, problems);
+        check_reflector(&reflector.spec, problems);
     }
     for key in &plan.key_files {
         check_secret(
@@ -67,20 +66,19 @@ fn check_iperf3(plan: &Plan, problems: &Problems<'_>) {
 }
 
 /// Notes every site that a topology does not have, and every site that is named as a host.
-pub(super) fn check_sites(read: &Read, problems: &Problems<'_>) {
-    let plan = &read.plan;
+pub(super) fn check_sites(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
     if let Some(lab) = &plan.lab {
-        for scene in &read.scenes {
+        for scene in scenes {
             check_sites_of(plan, lab, &scene.topology, problems);
         }
     }
-    check_hosts(read, problems);
+    check_hosts(plan, scenes, problems);
 }
 
 /// Within a lab nothing knows the addresses of its sites' names.
-fn check_hosts(read: &Read, problems: &Problems<'_>) {
-    for (host, written_at) in resolve::hosts(&read.plan) {
-        let mut sites = read.scenes.iter().flat_map(|scene| &scene.topology.sites);
+fn check_hosts(plan: &Plan, scenes: &[Scene], problems: &Problems<'_>) {
+    for (host, written_at) in resolve::hosts(plan) {
+        let mut sites = scenes.iter().flat_map(|scene| &scene.topology.sites);
         let Some(site) = sites.find(|site| site.name == host) else {
             continue;
         };
@@ -131,32 +129,22 @@ fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
     }
 }
 
-fn check_flags(reflector: &LabReflector, problems: &Problems<'_>) {
-    let first = reflector.flags.first().unwrap_or(&reflector.site);
-    let last = reflector.flags.last().unwrap_or(&reflector.site);
-    let span = first.span.start..last.span.end;
-    match reflect_flags(reflector) {
-        Ok(args) => {
-            if let Some(path) = &args.cert {
-                let certificate = ("certificate", FileKind::Certificates);
-                check_file(certificate, &path.display().to_string(), &span, problems);
-            }
-            if let Some(path) = &args.key {
-                check_secret(
-                    ("key", FileKind::PrivateKey),
-                    &path.display().to_string(),
-                    &span,
-                    problems,
-                );
-            }
-        }
-        Err(why) => {
-            let what = format!("neph reflect would not take these flags: {why}");
-            problems.add(
-                span,
-                Fault::new(what, "neph reflect --help tells which there are"),
-            );
-        }
+/// Notes the files of a reflector that cannot be read, and a secret that is not there.
+fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
+    let Placed { value: spec, span } = reflector;
+    if let Some(ReflectorIdentity::Files { certificate, key }) = &spec.identity {
+        let (chain, private) = (
+            ("certificate", FileKind::Certificates),
+            ("key", FileKind::PrivateKey),
+        );
+        check_file(chain, &certificate.display().to_string(), span, problems);
+        check_secret(private, &key.display().to_string(), span, problems);
+    }
+    let secret = spec.stamp_key.as_ref().map(Secret::read);
+    if let Some(Err(error)) = secret {
+        let what = format!("neph reflect would not take these flags: --stamp-key: {error}");
+        let remedy = "give the reflector a secret that is there, or remove --stamp-key";
+        problems.add(span.clone(), Fault::new(what, remedy));
     }
 }
 

@@ -1,18 +1,13 @@
 //! `neph plan`: the matrix, the order, and what it will cost, before anything runs.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 
-use neph_campaign::estimate::{Estimate, estimate, length};
-use neph_campaign::plan::{Endpoint, Season};
-use neph_campaign::{Plan, expand, order, together};
-use neph_model::{BlockOrder, ByteSize, Lifetime, Scenario, Span};
+use neph_campaign::expand;
+use neph_documents::plan::{notes, preview};
 
-use super::durations::time;
-use super::{PreviewArgs, notes, power, read};
+use super::{PreviewArgs, power, read};
 use crate::exit::{Failure, Outcome};
 use crate::{approval, output};
-use neph_text::counted::counted;
 
 /// Shows what a plan would do.
 pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
@@ -20,238 +15,13 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     let plan = &read.plan;
     let scenarios = expand::scenarios(plan);
     let mut out = output::data();
-    writeln!(
-        out,
-        "{}: {} x {}",
-        plan.name,
-        counted(scenarios.len() as u64, "scenario"),
-        counted(plan.blocks.into(), "block")
-    )?;
-    tell_scenarios(&mut out, &scenarios)?;
-    let cost = estimate(plan, &scenarios);
-    tell_renewal(&mut out, &scenarios)?;
-    tell_order(&mut out, plan, &scenarios)?;
-    writeln!(
-        out,
-        "cost: {}, {}, {} out, {} back (payload)",
-        counted(cost.experiments, "experiment"),
-        counted(cost.messages, "message"),
-        cost.request_bytes,
-        cost.response_bytes
-    )?;
-    writeln!(
-        out,
-        "time: {} a block, {} in all",
-        time(cost.block),
-        time(cost.whole)
-    )?;
-    if scenarios.iter().any(|one| one.stress().is_some()) {
-        writeln!(
-            out,
-            "loads: what stress sends, and the CPU time that it takes, come on top of that"
-        )?;
-    }
-    tell_traces(&mut out, &cost)?;
-    tell_fleets(&mut out, &cost)?;
-    tell_seasons(&mut out, plan)?;
-    tell_alarms(&mut out, plan)?;
+    preview(plan, &scenarios, &mut out)?;
     power::tell(&mut out, (plan, &scenarios), args)?;
-    for note in notes::notes(plan) {
+    for note in notes(plan) {
         output::say(&format!("neph: {note}"));
     }
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     approval::note(read.source.name(), topologies);
     out.flush()?;
     Ok(Outcome::Done)
-}
-
-/// Each with how much it sends and how long it takes.
-fn tell_scenarios(out: &mut impl Write, scenarios: &[Scenario]) -> std::io::Result<()> {
-    // Wide enough for a label of four or five parameters.
-    const USUAL: usize = 58;
-    let labels: Vec<String> = scenarios.iter().map(Scenario::label).collect();
-    let widths = labels.iter().map(|label| label.chars().count() + 2);
-    let wide = widths.fold(USUAL, usize::max);
-    writeln!(
-        out,
-        "\n{:>4}  {:<wide$}{:>9}{:>11}",
-        "", "scenario", "messages", "length"
-    )?;
-    for (scenario, label) in scenarios.iter().zip(&labels) {
-        writeln!(
-            out,
-            "{:>4}  {label:<wide$}{:>9}{:>11}",
-            scenario.index + 1,
-            scenario.messages_of_all_flows(),
-            length(scenario)
-        )?;
-    }
-    Ok(())
-}
-
-/// What the estimate cannot know: how often the routers on the way answer.
-fn tell_traces(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
-    if cost.slow_traces == Span::ZERO {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "traces of flows: up to {} more a block where a router answers once a second",
-        time(cost.slow_traces)
-    )
-}
-
-fn tell_fleets(out: &mut impl Write, cost: &Estimate) -> std::io::Result<()> {
-    if cost.fleet_bytes == ByteSize(0) {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "disk: about {} for the fleets' messages, and up to {} more while they are measured",
-        cost.fleet_bytes, cost.journal_bytes
-    )
-}
-
-/// How long flows live, where it is the same in all scenarios: else their labels say it.
-fn tell_renewal(out: &mut impl Write, scenarios: &[Scenario]) -> std::io::Result<()> {
-    let lives = scenarios.iter().filter_map(|one| one.parameters.renewal());
-    let lives: BTreeSet<&Lifetime> = lives.collect();
-    match (lives.first(), lives.len()) {
-        (Some(life), 1) => writeln!(
-            out,
-            "\nrenewal: each flow takes a new source port every {life}"
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// When the seasons are. How long a campaign waits for them depends on when it begins.
-fn tell_seasons(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
-    for season in &plan.seasons {
-        let own = season.topology.as_ref();
-        let own = own.map_or_else(String::new, |file| format!(", in {}", file.value));
-        writeln!(out, "season {}: {}{own}", season.name, season.when())?;
-    }
-    if plan.seasons.iter().all(Season::is_always_open) {
-        return Ok(());
-    }
-    writeln!(out, "waiting for the seasons comes on top of the time")
-}
-
-/// Which rules each experiment is judged by: of each endpoint apart, unless all have the same.
-fn tell_alarms(out: &mut impl Write, plan: &Plan) -> std::io::Result<()> {
-    if !plan.has_alarms() {
-        return Ok(());
-    }
-    let of = |endpoint: &Endpoint| {
-        let rules: Vec<&str> = endpoint
-            .alarms
-            .iter()
-            .map(|one| one.text.as_str())
-            .collect();
-        match rules.as_slice() {
-            [] => "none".to_owned(),
-            rules => rules.join(", and "),
-        }
-    };
-    let told: BTreeSet<String> = plan.endpoints.iter().map(of).collect();
-    if let (Some(rules), 1) = (told.first(), told.len()) {
-        return writeln!(out, "alarms: {rules}");
-    }
-    for endpoint in &plan.endpoints {
-        writeln!(out, "alarms of {}: {}", endpoint.name, of(endpoint))?;
-    }
-    Ok(())
-}
-
-/// The order in which scenarios will run, where it is known already, and what runs beside what.
-fn tell_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> std::io::Result<()> {
-    const SHOWN: u32 = 10;
-    let groups = together::groups(plan, scenarios);
-    let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
-    let listed: Vec<u32> = (0..count).collect();
-    let turns = together::in_groups(&listed, &groups).len();
-    if turns == 1 && scenarios.len() > 1 {
-        return writeln!(out, "\norder: all at the same time, in every block");
-    }
-    if turns < scenarios.len() {
-        writeln!(out, "\nturns: {}", in_words(&listed, &groups))?;
-    }
-    let seed = match (plan.order, plan.seed) {
-        (BlockOrder::Sequential, _) => return writeln!(out, "\norder: as listed, in every block"),
-        (BlockOrder::Random, None) => {
-            return writeln!(
-                out,
-                "\norder: random within each block, seed drawn at the start"
-            );
-        }
-        (BlockOrder::Random, Some(seed)) => seed,
-    };
-    writeln!(out, "\norder: random within each block, seed {seed}")?;
-    for block in 0..plan.blocks.min(SHOWN) {
-        let order = order::order_of_block(plan.order, seed, block, count);
-        writeln!(out, "  block {}: {}", block + 1, in_words(&order, &groups))?;
-    }
-    Ok(())
-}
-
-/// `3, then 1 and 2 at the same time, then 4`; where nothing runs beside anything, `3 1 2 4`. Of what
-/// runs at the same time the order says nothing, so that it is told as the plan lists it.
-fn in_words(order: &[u32], groups: &[u32]) -> String {
-    let turns = together::in_groups(order, groups);
-    let alone = turns.iter().all(|turn| turn.len() == 1);
-    let turn = |mut turn: Vec<u32>| {
-        turn.sort_unstable();
-        let mut numbers: Vec<String> = turn.iter().map(|at| (at + 1).to_string()).collect();
-        match (numbers.pop(), numbers.is_empty()) {
-            (Some(last), false) => format!("{} and {last} at the same time", numbers.join(", ")),
-            (last, _) => last.unwrap_or_default(),
-        }
-    };
-    let turns: Vec<String> = turns.into_iter().map(turn).collect();
-    turns.join(if alone { " " } else { ", then " })
-}
-
-#[cfg(test)]
-mod tests {
-    use neph_campaign::plan;
-    use neph_text::Source;
-
-    use super::{in_words, tell_alarms};
-
-    #[test]
-    fn alarms_are_told_of_each_endpoint_unless_all_have_the_same() {
-        let told = |top: &str, own: &str| {
-            let text = format!(
-                "version = 1\nname = \"p\"\ninterval = \"10ms\"\nduration = \"1min\"\n{top}\n\
-                 [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
-                 [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n{own}\n"
-            );
-            let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
-            let mut out = Vec::new();
-            tell_alarms(&mut out, &plan).expect("it is written");
-            String::from_utf8(out).expect("text")
-        };
-        let top = "alarm = [\"round_trip > 2ms p99\", \"network > 1ms p50 for 9s\"]";
-        let both = "round_trip > 2ms p99, and network > 1ms p50 for 9s";
-        assert_eq!(told("", ""), "");
-        assert_eq!(told(top, ""), format!("alarms: {both}\n"));
-        assert_eq!(
-            told(top, "alarm = []"),
-            format!("alarms of a: {both}\nalarms of b: none\n")
-        );
-    }
-
-    #[test]
-    fn what_runs_at_the_same_time_is_told_in_words_and_not_as_an_order() {
-        assert_eq!(in_words(&[2, 0, 1], &[0, 1, 2]), "3 1 2");
-        assert_eq!(
-            in_words(&[3, 2, 0, 1], &[0, 1, 0, 0]),
-            "1, 3 and 4 at the same time, then 2"
-        );
-        assert_eq!(
-            in_words(&[2, 1, 0], &[0, 0, 1]),
-            "3, then 1 and 2 at the same time"
-        );
-    }
 }

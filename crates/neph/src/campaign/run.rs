@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use neph_campaign::plan::Certificates;
 use neph_campaign::{Build, Clock, Crew, Observer, Plan, RunError, Standing, expand, together};
+use neph_documents::plan::notes;
 use neph_model::{
     BlockOrder, Campaign, CampaignId, CampaignStatus, ExperimentStatus, Fingerprint, Pins, Span,
     Stop, Wall,
@@ -14,8 +15,9 @@ use neph_sys::clock;
 
 use super::acknowledge::Acknowledging;
 use super::alarming::{self, Alarming};
+use super::ground::{check_rights, executor};
 use super::watch::Watch;
-use super::{Read, notes, read, scenes, stage, understand_kept, unfinished};
+use super::{Read, read, scenes, understand_kept, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::{self, Workspace};
@@ -109,7 +111,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
              flag, or write wss:// or https:// in a url",
         ));
     }
-    for note in notes::notes(&read.plan) {
+    for note in notes(&read.plan) {
         if !args.settings.quiet || note.starts_with("WARNING") {
             output::say(&format!("neph: {note}"));
         }
@@ -170,7 +172,7 @@ pub(crate) fn carry_out(
         ));
     }
     let stop = interrupt::stop_on_ctrl_c()?;
-    stage::check_rights(&read.plan)?;
+    check_rights(&read.plan)?;
     let topologies = read.scenes.iter().map(|scene| &scene.topology);
     settings.approval.ask(read.source.name(), topologies)?;
     check_files(&read.plan)?;
@@ -180,7 +182,7 @@ pub(crate) fn carry_out(
         None => None,
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
-    let mut executor = stage::executor(&read.plan, &read.scenes, season.as_deref(), &stop)?;
+    let mut executor = executor(read, season.as_deref(), &stop)?;
     let mut watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
     let mut acknowledging;
     let observer: &mut dyn Observer = match &settings.acknowledge {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use neph_campaign::Plan;
 use neph_lab::Topology;
-use neph_text::{Fault, Placed, Problems, Source};
+use neph_text::{Fault, Placed, Problem, Problems, Source};
 
 use crate::exit::Failure;
 
@@ -20,17 +20,41 @@ pub(crate) struct Scene {
     pub(crate) source: Source,
 }
 
-/// Reads all that a plan names, from where `load` finds them; `source` is the plan's.
+/// Why there are no scenes.
+pub(super) enum Unread {
+    /// A file that the plan names cannot be had: the plan's mistake.
+    File(Placed<Fault>),
+    /// A topology has mistakes.
+    Mistakes(Source, Vec<Problem>),
+}
+
+impl Unread {
+    /// The failure that it is; `source` is the plan's.
+    pub(super) fn failure(self, source: Source) -> Failure {
+        let fault = match self {
+            Self::Mistakes(source, problems) => return Failure::Text(source, problems),
+            Self::File(fault) => fault,
+        };
+        let problems = Problems::new(&source);
+        problems.add(fault.span, fault.value);
+        let found = problems.verdict::<()>(None).err().unwrap_or_default();
+        Failure::Text(source, found)
+    }
+}
+
+/// Reads all that a plan names, from where `load` finds them.
 pub(super) fn read(
     plan: &Plan,
-    source: &Source,
     load: impl Fn(&str, PathBuf) -> Result<Source, String>,
-) -> Result<Vec<Scene>, Failure> {
+) -> Result<Vec<Scene>, Unread> {
     let folder = Path::new(&plan.path).parent();
     let folder = folder.map_or_else(PathBuf::new, Path::to_path_buf);
     let scene = |file: &Placed<String>| match load(&file.value, folder.join(&file.value)) {
         Ok(loaded) => {
-            let (topology, source) = crate::topology::understand(loaded)?;
+            let (topology, source) = match Topology::parse(&loaded) {
+                Ok(topology) => (topology, loaded),
+                Err(problems) => return Err(Unread::Mistakes(loaded, problems)),
+            };
             let file = file.value.clone();
             Ok(Scene {
                 file,
@@ -38,18 +62,15 @@ pub(super) fn read(
                 source,
             })
         }
-        Err(why) => Err(no_topology(file, source.clone(), &why)),
+        Err(why) => {
+            let remedy = "write the file's path as seen from the plan's folder";
+            Err(Unread::File(Placed {
+                value: Fault::new(why, remedy),
+                span: file.span.clone(),
+            }))
+        }
     };
     plan.topologies().into_iter().map(scene).collect()
-}
-
-/// The failure that a plan's topology cannot be had.
-fn no_topology(file: &Placed<String>, source: Source, why: &str) -> Failure {
-    let problems = Problems::new(&source);
-    let remedy = "write the file's path as seen from the plan's folder";
-    problems.add(file.span.clone(), Fault::new(why, remedy));
-    let found = problems.verdict::<()>(None).err().unwrap_or_default();
-    Failure::Text(source, found)
 }
 
 /// The text that is kept with a campaign; none without a lab.

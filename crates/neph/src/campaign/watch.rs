@@ -10,8 +10,8 @@ use neph_model::{
 };
 
 use super::alarming::Alarming;
-use super::durations::time;
 use crate::{output, when};
+use neph_documents::plan::time;
 use neph_text::counted::counted;
 
 /// Shows progress.

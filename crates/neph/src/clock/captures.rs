@@ -7,20 +7,18 @@ use neph_model::Span;
 use neph_stats::{ClockFit, FourStamps, MeanOffset, StatsError};
 use neph_wire::dissect::Nothing;
 
-use super::book::Dots;
-use super::row::Row;
-use super::summary::{Clocks, Means, Summary, Whose};
-use super::telling::Telling;
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, read};
 use neph_capture::clocks::added::Added;
+use neph_capture::clocks::book::Dots;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::heard::Heard;
 use neph_capture::clocks::pair::{kept, refuse_cut, refuse_one_capture};
 use neph_capture::reading::enough::too_short;
 use neph_capture::reading::packets::packets;
+use neph_documents::clock::{Clocks, Means, Row, StepOf, Summary};
 use neph_text::counted::counted;
 
 /// Rows, unless another time is asked for.
@@ -70,7 +68,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
     let formula = Formula::of(&exchanges);
     let nature = args.nature();
     let of = format!("{} minus {}", there.display(), here.display());
-    let mut telling = Telling::new(args);
+    let mut telling = args.writer();
     telling.begin(&format!("clock of {of}"))?;
     let row = |fit: &ClockFit, near: &Formula, n: usize| Row {
         since: Span::from_nanos(fit.at - course.from),
@@ -100,7 +98,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         began: course.from,
         row: row(end, &formula, met.crossings.len()),
         steps: steps
-            .map(|step| Whose::between(Clocks::Captures, step))
+            .map(|step| StepOf::between(Clocks::Captures, step))
             .collect(),
         means: four.then(|| Means::of(&formula.mean, None)).flatten(),
         lost: None,

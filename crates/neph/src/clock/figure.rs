@@ -9,10 +9,10 @@ use neph_report::{
 use neph_stats::{ClockFit, ClockStep};
 use neph_text::{check_output, write_whole};
 
-use super::book::{Book, Dots};
 use crate::exit::Failure;
 use crate::sink::Force;
 use crate::{output, sink};
+use neph_capture::clocks::book::{Book, Dots};
 use neph_capture::clocks::course::Course;
 
 /// PNG pixels per CSS pixel: 192 dots per inch.

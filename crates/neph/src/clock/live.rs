@@ -8,17 +8,15 @@ use neph_model::{EventKind, Span, Stop, Tally, Target};
 use neph_probe::{Flow, FlowSpec, Place, Report, Schedule, anchor};
 use neph_sys::clock;
 
-use super::book::Book;
-use super::row::Row;
-use super::summary::{Clocks, Means, Summary, Whose};
-use super::telling::Telling;
 use super::{Args, Method, figure};
 use crate::exit::{Failure, Outcome};
 use crate::reflect::PORT;
 use crate::{interrupt, output, resolving};
 use neph_capture::clocks::added::Added;
+use neph_capture::clocks::book::Book;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
+use neph_documents::clock::{ClockWriter, Clocks, Means, Row, StepOf, Summary};
 
 /// How often what was exchanged is taken in.
 const TICK: Duration = Duration::from_millis(10);
@@ -42,7 +40,7 @@ pub(super) fn run(args: &Args, peer: &str) -> Result<Outcome, Failure> {
     let mut live = Live {
         args,
         book: Book::new(args.nature()),
-        telling: Telling::new(args),
+        telling: args.writer(),
         began: neph_probe::now().nanos(),
         told: 0,
         told_exchanges: 0,
@@ -101,7 +99,7 @@ fn spec(args: &Args, peer: &str) -> Result<FlowSpec, Failure> {
 struct Live<'a> {
     args: &'a Args,
     book: Book,
-    telling: Telling<'a>,
+    telling: ClockWriter,
     /// On our raw clock, as all times here.
     began: i64,
     /// Lines that were due, and the exchanges of which the last one told.
@@ -162,7 +160,7 @@ impl Live<'_> {
     fn tell(&mut self) -> Result<(), Failure> {
         while let Some(step) = self.book.steps.get(self.steps_told) {
             self.steps_told += 1;
-            self.telling.step(&Whose::wall(step), self.began)?;
+            self.telling.step(&StepOf::wall(step), self.began)?;
         }
         let every = self.args.every.unwrap_or(EVERY).nanos();
         let now = neph_probe::now().nanos();
@@ -227,8 +225,8 @@ impl Live<'_> {
             Clocks::Raw
         };
         let raw = course.steps.iter();
-        let raw = raw.map(|step| Whose::between(clocks, step));
-        let steps = book.steps.iter().map(Whose::wall).chain(raw).collect();
+        let raw = raw.map(|step| StepOf::between(clocks, step));
+        let steps = book.steps.iter().map(StepOf::wall).chain(raw).collect();
         let drawn = figure::live(&self.book, &course, name);
         let four = self.args.asks_for(Method::FourStamps);
         let summary = Summary {

@@ -3,13 +3,9 @@
 //!
 //! Joins where exchanges come from ([`live`], [`captures`]), the fit (neph-stats) and what is shown.
 
-mod book;
 pub(crate) mod captures;
 mod figure;
 mod live;
-mod row;
-mod summary;
-mod telling;
 
 use std::path::PathBuf;
 
@@ -23,18 +19,9 @@ use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{site, value};
-
-/// How offsets are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One document at the end.
-    Json,
-    /// A JSON object a line, as it happens; the summary last.
-    Ndjson,
-}
+use crate::{format, output, value};
+use neph_documents::Format;
+use neph_documents::clock::{ClockWriter, Methods};
 
 /// How the offset is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -84,7 +71,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     force: Force,
     /// How to write offsets
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::STREAM))]
     format: Format,
     #[command(flatten)]
     ip: IpChoice,
@@ -94,13 +81,22 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
 }
 
 impl Args {
     fn asks_for(&self, method: Method) -> bool {
         self.method.contains(&method)
+    }
+
+    /// Writes to standard output.
+    fn writer(&self) -> ClockWriter {
+        let methods = Methods {
+            hulls: self.asks_for(Method::Hulls),
+            four_stamps: self.asks_for(Method::FourStamps),
+        };
+        ClockWriter::new(self.format, methods, Box::new(output::data()))
     }
 
     /// What it keeps of the privileges that neph was started with.

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::ValueEnum;
+use neph_documents::exported::{Change, ChangeRow, OfExperiment, TracedPaths};
 use neph_flows::{AllDetected, Detected, Detecting, Detector, Settings};
-use neph_model::{ChangeId, Experiment, Fleet, Instant, Own, PathHash, TracedChange};
+use neph_model::{ChangeId, Experiment, Fleet, PathHash, TracedChange};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
-use serde_json::{Value, json};
 
-use super::Format;
-use super::rows::{Rows, WHOSE, whose};
+use super::FileFormat;
+use super::rows::{Rows, whose};
 use crate::{output, when};
 
 /// Who tells path changes.
@@ -28,6 +28,15 @@ pub(super) enum By {
 }
 
 impl By {
+    /// The name on the command line.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Guard => "guard",
+            Self::Rule => "rule",
+            Self::ChangePoints => "change-points",
+        }
+    }
+
     const fn detector(self) -> Detector {
         match self {
             Self::Guard => Detector::Guard,
@@ -37,21 +46,6 @@ impl By {
     }
 }
 
-/// What a row holds behind whose it is; moments are wall-clock nanoseconds since 1970.
-const KEYS: [&str; 11] = [
-    "detector",
-    "endpoint",
-    "lane",
-    "source_port",
-    "at_unix_ns",
-    "told_unix_ns",
-    "before_ns",
-    "after_ns",
-    "path_before",
-    "path_after",
-    "other_routers",
-];
-
 /// The routes that were traced for changes that are told.
 type Traced = BTreeMap<ChangeId, (TracedChange, PathHash)>;
 
@@ -59,14 +53,14 @@ type Traced = BTreeMap<ChangeId, (TracedChange, PathHash)>;
 pub(super) fn write(
     store: &dyn Store,
     experiments: &[Experiment],
-    (format, by): (Format, By),
+    (format, by): (FileFormat, By),
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     let unwritten = |source: io::Error| StoreError::Output {
         format: "path changes",
         source,
     };
-    let mut rows = Rows::begin(format, (&WHOSE, &KEYS), out).map_err(unwritten)?;
+    let mut rows = Rows::begin::<OfExperiment<ChangeRow>>(format, out).map_err(unwritten)?;
     for experiment in experiments {
         let Some(fleet) = &experiment.fleet else {
             continue;
@@ -83,8 +77,19 @@ pub(super) fn write(
             ));
         }
         for change in found.changes {
-            let row = row(fleet, &clock, (by, &change), &traced);
-            rows.push(&owner, row).map_err(unwritten)?;
+            let paths = traced.get(&change.id()).map(|(traced, after)| TracedPaths {
+                before: traced.before.map(String::from),
+                after: Some(after.to_string()),
+                others: traced.others,
+            });
+            let found = Change {
+                fleet,
+                detector: by.name(),
+                change: &change,
+            };
+            let row = ChangeRow::of(found, paths.unwrap_or_default(), |at| clock.wall(at));
+            let whose = owner.clone();
+            rows.push(&OfExperiment { whose, row }).map_err(unwritten)?;
         }
     }
     rows.end().map_err(unwritten)
@@ -129,24 +134,4 @@ fn found(
         Ok(())
     })?;
     Ok(detecting.finish())
-}
-
-fn row(fleet: &Fleet, clock: &WallClock, (by, change): (By, &Detected), traced: &Traced) -> Value {
-    let unix = |at: Instant<Own>| clock.wall(at).unix_nanos();
-    let endpoint = fleet.endpoints.get(fleet.endpoint_of(change.lane));
-    let detector = by.to_possible_value();
-    let told = traced.get(&change.id());
-    json!({
-        "detector": detector.map(|value| value.get_name().to_owned()),
-        "endpoint": endpoint.map(|endpoint| endpoint.name.as_str()),
-        "lane": change.lane.0,
-        "source_port": change.source_port,
-        "at_unix_ns": unix(change.at),
-        "told_unix_ns": change.told.map(unix),
-        "before_ns": change.before.nanos(),
-        "after_ns": change.after.nanos(),
-        "path_before": told.and_then(|(change, _)| change.before).map(String::from),
-        "path_after": told.map(|(_, after)| after.to_string()),
-        "other_routers": told.and_then(|(change, _)| change.others),
-    })
 }

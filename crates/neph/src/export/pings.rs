@@ -2,64 +2,42 @@
 
 use std::io::{self, Write};
 
-use neph_model::{Campaign, PingBetween, Span};
+use neph_documents::exported::PingRow;
+use neph_model::Campaign;
 use neph_store::{Store, StoreError};
-use serde_json::{Map, Value, json};
 
-use super::Format;
+use super::FileFormat;
 use super::rows::Rows;
-
-/// What a row holds; it belongs to no experiment. The block is the one that was waited for.
-const KEYS: [&str; 7] = [
-    "campaign_id",
-    "block",
-    "name",
-    "address",
-    "sent_unix_ns",
-    "round_trip_ns",
-    "outcome",
-];
 
 /// Writes the pings of a campaign; returns how many.
 pub(super) fn write(
     store: &dyn Store,
     campaign: &Campaign,
-    format: Format,
+    format: FileFormat,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     let unwritten = |source: io::Error| StoreError::Output {
         format: "pings",
         source,
     };
-    let mut rows = Rows::begin(format, (&[], &KEYS), out).map_err(unwritten)?;
+    let mut rows = Rows::begin::<PingRow>(format, out).map_err(unwritten)?;
     for ping in &store.pings_between(campaign.id)? {
-        let row = row(campaign, ping);
-        rows.push(&Map::new(), row).map_err(unwritten)?;
+        let row = PingRow::of(campaign.id, ping);
+        rows.push(&row).map_err(unwritten)?;
     }
     rows.end().map_err(unwritten)
 }
 
-fn row(campaign: &Campaign, ping: &PingBetween) -> Value {
-    json!({
-        "campaign_id": campaign.id.to_string(),
-        "block": ping.block,
-        "name": ping.name,
-        "address": ping.address.to_string(),
-        "sent_unix_ns": ping.sent.unix_nanos(),
-        "round_trip_ns": ping.round_trip.map(Span::nanos),
-        "outcome": ping.outcome.name(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use neph_model::{Outcome, Wall};
+    use neph_model::{Outcome, PingBetween, Span, Wall};
     use neph_store::{Access, open};
+    use serde_json::Value;
 
     use super::*;
 
     /// What is written of a reply after 7 ms and of a ping without one, and of how many.
-    fn written(format: Format) -> (String, u64) {
+    fn written(format: FileFormat) -> (String, u64) {
         let folder = tempfile::tempdir().expect("a folder");
         let place = folder.path().display().to_string();
         let mut store = open(&place, Access::Write).expect("a new workspace");
@@ -91,8 +69,8 @@ mod tests {
              {whose},\"far, away\",10.0.0.1,10,7000000,reply\n\
              {whose},\"far, away\",10.0.0.1,20,,lost\n"
         );
-        assert_eq!(written(Format::Csv), (csv, 2));
-        let (lines, _) = written(Format::Jsonl);
+        assert_eq!(written(FileFormat::Csv), (csv, 2));
+        let (lines, _) = written(FileFormat::Jsonl);
         let lost: Value = serde_json::from_str(lines.lines().nth(1).expect("two")).expect("JSON");
         assert_eq!(lost["outcome"], "lost");
         assert_eq!(lost.get("round_trip_ns"), None, "what is absent has no key");

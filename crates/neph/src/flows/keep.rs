@@ -301,6 +301,17 @@ pub(super) fn told(campaign: &Campaign) -> String {
     )
 }
 
+/// Something else failed before transfers could be made: ends what the fleet is kept as.
+pub(super) fn not_made(kept: Option<Kept>) {
+    // The first reason is reported already.
+    drop(kept.map(|kept| kept.end(&without_transfers())));
+}
+
+/// How a fleet's experiment ends whose transfers were not made.
+pub(super) fn without_transfers() -> Ending {
+    Ending::Failed("transfers could not be made".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

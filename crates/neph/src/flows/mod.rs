@@ -1,26 +1,19 @@
 //! `neph flows`: many flows to one target or several; which are slow, when their paths change, and
 //! which source ports are best.
 
-mod advice;
-mod csv;
-mod dip;
-mod document;
 mod fleet;
-mod json;
 mod keep;
-mod moves;
 mod silence;
-mod summary;
-mod tell;
 mod tracing;
+mod transfer_task;
 mod transfers;
-mod unfair;
 mod watch;
-mod words;
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
+use neph_documents::Format;
+use neph_documents::flows::FlowsWriter;
 use neph_model::{Criteria, Span};
 use neph_probe::{Place, Priority, Secret, check_files};
 
@@ -30,20 +23,7 @@ use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
 use crate::workspace::Workspace;
-use crate::{interrupt, output, site, value};
-
-/// How results are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// One document at the end.
-    Json,
-    /// One document a line, as it happens: path changes, status, and the summary last.
-    Ndjson,
-    /// One line a message.
-    Csv,
-}
+use crate::{format, interrupt, output, sink, value};
 
 /// Options of `neph flows`.
 #[derive(Debug, ClapArgs)]
@@ -124,13 +104,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// How to write results
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
     /// Only the summary, in any format; what goes wrong is still said on standard error
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
@@ -219,23 +199,29 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     check_files(&[(&spec.fleet, spec.timeout)]).map_err(Failure::usage)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     transfers::check(args, &spec, &stop)?;
-    let mut tell = tell::Tell::new(args)?;
+    let mut tell = FlowsWriter::new(args.format, sink::open(args.output.as_deref(), args.force)?)
+        .quiet(args.quiet);
     let keep = keep::Keep::new(args, &spec, &stop)?;
     let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;
     // What was measured is told also where no transfers could be made.
     let made = transfers::make(args, &spec, &mut watched, &stop);
-    if let Err(error) = tell.end(&watched) {
-        return made.and(Err(error));
+    if let Err(error) = tell.end(&watched.result) {
+        made?;
+        return Err(error.into());
     }
     if let Some(campaign) = &watched.campaign {
         output::say(&keep::told(campaign));
     }
-    let silence = watched.silence.iter().filter(|_| !watched.is_silence_said);
+    let silence = watched
+        .result
+        .silence
+        .iter()
+        .filter(|_| !watched.is_silence_said);
     for why in silence.chain(&watched.given_up) {
         output::say(&format!("neph: {why}"));
     }
     made?;
-    Ok(match (stop.is_set(), watched.own.replies > 0) {
+    Ok(match (stop.is_set(), watched.result.own.replies > 0) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,

@@ -7,9 +7,9 @@ use neph_flows::FleetView;
 use neph_model::{FleetEndpoint, Own, ProbeKind, Span, Target, WallCourse, bracketed};
 use neph_probe::{Asking, Discovery, FleetSpec, Knocked, Place, Trust, discover, knock};
 
-use super::words;
 use crate::reflect::PORT;
 use crate::stamp_secret;
+use neph_documents::flows::words;
 
 /// Silent endpoints that are asked, at the same time.
 const MOST: usize = 4;

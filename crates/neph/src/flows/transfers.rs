@@ -3,28 +3,24 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use neph_flows::{Completion, completions_of, turns};
+use neph_documents::flows::TransfersFound;
+use neph_flows::{completions_of, turns};
+use neph_load::{TransferSpec, each_transfer, transfers};
 use neph_model::{
-    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop, Target,
+    ByteSize, ClassTransfer, Ending, PinnedOutcome, PinnedTransfer, ProbeKind, Span, Stop,
 };
-use neph_probe::{FleetSpec, ProbeError, TransferSpec, each_transfer, now, transfers};
-use serde_json::{Value, json};
+use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
 use super::Args;
-use super::keep::Kept;
+use super::keep::{Kept, without_transfers};
+use super::transfer_task::{small, target, task};
 use super::watch::Watched;
 use crate::exit::Failure;
 use crate::output;
 use neph_text::counted::counted;
 
-/// Between the beginnings of two transfers, at least: one after the other, so that none waits for
-/// another.
-const PAUSE: Span = Span::from_millis(5);
 /// How often transfers are recorded where they are kept: when one ends so long after the last were.
 const RECORDED: Span = Span::from_millis(200);
-
-/// One in so many transfers that took another path than expected are many.
-const MANY_MOVED: u64 = 10;
 
 /// Refuses what cannot be, before anything is measured.
 pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Failure> {
@@ -47,24 +43,23 @@ pub(super) fn check(args: &Args, spec: &FleetSpec, stop: &Stop) -> Result<(), Fa
 
 /// A transfer before the measurement, so that one that cannot be is told before hours have passed.
 fn try_one(args: &Args, spec: &FleetSpec, endpoint: usize, stop: &Stop) -> Result<(), Failure> {
-    let whole = TransferSpec {
-        // Any that is free.
-        source_ports: vec![0],
-        ..task(args, spec, endpoint)?
-    };
+    let target = target(spec, endpoint)?;
     let unable = |why: &str| {
         format!(
             "--transfers: {why}; it takes neph reflect there, or a server that speaks HTTP without TLS"
         )
     };
-    let made = transfers(&whole, stop).map_err(|error| match error {
+    let small = small(args, spec, &target, endpoint).map_err(|error| match error {
         ProbeError::Transfer { closed: true, .. } => Failure::Refused(unable(&error.to_string())),
         ProbeError::Transfer { .. } => Failure::Usage(unable(&error.to_string())),
         other => other.into(),
     })?;
+    // From any port that is free.
+    let whole = task(args, spec, endpoint, vec![0]);
+    let made = transfers(&whole, &|| small.exchange(), stop)?;
     match made.first().map(|one| &one.outcome) {
         Some(PinnedOutcome::Failed(why)) => {
-            let why = format!("a transfer from {}: {why}", whole.target);
+            let why = format!("a transfer from {target}: {why}");
             Err(Failure::Usage(unable(&why)))
         }
         _ => Ok(()),
@@ -88,7 +83,7 @@ pub(super) fn make(
     let mut kept = watched.kept.take();
     let made = all((args, of_each), spec, (watched, &mut kept), stop);
     let ending = match &made {
-        Err(_) => unable(),
+        Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
         Ok(()) => Ending::Complete,
     };
@@ -99,16 +94,6 @@ pub(super) fn make(
         }
         Err(error) => made.and(Err(error)),
     }
-}
-
-/// Something else failed before they could be made: ends what the fleet is kept as.
-pub(super) fn not_made(kept: Option<Kept>) {
-    // That it failed is being told already, by its first reason.
-    drop(kept.map(|kept| kept.end(&unable())));
-}
-
-fn unable() -> Ending {
-    Ending::Failed("transfers could not be made".to_owned())
 }
 
 /// For each endpoint; ends early when `stop` is set.
@@ -122,42 +107,33 @@ fn all(
         if stop.is_set() {
             break;
         }
-        let classes = watched.view.ports_by_class(endpoint);
-        let whole = TransferSpec {
-            source_ports: turns(&classes, of_each),
-            ..task(args, spec, endpoint)?
-        };
+        let classes = watched.result.view.ports_by_class(endpoint);
+        let whole = task(args, spec, endpoint, turns(&classes, of_each));
+        let target = target(spec, endpoint)?;
         if whole.source_ports.is_empty() {
-            watched.transfers.push(Transfers::default());
+            watched.result.transfers.push(TransfersFound::default());
             continue;
         }
         if !args.quiet {
             output::say(&format!(
                 "neph: {} from {}, on the ports of each class",
                 counted(whole.source_ports.len() as u64, "transfer"),
-                whole.target
+                target
             ));
         }
-        let view = &watched.view;
+        let view = &watched.result.view;
         let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
-        let made = Made::new(endpoint, (&classes, &taken), whole.size);
-        let made = made.take(&whole, kept.as_mut(), stop)?;
-        watched.transfers.push(Transfers {
+        let size = args.transfer_size as usize;
+        let made = Made::new(endpoint, (&classes, &taken), size);
+        let small = small(args, spec, &target, endpoint)?;
+        let made = made.take((&whole, &small), kept.as_mut(), stop)?;
+        watched.result.transfers.push(TransfersFound {
             by_class: completions_of(classes.len(), &made.all),
             n: made.all.len() as u64,
             moved: made.moved,
         });
     }
     Ok(())
-}
-
-/// What the transfers to one endpoint say.
-#[derive(Debug, Default)]
-pub(super) struct Transfers {
-    by_class: Vec<Completion>,
-    n: u64,
-    /// Those that took the path of another class than their flow had when the measurement ended.
-    moved: u64,
 }
 
 /// The class whose path a transfer took, from that of its flow.
@@ -196,12 +172,12 @@ impl<'a> Made<'a> {
     /// what ended while the next was on its way.
     fn take(
         mut self,
-        spec: &TransferSpec,
+        (spec, small): (&TransferSpec, &SmallTransfer),
         mut kept: Option<&mut Kept>,
         stop: &Stop,
     ) -> Result<Self, Failure> {
         let (mut is_kept, mut recorded, mut refused) = (0, now(), Ok(()));
-        each_transfer(spec, stop, |transfer| {
+        each_transfer(spec, &|| small.exchange(), stop, |transfer| {
             self.push(transfer);
             if now() - recorded < RECORDED {
                 return ControlFlow::Continue(());
@@ -238,96 +214,6 @@ impl<'a> Made<'a> {
             });
         }
     }
-}
-
-/// HTTP takes two round trips, to connect and to ask, as most transfers do; neph reflect answers it
-/// on the port of all its protocols.
-fn task(args: &Args, spec: &FleetSpec, endpoint: usize) -> Result<TransferSpec, Failure> {
-    let endpoint = &spec.fleet.endpoints[endpoint];
-    let place = endpoint.name.split_once("://");
-    let place = place.map_or(endpoint.name.as_str(), |(_, place)| place);
-    Ok(TransferSpec {
-        target: Target::parse(&format!("http://{place}")).map_err(Failure::usage)?,
-        address: endpoint.address,
-        source_ports: Vec::new(),
-        size: args.transfer_size as usize,
-        repetitions: 1,
-        interval: PAUSE,
-        timeout: args.timeout,
-        site: spec.site.clone(),
-    })
-}
-
-/// A table for people; nothing without transfers.
-pub(super) fn text(found: &Transfers) -> String {
-    if found.by_class.is_empty() {
-        return String::new();
-    }
-    let mut text =
-        "\ntransfer on class      median      95 % interval            ratio     n  ports  failed\n"
-            .to_owned();
-    let told = |span: Option<Span>| span.map_or_else(|| "-".to_owned(), |span| span.to_string());
-    for one in &found.by_class {
-        let interval = one
-            .interval
-            .map_or_else(|| "-".to_owned(), |(low, high)| format!("{low} to {high}"));
-        let ratio = one
-            .ratio
-            .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-        text.push_str(&format!(
-            "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
-            one.class + 1,
-            told(one.median),
-            one.n,
-            one.ports,
-            one.failed
-        ));
-    }
-    text.push_str(&found.moved_in_words());
-    text
-}
-
-impl Transfers {
-    /// A sentence if any moved.
-    fn moved_in_words(&self) -> String {
-        if self.moved == 0 {
-            return String::new();
-        }
-        let percent = (100 * self.moved + self.n / 2) / self.n.max(1);
-        let mut text = format!(
-            "{} of {} ({percent} %) took another path than their flow had when the measurement ended, by their connect time; each counts for the class of the path it took\n",
-            self.moved,
-            counted(self.n, "transfer"),
-        );
-        if self.moved >= self.n.div_ceil(MANY_MOVED) {
-            text.push_str(
-                "the network moved flows meanwhile: ports named for a class may be on another path now; measure again before you choose one\n",
-            );
-        }
-        text
-    }
-}
-
-/// The same for programs.
-pub(super) fn value(found: &Transfers) -> Value {
-    let one = |one: &Completion| {
-        json!({
-            "class": one.class,
-            "n": one.n,
-            "ports": one.ports,
-            "failed": one.failed,
-            "median_ns": one.median.map(Span::nanos),
-            "low_ns": one.interval.map(|(low, _)| low.nanos()),
-            "high_ns": one.interval.map(|(_, high)| high.nanos()),
-            "ratio": one.ratio,
-        })
-    };
-    found.by_class.iter().map(one).collect::<Vec<_>>().into()
-}
-
-/// How many took another path than their flow had when the measurement ended.
-pub(super) fn moved(found: &Transfers) -> u64 {
-    found.moved
 }
 
 #[cfg(test)]
@@ -377,7 +263,7 @@ mod tests {
                 outcome: PinnedOutcome::Failed("refused".to_owned()),
             });
         }
-        let found = Transfers {
+        let found = TransfersFound {
             by_class: completions_of(2, &made.all),
             n: made.all.len() as u64,
             moved: made.moved,
@@ -386,7 +272,11 @@ mod tests {
             (found.moved, found.by_class[0].n, found.by_class[1].n),
             (3, 6, 0)
         );
-        assert!(text(&found).contains("3 of 6 transfers (50 %) took another path"));
-        assert!(text(&found).contains("the network moved flows meanwhile"));
+        assert!(
+            found
+                .text()
+                .contains("3 of 6 transfers (50 %) took another path")
+        );
+        assert!(found.text().contains("the network moved flows meanwhile"));
     }
 }

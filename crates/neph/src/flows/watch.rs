@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
-use neph_flows::{Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, Ending, FleetEndpoint, Instant, Own, Span, Stop, WallCourse, Warning};
-use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Refusals, now};
+use neph_flows::{Digest, PathNews, Settings, advise};
+use neph_model::{Campaign, Ending, Instant, Own, Span, Stop};
+use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, now};
 
 use super::Args;
-use super::keep::{Keep, Kept};
+use super::keep::{self, Keep, Kept};
 use super::silence::Silence;
-use super::tell::{Status, Tell};
 use super::tracing::Tracers;
-use super::transfers::{self, Transfers};
 use crate::exit::Failure;
-use crate::output;
-use neph_flows::follow::{Traced, Uncompared};
+use crate::{awake, output, version};
+use neph_documents::flows::{FlowsResult, FlowsWriter, Status, pause};
+use neph_documents::origin::Origin;
+use neph_flows::follow::Traced;
 
 /// How long to wait for something to be told before looking whether it is time for a status.
 const TICK: Duration = Duration::from_millis(200);
@@ -29,42 +29,23 @@ const LOOK: Span = Span::from_secs(1);
 /// What came of it.
 #[derive(Debug)]
 pub(super) struct Watched {
-    pub(super) view: FleetView,
-    /// What the sender counted.
-    pub(super) own: FleetTally,
-    /// How long requests stayed at their reflectors, and how late messages went, at p99.
-    pub(super) stay_p99: Option<Span>,
-    pub(super) late_p99: Option<Span>,
-    /// What this host and the reflectors did to it.
-    pub(super) warnings: Vec<Warning>,
-    /// What the caps of reflectors refused, and what their kernels dropped.
-    pub(super) refused: Vec<(FleetEndpoint, Refusals)>,
-    pub(super) clock: WallCourse<Own>,
-    /// Why nobody answers where nobody does, and whether that was said while it ran.
-    pub(super) silence: Vec<String>,
+    pub(super) result: FlowsResult,
+    /// Whether it was reported while it ran why nothing replies.
     pub(super) is_silence_said: bool,
-    /// Why the first message was not sent that was not.
-    pub(super) not_sent: Option<String>,
-    /// Ctrl-C ended it.
-    pub(super) interrupted: bool,
-    /// Why it ended before anybody asked it to.
+    /// Why it ended before it was to.
     pub(super) given_up: Option<String>,
     /// As what its messages are kept, until the transfers are.
     pub(super) kept: Option<Kept>,
     /// The same once nothing more is to be kept.
     pub(super) campaign: Option<Campaign>,
-    /// Changes of each endpoint whose routes could not be compared; empty where none are traced.
-    pub(super) uncompared: Vec<Uncompared>,
-    /// Transfers on the classes' ports, of each endpoint; empty where nobody asked for them.
-    pub(super) transfers: Vec<Transfers>,
 }
 
 /// A fleet as it runs.
-struct Watch<'a, 'b> {
+struct Watch<'a> {
     digest: Digest,
     hosts: WatchedHosts,
     load: LoadMeter,
-    tell: &'a mut Tell<'b>,
+    tell: &'a mut FlowsWriter,
     tracers: Option<Tracers>,
     keep: Option<Keep>,
     began: Instant<Own>,
@@ -88,7 +69,7 @@ pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
     (stop, keep): (&Stop, Option<Keep>),
-    tell: &mut Tell<'_>,
+    tell: &mut FlowsWriter,
 ) -> Result<Watched, Failure> {
     let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
     let is_endless = spec.count.is_none();
@@ -145,7 +126,7 @@ pub(super) fn run(
     watch.end(args, refusals, stop.is_set())
 }
 
-impl Watch<'_, '_> {
+impl Watch<'_> {
     fn take(&mut self, report: FleetReport, fleet: &neph_model::Fleet) -> Result<(), Failure> {
         if let Some(keep) = &mut self.keep {
             keep.take(&report)?;
@@ -246,14 +227,14 @@ impl Watch<'_, '_> {
             }
             told = told.and_then(|()| self.tell.traced(self.digest.fleet(), &verdict));
         }
-        told
+        Ok(told?)
     }
 
     /// A status when it is time for one: every few seconds, less often in a long run.
     fn status(&mut self) -> Result<(), Failure> {
         let now = now();
         let running = now - self.began;
-        if now - self.told < super::tell::pause(running) {
+        if now - self.told < pause(running) {
             return Ok(());
         }
         self.told = now;
@@ -262,7 +243,7 @@ impl Watch<'_, '_> {
             tally: self.digest.tally(),
             changes: self.digest.changes(),
         };
-        self.tell.status(&status)
+        Ok(self.tell.status(&status)?)
     }
 
     /// Whether nobody has ever answered.
@@ -285,11 +266,9 @@ impl Watch<'_, '_> {
         interrupted: bool,
     ) -> Result<Watched, Failure> {
         self.digest.finish();
-        let mut told = self.tell_news();
-        let traced = self.tracers.take().map(Tracers::end);
-        let (found, uncompared) = traced.unwrap_or_default();
+        let told_news = self.tell_news();
+        let (found, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
         let told_traced = self.tell_traced(found);
-        told = told.and(told_traced);
         // First of all: what was measured is safe before anything that went wrong is told.
         if let Some(keep) = &mut self.keep {
             keep.record_rest()?;
@@ -310,8 +289,8 @@ impl Watch<'_, '_> {
             Some(_) => None,
         };
         let campaign = ended.transpose()?;
-        if let Err(error) = told {
-            transfers::not_made(kept);
+        if let Err(error) = told_news.and(told_traced) {
+            keep::not_made(kept);
             return Err(error);
         }
         let mut view = self.digest.view();
@@ -323,23 +302,31 @@ impl Watch<'_, '_> {
         let is_silence_said = !self.found.is_empty() && view.tally.replies == 0;
         let found = is_silence_said.then_some(self.found);
         let silence = self.silence.told(&view, found, self.tell.clock());
-        Ok(Watched {
-            silence,
-            is_silence_said,
-            not_sent: self.not_sent,
+        let result = FlowsResult {
+            origin: Origin {
+                version: version::VERSION,
+                commit: version::COMMIT,
+                cores_awake: awake::is_kept(),
+            },
             view,
+            own,
             stay_p99: self.hosts.stay_p99(),
             late_p99: self.hosts.late_p99(),
             warnings,
             refused,
-            own,
             clock: self.tell.clock().clone(),
-            given_up: self.given_up,
+            silence,
+            not_sent: self.not_sent,
             interrupted,
-            kept,
-            campaign,
             uncompared,
             transfers: Vec::new(),
+        };
+        Ok(Watched {
+            result,
+            is_silence_said,
+            given_up: self.given_up,
+            kept,
+            campaign,
         })
     }
 }
@@ -347,8 +334,8 @@ impl Watch<'_, '_> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use neph_model::CampaignStatus;
-    use neph_probe::{Reflector, ReflectorSpec};
+    use neph_model::{CampaignStatus, ReflectorSpec};
+    use neph_probe::Reflector;
     use neph_store::{Access, open};
 
     use super::*;
@@ -370,7 +357,7 @@ mod tests {
         let spec = fleet::spec(&args).expect("a fleet");
         let stop = Stop::new();
         let keep = Keep::new(&args, &spec, &stop).expect("a workspace");
-        let mut tell = Tell::new(&args).expect("an output");
+        let mut tell = FlowsWriter::new(args.format, Box::new(std::io::sink()));
         run(&args, spec, (&stop, keep), &mut tell).expect("measured")
     }
 
@@ -393,7 +380,7 @@ mod tests {
         let watched = measured(&more, &["--transfers", "2"]);
         assert!(watched.campaign.is_none());
         assert_eq!(status(&more), CampaignStatus::Running);
-        transfers::not_made(watched.kept);
+        keep::not_made(watched.kept);
         assert_eq!(status(&more), CampaignStatus::Incomplete);
     }
 }

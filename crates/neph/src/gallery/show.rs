@@ -3,35 +3,33 @@
 use std::io::Write;
 
 use neph_analysis::gallery::{Compared, Entry, Expectation, Judged, Number, Shown, Topic, entries};
+use neph_documents::gallery::EntryRow;
+use neph_documents::table::{Heading, Table};
+use neph_documents::{Format, rows};
 use neph_text::decimals;
 
 use crate::exit::{Failure, Outcome};
 use crate::output;
-use crate::sheet::{Cell, Column, Format, Sheet};
-
-const ENTRY_COLUMNS: [Column; 3] = [
-    Column::left("NAME", "name"),
-    Column::left("FINDING", "finding"),
-    Column::left("PUBLISHED", "published"),
-];
 
 /// Lists the entries.
 pub(super) fn list(format: Format) -> Result<Outcome, Failure> {
-    let mut sheet = Sheet::new(&ENTRY_COLUMNS);
-    let texts = |entry: &'static Entry| [entry.name, &entry.finding, &entry.published];
-    let rows = entries().iter().map(|entry| texts(entry).map(Cell::text));
-    sheet.rows.extend(rows.map(Vec::from));
+    let rows = entries().iter().map(|entry| EntryRow {
+        name: entry.name,
+        finding: &entry.finding,
+        published: &entry.published,
+    });
+    let rows: Vec<EntryRow> = rows.collect();
     let mut out = output::data();
-    sheet.write(format, &mut out)?;
+    rows::write(&rows, format, &mut out)?;
     out.flush()?;
     Ok(Outcome::Done)
 }
 
-const NUMBER_COLUMNS: [Column; 4] = [
-    Column::left("  NUMBER", "number"),
-    Column::right("EXPECTED", "expected"),
-    Column::right("MEASURED", "measured"),
-    Column::left("", "holds"),
+const NUMBER_COLUMNS: [Heading; 4] = [
+    Heading::left("  NUMBER"),
+    Heading::right("EXPECTED"),
+    Heading::right("MEASURED"),
+    Heading::left(""),
 ];
 
 /// Shows what neph says of an entry, and whether that is right.
@@ -44,9 +42,9 @@ pub(super) fn entry(shown: &Shown) -> Result<(), Failure> {
     for judged in shown.judged() {
         writeln!(out, "  {}", said(&judged))?;
         if !judged.numbers.is_empty() {
-            let mut sheet = Sheet::new(&NUMBER_COLUMNS);
-            sheet.rows = judged.numbers.iter().map(row).collect();
-            sheet.write(Format::Text, &mut out)?;
+            let mut table = Table::new(NUMBER_COLUMNS);
+            judged.numbers.iter().for_each(|one| table.push(row(one)));
+            out.write_all(table.text().as_bytes())?;
         }
     }
     for said in shown.misnamed() {
@@ -95,7 +93,7 @@ fn wanted(expectation: &Expectation) -> String {
     }
 }
 
-fn row(compared: &Compared) -> Vec<Cell> {
+fn row(compared: &Compared) -> [String; 4] {
     let Number { name, low, high } = &compared.number;
     let (low, high) = (*low, *high);
     let expected = if high.is_infinite() {
@@ -110,11 +108,11 @@ fn row(compared: &Compared) -> Vec<Cell> {
     } else {
         "not as expected"
     };
-    vec![
-        Cell::text(format!("  {name}")),
-        Cell::text(expected),
-        Cell::text(compared.measured.map_or_else(|| "-".to_owned(), rounded)),
-        Cell::text(holds),
+    [
+        format!("  {name}"),
+        expected,
+        compared.measured.map_or_else(|| "-".to_owned(), rounded),
+        holds.to_owned(),
     ]
 }
 
@@ -124,32 +122,34 @@ fn rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-const ALL_COLUMNS: [Column; 4] = [
-    Column::left("ENTRY", "entry"),
-    Column::left("VERDICT", "verdict"),
-    Column::right("SECONDS", "seconds"),
-    Column::left("SENTENCE", "sentence"),
+const ALL_COLUMNS: [Heading; 4] = [
+    Heading::left("ENTRY"),
+    Heading::left("VERDICT"),
+    Heading::right("SECONDS"),
+    Heading::left("SENTENCE"),
 ];
 
 /// The table of everything that was shown.
 pub(super) fn all(everything: &[Shown]) -> Result<(), Failure> {
-    let mut sheet = Sheet::new(&ALL_COLUMNS);
-    sheet.rows = everything.iter().map(summary).collect();
+    let mut table = Table::new(ALL_COLUMNS);
+    for one in everything {
+        table.push(summary(one));
+    }
     let mut out = output::data();
     writeln!(out)?;
-    sheet.write(Format::Text, &mut out)?;
+    out.write_all(table.text().as_bytes())?;
     out.flush()?;
     Ok(())
 }
 
-fn summary(shown: &Shown) -> Vec<Cell> {
+fn summary(shown: &Shown) -> [String; 4] {
     let judged = shown.judged();
     let sentence = judged.iter().find_map(|one| one.said);
-    vec![
-        Cell::text(title(shown)),
-        Cell::text(verdict(shown.is_right())),
-        Cell::new(format!("{:.0}", shown.seconds), shown.seconds),
-        Cell::text(sentence.map_or("-", |said| said.text.as_str())),
+    [
+        title(shown),
+        verdict(shown.is_right()).to_owned(),
+        format!("{:.0}", shown.seconds),
+        sentence.map_or_else(|| "-".to_owned(), |said| said.text.clone()),
     ]
 }
 
@@ -166,7 +166,7 @@ mod tests {
                 holds,
             };
             let cells = row(&compared);
-            let shown: Vec<&str> = cells.iter().map(|cell| cell.shown.trim()).collect();
+            let shown: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
             shown.join("|")
         };
         let shift = Number::between("shift_ms", 7.5, 9.0);

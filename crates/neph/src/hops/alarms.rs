@@ -1,17 +1,11 @@
-//! Alarms on segments: which delays a rule counts, judged in the order of time.
-//!
-//! Owns the names of the subjects. Rules and states are neph-campaign's; who is told of what is told's.
+//! `--alarm` and `--webhook` of `neph hops`.
 
 use clap::Args as ClapArgs;
-use neph_campaign::alarm::{Alarm, Change, Paced, Rule};
-use neph_capture::Way;
-use neph_model::{Span, Wall};
+use neph_capture::path::alarms::{Rules, Subject, subjects};
+use neph_export::Url;
 
-use super::telling::way_word;
 use crate::alarm::parse;
 use crate::exit::Failure;
-use neph_capture::path::passages::{Passages, segment_names};
-use neph_export::Url;
 
 /// What is to be judged.
 #[derive(Clone, Debug, Default, ClapArgs)]
@@ -25,235 +19,25 @@ pub(super) struct Wanted {
     pub(super) webhook: Option<Url>,
 }
 
-/// Which delays; each segment and way that it names is judged by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Subject {
-    /// Any, if none.
-    segment: Option<usize>,
-    /// Each, if none.
-    way: Option<Way>,
-}
-
-impl Subject {
-    fn is_of(self, segment: usize, way: Way) -> bool {
-        self.segment.is_none_or(|one| one == segment) && self.way.is_none_or(|one| one == way)
-    }
-}
-
-/// The rules that were typed.
-#[derive(Clone, Debug)]
-pub(super) struct Rules(Vec<Rule<Subject>>);
-
-/// A delay in a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Delay {
-    /// When its packet came into the segment, in nanoseconds since the beginning.
-    pub(super) since: i64,
-    /// In nanoseconds.
-    pub(super) took: i64,
-    /// The most that it may be off.
-    pub(super) bound: i64,
-}
-
-/// A rule about one segment and way, and how it stands.
-#[derive(Clone, Debug)]
-pub(super) struct Standing {
-    segment: usize,
-    way: Way,
-    /// `a - b`
-    name: String,
-    alarm: Paced<Subject>,
-    /// The most that a delay that was counted may be off.
-    bound: i64,
-}
-
-/// What a rule found in a segment.
-#[derive(Clone, Debug)]
-pub(super) struct Found {
-    pub(super) at: Wall,
-    pub(super) change: Change,
-    /// `a - b`
-    pub(super) segment: String,
-    pub(super) way: Way,
-    /// The most that a delay in this segment may be off.
-    pub(super) bound: i64,
-}
-
-/// What whole captures say.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Judged {
-    /// By time.
-    pub(super) found: Vec<Found>,
-    /// Rules of which no segment had as many packets as they need.
-    pub(super) unjudged: Vec<String>,
-}
-
-impl Rules {
-    /// Of points with these names.
+impl Wanted {
+    /// The rules, about segments of points with these names.
     ///
     /// # Errors
     /// The first mistake, with its place.
-    pub(super) fn parse(wanted: &Wanted, points: &[String]) -> Result<Self, Failure> {
+    pub(super) fn rules(&self, points: &[String]) -> Result<Rules, Failure> {
         let subjects = subjects(points);
-        let named: Vec<(&str, Subject)> = subjects
-            .iter()
-            .map(|(name, subject)| (name.as_str(), *subject))
-            .collect();
-        let rules = wanted.alarm.iter();
-        let rules = rules.map(|text| parse(text, &named, |_| None));
-        Ok(Self(rules.collect::<Result<_, _>>()?))
+        let named = subjects.iter();
+        let named: Vec<(&str, Subject)> = named.map(|(name, of)| (name.as_str(), *of)).collect();
+        let rules = self.alarm.iter().map(|text| parse(text, &named, |_| None));
+        Ok(Rules::of(rules.collect::<Result<_, _>>()?))
     }
-
-    /// Each rule for each segment and way that it names, of the segments that are meant; nothing is
-    /// counted yet.
-    pub(super) fn standings(
-        &self,
-        points: &[String],
-        is_meant: impl Fn(usize) -> bool,
-    ) -> Vec<Standing> {
-        let mut all = Vec::new();
-        for (segment, name) in segment_names(points).iter().enumerate() {
-            for way in [Way::There, Way::Back] {
-                let rules = self
-                    .0
-                    .iter()
-                    .filter(|rule| rule.subject.is_of(segment, way));
-                all.extend(rules.filter(|_| is_meant(segment)).map(|rule| Standing {
-                    segment,
-                    way,
-                    name: name.clone(),
-                    alarm: Paced::new(Alarm::new(rule.clone())),
-                    bound: 0,
-                }));
-            }
-        }
-        all
-    }
-
-    /// Whether any is about this segment.
-    pub(super) fn are_about(&self, segment: usize) -> bool {
-        let mut subjects = self.0.iter().map(|rule| rule.subject.segment);
-        subjects.any(|about| about.is_none_or(|one| one == segment))
-    }
-
-    /// What these packets raised and ended.
-    pub(super) fn judge(&self, passages: &Passages) -> Judged {
-        let mut judged = Judged::default();
-        let mut standings = self.standings(&passages.names, |_| true);
-        let mut enough = Vec::new();
-        let of_one = |a: &Standing, b: &Standing| (a.segment, a.way) == (b.segment, b.way);
-        for standings in standings.chunk_by_mut(of_one) {
-            let (segment, way) = (standings[0].segment, standings[0].way);
-            let delays = delays(passages, segment, way);
-            for standing in standings {
-                let rule = standing.alarm.alarm().rule();
-                if delays.len() as u64 >= rule.quantile.needs {
-                    enough.push(rule.text.clone());
-                }
-                judged
-                    .found
-                    .extend(found(standing, &delays, passages.began));
-            }
-        }
-        judged.found.sort_by_key(|one| one.change.at);
-        let few = self.0.iter().filter(|rule| !enough.contains(&rule.text));
-        judged.unjudged.extend(few.map(too_few));
-        judged
-    }
-}
-
-impl Standing {
-    pub(super) fn is_of(&self, segment: usize, way: Way) -> bool {
-        (self.segment, self.way) == (segment, way)
-    }
-
-    /// The rule, as it was typed.
-    pub(super) const fn rule(&self) -> &str {
-        self.alarm.alarm().rule().text.as_str()
-    }
-
-    /// What takes longer is counted.
-    pub(super) const fn limit(&self) -> Span {
-        self.alarm.alarm().rule().limit
-    }
-
-    /// One more delay, in the order of time; what that changes, where everything began at `began`.
-    pub(super) fn count(&mut self, delay: Delay, began: i64) -> Option<Found> {
-        let (since, took) = (Span::from_nanos(delay.since), Span::from_nanos(delay.took));
-        self.bound = self.bound.max(delay.bound);
-        let change = self.alarm.count(since, Some(took));
-        change.map(|change| self.found(change, began))
-    }
-
-    /// No more come.
-    fn finish(&mut self, began: i64) -> Option<Found> {
-        let change = self.alarm.finish();
-        change.map(|change| self.found(change, began))
-    }
-
-    fn found(&self, change: Change, began: i64) -> Found {
-        Found {
-            at: Wall::from_unix_nanos(began.saturating_add(change.at.nanos())),
-            change,
-            segment: self.name.clone(),
-            way: self.way,
-            bound: self.bound,
-        }
-    }
-}
-
-/// Every name of segments, of these points.
-fn subjects(points: &[String]) -> Vec<(String, Subject)> {
-    let any = [("segment".to_owned(), None)];
-    let each = segment_names(points).into_iter().zip(0..);
-    let each = each.map(|(name, segment)| (name, Some(segment)));
-    let segments: Vec<(String, Option<usize>)> = each.chain(any).collect();
-    let mut subjects = Vec::new();
-    for way in [None, Some(Way::There), Some(Way::Back)] {
-        for (name, segment) in &segments {
-            let way_word = way.map_or(String::new(), |way| format!(" {}", way_word(way)));
-            let segment = *segment;
-            subjects.push((format!("{name}{way_word}"), Subject { segment, way }));
-        }
-    }
-    subjects
-}
-
-fn too_few(rule: &Rule<Subject>) -> String {
-    let (text, needs, name) = (&rule.text, rule.quantile.needs, rule.quantile.name);
-    format!("--alarm '{text}' is not judged: no segment told {needs} delays, which {name} needs")
-}
-
-/// Those of a segment and way, in the order of time; without those that have none.
-fn delays(passages: &Passages, segment: usize, way: Way) -> Vec<Delay> {
-    let rows = passages.rows().filter(|row| row.way == way);
-    let mut delays: Vec<Delay> = rows
-        .filter_map(|row| {
-            let told = row.delays[segment]?;
-            Some(Delay {
-                since: passages.entered(&row.passage, way, segment)?.nanos(),
-                took: told.delay.nanos(),
-                bound: told.bound.nanos(),
-            })
-        })
-        .collect();
-    delays.sort_unstable();
-    delays
-}
-
-/// What all of these say.
-fn found(standing: &mut Standing, delays: &[Delay], began: i64) -> Vec<Found> {
-    standing.bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
-    let changes = delays
-        .iter()
-        .filter_map(|delay| standing.count(*delay, began));
-    let mut found: Vec<Found> = changes.collect();
-    found.extend(standing.finish(began));
-    found
 }
 
 #[cfg(test)]
 mod tests {
+    use neph_capture::Way;
+    use neph_capture::path::alarms::Delay;
+
     use super::*;
 
     fn rules(texts: &[&str]) -> Result<Rules, Failure> {
@@ -262,7 +46,7 @@ mod tests {
             webhook: None,
         };
         let names = ["client", "my host", "vm"].map(str::to_owned);
-        Rules::parse(&wanted, &names)
+        wanted.rules(&names)
     }
 
     #[test]
@@ -272,7 +56,7 @@ mod tests {
             "my host - vm back > 2ms p99",
             "segment>2ms p99",
         ]);
-        let rules = rules.expect("rules").0;
+        let rules = rules.expect("rules");
         let of = |place: usize| {
             let each = [
                 (0, Way::There),
@@ -280,7 +64,7 @@ mod tests {
                 (1, Way::There),
                 (1, Way::Back),
             ];
-            each.map(|(segment, way)| rules[place].subject.is_of(segment, way))
+            each.map(|(segment, way)| rules.rules()[place].subject.is_of(segment, way))
         };
         assert_eq!(of(0), [true, true, false, false]);
         assert_eq!(of(1), [false, false, false, true]);
@@ -320,7 +104,7 @@ mod tests {
         delays.sort_unstable();
         let names = ["client", "vm"].map(str::to_owned);
         let mut standings = rules.standings(&names, |_| true);
-        let found = found(&mut standings[0], &delays, 7);
+        let found = standings[0].judge(&delays, 7);
         let told: Vec<(bool, i64)> = found
             .iter()
             .map(|one| (one.change.is_raised, one.change.at.nanos() / 1_000_000_000))

@@ -3,20 +3,23 @@
 use neph_lab::quoted;
 use neph_model::Stop;
 
-use super::judging::Judging;
 use super::told::Told;
-use super::{Analysed, Args, Clock, analyse};
+use super::{Analysed, Args, Clock, analyse, mappings};
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, LastWords};
-use crate::{output, recording};
+use crate::output;
 use neph_capture::path::point::Point;
+use neph_listen::recording::{self, Heard, Judging, JudgingSpec};
 
 /// The live points, or none where all are files.
 ///
 /// # Errors
 /// Some are live and some are files, one is written wrongly, or an option is not for them.
 pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failure> {
-    let parsed = args.points.iter().map(|text| recording::Point::parse(text));
+    let parsed = args
+        .points
+        .iter()
+        .map(|text| recording::Point::parse(text, &neph_lab::namespace));
     let parsed: Vec<Option<recording::Point>> = parsed.collect::<Result<_, _>>()?;
     let file = (args.points.iter().zip(&parsed)).find(|(_, live)| live.is_none());
     let points: Vec<recording::Point> = parsed.iter().flatten().cloned().collect();
@@ -49,7 +52,14 @@ fn run_until(
     (stop, words): (&Stop, &LastWords),
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
-    let judging = Judging::begin(args, points, stop)?;
+    let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
+    let judging = Judging::begin(JudgingSpec {
+        points,
+        rules: &args.alarms.rules(&names)?,
+        mappings: &mappings(args, &names)?,
+        hears: Told::nothing(args, stop),
+        say: output::say,
+    });
     let stays = |recorded: &[recording::Recorded]| {
         let again = again(args, recorded);
         words.are(Some(format!(
@@ -60,7 +70,16 @@ fn run_until(
         stays(recorded);
         judging.hear(recorded);
     };
-    let recorded = recording::record(points, &args.live, (stop, &begins));
+    let recorded = recording::record(
+        points,
+        &args.live.options(),
+        Heard {
+            stop,
+            begins: &begins,
+            say: &output::say,
+            progress: output::is_lively().then_some(&output::rewrite),
+        },
+    );
     let told = judging.end();
     let mut recording = recorded?;
     stays(&recording.points);
@@ -76,7 +95,7 @@ fn run_until(
     }
     let is_alarmed = told.is_alarmed() || matches!(outcome, Ok(Outcome::Alarmed));
     told.finish();
-    let outcome = recording.fault.map_or(outcome, Err);
+    let outcome = recording.fault.map_or(outcome, |fault| Err(fault.into()));
     match outcome {
         Err(fault) if is_alarmed => exit::say(&fault),
         Ok(_) if is_alarmed => {}

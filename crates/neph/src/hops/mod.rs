@@ -3,12 +3,9 @@
 //! Joins files, the following of packets (neph-capture), the clocks and what is shown of it.
 
 mod alarms;
-mod ends;
 mod figure;
-mod judging;
 mod live;
 mod news;
-mod tail;
 mod telling;
 mod told;
 
@@ -23,31 +20,20 @@ use crate::clock::parts_per_million;
 use crate::exit::{self, Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
+use crate::recording::Options;
 use crate::sink::Force;
-use crate::{interrupt, output, recording};
-use alarms::Rules;
+use crate::{format, interrupt, output};
 use neph_capture::clocks::nature;
 use neph_capture::path::clocks::{Asked, clocks};
 use neph_capture::path::passages::Passages;
 use neph_capture::path::point::Point;
 use neph_capture::reading::packets::packets;
 use neph_capture::reading::parts::parts;
+use neph_documents::Format;
+use neph_listen::recording;
 use neph_text::counted::counted;
 use news::Alarms;
 use told::Told;
-
-/// How hops are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One document.
-    Json,
-    /// A JSON object a line, the summary last.
-    Ndjson,
-    /// The table of segments: a header and one line a row.
-    Csv,
-}
 
 /// Whether points that do not name their hosts have one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,7 +55,7 @@ pub(crate) struct Args {
     #[arg(required = true, num_args = 2..=Hops::POINTS, value_name = "POINT")]
     points: Vec<String>,
     /// How hops are written
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     /// Each packet too, with its marks (json, ndjson)
     #[arg(long)]
@@ -94,7 +80,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     alarms: alarms::Wanted,
     #[command(flatten)]
-    live: recording::Options,
+    live: Options,
 }
 
 impl Args {
@@ -174,14 +160,13 @@ fn say(sentence: &str) {
 /// A file that is no capture, points that share no packet, or clocks that were set back.
 fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<Analysed, Failure> {
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
-    let rules = Rules::parse(&args.alarms, &names)?;
+    let rules = args.alarms.rules(&names)?;
     let one_clock: Vec<bool> = points
         .windows(2)
         .map(|pair| args.clock == Clock::Same || pair[0].has_clock_of(&pair[1]))
         .collect();
     let mut hops = Hops::at(points.len());
-    for rule in &args.nat {
-        let (place, mapping) = nat(rule, &names)?;
+    for (place, mapping) in mappings(args, &names)? {
         hops.map(place, mapping);
     }
     let points = &points[..read(&mut hops, points, stop)?];
@@ -315,7 +300,12 @@ fn misplaced(names: &[String], order: &[usize]) -> String {
     )
 }
 
-/// A translator's rule, and the point that is behind it.
+/// Translators' rules, each with the place of the point behind it.
+fn mappings(args: &Args, points: &[String]) -> Result<Vec<(usize, Mapping)>, Failure> {
+    args.nat.iter().map(|rule| nat(rule, points)).collect()
+}
+
+/// A translator's rule, and the place of the point behind it.
 fn nat(rule: &str, points: &[String]) -> Result<(usize, Mapping), Failure> {
     let wrong = |why: String| Failure::usage(format!("--nat '{rule}': {why}"));
     let (name, mapping) = rule

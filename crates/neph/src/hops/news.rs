@@ -3,12 +3,12 @@
 //!
 //! Owns that none is told twice. Does not own judging, nor the words (told).
 
+use neph_documents::alarm::{AlarmDocument, OfSegment};
 use neph_model::Wall;
-use serde_json::Value;
 
-use super::alarms::{Found, Judged};
 use super::told::{Told, said, told};
 use crate::output;
+use neph_capture::path::alarms::{Found, Judged};
 
 /// Where the whole captures and their windows have not quite the same packets, one alarm has two times:
 /// not further apart than this.
@@ -48,14 +48,14 @@ impl Alarms {
     }
 
     /// All of them, for programs.
-    pub(super) fn json(&self) -> Vec<Value> {
+    pub(super) fn documents(&self) -> Vec<AlarmDocument<OfSegment>> {
         let whole = self.found.iter().map(|(found, _)| told(found, "whole"));
         let live = self.only_live.iter().map(|found| told(found, "live"));
         whole.chain(live).collect()
     }
 
     /// Those that were not told before, for programs.
-    pub(super) fn news(&self) -> Vec<Value> {
+    pub(super) fn news(&self) -> Vec<AlarmDocument<OfSegment>> {
         let news = self.found.iter().filter(|(_, is_told)| !is_told);
         news.map(|(found, _)| told(found, "whole")).collect()
     }
@@ -93,9 +93,9 @@ const fn apart(a: Wall, b: Wall) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use neph_campaign::alarm::Change;
     use neph_capture::Way;
     use neph_model::Span;
+    use neph_model::alarm::Change;
 
     use super::*;
 
@@ -129,8 +129,11 @@ mod tests {
             unjudged: Vec::new(),
         };
         let alarms = Alarms::of(judged, &before);
-        assert_eq!(alarms.json().len(), whole.len() + alarms.only_live.len());
-        let seconds = |told: Value| told["since_ns"].as_i64().expect("when") / 1_000_000_000;
+        assert_eq!(
+            alarms.documents().len(),
+            whole.len() + alarms.only_live.len()
+        );
+        let seconds = |told: AlarmDocument<OfSegment>| told.about.since_ns.nanos() / 1_000_000_000;
         let back = alarms.only_live.iter().map(|found| told(found, "live"));
         (
             alarms.news().into_iter().map(seconds).collect(),

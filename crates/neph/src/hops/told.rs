@@ -5,17 +5,19 @@
 
 use std::io;
 
+use neph_documents::Format;
+use neph_documents::alarm::{AlarmDocument, OfSegment, sentence};
+use neph_documents::rows::json_line;
 use neph_model::Stop;
-use serde_json::{Value, json};
 
-use super::alarms::Found;
-use super::telling::way_word;
-use super::{Args, Format};
-use crate::alarm::{document, sentence};
+use super::Args;
 use crate::exit::Failure;
 use crate::output;
+use crate::resolving::addresses;
 use neph_capture::clocks::words;
+use neph_capture::path::alarms::Found;
 use neph_export::Webhook;
+use neph_listen::recording::Hears;
 
 /// What is counted.
 const NOUN: &str = "packet";
@@ -39,7 +41,7 @@ impl Told {
         Self {
             // Not by the thread that judges: the webhook's would run in times that are idle, as that one.
             webhook: (args.alarms.webhook.clone())
-                .map(|url| Webhook::begin(url, "neph hops", output::say)),
+                .map(|url| Webhook::begin(url, "neph hops", output::say, addresses)),
             has_lines: args.format == Format::Ndjson,
             stop: stop.clone(),
             is_cut_off: false,
@@ -57,23 +59,6 @@ impl Told {
             is_cut_off: false,
             found,
         }
-    }
-
-    /// Tells at once, while points are recorded.
-    pub(super) fn tell_live(&mut self, found: Found) {
-        let told = told(&found, "live");
-        if output::is_lively() {
-            // The line of progress.
-            output::rewrite("");
-        }
-        if self.has_lines
-            && !self.is_cut_off
-            && let Err(error) = output::line(&told.to_string())
-        {
-            self.cut_off(error);
-        }
-        self.say(&found, &told);
-        self.found.push(found);
     }
 
     /// Ends the recording. Who went away is not told so.
@@ -108,18 +93,36 @@ impl Told {
     }
 
     /// To people, and to the webhook.
-    pub(super) fn say(&self, found: &Found, told: &Value) {
+    pub(super) fn say(&self, found: &Found, told: &AlarmDocument<OfSegment>) {
         output::say(&said(found));
         if let Some(webhook) = &self.webhook {
-            webhook.tell(told.to_string());
+            webhook.tell(json_line(told));
         }
+    }
+}
+
+impl Hears for Told {
+    fn hear(&mut self, found: Found) {
+        let told = told(&found, "live");
+        if output::is_lively() {
+            // The line of progress.
+            output::rewrite("");
+        }
+        if self.has_lines
+            && !self.is_cut_off
+            && let Err(error) = output::line(&json_line(&told))
+        {
+            self.cut_off(error);
+        }
+        self.say(&found, &told);
+        self.found.push(found);
     }
 }
 
 /// For people.
 pub(super) fn said(found: &Found) -> String {
     let said = sentence(found.at, &found.change, NOUN);
-    let way = way_word(found.way);
+    let way = found.way.name();
     format!(
         "{said} [{}, {way}; ± {}]",
         found.segment,
@@ -128,12 +131,13 @@ pub(super) fn said(found: &Found) -> String {
 }
 
 /// For programs; over what it was judged: the whole captures, or windows while points were recorded.
-pub(super) fn told(found: &Found, judged: &str) -> Value {
-    let mut told = document(found.at, &found.change, "packets");
-    told["segment"] = json!(found.segment);
-    told["way"] = json!(way_word(found.way));
-    told["since_ns"] = json!(found.change.at.nanos());
-    told["bound_ns"] = json!(found.bound);
-    told["judged"] = json!(judged);
-    told
+pub(super) fn told(found: &Found, judged: &'static str) -> AlarmDocument<OfSegment> {
+    let about = OfSegment {
+        segment: found.segment.clone(),
+        way: found.way.name(),
+        since_ns: found.change.at,
+        bound_ns: found.bound,
+        judged,
+    };
+    AlarmDocument::of_packets(found.at, &found.change, about)
 }

@@ -5,12 +5,13 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_lab::{Lab, Recording, Step, UpOptions};
+use neph_documents::lab::StepRow;
+use neph_documents::{Format, rows};
+use neph_lab::{Lab, Recording, UpOptions};
 
 use super::{failure, name_of};
 use crate::exit::{Failure, Outcome};
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{approval, output, topology};
+use crate::{approval, format, output, topology};
 
 /// Options of `neph lab plan`.
 #[derive(Debug, ClapArgs)]
@@ -24,7 +25,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// How to write the steps
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
@@ -48,18 +49,9 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             }
         }
     } else {
-        sheet(&steps).write(args.format, &mut out)?;
+        let steps: Vec<StepRow> = steps.iter().map(StepRow::from).collect();
+        rows::write(&steps, args.format, &mut out)?;
     }
     out.flush()?;
     Ok(Outcome::Done)
-}
-
-fn sheet(steps: &[Step]) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        Column::left("NAMESPACE", "namespace"),
-        Column::left("STEP", "step"),
-    ]);
-    let row = |step: &Step| vec![Cell::text(&step.namespace), Cell::text(&step.line)];
-    sheet.rows = steps.iter().map(row).collect();
-    sheet
 }

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use neph_documents::lab::PredictionRow;
+use neph_documents::{Format, rows};
 use neph_lab::{Forecast, PROTOCOLS, Role, Topology};
 use neph_model::{ByteSize, ProbeKind};
 
 use crate::exit::{Failure, Outcome};
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{output, topology, value};
+use crate::{format, output, topology, value};
 
 /// Destinations that `neph lab verify` tells of: a mesh has hundreds.
 const TOLD: usize = 4;
@@ -36,7 +37,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "100kB", value_parser = value::size)]
     size: ByteSize,
     /// How to write the table
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
@@ -64,8 +65,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         Some(to) => vec![to],
         None => ends(&topology).filter(|at| *at != from).collect(),
     };
-    let sheet = sheet(&topology, (from, &others), args.size);
-    if sheet.rows.is_empty() {
+    let predicted = forecast(&topology, from, &others, args.size);
+    if predicted.is_empty() {
         return Err(Failure::usage(format!(
             "nothing to predict from '{}'{}: name two sites that links join; what runs inside \
              another site is reached through an overlay",
@@ -76,7 +77,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         )));
     }
     let mut out = output::data();
-    sheet.write(args.format, &mut out)?;
+    rows::write(&predicted, args.format, &mut out)?;
     out.flush()?;
     Ok(Outcome::Done)
 }
@@ -99,7 +100,7 @@ pub(super) fn below_verify(topology: &Topology) -> String {
     };
     format!(
         "\nUntil the first reply, by calculation (hosts, loss and other traffic left out):\n{}{more}",
-        sheet(topology, (from, told), LARGE).text()
+        rows::text(&forecast(topology, from, told, LARGE))
     )
 }
 
@@ -114,36 +115,24 @@ fn name_of(topology: &Topology, site: usize) -> &str {
     &topology.sites[site].name
 }
 
-fn sheet(topology: &Topology, (from, others): (usize, &[usize]), large: ByteSize) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        Column::left("FROM", "from"),
-        Column::left("TO", "to"),
-        Column::left("PROTOCOL", "protocol"),
-        Column::right("ROUND TRIPS", "round_trips"),
-        Column::right("SMALL MESSAGE", "small_ns"),
-        Column::right("LARGE ONE", "large_ns"),
-        Column::right("OF", "large_bytes"),
-    ]);
-    for to in others {
-        let Some(forecast) = Forecast::between(topology, from, *to) else {
-            continue;
-        };
-        for protocol in PROTOCOLS {
-            let time = |size| {
-                let span = forecast.predict(protocol, size);
-                Cell::new(span.to_string(), span.nanos())
-            };
-            let trips = u64::try_from(protocol.round_trips()).unwrap_or(u64::MAX);
-            sheet.rows.push(vec![
-                Cell::text(name_of(topology, from)),
-                Cell::text(name_of(topology, *to)),
-                Cell::text(protocol.name),
-                Cell::count(trips),
-                time(SMALL),
-                time(large),
-                Cell::new(large.to_string(), large.bytes()),
-            ]);
-        }
-    }
-    sheet
+fn forecast(
+    topology: &Topology,
+    from: usize,
+    others: &[usize],
+    large: ByteSize,
+) -> Vec<PredictionRow> {
+    let between = |to: &usize| Some((*to, Forecast::between(topology, from, *to)?));
+    let forecasts = others.iter().filter_map(between);
+    let rows = forecasts.flat_map(|(to, forecast)| {
+        PROTOCOLS.iter().map(move |protocol| PredictionRow {
+            from: name_of(topology, from).to_owned(),
+            to: name_of(topology, to).to_owned(),
+            protocol: protocol.name,
+            round_trips: u64::try_from(protocol.round_trips()).unwrap_or(u64::MAX),
+            small_ns: forecast.predict(protocol, SMALL),
+            large_ns: forecast.predict(protocol, large),
+            large_bytes: large,
+        })
+    });
+    rows.collect()
 }

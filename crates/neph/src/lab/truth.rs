@@ -1,36 +1,18 @@
-//! `neph lab truth`: what links wrote down about their packets, as a summary or packet by packet.
+//! `neph lab truth`: what links recorded about their packets, as a summary or packet by packet.
 //!
-//! Owns the order of reading. A file is read once, record by record: a long one needs no more
-//! memory than a short one.
+//! A file is read once, record by record: a long one needs no more memory than a short one.
 
-mod flows;
-mod rows;
-mod summary;
-mod tally;
-
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args as ClapArgs, ValueEnum};
-use neph_lab::{TruthError, TruthFile};
+use clap::Args as ClapArgs;
+use neph_documents::Format;
+use neph_documents::lab::{FlowSegmentRow, PathsOfFlows, RecordRow, RecordedFile, Tally, summary};
+use neph_documents::rows::RowWriter;
+use neph_lab::{Flows, Record, TruthError, TruthFile};
 
 use crate::exit::{Failure, Outcome};
-use crate::output;
-use rows::Rows;
-use tally::Tally;
-
-/// How a record is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A summary for people
-    Text,
-    /// Every record, in one list
-    Json,
-    /// Every record, an object a line
-    Ndjson,
-    /// Every record, a line each
-    Csv,
-}
+use crate::{format, output};
 
 /// Options of `neph lab truth`.
 #[derive(Debug, ClapArgs)]
@@ -41,66 +23,117 @@ pub(super) struct Args {
     /// Flow by flow: which path each was on when, and what overtook what
     #[arg(long)]
     flows: bool,
-    /// A summary, or every record; with --flows every time on a path
-    #[arg(long, value_enum, default_value = "text")]
+    /// A summary as text, or every record; with --flows every time on a path
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
 }
 
 /// Reads one file after the other.
 pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut out = output::data();
-    if args.flows {
-        flows::write(&args.files, args.format, &mut out)?;
-        out.flush()?;
-        return Ok(Outcome::Done);
-    }
-    let shape = match args.format {
-        Format::Text => None,
-        Format::Json => Some(rows::Shape::List),
-        Format::Ndjson => Some(rows::Shape::Lines),
-        Format::Csv => Some(rows::Shape::Csv),
-    };
-    match shape {
-        None => summaries(&args.files, &mut out)?,
-        Some(shape) => {
-            let mut rows = Rows::begin(shape, &mut out)?;
-            let mut files = args.files.iter();
-            let read = files.try_for_each(|path| every_record(path, &mut rows));
-            // A list that was begun is closed: what was read before a mistake can be used.
-            rows.end()?;
-            out.flush()?;
-            read?;
+    match (args.format, args.flows) {
+        (Format::Text, false) => summaries(&args.files, &mut out)?,
+        (Format::Text, true) => texts_of_flows(&args.files, &mut out)?,
+        (format, is_of_flows) => {
+            let each = if is_of_flows {
+                every_segment
+            } else {
+                every_record
+            };
+            rows(&args.files, format, each, &mut out)?;
         }
     }
     out.flush()?;
     Ok(Outcome::Done)
 }
 
+/// Writes the rows of one file.
+type EachRow = fn(&Path, &mut RowWriter<'_>) -> Result<(), Failure>;
+
+fn rows(
+    files: &[PathBuf],
+    format: Format,
+    each: EachRow,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut rows = RowWriter::begin(format, out)?;
+    let read = files.iter().try_for_each(|path| each(path, &mut rows));
+    // A list that was begun is closed: what was read before a mistake can be used.
+    rows.end()?;
+    out.flush()?;
+    read
+}
+
+fn every_record(path: &Path, rows: &mut RowWriter<'_>) -> Result<(), Failure> {
+    rows.heading::<RecordRow>()?;
+    let mut file = TruthFile::open(path).map_err(failure)?;
+    let (name, link) = (path.display().to_string(), file.link().to_owned());
+    for record in file.by_ref() {
+        rows.row(&RecordRow::of(&name, &link, &record.map_err(failure)?))?;
+    }
+    tell_cut(path, file.cut_off());
+    Ok(())
+}
+
+fn every_segment(path: &Path, rows: &mut RowWriter<'_>) -> Result<(), Failure> {
+    rows.heading::<FlowSegmentRow>()?;
+    let flows = flows_of(path)?;
+    let name = path.display().to_string();
+    flows.segments(&name).try_for_each(|row| rows.row(&row))?;
+    Ok(())
+}
+
+fn texts_of_flows(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
+    for (number, path) in files.iter().enumerate() {
+        let flows = flows_of(path)?;
+        separate(number, out)?;
+        out.write_all(flows.text(&path.display().to_string()).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// An empty line before each file but the first.
+fn separate(number: usize, out: &mut dyn Write) -> io::Result<()> {
+    if number > 0 { writeln!(out) } else { Ok(()) }
+}
+
+/// The flows of a link's record.
+fn flows_of(path: &Path) -> Result<PathsOfFlows, Failure> {
+    let mut file = TruthFile::open(path).map_err(failure)?;
+    let mut flows = Flows::default();
+    let mut steps = 0;
+    for record in file.by_ref() {
+        let record = record.map_err(failure)?;
+        steps += u64::from(matches!(record, Record::Step { .. }));
+        flows.take(&record);
+    }
+    tell_cut(path, file.cut_off());
+    Ok(PathsOfFlows {
+        link: file.link().to_owned(),
+        every: file.every(),
+        flows: flows.finish().into_iter().collect(),
+        steps,
+    })
+}
+
 fn summaries(files: &[PathBuf], out: &mut dyn Write) -> Result<(), Failure> {
     for (number, path) in files.iter().enumerate() {
-        if number > 0 {
-            writeln!(out)?;
-        }
+        separate(number, out)?;
         let mut file = TruthFile::open(path).map_err(failure)?;
         let mut tally = Tally::default();
         let read = file.by_ref().try_for_each(|record| {
             tally.take(&record?);
             Ok(())
         });
-        summary::write(&tally, (path, &file), out)?;
+        let recorded = RecordedFile {
+            path: &path.display().to_string(),
+            link: file.link(),
+            every: file.every(),
+        };
+        out.write_all(summary(&tally, recorded).as_bytes())?;
         read.map_err(failure)?;
         tell_cut(path, file.cut_off());
     }
-    Ok(())
-}
-
-fn every_record(path: &Path, rows: &mut Rows<'_>) -> Result<(), Failure> {
-    let mut file = TruthFile::open(path).map_err(failure)?;
-    let names = (path.display().to_string(), file.link().to_owned());
-    for record in file.by_ref() {
-        rows.write(&names, &record.map_err(failure)?)?;
-    }
-    tell_cut(path, file.cut_off());
     Ok(())
 }
 

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Topology, UpOptions};
+use neph_documents::lab::SiteRow;
+use neph_documents::rows;
+use neph_lab::{HasKeeper, Kernel, Lab, Recording, ServiceState, Site, Topology, UpOptions};
 use neph_sys::clock;
 
 use super::keeper::Kept;
 use super::{failure, keeper, name_of, tell_stand_ins};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
-use crate::sheet::{Cell, Column, Format, Sheet};
 use crate::{approval, interrupt, output, sink, topology};
 
 /// How often a lab that is up looks whether it should end.
@@ -120,7 +121,7 @@ fn here(args: &Args, topology: &Topology, mut options: UpOptions) -> Result<Outc
     let lab = Lab::up(topology, &options).map_err(failure)?;
     tell_stand_ins(&lab);
     let mut out = output::data();
-    sites(&lab)?.write(Format::Text, &mut out)?;
+    out.write_all(rows::text(&sites(&lab)?).as_bytes())?;
     out.flush()?;
     if args.keeper {
         writeln!(output::bytes()?, "{}", keeper::UP)?;
@@ -172,14 +173,9 @@ fn tell_ended(lab: &Lab, told: &mut [bool]) {
 }
 
 /// Each site with its addresses and the way in.
-fn sites(lab: &Lab) -> Result<Sheet, Failure> {
-    let mut sheet = Sheet::new(&[
-        Column::left("SITE", "site"),
-        Column::left("ADDRESSES", "addresses"),
-        Column::left("ENTER BY", "enter"),
-    ]);
+fn sites(lab: &Lab) -> Result<Vec<SiteRow>, Failure> {
     let guests = lab.topology().guests();
-    for site in &lab.topology().sites {
+    let row = |site: &Site| {
         let namespace = lab.namespace(&site.name).map_err(failure)?;
         let addresses: Vec<String> = site.addresses().map(|ip| ip.to_string()).collect();
         let own_kernel = guests.iter().any(|guest| {
@@ -190,11 +186,11 @@ fn sites(lab: &Lab) -> Result<Sheet, Failure> {
         } else {
             format!("nsenter --net=/run/netns/{}", namespace.name())
         };
-        sheet.rows.push(vec![
-            Cell::text(&site.name),
-            Cell::text(addresses.join(" ")),
-            Cell::text(enter),
-        ]);
-    }
-    Ok(sheet)
+        Ok(SiteRow {
+            site: site.name.clone(),
+            addresses: addresses.join(" "),
+            enter,
+        })
+    };
+    lab.topology().sites.iter().map(row).collect()
 }

@@ -1,6 +1,6 @@
 use neph_model::{
     Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Lane,
-    Load, Parameters, ProbeKind, Provenance, ReadBy, Tally,
+    Load, Parameters, ProbeKind, Provenance, ReadBy, Span, Tally, Targets, Wall,
 };
 use neph_store::{Access, open};
 
@@ -44,8 +44,7 @@ fn scenario() -> Scenario {
         id: ScenarioId(1),
         index: 0,
         endpoint: "here".to_owned(),
-        target: "udp://127.0.0.1".to_owned().into(),
-        probe: ProbeKind::Udp,
+        target: Targets::read("udp://127.0.0.1", ProbeKind::Udp),
         interval: Span::from_millis(100),
         request_size: neph_model::ByteSize(64),
         response_size: neph_model::ByteSize(64),

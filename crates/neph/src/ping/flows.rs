@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use neph_documents::ping::{Planned, PlannedFlows};
 use neph_model::{
     Authenticated, FlowIndex, FlowRole, ProbeKind, RequestSize, Scheme, Span, Target, reply_size,
     sent_size, why_raised,
@@ -22,41 +23,19 @@ const ICMP_INTERVAL: Span = Span::from_millis(200);
 /// How long to wait for somebody to say who they are.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// One flow that will run.
-#[derive(Debug)]
-pub(super) struct Planned {
-    pub(super) spec: FlowSpec,
-    pub(super) discovery: Discovery,
-}
-
-impl Planned {
-    /// What may keep the replies of STAMP back, where none came from a reflector that takes connections.
-    pub(super) fn silent_over_udp(&self) -> Option<String> {
-        let target = &self.spec.target;
-        let is_there = target.kind() == ProbeKind::Udp && self.discovery.reflector;
-        let secret = stamp_secret::suspicion(self.spec.key.is_some());
-        is_there.then(|| {
-            format!("{target}: neph reflect is there, but nothing comes back over UDP: a firewall drops it, or {secret}")
-        })
-    }
-
-    /// Whether the target stands for this flow, and it is no mere companion.
-    pub(super) fn is_asked_for(&self) -> bool {
-        self.spec.role == FlowRole::Main || !self.spec.target.kind().is_echo()
-    }
-}
-
-/// Everything that will run.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) flows: Vec<Planned>,
-    /// What the person should know before it starts.
-    pub(super) remarks: Vec<String>,
+/// What may keep the replies of STAMP back, where none came from a reflector that takes connections.
+pub(super) fn silent_over_udp(planned: &Planned) -> Option<String> {
+    let target = &planned.spec.target;
+    let is_there = target.kind() == ProbeKind::Udp && planned.discovery.reflector;
+    let secret = stamp_secret::suspicion(planned.spec.key.is_some());
+    is_there.then(|| {
+        format!("{target}: neph reflect is there, but nothing comes back over UDP: a firewall drops it, or {secret}")
+    })
 }
 
 /// Finds who answers, and decides what runs.
-pub(super) fn find(args: &Args) -> Result<Found, Failure> {
-    let mut found = Found {
+pub(super) fn find(args: &Args) -> Result<PlannedFlows, Failure> {
+    let mut found = PlannedFlows {
         flows: Vec::new(),
         remarks: Vec::new(),
     };
@@ -84,7 +63,12 @@ pub(super) fn find(args: &Args) -> Result<Found, Failure> {
         }
         found.remarks.extend(silence(&target, &discovery));
         found.remarks.extend(bad_status(&target, &discovery));
-        found.add(args, target, (address, discovery));
+        let peer = Peer {
+            target,
+            address,
+            discovery,
+        };
+        peer.add(args, &mut found);
     } else {
         whatever_answers(args, &mut found)?;
     }
@@ -202,9 +186,32 @@ impl Args {
     }
 }
 
-impl Found {
-    fn add(&mut self, args: &Args, target: Target, (address, discovery): (SocketAddr, Discovery)) {
-        let index = u32::try_from(self.flows.len()).unwrap_or(u32::MAX);
+/// Whom a flow goes to.
+struct Peer {
+    target: Target,
+    address: SocketAddr,
+    discovery: Discovery,
+}
+
+impl Peer {
+    /// One of which nothing was found out.
+    fn unknown(target: Target, address: SocketAddr) -> Self {
+        let discovery = Discovery::default();
+        Self {
+            target,
+            address,
+            discovery,
+        }
+    }
+
+    /// Adds a flow to this peer.
+    fn add(self, args: &Args, found: &mut PlannedFlows) {
+        let Self {
+            target,
+            address,
+            discovery,
+        } = self;
+        let index = u32::try_from(found.flows.len()).unwrap_or(u32::MAX);
         let role = if index == 0 {
             FlowRole::Main
         } else {
@@ -252,13 +259,13 @@ impl Found {
             }
             RequestSize::Fixed(_) => (spec.request_size, spec.response_size) = (0, 0),
         }
-        self.flows.push(Planned { spec, discovery });
+        found.flows.push(Planned { spec, discovery });
     }
 }
 
 /// A bare host: whatever of the usual answers, or else ICMP. What the streams can carry and a
 /// datagram cannot is told, and measured without.
-fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
+fn whatever_answers(args: &Args, found: &mut PlannedFlows) -> Result<(), Failure> {
     check_sizes(ProbeKind::Tcp, args)?;
     let answers = whoever_answers(args, &args.asking())?;
     let Some(best) = answers.best else {
@@ -275,7 +282,7 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
         let target = Target::icmp(typed.host()).map_err(Failure::usage)?;
         check_sizes(target.kind(), args)?;
         let address = resolving::find(&target, args.ip.version(), args.place())?.address;
-        found.add(args, target, (address, Discovery::default()));
+        Peer::unknown(target, address).add(args, found);
         return Ok(());
     };
     found.remarks.push(answers.sentence);
@@ -287,12 +294,17 @@ fn whatever_answers(args: &Args, found: &mut Found) -> Result<(), Failure> {
             continue;
         }
         found.remarks.extend(bad_status(&target, &best.discovery));
-        found.add(args, target, (best.address, best.discovery.clone()));
+        let peer = Peer {
+            target,
+            address: best.address,
+            discovery: best.discovery.clone(),
+        };
+        peer.add(args, found);
     }
     Ok(())
 }
 
-fn add_icmp(args: &Args, found: &mut Found) {
+fn add_icmp(args: &Args, found: &mut PlannedFlows) {
     let Some(main) = found.flows.first() else {
         return;
     };
@@ -304,7 +316,7 @@ fn add_icmp(args: &Args, found: &mut Found) {
     let Ok(target) = Target::icmp(main.spec.target.host()) else {
         return;
     };
-    found.add(args, target, (address, Discovery::default()));
+    Peer::unknown(target, address).add(args, found);
     if let Some(icmp) = found.flows.last_mut() {
         let spec = &mut icmp.spec;
         spec.role = FlowRole::Companion;

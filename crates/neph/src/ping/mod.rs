@@ -1,29 +1,18 @@
 //! `neph ping`: one or more flows to a target, shown message by message and as a summary.
 
 mod answer;
-mod answers;
-mod causes;
-mod columns;
-mod entries;
 mod fits;
 mod flows;
 mod hope;
-mod json;
-mod kept;
-mod live;
-mod merged;
-mod retransmissions;
 mod route;
-mod second;
 mod show;
-mod summary;
-mod summary_csv;
-mod summary_json;
 mod watch;
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use neph_documents::Format;
+use neph_documents::ping::Planned;
 use neph_model::{ByteSize, ExpectedStatus, Fingerprint, SCHEMES, Span, TlsVersion};
 use neph_probe::{ConnectionUse, Priority, Secret, Trust};
 use neph_sys::restrict::Capability;
@@ -33,20 +22,7 @@ use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{interrupt, output, site, value};
-
-/// How results are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// One document at the end.
-    Json,
-    /// One document a line, as it happens: messages, events, and the summary last.
-    Ndjson,
-    /// One line a message.
-    Csv,
-}
+use crate::{format, interrupt, output, value};
 
 /// A TLS version that can be demanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -172,7 +148,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// How to write results
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     pub(crate) format: Format,
     /// Only the summary, in any format; what goes wrong is still said on standard error
     #[arg(long, short)]
@@ -181,7 +157,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub(crate) traceroute: Option<String>,
     /// Measure from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     pub(crate) site: Option<String>,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
@@ -261,15 +237,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let silent = found.flows.iter().zip(&watched.flows);
     let silent = silent.filter(|(_, flow)| flow.tally.replies == 0 && flow.tally.lost > 0);
-    for why in silent.filter_map(|(planned, _)| planned.silent_over_udp()) {
+    for why in silent.filter_map(|(planned, _)| flows::silent_over_udp(planned)) {
         output::say(&format!("neph: {why}"));
     }
-    let main = |at: usize| {
-        found
-            .flows
-            .get(at)
-            .is_some_and(flows::Planned::is_asked_for)
-    };
+    let main = |at: usize| found.flows.get(at).is_some_and(Planned::is_asked_for);
     let measured = watched
         .flows
         .iter()

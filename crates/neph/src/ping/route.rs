@@ -2,27 +2,27 @@
 
 use std::net::IpAddr;
 
-use neph_model::{Stop, Target, Traceroute};
-use neph_probe::{TracerouteSpec, traceroute};
+use neph_model::{Stop, Target, TraceLimits, Traceroute};
+use neph_probe::traceroute;
 
 use super::Args;
-use super::flows::Found;
 use crate::exit::Failure;
 use crate::resolving;
+use neph_documents::ping::PlannedFlows;
 
 /// Traces the route to `host`, or to the target where `host` is empty.
 pub(super) fn trace(
     args: &Args,
     host: &str,
-    found: &Found,
+    found: &PlannedFlows,
     stop: &Stop,
 ) -> Result<Traceroute, Failure> {
     let destination = match (host, found.flows.first()) {
         ("", Some(main)) => main.spec.address.ip(),
         _ => resolve(args, host)?,
     };
-    let spec = TracerouteSpec::default();
-    let route = traceroute(destination, &spec, args.place().as_ref(), stop)?;
+    let limits = TraceLimits::default();
+    let route = traceroute(destination, limits, args.place().as_ref(), stop)?;
     Ok(route.into_traceroute(0, host, destination))
 }
 

@@ -2,18 +2,20 @@
 
 use std::io::{self, Write};
 
+use neph_documents::Format;
+use neph_documents::lazy::Lazy;
+use neph_documents::origin::Origin;
+use neph_documents::ping::{
+    self, EventDocument, MessageDocument, MessageOf, PingDocument, PingLine, PingResult,
+    PingSummary, Planned, PlannedFlows, Second, causes, summary_csv, text, title,
+};
+use neph_documents::rows::{line, pretty};
 use neph_model::{Anchor, EventKind, Instant, Message, Own, Span, Traceroute};
 use neph_report::diagnoses_in_brief;
-use serde_json::{Value, json};
 
-use super::causes::causes;
-use super::flows::{Found, Planned};
-use super::kept::{Document, Kept};
-use super::second::Second;
-use super::watch::Everything;
-use super::{Args, Format, json, live, route, summary, summary_csv, summary_json};
+use super::{Args, route};
 use crate::exit::Failure;
-use crate::{output, sink};
+use crate::{awake, output, sink, version};
 
 /// Faster flows are told a second at a time.
 const LINES: Span = Span::from_millis(50);
@@ -26,9 +28,36 @@ pub(super) struct Show<'a> {
     out: Box<dyn Write>,
     anchor: Option<Anchor<Own>>,
     icmp: Option<Echo>,
-    /// For the JSON document, which is written at the end.
-    kept: Kept,
+    /// For the JSON document, which is written at the end: a message is kept as it was measured, some
+    /// 500 bytes, and becomes JSON only while the document is written.
+    kept: Vec<Kept>,
     second: Second,
+}
+
+/// What the JSON document holds besides its summary.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "almost all are messages")]
+enum Kept {
+    /// With both clocks as they were then.
+    Message(Message, Option<Anchor<Own>>),
+    Event(EventDocument),
+}
+
+impl Kept {
+    fn line(&self, found: &PlannedFlows) -> PingLine {
+        match self {
+            Self::Event(event) => PingLine::Event(event.clone()),
+            Self::Message(message, anchor) => {
+                let mut flows = found.flows.iter();
+                let flow = flows.find(|planned| planned.spec.index == message.flow);
+                let whose = MessageOf {
+                    planned: flow.expect("messages come from the flows that were found"),
+                    anchor: *anchor,
+                };
+                PingLine::Message(Box::new(MessageDocument::of(whose, message)))
+            }
+        }
+    }
 }
 
 /// The latest echo's round trip.
@@ -68,7 +97,7 @@ impl<'a> Show<'a> {
             out,
             anchor: None,
             icmp: None,
-            kept: Kept::default(),
+            kept: Vec::new(),
             second,
         })
     }
@@ -76,11 +105,9 @@ impl<'a> Show<'a> {
     /// The way to the target.
     pub(super) fn route(&mut self, route: &Traceroute) -> Result<(), Failure> {
         if self.args.format == Format::Ndjson && !self.args.quiet {
-            writeln!(
-                self.out,
-                "{}",
-                json!({ "type": "traceroute", "route": route, "length": route.length() })
-            )?;
+            let length = route.length();
+            let route = route.clone();
+            line(&PingLine::Traceroute { route, length }, &mut self.out)?;
             self.out.flush()?;
         } else {
             // Where results go elsewhere or must stay one document, people still see the route.
@@ -90,20 +117,20 @@ impl<'a> Show<'a> {
     }
 
     /// What runs, before it does.
-    pub(super) fn begin(&mut self, found: &Found) -> Result<(), Failure> {
+    pub(super) fn begin(&mut self, found: &PlannedFlows) -> Result<(), Failure> {
         for remark in &found.remarks {
             output::say(&format!("neph: {remark}"));
         }
         match self.args.format {
             Format::Text => {
                 for planned in &found.flows {
-                    writeln!(self.out, "{}", summary::title(planned))?;
+                    writeln!(self.out, "{}", title(planned))?;
                 }
                 if let (Some(main), true) = (found.flows.first(), self.has_lines()) {
-                    writeln!(self.out, "{}", live::heading(main))?;
+                    writeln!(self.out, "{}", ping::heading(main))?;
                 }
             }
-            Format::Csv if !self.args.quiet => writeln!(self.out, "{}", json::csv_heading())?,
+            Format::Csv if !self.args.quiet => writeln!(self.out, "{}", ping::csv_heading())?,
             Format::Csv | Format::Json | Format::Ndjson => {}
         }
         self.out.flush()?;
@@ -125,15 +152,20 @@ impl<'a> Show<'a> {
             Format::Text if self.args.interval >= PATIENCE && message.ledger().is_some() => Ok(()),
             Format::Text => self.text(planned, message),
             Format::Json => {
-                self.kept.message(message, self.anchor);
+                self.kept.push(Kept::Message(*message, self.anchor));
                 Ok(())
             }
             Format::Ndjson => {
-                writeln!(self.out, "{}", json::message(planned, message, self.anchor))?;
+                let whose = MessageOf {
+                    planned,
+                    anchor: self.anchor,
+                };
+                let document = MessageDocument::of(whose, message);
+                line(&PingLine::Message(Box::new(document)), &mut self.out)?;
                 self.out.flush()
             }
             Format::Csv => {
-                writeln!(self.out, "{}", json::csv(planned, message))?;
+                writeln!(self.out, "{}", ping::csv(planned, message))?;
                 // Somebody may be watching; faster flows fill the buffer soon enough.
                 if self.args.interval >= LINES {
                     self.out.flush()?;
@@ -160,13 +192,13 @@ impl<'a> Show<'a> {
     }
 
     fn text(&mut self, planned: &Planned, message: &Message) -> io::Result<()> {
-        if !live::has_lines(planned) {
+        if !ping::has_lines(planned) {
             return Ok(());
         }
         if self.has_lines() {
             let echo = self.icmp.filter(|echo| echo.is_of(message));
             let round_trip = echo.map(|echo| echo.round_trip);
-            writeln!(self.out, "{}", live::line(planned, message, round_trip))?;
+            writeln!(self.out, "{}", ping::line(planned, message, round_trip))?;
             return self.out.flush();
         }
         if let Some(line) = self.second.take(message) {
@@ -184,18 +216,20 @@ impl<'a> Show<'a> {
         kind: EventKind,
         text: &str,
     ) -> io::Result<()> {
-        let value = || {
-            json!({
-                "type": "event",
-                "flow": planned.spec.name,
-                "at_unix_ns": self.anchor.map(|anchor| anchor.to_wall(at).unix_nanos()),
-                "event": kind.name(),
-                "text": text,
-            })
+        let document = || EventDocument {
+            flow: planned.spec.name.clone(),
+            at_unix_ns: self.anchor.map(|anchor| anchor.to_wall(at)),
+            event: kind,
+            text: text.to_owned(),
         };
         match self.args.format {
-            Format::Ndjson if !self.args.quiet => writeln!(self.out, "{}", value())?,
-            Format::Json if !self.args.quiet => self.kept.event(value()),
+            Format::Ndjson if !self.args.quiet => {
+                line(&PingLine::Event(document()), &mut self.out)?;
+            }
+            Format::Json if !self.args.quiet => {
+                let event = Kept::Event(document());
+                self.kept.push(event);
+            }
             _ if kind == EventKind::Connected => {}
             _ => {
                 let word = kind.name().replace('_', " ");
@@ -211,37 +245,33 @@ impl<'a> Show<'a> {
     }
 
     /// Everything is over.
-    pub(super) fn end(&mut self, found: &Found, watched: &Everything) -> Result<(), Failure> {
+    pub(super) fn end(&mut self, found: &PlannedFlows, result: &PingResult) -> Result<(), Failure> {
+        let origin = Origin {
+            version: version::VERSION,
+            commit: version::COMMIT,
+            cores_awake: awake::is_kept(),
+        };
+        let summary = || PingSummary::of(origin, found, result);
         match self.args.format {
             Format::Text => {
-                write!(self.out, "{}", summary::text(found, watched))?;
-                if watched.flows.iter().any(|flow| flow.tally.replies > 0) {
-                    let told = diagnoses_in_brief(&causes(found, watched), output::width());
-                    write!(self.out, "\n{told}")?;
+                write!(self.out, "{}", text(found, result))?;
+                if result.flows.iter().any(|flow| flow.tally.replies > 0) {
+                    let brief = diagnoses_in_brief(&causes(found, result), output::width());
+                    write!(self.out, "\n{brief}")?;
                 }
             }
-            Format::Ndjson => {
-                let summary = Value::Object(summary_json::json(found, watched));
-                writeln!(self.out, "{summary}")?;
-            }
+            Format::Ndjson => line(&PingLine::Summary(Box::new(summary())), &mut self.out)?,
             Format::Json => {
-                let summary = summary_json::json(found, watched);
-                if self.args.quiet {
-                    serde_json::to_writer_pretty(&mut self.out, &Value::Object(summary))
-                } else {
-                    let kept = &self.kept;
-                    let document = Document {
-                        summary,
-                        found,
-                        kept,
-                    };
-                    serde_json::to_writer_pretty(&mut self.out, &document)
-                }
-                .map_err(io::Error::from)?;
-                writeln!(self.out)?;
+                let kept = &self.kept;
+                let lines = || kept.iter().map(|one| one.line(found));
+                let document = PingDocument {
+                    summary: summary(),
+                    messages: (!self.args.quiet).then(|| Lazy::new(lines)),
+                };
+                pretty(&document, &mut self.out)?;
             }
             Format::Csv if self.args.quiet => {
-                write!(self.out, "{}", summary_csv::csv(found, watched))?;
+                write!(self.out, "{}", summary_csv(&summary()))?;
             }
             Format::Csv => {}
         }

@@ -4,18 +4,12 @@
 //! not by packets: what is over is written or counted, and forgotten. One exception: for JSON in one
 //! document all exchanges that are over wait until the end.
 
-mod csv;
-pub(crate) mod exchanges;
-mod files;
-pub(crate) mod json;
-pub(crate) mod row;
 mod stdin;
-mod summary;
-pub(crate) mod telling;
 
 #[cfg(test)]
 mod tests;
 
+use std::io::BufWriter;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -25,27 +19,42 @@ use neph_model::{Stop, Wall};
 use neph_wire::dissect::{Link, Nothing, dissect, plain, why_not};
 
 use crate::exit::{Failure, Outcome};
-use crate::{interrupt, output, value};
+use crate::{format, interrupt, output, value};
 use neph_capture::reading::conversations::Conversations;
 use neph_capture::reading::file::{File, Times};
 use neph_capture::reading::source::{self, Taken};
 use neph_capture::reading::{ReadError, Reader, ending, order};
+use neph_documents::Format;
+use neph_documents::captures::Sort;
+use neph_documents::captures::{CaptureWriter, Shown};
 use neph_text::counted::counted;
-use row::Sort;
-use telling::{Shown, Telling};
 
-/// How flows are written.
+/// What flows are ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Text,
-    /// One JSON document.
-    Json,
-    /// A JSON object a line: each flow when it is over, the summary last.
-    Ndjson,
-    /// A line a flow and a line a pair that asked outside of TCP, when it is over.
-    Csv,
+pub(crate) enum SortChoice {
+    /// The slowest path to the server first
+    P50,
+    /// The most bytes first
+    Bytes,
+    /// The most packets first
+    Packets,
+    /// The most retransmissions first
+    Again,
 }
+
+impl SortChoice {
+    pub(crate) const fn sort(self) -> Sort {
+        match self {
+            Self::P50 => Sort::P50,
+            Self::Bytes => Sort::Bytes,
+            Self::Packets => Sort::Packets,
+            Self::Again => Sort::Again,
+        }
+    }
+}
+
+/// Writes to standard output.
+pub(crate) type Telling = CaptureWriter<BufWriter<output::Data>>;
 
 /// How segments and answers are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,11 +73,11 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How to write flows
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     /// What the lines of the table are ordered by
     #[arg(long, value_enum, default_value = "p50")]
-    sort: Sort,
+    sort: SortChoice,
     /// Lines of the table, at most; JSON has all flows
     #[arg(long, value_name = "N", default_value_t = 50)]
     top: usize,
@@ -100,7 +109,7 @@ impl Args {
     const fn shown(&self) -> Shown {
         Shown {
             format: self.format,
-            sort: self.sort,
+            sort: self.sort.sort(),
             top: self.top,
             method: self.by.method(),
             samples: self.samples,
@@ -121,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     let (mut seen, mut telling) = (
         Conversations::new(limits, &args.quic_port),
-        Telling::new(args.shown()),
+        Telling::new(args.shown(), output::data()),
     );
     let mut files = Vec::new();
     let mut wrong = None;

@@ -7,10 +7,12 @@ use neph_capture::{Limits, Method};
 use neph_model::Stop;
 use serde_json::Value;
 
-use super::row::Sort;
-use super::telling::{Shown, Telling};
-use super::{Format, read};
+use super::Telling;
+use super::read;
 use neph_capture::reading::conversations::Conversations;
+use neph_documents::Format;
+use neph_documents::captures::Shown;
+use neph_documents::captures::Sort;
 
 /// The summary of a capture, for programs and for people; `None` where it is none.
 fn summary(path: &Path) -> Option<(Value, String)> {
@@ -22,7 +24,7 @@ fn summary(path: &Path) -> Option<(Value, String)> {
         samples: false,
     };
     let mut seen = Conversations::new(Limits::default(), &[]);
-    let mut telling = Telling::new(shown);
+    let mut telling = Telling::new(shown, crate::output::data());
     let (file, _) = read(
         path,
         crate::read::reader(&Stop::default(), &|_| {}),
@@ -32,9 +34,10 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     seen.end(&mut telling);
     let (files, mut text) = ([file], Vec::new());
     let summary = telling.summary();
-    (summary.write(Method::Acknowledgement, (&seen, &files), &mut text)).expect("written");
+    (summary.write(Method::Acknowledgement, &seen, &files, &mut text)).expect("written");
     let text = String::from_utf8(text).expect("text");
-    Some((summary.json(&seen, &files), text))
+    let document = summary.document(&seen, &files);
+    Some((serde_json::to_value(document).expect("JSON"), text))
 }
 
 /// Packets that each of the summary's counters has.

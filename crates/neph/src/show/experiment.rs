@@ -1,319 +1,181 @@
-//! An experiment: what it carried out, how its messages ended, and what is needed to doubt it.
+//! An experiment as it stands in the store.
 
-use std::collections::BTreeMap;
-
+use neph_analysis::fleet_view;
+use neph_documents::stored::{
+    ClassTransferRow, ExperimentDocument, ExperimentParts, PathsFound, RoutesFacts, TracedFacts,
+};
+use neph_documents::trace::PathRow;
 use neph_flows::diamond;
 use neph_model::{
-    Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Scenario, Span, Tally, UtcOffset,
+    Campaign, Diamond, Experiment, ExperimentId, FlowTrace, LatestRoutes, Scenario, UtcOffset,
 };
-use neph_store::Store;
-use serde_json::json;
+use neph_store::{Store, StoreError};
 
-use super::document::{Document, Pair};
-use super::found;
 use crate::exit::Failure;
-use crate::list;
-use crate::sheet::{Cell, Column, Sheet};
+use crate::list::{self, MOST_READ};
 
 /// Everything about it.
 pub(super) fn document(
     store: &dyn Store,
-    (campaign, experiment): (&Campaign, &Experiment),
+    campaign: &Campaign,
+    experiment: &Experiment,
     offset: UtcOffset,
-) -> Result<Document, Failure> {
+) -> Result<ExperimentDocument, Failure> {
     let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
     let scenario = list::by_id(scenarios).remove(&experiment.scenario);
-    let load = scenario
-        .as_ref()
-        .and_then(Scenario::stress)
-        .map(str::to_owned);
+    let load = scenario.as_ref().and_then(Scenario::stress);
+    let load = load.map(str::to_owned);
     let label = scenario.map_or_else(|| experiment.scenario.to_string(), |known| known.label());
-    let events = store.events(experiment.id).map_err(Failure::refused)?;
-    let samples = store.samples(experiment.id).map_err(Failure::refused)?;
-    let mut document = Document::default();
-    let status = list::experiment_status(store, experiment)?;
-    let facts = facts((campaign, experiment), (&label, status), offset);
-    document.pairs("Experiment", "experiment", facts);
-    document.pairs("Messages", "tally", tally(&experiment.tally));
-    if let Some(known) = &experiment.fleet {
-        document.pairs("Fleet", "fleet", fleet(known));
-    }
-    document.table("Flows", "flows", flows(&experiment.flows));
-    let made = store.transfers(experiment.id).map_err(Failure::refused)?;
-    if !made.is_empty() {
-        let took = found::transfers(experiment, &made);
-        document.table("Transfers on its classes' ports", "transfers", took);
-    }
-    let (followed, latest) = found::traced(store, experiment.id).map_err(Failure::refused)?;
-    if !followed.is_empty() {
-        document.pairs("Traced while it ran", "traced", followed);
-    }
+    let (traced, latest) = traced(store, experiment.id).map_err(Failure::refused)?;
+    let transfers = store.transfers(experiment.id).map_err(Failure::refused)?;
+    let provenance = store.provenance(experiment.id).map_err(Failure::refused)?;
+    Ok(ExperimentDocument::of(ExperimentParts {
+        campaign,
+        experiment,
+        label,
+        load,
+        status: list::experiment_status(store, experiment)?,
+        events: &store.events(experiment.id).map_err(Failure::refused)?,
+        samples: &store.samples(experiment.id).map_err(Failure::refused)?,
+        provenance: provenance.as_ref(),
+        transfers: ClassTransferRow::all(experiment, &transfers),
+        traced,
+        paths: paths(store, experiment, latest)?,
+        offset,
+    }))
+}
+
+/// The paths of its flows by the latest trace, and which of its routes are not complete.
+fn paths(
+    store: &dyn Store,
+    experiment: &Experiment,
+    latest: LatestRoutes,
+) -> Result<Option<PathsFound>, Failure> {
     let mut traces = store.flow_traces(experiment.id).map_err(Failure::refused)?;
     if let Some(fleet) = &experiment.fleet {
         traces.extend(latest.traces(fleet, experiment.started));
     }
-    if let Some(trace) = traces.last() {
+    let Some(trace) = traces.last() else {
+        return Ok(None);
+    };
+    let mut drawn = diamond(&trace.routes);
+    latencies(store, experiment, trace, &mut drawn)?;
+    Ok(Some(PathsFound {
+        paths: PathRow::all(&drawn),
+        incomplete: RoutesFacts::of(trace),
+    }))
+}
+
+/// The routes that were traced while the fleet ran, with the path changes as they were compared then
+/// (to find which were withdrawn later takes the messages), and the latest route of each flow.
+fn traced(
+    store: &dyn Store,
+    experiment: ExperimentId,
+) -> Result<(Option<TracedFacts>, LatestRoutes), StoreError> {
+    let mut latest = LatestRoutes::default();
+    let (mut routes, mut changes) = (0, Vec::new());
+    store.visit_traced_routes(experiment, &mut |batch| {
+        latest.take(batch);
+        for traced in batch {
+            routes += 1;
+            changes.extend(traced.change.map(|change| change.others));
+        }
+        Ok(())
+    })?;
+    let facts = (routes > 0).then(|| TracedFacts::of(routes, changes));
+    Ok((facts, latest))
+}
+
+/// Gives paths the latest base latencies of their flows where the traces themselves say nothing: the
+/// routes of a fleet's flows end before the target on purpose. Reads the fleet's messages once, where
+/// these are not more than people wait for.
+pub(super) fn latencies(
+    store: &dyn Store,
+    experiment: &Experiment,
+    trace: &FlowTrace,
+    drawn: &mut Diamond,
+) -> Result<(), Failure> {
+    let is_told = drawn.paths.iter().all(|path| !path.round_trips.is_empty());
+    if is_told || experiment.tally.messages > MOST_READ {
+        return Ok(());
+    }
+    let Some(view) = fleet_view(store, experiment).map_err(Failure::refused)? else {
+        return Ok(());
+    };
+    let bases = view.latest_bases(trace.destination.ip());
+    for path in &mut drawn.paths {
+        if path.round_trips.is_empty() {
+            let ports = path.source_ports.iter();
+            path.round_trips = ports.filter_map(|port| bases.get(port).copied()).collect();
+            path.round_trips.sort_unstable();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::diamond;
+    use neph_model::{
+        Campaign, Fleet, FleetEndpoint, FleetMessage, FlowHop, FlowRoute, PathHash, ProbeKind,
+        Span, TraceEnd, TraceKind, Wall,
+    };
+    use neph_store::{Access, open};
+
+    use super::*;
+    use crate::list::tests::message;
+
+    fn experiment(campaign: &Campaign) -> Experiment {
+        let scenario = neph_model::ScenarioId(1);
+        let mut one = Experiment::begun(campaign.id, scenario, campaign.started);
+        one.fleet = Some(Fleet {
+            probe: ProbeKind::Udp,
+            lanes: 1,
+            endpoints: vec![FleetEndpoint {
+                name: "here".to_owned(),
+                address: ([192, 0, 2, 9], 862).into(),
+            }],
+            interval: Span::from_millis(100),
+            renewal: None,
+            criteria: None,
+        });
+        one
+    }
+
+    /// What is told of a path whose trace ended before its target.
+    fn told(messages: u64) -> Vec<Span> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().display().to_string();
+        let mut store = open(&place, Access::Write).expect("a new workspace");
+        let campaign = Campaign::begun("traced", Wall::from_unix_nanos(0));
+        store.add_campaign(&campaign, &[]).expect("added");
+        let mut one = experiment(&campaign);
+        let mut recorder = store.begin(&one).expect("begun");
+        let all: Vec<FleetMessage> = (0..40).map(message).collect();
+        recorder.fleet(&all).expect("recorded");
+        drop(recorder);
+        one.tally.messages = messages;
+        let address = [192, 0, 2, 1].into();
+        let trace = FlowTrace {
+            destination: ([192, 0, 2, 9], 862).into(),
+            kind: TraceKind::Udp,
+            started: campaign.started,
+            routes: vec![FlowRoute {
+                source_port: 10_000,
+                hops: vec![FlowHop::new(1, Some(address))],
+                hash: PathHash::of(&[Some(address)]),
+                end: TraceEnd::Silent,
+            }],
+            enough: None,
+        };
         let mut drawn = diamond(&trace.routes);
-        found::latencies(store, experiment, trace, &mut drawn)?;
-        document.table("Paths of its flows", "paths", crate::trace::paths(&drawn));
-        let lacking = found::routes(trace);
-        if !lacking.is_empty() {
-            document.pairs("Its routes", "routes", lacking);
-        }
+        latencies(store.as_ref(), &one, &trace, &mut drawn).expect("readable");
+        drawn.paths.remove(0).round_trips
     }
-    document.table("Flags", "flags", flags(experiment, load.as_deref()));
-    document.table("Events", "events", happened(&events));
-    document.table("Series", "series", series(&samples));
-    if let Some(known) = store.provenance(experiment.id).map_err(Failure::refused)? {
-        document.pairs("Provenance", "provenance", provenance(&known));
-        let (offloads, sysctls) = (&known.host.offloads, &known.host.sysctls);
-        document.pairs("Offloads", "offloads", settings(offloads));
-        document.pairs("Sysctls", "sysctls", settings(sysctls));
+
+    #[test]
+    fn a_path_that_was_traced_short_of_its_target_takes_what_its_flows_take() {
+        assert_eq!(told(40), [Span::from_millis(7)]);
+        assert_eq!(told(MOST_READ + 1), []);
     }
-    Ok(document)
-}
-
-fn facts(
-    (campaign, experiment): (&Campaign, &Experiment),
-    (label, status): (&str, Cell),
-    offset: UtcOffset,
-) -> Vec<Pair> {
-    let ended = experiment
-        .ended
-        .map_or_else(Cell::absent, |at| list::moment(at, offset));
-    let started = list::moment(experiment.started, offset);
-    let whose = format!("{} ({})", campaign.name, campaign.id);
-    let mut pairs = vec![
-        Pair::new("id", "id", Cell::text(experiment.id.to_string())),
-        Pair::new(
-            "campaign",
-            "campaign",
-            Cell::new(whose, campaign.id.to_string()),
-        ),
-        Pair::new("scenario", "scenario", Cell::text(label)),
-        Pair::new(
-            "scenario id",
-            "scenario_id",
-            Cell::text(experiment.scenario.to_string()),
-        ),
-        Pair::new("block", "block", Cell::block(experiment.block)),
-        Pair::new(
-            "place in block",
-            "position",
-            Cell::count(experiment.position.into()),
-        ),
-        Pair::new("try", "attempt", Cell::count(experiment.attempt.into())),
-        Pair::new("status", "status", status),
-        Pair::new("started", "started_unix_ns", started),
-        Pair::new("ended", "ended_unix_ns", ended),
-    ];
-    if let Some(reason) = &experiment.reason {
-        pairs.push(Pair::new("reason", "reason", Cell::text(reason)));
-    }
-    pairs
-}
-
-fn tally(tally: &Tally) -> Vec<Pair> {
-    let of = |name, key, n: u64| {
-        let shown = format!("{n} ({})", list::share(n, tally.messages));
-        Pair::new(name, key, Cell::new(shown, n))
-    };
-    vec![
-        Pair::new("messages", "messages", Cell::count(tally.messages)),
-        of("replies", "replies", tally.replies),
-        of("errors", "errors", tally.errors),
-        of("lost", "lost", tally.lost),
-        of("not sent", "failed", tally.failed),
-        of("duplicates", "duplicates", tally.duplicates),
-        of("reordered", "reordered", tally.reordered),
-        of("late replies", "late", tally.late),
-    ]
-}
-
-fn fleet(fleet: &Fleet) -> Vec<Pair> {
-    let span = |span: Span| Cell::new(span.exact(), span.nanos());
-    let mut pairs = vec![
-        Pair::new("flows", "lanes", Cell::count(fleet.lanes.into())),
-        Pair::new("probe", "probe", Cell::text(fleet.probe.name())),
-        Pair::new("interval", "interval_ns", span(fleet.interval)),
-        Pair::new(
-            "renewal",
-            "renewal_ns",
-            fleet.renewal.map_or_else(Cell::absent, span),
-        ),
-        Pair::new("changes told by", "criteria", Cell::text(criteria(fleet))),
-    ];
-    pairs.extend(fleet.endpoints.iter().map(|endpoint| {
-        let whom = format!("{} ({})", endpoint.name, endpoint.address);
-        Pair::new("endpoint", "endpoint", Cell::text(whom))
-    }));
-    pairs
-}
-
-/// `3 of 4 round trips within 500 us`.
-fn criteria(fleet: &Fleet) -> String {
-    let by = fleet.criteria.unwrap_or_default();
-    let (quorum, window, tolerance) = (by.quorum, by.window, by.tolerance.exact());
-    format!("{quorum} of {window} round trips within {tolerance}")
-}
-
-fn flows(flows: &[Flow]) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        Column::right("FLOW", "flow"),
-        Column::left("ROLE", "role"),
-        Column::left("PROBE", "probe"),
-        Column::left("NAME", "name"),
-        Column::left("SOURCE", "source"),
-        Column::left("TARGET", "target"),
-        Column::left("PEER", "reflector"),
-        Column::left("CLOCK", "same_clock"),
-    ]);
-    for flow in flows {
-        let peer = if flow.reflector {
-            "neph reflector"
-        } else {
-            "not ours"
-        };
-        let clock = if flow.same_clock {
-            "the same"
-        } else {
-            "its own"
-        };
-        let source = flow.source.map(|address| address.to_string());
-        sheet.rows.push(vec![
-            Cell::count(flow.index.0.into()),
-            Cell::text(flow.role.name()),
-            Cell::text(flow.probe.name()),
-            Cell::text(&flow.name),
-            source.map_or_else(Cell::absent, Cell::text),
-            target(flow),
-            Cell::new(peer, flow.reflector),
-            Cell::new(clock, flow.same_clock),
-        ]);
-    }
-    sheet
-}
-
-fn flags(experiment: &Experiment, load: Option<&str>) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        Column::left("FLAG", "flag"),
-        Column::left("ADVICE", "advice"),
-    ]);
-    let made = experiment.load_made(load);
-    for warning in &experiment.warnings {
-        let flag = Cell::new(warning.to_string(), json!(warning));
-        sheet.rows.push(vec![
-            flag,
-            Cell::text(warning.advice_under(made.as_deref().as_slice())),
-        ]);
-    }
-    sheet
-}
-
-fn happened(events: &[Event]) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        Column::right("AT", "at_ns"),
-        Column::right("FLOW", "flow"),
-        Column::left("EVENT", "kind"),
-        Column::left("IN WORDS", "text"),
-    ]);
-    for event in events {
-        sheet.rows.push(vec![
-            Cell::new(Span::from_nanos(event.at).to_string(), event.at),
-            Cell::count(event.flow.0.into()),
-            Cell::text(event.kind.name()),
-            Cell::text(&event.text),
-        ]);
-    }
-    sheet
-}
-
-/// Each series with its range; the values are in the JSON.
-fn series(samples: &[Sample]) -> Sheet {
-    let mut sheet = Sheet::new(&[
-        Column::left("SERIES", "series"),
-        Column::right("SAMPLES", "count"),
-        Column::right("LEAST", "min"),
-        Column::right("MOST", "max"),
-        Column::left("", "values"),
-    ]);
-    for group in samples.chunk_by(|a, b| a.series == b.series) {
-        let values = || group.iter().map(|sample| sample.value);
-        let (least, most) = (
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(f64::NEG_INFINITY, f64::max),
-        );
-        let pairs: Vec<(i64, f64)> = group.iter().map(|s| (s.at, s.value)).collect();
-        sheet.rows.push(vec![
-            Cell::text(group[0].series.to_string()),
-            Cell::count(group.len() as u64),
-            Cell::new(format!("{least:.1}"), least),
-            Cell::new(format!("{most:.1}"), most),
-            Cell::new("", json!(pairs)),
-        ]);
-    }
-    sheet
-}
-
-/// An imported flow may not tell whom it was for.
-fn target(flow: &Flow) -> Cell {
-    if flow.target.ip().is_unspecified() && flow.target.port() == 0 {
-        return Cell::absent();
-    }
-    Cell::text(flow.target.to_string())
-}
-
-fn provenance(known: &Provenance) -> Vec<Pair> {
-    let host = &known.host;
-    let span = |span: Option<Span>| {
-        span.map_or_else(Cell::absent, |at| Cell::new(at.to_string(), at.nanos()))
-    };
-    let percent = |value: f64| {
-        if value.is_finite() {
-            Cell::new(format!("{value:.1} %"), value)
-        } else {
-            Cell::absent()
-        }
-    };
-    let optional = |text: &Option<String>| text.clone().map_or_else(Cell::absent, Cell::text);
-    // Nobody measured how busy the host of an imported experiment was.
-    let load = match known.load.load_average {
-        load if load.is_finite() => Cell::new(format!("{load:.2}"), load),
-        _ => Cell::absent(),
-    };
-    let build = format!("{} ({})", known.version, known.commit);
-    vec![
-        Pair::new("neph", "neph", Cell::text(build)),
-        Pair::new("plan SHA-256", "plan_hash", Cell::known(&known.plan_hash)),
-        Pair::new("namespace", "site", optional(&known.site)),
-        Pair::new("host", "host", Cell::known(&host.host)),
-        Pair::new("kernel", "kernel", Cell::known(&host.kernel)),
-        Pair::new("CPU", "cpu", Cell::known(&host.cpu)),
-        Pair::new(
-            "clock source",
-            "clock_source",
-            Cell::known(&host.clock_source),
-        ),
-        Pair::new("clock", "clock_sync", Cell::known(&host.clock_sync)),
-        Pair::new(
-            "congestion control",
-            "congestion_control",
-            optional(&host.congestion_control),
-        ),
-        Pair::new("lateness p50", "lateness_p50_ns", span(known.lateness_p50)),
-        Pair::new("lateness p99", "lateness_p99_ns", span(known.lateness_p99)),
-        Pair::new("CPU busy", "busy_percent", percent(known.load.busy_percent)),
-        Pair::new(
-            "CPU stolen",
-            "steal_percent",
-            percent(known.load.steal_percent),
-        ),
-        Pair::new("load average", "load_average", load),
-    ]
-}
-
-/// Settings by their names.
-fn settings(settings: &BTreeMap<String, String>) -> Vec<Pair> {
-    let pair = |(name, value): (&String, &String)| Pair::new(name, name, Cell::text(value));
-    settings.iter().map(pair).collect()
 }

@@ -1,28 +1,20 @@
 //! `neph show`: everything that is known about a campaign or an experiment.
 
-mod campaign;
-mod document;
 mod experiment;
-mod found;
-mod pings;
 
 use std::io::Write;
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
+use neph_documents::Format;
+use neph_documents::rows::pretty;
+use neph_documents::stored::{CampaignDocument, CampaignParts};
+use neph_model::{Campaign, UtcOffset};
+use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
-use crate::output;
 use crate::when::Zone;
 use crate::workspace::{LAST, Subject, Workspace, subject};
-
-/// How it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// One JSON document.
-    Json,
-}
+use crate::{format, list, output};
 
 /// Options of `neph show`.
 #[derive(Debug, ClapArgs)]
@@ -33,7 +25,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     workspace: Workspace,
     /// How to write it
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::DOCUMENT))]
     format: Format,
     #[command(flatten)]
     zone: Zone,
@@ -43,18 +35,49 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let store = args.workspace.read()?;
     let offset = args.zone.offset;
-    let document = match subject(store.as_ref(), &args.subject)? {
-        Subject::Campaign(one) => campaign::document(store.as_ref(), &one, offset)?,
-        Subject::Experiment(both) => {
-            experiment::document(store.as_ref(), (&both.0, &both.1), offset)?
-        }
-    };
+    let is_text = args.format == Format::Text;
     let mut out = output::data();
-    match args.format {
-        Format::Text => out.write_all(document.text().as_bytes())?,
-        Format::Json => writeln!(out, "{:#}", document.json())?,
+    match subject(store.as_ref(), &args.subject)? {
+        Subject::Campaign(one) => {
+            let document = campaign(store.as_ref(), &one, offset)?;
+            if is_text {
+                out.write_all(document.text().as_bytes())?;
+            } else {
+                pretty(&document, &mut out)?;
+            }
+        }
+        Subject::Experiment(both) => {
+            let (campaign, one) = &*both;
+            let document = experiment::document(store.as_ref(), campaign, one, offset)?;
+            if is_text {
+                out.write_all(document.text().as_bytes())?;
+            } else {
+                pretty(&document, &mut out)?;
+            }
+        }
     }
     // Dropping the buffer would swallow a refusal.
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// Everything about a campaign.
+fn campaign(
+    store: &dyn Store,
+    campaign: &Campaign,
+    offset: UtcOffset,
+) -> Result<CampaignDocument, Failure> {
+    let (status, way_on) = list::campaign_status(store, campaign)?;
+    let parts = CampaignParts {
+        campaign,
+        status: (status, way_on.as_deref()),
+        scenarios: &store.scenarios(campaign.id).map_err(Failure::refused)?,
+        experiments: &store.experiments(campaign.id).map_err(Failure::refused)?,
+        checks: &store.throughputs(campaign.id).map_err(Failure::refused)?,
+        routes: &store.traceroutes(campaign.id).map_err(Failure::refused)?,
+        pings: &store.pings_between(campaign.id).map_err(Failure::refused)?,
+        offset,
+    };
+    let rows = list::experiments(store, campaign, offset)?;
+    Ok(CampaignDocument::of(&parts, rows))
 }

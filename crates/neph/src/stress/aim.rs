@@ -1,24 +1,40 @@
-//! What traffic is aimed at: a reflector, `host[:port]`; and how its rate is written.
+//! What a load is aimed at: a reflector, `host[:port]`; and how its rate is written.
 
-use std::net::SocketAddr;
+use neph_agent::{LoadRefused, ReadyLoad};
+use neph_model::{BitRate, LoadOrder};
+use neph_probe::TargetError;
 
-use neph_model::{BitRate, Target};
-
+use super::cpu;
 use crate::exit::Failure;
-use crate::reflect::PORT;
-use crate::{resolving, value};
+use crate::{output, resolving, value};
 
-/// Where `host[:port]` is; the reflector's port unless one is named.
-pub(super) fn address(text: &str) -> Result<SocketAddr, Failure> {
-    let why = "write host[:port], where neph reflect answers";
+/// What a target is.
+const TARGET: &str = "write host[:port], where neph reflect answers";
+
+/// What was typed as a target, if it has no scheme.
+pub(super) fn target(text: &str) -> Result<String, Failure> {
     if text.contains("://") {
         return Err(Failure::Usage(format!(
-            "target '{text}': neph stress takes no scheme, flow goes over TCP and stream over UDP; {why}"
+            "target '{text}': neph stress takes no scheme, flow goes over TCP and stream over UDP; {TARGET}"
         )));
     }
-    let target = Target::with_port("tcp", text, PORT);
-    let target = target.map_err(|error| Failure::Usage(format!("{error}; {why}")))?;
-    Ok(resolving::find(&target, None, None)?.address)
+    Ok(text.to_owned())
+}
+
+/// The load, ready to be made: its reflector is found. Addresses that do not answer are reported.
+pub(super) fn ready(order: &LoadOrder) -> Result<ReadyLoad, Failure> {
+    let ready = ReadyLoad::of(order).map_err(|refused| match refused {
+        LoadRefused::Target(TargetError::Text(error)) => {
+            Failure::Usage(format!("{error}; {TARGET}"))
+        }
+        LoadRefused::Target(error) => resolving::failure(error),
+        LoadRefused::TooMuch { .. } => Failure::usage(refused),
+        LoadRefused::Engine(error) => cpu::failure(error),
+    })?;
+    if let Some(remark) = ready.remark() {
+        output::say(&format!("neph: {remark}"));
+    }
+    Ok(ready)
 }
 
 /// The most that may be sent: a rate above zero, or `max` for as much as goes.
@@ -42,10 +58,23 @@ pub(super) fn some_rate(text: &str) -> Result<BitRate, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use neph_model::{LoadWork, Span};
+
     use super::*;
 
     #[test]
     fn a_target_without_a_port_has_the_reflector_s() {
+        let address = |text: &str| -> Result<SocketAddr, Failure> {
+            let rate = BitRate(1_000_000);
+            let to = target(text)?;
+            let order = LoadOrder {
+                work: LoadWork::Stream { to, rate },
+                duration: Span::ZERO,
+            };
+            Ok(ready(&order)?.address().expect("it is traffic"))
+        };
         let at = |text: &str| address(text).ok().map(|address| address.to_string());
         assert_eq!(at("127.0.0.1").as_deref(), Some("127.0.0.1:8080"));
         assert_eq!(at("127.0.0.1:80").as_deref(), Some("127.0.0.1:80"));

@@ -1,26 +1,20 @@
 //! `neph stress flow`: cross traffic on TCP, bulk or request and reply.
 
-use std::io::Write;
+use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
-use neph_model::{BitRate, ByteSize, Span, cross_flows};
-
-use neph_load::{Beginning, Bulk, Carried, Subject, Turns, converse_all, received_rate};
-
-use super::aim::{self, Most};
-use super::announce::Announce;
-use super::telling::{add_faults, rate};
-use crate::exit::{Failure, Outcome};
-use crate::privileges::UserChoice;
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{interrupt, output, value};
+use neph_agent::FlowDone;
+use neph_documents::generated::FlowRow;
+use neph_load::{Carried, rate_of};
+use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;
 
-/// As the smallest reflector's cap allows.
-const LARGEST: u64 = 16 << 20;
-
-/// The size of a request where none is named.
-const REQUEST: ByteSize = ByteSize(64);
+use super::aim::{self, Most};
+use super::telling::{Telling, write};
+use crate::exit::{Failure, Outcome};
+use crate::privileges::UserChoice;
+use crate::{format, output, value};
+use neph_documents::Format;
 
 /// Options of `neph stress flow`.
 #[derive(Debug, ClapArgs)]
@@ -36,7 +30,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "RATE", default_value = "10Mbit/s", value_parser = aim::most)]
     rate: Most,
     /// How many connections carry it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(LoadWork::MOST_CONNECTIONS)))]
     flows: u16,
     /// Request and reply in turn, with replies of this size, instead of bulk
     #[arg(long, value_name = "SIZE", value_parser = value::size)]
@@ -52,91 +47,89 @@ pub(super) struct Args {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    #[command(flatten)]
-    announce: Announce,
+    /// Say on standard error when the load works: each core at its target, an answer on each
+    /// connection
+    #[arg(long)]
+    announce: bool,
     /// How to write what was carried
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
     pub(super) user: UserChoice,
 }
 
 impl Args {
-    /// As an order asks for it: bulk on one connection.
-    pub(super) fn ordered(to: &str, rate: Option<BitRate>, duration: Span) -> Self {
-        Self {
-            target: to.to_owned(),
-            rate: Most(rate),
-            flows: 1,
-            reply: None,
-            request: REQUEST,
-            capacity: None,
-            duration,
-            announce: Announce::YES,
-            format: Format::Json,
-            user: UserChoice::default(),
-        }
-    }
-
-    fn subject(&self) -> Result<Subject, Failure> {
+    /// What was typed, as an order.
+    pub(super) fn order(&self) -> Result<LoadOrder, Failure> {
         if let (Some(_), Some(rate)) = (self.capacity, self.rate.0) {
             return Err(Failure::Usage(format!(
                 "--capacity needs --rate max: flows that are held at {rate} by their own limit tell \
                  nothing of others"
             )));
         }
-        let bulk = self.bulk();
-        let address = aim::address(&self.target)?;
-        let Some(reply) = self.reply else {
-            return Ok(bulk.subject(address, self.duration));
-        };
-        if self.request.bytes().max(reply.bytes()) > LARGEST {
+        let to = aim::target(&self.target)?;
+        let turns = self.reply.map(|reply| TurnSizes {
+            request: self.request,
+            reply,
+        });
+        if turns.is_some_and(|sizes| sizes.request.max(sizes.reply) > TurnSizes::LARGEST) {
             let why = "--request and --reply are 16MiB at most";
             return Err(Failure::usage(why));
         }
-        let bytes = |size: ByteSize| usize::try_from(size.bytes()).map_err(Failure::usage);
-        let sizes = (bytes(self.request)?, bytes(reply)?);
-        Ok(Turns { sizes, bulk }.subject(address, self.duration))
+        Ok(LoadOrder {
+            work: LoadWork::Flow {
+                to,
+                rate: self.rate.0,
+                connections: NonZeroU16::new(self.flows).unwrap_or(NonZeroU16::MIN),
+                turns,
+            },
+            duration: self.duration,
+        })
     }
 
-    const fn bulk(&self) -> Bulk {
-        Bulk {
-            rate: self.rate.0,
-            flows: self.flows,
+    pub(super) const fn telling(&self) -> Telling {
+        Telling {
+            format: self.format,
+            announce: self.announce,
+            capacity: self.capacity,
         }
     }
 }
 
-/// Carries the traffic until its time is over or ctrl-C, and tells what was carried.
-pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let subject = args.subject()?;
-    let stop = interrupt::stop_on_ctrl_c()?;
-    let flows = usize::from(args.flows);
-    let works = || args.announce.works();
-    let all = converse_all(&subject, flows, &Beginning::of(flows, &works), &stop);
+/// Tells what was carried.
+pub(super) fn show(
+    done: FlowDone,
+    telling: &Telling,
+    is_stopped: impl Fn() -> bool,
+) -> Result<Outcome, Failure> {
+    let FlowDone {
+        address,
+        rate,
+        connections,
+    } = done;
     // Where no flow began, a table of zeros tells nothing; a document is one all the same.
-    let is_told = args.format != Format::Text || all.iter().any(Result::is_ok);
+    let is_told = telling.format != Format::Text || connections.iter().any(Result::is_ok);
     let mut whole = true;
-    let mut carried = Vec::with_capacity(all.len());
-    for (number, flow) in all.into_iter().enumerate() {
+    let mut carried = Vec::with_capacity(connections.len());
+    for (number, flow) in connections.into_iter().enumerate() {
         let flow = flow.unwrap_or_else(|refused| Carried {
             broken: Some(refused),
             ..Carried::default()
         });
         if let Some(why) = &flow.broken {
             whole = false;
-            let (flow, to) = (number + 1, subject.address);
-            output::say(&format!("neph stress: flow {flow} to {to}: {why}"));
+            let flow = number + 1;
+            output::say(&format!("neph stress: flow {flow} to {address}: {why}"));
         }
         carried.push(flow);
     }
     if is_told {
-        tell(&carried, args)?;
+        write(&FlowRow::all(&carried, rate), telling.format)?;
     }
-    if let Some(capacity) = args.capacity {
+    if let Some(capacity) = telling.capacity {
         output::say(&others(capacity, &carried));
     }
-    Ok(match (stop.is_set(), whole) {
+    Ok(match (is_stopped(), whole) {
         (true, _) => Outcome::Interrupted,
         (false, true) => Outcome::Done,
         (false, false) => Outcome::Nothing,
@@ -153,7 +146,7 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
     }
     let rates = own
         .iter()
-        .map(|flow| received_rate(flow.received_in_time, flow.lasted));
+        .map(|flow| rate_of(flow.received_in_time, flow.lasted));
     let all: u64 = rates.map(BitRate::bits_per_second).sum();
     let (flows, mean) = (own.len() as u64, BitRate(all / (own.len() as u64).max(1)));
     // Of one flow it says how many others there are; ours are among these.
@@ -171,47 +164,6 @@ fn others(capacity: BitRate, own: &[Carried]) -> String {
             counted(flows, "flow")
         ),
     }
-}
-
-fn tell(all: &[Carried], args: &Args) -> Result<(), Failure> {
-    let mut sheet = Sheet::new(&[
-        Column::right("FLOW", "flow"),
-        Column::right("LIMIT", "limit_bit_s"),
-        Column::right("SENT", "sent_bytes"),
-        Column::right("RECEIVED", "received_bytes"),
-        Column::right("BACK", "back_bytes"),
-        Column::right("ANSWERED", "answered"),
-        Column::right("RETRANSMITTED", "retransmissions"),
-        Column::right("SPURIOUS", "spurious_retransmissions"),
-        Column::right("LASTED", "lasted_ns"),
-        Column::right("RECEIVED/S", "received_bit_s"),
-        Column::right("BACK/S", "back_bit_s"),
-    ]);
-    let size = |bytes: u64| Cell::new(ByteSize(bytes).to_string(), bytes);
-    for (number, flow) in all.iter().enumerate() {
-        let limit = args.rate.0.map_or_else(
-            || Cell::new("max", ()),
-            |all| rate(BitRate(all.bits_per_second() / u64::from(args.flows))),
-        );
-        sheet.rows.push(vec![
-            Cell::count(number as u64 + 1),
-            limit,
-            size(flow.sent),
-            size(flow.received),
-            size(flow.back),
-            Cell::count(flow.answered),
-            Cell::count(u64::from(flow.retransmissions)),
-            Cell::count(u64::from(flow.spurious)),
-            Cell::new(flow.lasted.to_string(), flow.lasted.nanos()),
-            rate(received_rate(flow.received_in_time, flow.lasted)),
-            rate(received_rate(flow.back_in_time, flow.lasted)),
-        ]);
-    }
-    let faults = all.iter().map(|flow| flow.broken.clone()).collect();
-    add_faults(&mut sheet, faults, args.format);
-    let mut out = output::data();
-    sheet.write(args.format, &mut out)?;
-    Ok(out.flush()?)
 }
 
 #[cfg(test)]

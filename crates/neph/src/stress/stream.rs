@@ -3,20 +3,17 @@
 //! The packets are STAMP requests, so that a reflector sends each back and tells how many it had:
 //! what was lost on the way there and on the way back is known apart.
 
-use std::io::Write;
-
 use clap::Args as ClapArgs;
-use neph_model::{BitRate, ByteSize, Span};
-
-use neph_load::{Beginning, StreamLoad, Streamed, received_rate};
+use neph_agent::StreamDone;
+use neph_documents::generated::StreamRow;
+use neph_model::{BitRate, LoadOrder, LoadWork, Span};
 
 use super::aim;
-use super::announce::Announce;
-use super::telling::{add_faults, rate};
+use super::telling::{Telling, write};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
-use crate::sheet::{Cell, Column, Format, Sheet};
-use crate::{interrupt, output, value};
+use crate::{format, output, value};
+use neph_documents::Format;
 
 /// Options of `neph stress stream`.
 #[derive(Debug, ClapArgs)]
@@ -35,82 +32,52 @@ pub(super) struct Args {
     #[arg(short = 'w', long, value_name = "TIME", default_value = "1min",
           value_parser = value::positive_span)]
     duration: Span,
-    #[command(flatten)]
-    announce: Announce,
+    /// Say on standard error when the load works: each core at its target, an answer on each
+    /// connection
+    #[arg(long)]
+    announce: bool,
     /// How to write what was sent
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     #[command(flatten)]
     pub(super) user: UserChoice,
 }
 
 impl Args {
-    /// As an order asks for it.
-    pub(super) fn ordered(to: &str, rate: BitRate, duration: Span) -> Self {
-        Self {
-            target: to.to_owned(),
-            rate,
-            duration,
-            announce: Announce::YES,
-            format: Format::Json,
-            user: UserChoice::default(),
+    /// What was typed, as an order.
+    pub(super) fn order(&self) -> Result<LoadOrder, Failure> {
+        let work = LoadWork::Stream {
+            to: aim::target(&self.target)?,
+            rate: self.rate,
+        };
+        Ok(LoadOrder {
+            work,
+            duration: self.duration,
+        })
+    }
+
+    pub(super) const fn telling(&self) -> Telling {
+        Telling {
+            format: self.format,
+            announce: self.announce,
+            capacity: None,
         }
     }
 }
 
-/// Streams until its time is over or ctrl-C, and tells what was sent.
-pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let address = aim::address(&args.target)?;
-    let stop = interrupt::stop_on_ctrl_c()?;
-    let load = StreamLoad {
-        address,
-        rate: args.rate,
-        duration: args.duration,
-    };
-    let works = || args.announce.works();
-    let told = load.run(&Beginning::of(1, &works), &stop);
-    let told = told.map_err(Failure::refused)?;
-    let fault = told.fault(args.rate, address);
-    tell(told, fault.clone(), args)?;
-    if stop.is_set() {
+/// Tells what was sent.
+pub(super) fn show(
+    done: &StreamDone,
+    telling: &Telling,
+    is_stopped: impl Fn() -> bool,
+) -> Result<Outcome, Failure> {
+    write(&[StreamRow::from(done)], telling.format)?;
+    if is_stopped() {
         return Ok(Outcome::Interrupted);
     }
-    let Some(why) = fault else {
+    let Some(why) = &done.fault else {
         return Ok(Outcome::Done);
     };
     output::say(&format!("neph stress: {why}"));
     Ok(Outcome::Nothing)
-}
-
-fn tell(told: Streamed, fault: Option<String>, args: &Args) -> Result<(), Failure> {
-    let mut sheet = Sheet::new(&[
-        Column::right("ASKED", "asked_bit_s"),
-        Column::right("FRAMES", "frames"),
-        Column::right("LEFT OUT", "left_out_frames"),
-        Column::right("SENT", "sent_packets"),
-        Column::right("BYTES", "sent_bytes"),
-        Column::right("NOT SENT", "refused_packets"),
-        Column::right("RECEIVED", "received_packets"),
-        Column::right("BACK", "back_packets"),
-        Column::right("LASTED", "lasted_ns"),
-        Column::right("SENT/S", "sent_bit_s"),
-        Column::right("BACK/S", "back_bit_s"),
-    ]);
-    sheet.rows.push(vec![
-        rate(args.rate),
-        Cell::count(told.frames),
-        Cell::count(told.left_out()),
-        Cell::count(told.packets),
-        Cell::new(ByteSize(told.bytes).to_string(), told.bytes),
-        Cell::count(told.refused),
-        Cell::count(told.there),
-        Cell::count(told.back),
-        Cell::new(told.lasted.to_string(), told.lasted.nanos()),
-        rate(received_rate(told.bytes, told.lasted)),
-        rate(received_rate(told.back_bytes, told.lasted)),
-    ]);
-    add_faults(&mut sheet, vec![fault], args.format);
-    let mut out = output::data();
-    sheet.write(args.format, &mut out)?;
-    Ok(out.flush()?)
 }

@@ -1,10 +1,6 @@
 //! `neph trace`: the route of each flow, and the diamond where paths part.
 
-mod documents;
-mod remarks;
 mod target;
-mod text;
-mod theory;
 mod waiting;
 
 use std::io::{ErrorKind, Write};
@@ -12,6 +8,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs};
+use neph_documents::Format;
+use neph_documents::rows::{line, pretty};
+use neph_documents::trace::{self as documents, Asked, TraceDocument};
 use neph_flows::diamond;
 use neph_model::{FlowTrace, Span, TraceKind};
 use neph_probe::{FlowSet, Place, ProbeError, Sockets, TraceSpec, trace};
@@ -19,12 +18,10 @@ use neph_stats::flows_to_rule_out;
 
 use crate::exit::{Failure, Outcome};
 use crate::ip_choice::IpChoice;
-use crate::ping::Format;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{interrupt, output, resolving, sink, site, value};
+use crate::{format, interrupt, output, resolving, sink, value};
 
-pub(crate) use text::paths;
 use waiting::Waiting;
 
 /// Clear of the ports that Linux gives out itself (from 32768 on).
@@ -78,10 +75,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Trace from this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// How to write results
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
     format: Format,
     /// Write results to this file instead of standard output
     #[arg(long, short, value_name = "FILE")]
@@ -169,14 +166,18 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     for why in &traced.left_out {
         output::say(&format!("neph: a flow is left out: {why}"));
     }
-    let how = (args.confidence.0, traced.stopped);
+    let asked = Asked {
+        confidence: args.confidence.0,
+        stopped: traced.stopped,
+    };
     let told = traced.trace;
     let drawn = diamond(&told.routes);
+    let document = TraceDocument::of(&told, &drawn);
     match args.format {
-        Format::Text => out.write_all(text::text(&told, &drawn, how).as_bytes())?,
-        Format::Json => documents::json(&told, &drawn, &mut *out)?,
-        Format::Ndjson => documents::ndjson(&told, &drawn, &mut *out)?,
-        Format::Csv => documents::csv(&told, &mut *out)?,
+        Format::Text => out.write_all(documents::text(&told, &drawn, asked).as_bytes())?,
+        Format::Json => pretty(&document, &mut *out)?,
+        Format::Ndjson => document.lines().try_for_each(|one| line(&one, &mut *out))?,
+        Format::Csv => documents::write_csv(&told, &mut *out)?,
     }
     // Dropping the buffer would swallow a refusal.
     out.flush()?;

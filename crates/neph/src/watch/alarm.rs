@@ -1,10 +1,10 @@
 //! Which round trips of a watch an alarm counts.
 //!
-//! Owns the names of the subjects. Rules and states are neph-campaign's, which counts in its words.
+//! Owns the names of the subjects. Rules and states are neph-model's, which counts in its words.
 
-use neph_campaign::alarm::{Alarm as Judged, Change};
 use neph_capture::{Answer, Half, Method, Sample};
 use neph_model::Span;
+use neph_model::alarm::{Alarm as Judged, Change};
 use neph_text::Fault;
 
 use crate::alarm;

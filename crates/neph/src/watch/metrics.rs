@@ -8,7 +8,7 @@ use neph_capture::{Answer, Answered, Between, Half, Method, Name, Others, Questi
 use neph_export::{Histograms, Kind, Page};
 use neph_model::Span;
 
-use super::watching::Repairs;
+use neph_documents::captures::Repairs;
 use neph_listen::Seen;
 
 /// Histograms that pairs of hosts have of their own, four each of 1,000; the rest share one a kind.

@@ -6,7 +6,6 @@
 
 mod alarm;
 mod intake;
-mod json;
 mod metrics;
 pub(crate) mod recording;
 mod screen;
@@ -17,24 +16,24 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args as ClapArgs;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args as ClapArgs, ValueEnum};
 use neph_capture::Limits;
+use neph_documents::Format;
 use neph_model::{ByteSize, CaptureOrder, Span, Stop};
 use neph_sys::clock;
 use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::exit::{Failure, Outcome};
-use crate::packet_choice::PacketChoice;
+use crate::packet_choice::PacketArgs;
 use crate::privileges::{Needs, Row, UserChoice};
-use crate::read::By;
-use crate::read::row::Sort;
-use crate::read::telling::Shown;
+use crate::read::{By, SortChoice};
 use crate::sink::{self, Force};
-use crate::{exit, interrupt, output, read, site, value};
+use crate::{exit, format, interrupt, output, value};
 use intake::Intake;
 use neph_capture::reading::enough::ENOUGH;
+use neph_documents::captures::Shown;
 use neph_export::Url;
 use neph_listen::OUT;
 use neph_listen::{Courtesy, Ears, Listening, Way, Writing};
@@ -44,15 +43,6 @@ use watching::Watching;
 /// Ctrl-C and the end of a period are noticed after this long, at most.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How flows are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Text,
-    /// A JSON object a line: the flows of each period, each flow when it is over, the summary last.
-    Ndjson,
-}
-
 /// Options of `neph watch`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
@@ -60,14 +50,14 @@ pub(crate) struct Args {
     #[arg(value_name = "INTERFACE")]
     interface: String,
     /// How to write flows
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ENDLESS))]
     format: Format,
     /// Length of a period: how often flows are shown
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
     every: Span,
     /// What the lines of the table are ordered by
     #[arg(long, value_enum, default_value = "p50")]
-    sort: Sort,
+    sort: SortChoice,
     /// Lines of the table, at most
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
@@ -78,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long)]
     samples: bool,
     #[command(flatten)]
-    choice: PacketChoice,
+    choice: PacketArgs,
     /// End after so many packets
     #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
     count: Option<u64>,
@@ -88,7 +78,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     user: UserChoice,
     /// Watch in this site of a lab, or this network namespace
-    #[arg(long, value_name = "SITE", value_parser = site::namespace)]
+    #[arg(long, value_name = "SITE", value_parser = neph_lab::namespace)]
     site: Option<String>,
     /// Say when round trips are too long, and when no more: 'path > 2ms p99 for 30s'; may be given
     /// more than once
@@ -175,11 +165,8 @@ impl Args {
 
     const fn shown(&self) -> Shown {
         Shown {
-            format: match self.format {
-                Format::Text => read::Format::Text,
-                Format::Ndjson => read::Format::Ndjson,
-            },
-            sort: self.sort,
+            format: self.format,
+            sort: self.sort.sort(),
             top: self.top,
             method: self.by.method(),
             samples: self.samples,
@@ -225,8 +212,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     // Before anything is opened or written over: its options may be wrong.
     let watching = Watching::new(args)?;
-    args.choice.check()?;
-    let mut ears = Ears::open(&args.listening(&args.choice.wanted())?)?;
+    let choice = args.choice.choice();
+    choice.check()?;
+    let mut ears = Ears::open(&args.listening(&choice.wanted())?)?;
     let mut intake = Intake::new(args, &ears, watching)?;
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",

@@ -2,50 +2,17 @@
 //! a point of `neph hops`.
 
 use std::path::Path;
-use std::time::Duration;
 
-use neph_listen::{Courtesy, Ears, Listening, OUT, Seen, Way, Writing};
-use neph_model::{CaptureOrder, CaptureProtocol, Span};
+use neph_listen::recording::record_point;
+use neph_listen::{Ears, Listening, OUT, PacketChoice, Way};
+use neph_model::{CaptureOrder, Span};
 use neph_sys::clock;
-use neph_wire::filter::{Protocol, Wanted};
 
 use super::Args;
 use crate::exit::{Failure, Outcome};
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::sink::Force;
-use crate::{interrupt, output, site};
-
-/// That it is over is noticed after this long, at most.
-const PATIENCE: Duration = Duration::from_millis(50);
-
-/// Writes each packet until `is_over` says so, which is shown what was counted and the bytes of the
-/// capture, or no more can be written. What arrived until then is written too.
-pub(crate) fn record(
-    ears: &mut Ears,
-    writing: &mut Writing,
-    mut is_over: impl FnMut(Seen, u64) -> bool,
-) -> Result<(), Failure> {
-    let mut fault = Ok(());
-    let courtesy = Courtesy::begin(ears.gauge());
-    while fault.is_ok()
-        && !ears.is_full()
-        && !writing.is_refused()
-        && !is_over(ears.seen(), writing.bytes())
-    {
-        if ears.has_all() {
-            courtesy.caught_up();
-        }
-        fault = ears.wait(PATIENCE);
-        if ears.take_some(|packet, _| writing.packet(packet)) {
-            writing.flush();
-            ears.count();
-        }
-    }
-    drop(courtesy);
-    ears.take_rest(|packet, _| writing.packet(packet));
-    writing.flush();
-    fault.map_err(Failure::from)
-}
+use crate::{interrupt, output};
 
 /// `--write -`.
 pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
@@ -60,8 +27,9 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
             "--write - writes a capture, which no terminal can show; let it go to a program or a file",
         ));
     }
-    args.choice.check()?;
-    let wanted = args.choice.wanted();
+    let choice = args.choice.choice();
+    choice.check()?;
+    let wanted = choice.wanted();
     stream(&args.listening(&wanted)?, args.force, args.duration)
 }
 
@@ -69,18 +37,9 @@ pub(super) fn write_out(args: &Args) -> Result<Outcome, Failure> {
 pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     let needs = Needs::of(&Row::WATCH).bpf().entering(order.site.is_some());
     needs.restrict(&UserChoice::default())?;
-    let site = order.site.as_deref().map(site::namespace).transpose();
+    let site = order.site.as_deref().map(neph_lab::namespace).transpose();
     let site = site.map_err(Failure::usage)?;
-    let protocol = |one: &CaptureProtocol| match one {
-        CaptureProtocol::Tcp => Protocol::Tcp,
-        CaptureProtocol::Udp => Protocol::Udp,
-        CaptureProtocol::Icmp => Protocol::Icmp,
-    };
-    let wanted = Wanted {
-        hosts: order.hosts.clone(),
-        ports: order.ports.clone(),
-        protocols: order.protocols.iter().map(protocol).collect(),
-    };
+    let wanted = PacketChoice::of(order).wanted();
     let listening = Listening {
         interface: &order.interface,
         site: site.as_deref(),
@@ -110,7 +69,7 @@ fn stream(
     ));
     let began = clock::raw().0;
     let length = duration.map_or(i64::MAX, Span::nanos);
-    let recorded = record(&mut ears, &mut writing, |_, _| {
+    let recorded = record_point(&mut ears, &mut writing, |_, _| {
         stop.is_set() || clock::raw().0 - began >= length
     });
     let written = writing.finish();

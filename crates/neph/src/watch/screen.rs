@@ -2,42 +2,17 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use neph_capture::{Answer, Counted, Flow, Half, Method, Pair, Recent, Side};
+use neph_capture::{Counted, Flow, Half, Method, Pair, Recent, Side};
+use neph_documents::captures::{
+    First, Lately, PERIOD_COLUMNS, Sort, exchanges, period_row, period_sentence,
+};
+use neph_documents::table::Table;
 use neph_model::Span;
+use neph_text::counted::counted;
 use unicode_width::UnicodeWidthChar;
 
 use super::Args;
-use super::watching::Lately;
 use crate::output;
-use crate::read::exchanges;
-use crate::read::row::{First, Sort, both_via, n, path, repairs, span};
-use crate::sheet::{Cell, Column, Sheet};
-use crate::when;
-use neph_text::counted::counted;
-
-const COLUMNS: [Column; 21] = [
-    Column::left("CLIENT", "client"),
-    Column::left("SERVER", "server"),
-    Column::right("PACKETS/S", "packets_per_s"),
-    Column::right("BYTES/S", "bytes_per_s"),
-    Column::right("PATH MIN", "server_path_min_ns"),
-    Column::right("MEAN", "server_path_mean_ns"),
-    Column::right("P50", "server_path_p50_ns"),
-    Column::right("P95", "server_path_p95_ns"),
-    Column::right("P99", "server_path_p99_ns"),
-    Column::right("MAX", "server_path_max_ns"),
-    Column::right("DEVIATION", "server_path_deviation_ns"),
-    Column::right("N", "server_path_n"),
-    Column::right("WITH DATA", "server_with_data_p50_ns"),
-    Column::right("N", "server_with_data_n"),
-    Column::right("DELAYED", "server_delayed_p50_ns"),
-    Column::right("N", "server_delayed_n"),
-    Column::right("CLIENT'S PATH", "client_path_p50_ns"),
-    Column::right("N", "client_path_n"),
-    Column::right("RETRANSMITTED", "retransmissions"),
-    Column::right("SPURIOUS", "spurious_retransmissions"),
-    Column::left("ODD", "marks"),
-];
 
 /// Lines of a period beside its flows: headings, how many flows are not shown, the sentence, and where
 /// the cursor stands.
@@ -66,7 +41,7 @@ impl Screen {
         let room = output::height().filter(|_| is_terminal);
         let room = room.map_or(usize::MAX, |lines| lines.saturating_sub(BESIDE));
         Self {
-            sort: args.sort,
+            sort: args.sort.sort(),
             method: args.by.method(),
             is_terminal,
             drawn: 0,
@@ -86,7 +61,9 @@ impl Screen {
             flow,
         );
         let method = self.method;
-        let kept = self.rows.keep(rank, || row(length, flow, recent, method));
+        let kept = self
+            .rows
+            .keep(rank, || period_row(length, flow, recent, method));
         self.hidden += u64::from(!kept);
     }
 
@@ -101,31 +78,27 @@ impl Screen {
 
     /// Draws the period, and begins the next.
     pub(super) fn draw(&mut self, lately: &Lately, out: &mut impl Write) -> io::Result<()> {
-        let mut sheet = Sheet::new(&COLUMNS);
-        sheet.rows = self.rows.take();
-        let mut asked = Sheet::new(&exchanges::COLUMNS);
-        asked.rows = self.exchanges.take();
-        if !asked.rows.is_empty() {
-            let room = self.room.saturating_sub(asked.rows.len() + SECOND);
-            self.hidden += sheet.rows.len().saturating_sub(room) as u64;
-            sheet.rows.truncate(room);
+        let mut flows = self.rows.take();
+        let asked = self.exchanges.take();
+        if !asked.is_empty() {
+            let room = self.room.saturating_sub(asked.len() + SECOND);
+            self.hidden += flows.len().saturating_sub(room) as u64;
+            flows.truncate(room);
         }
-        let mut text = String::new();
-        for sheet in [&sheet, &asked]
-            .into_iter()
-            .filter(|sheet| !sheet.rows.is_empty())
-        {
-            if !text.is_empty() {
-                text.push('\n');
+        let mut tables = [Table::new(PERIOD_COLUMNS), Table::new(exchanges::COLUMNS)];
+        for (table, rows) in tables.iter_mut().zip([flows, asked]) {
+            for row in rows {
+                table.push(row);
             }
-            text.push_str(&sheet.text());
         }
+        let tables = tables.iter().filter(|table| !table.is_empty());
+        let mut text = tables.map(Table::text).collect::<Vec<_>>().join("\n");
         let hidden = std::mem::take(&mut self.hidden);
         if hidden > 0 {
             let hidden = counted(hidden, "flow");
             text.push_str(&format!("{hidden} more, not shown\n"));
         }
-        text.push_str(&sentence(lately));
+        text.push_str(&period_sentence(lately));
         text.push('\n');
         if !self.is_terminal {
             return writeln!(out, "{text}");
@@ -158,86 +131,4 @@ fn cut(line: &str, width: usize) -> &str {
         taken > width
     });
     &line[..end.map_or(line.len(), |(at, _)| at)]
-}
-
-fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<Cell> {
-    let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
-    let trips = recent.trips(Half::Server).laid_out();
-    let name = flow.name();
-    let mut cells = vec![
-        Cell::text(name.client().to_string()),
-        Cell::text(format!("{}{}", name.server(), both_via(flow))),
-        Cell::count(per_second(client.packets + server.packets, length)),
-        Cell::count(per_second(client.bytes + server.bytes, length)),
-    ];
-    cells.extend(path(&trips, method));
-    for trips in [
-        trips.of(method, Answer::WithData),
-        trips.of(method, Answer::Delayed),
-        recent.trips(Half::Client).path(method),
-    ] {
-        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
-    }
-    cells.extend(repairs((client, server)));
-    cells
-}
-
-/// `23:59:59 UTC  1200 packets a second, ...`: what came, what was of no flow and what was lost.
-fn sentence(lately: &Lately) -> String {
-    let length = lately.stretch.length;
-    let (seen, others) = (&lately.seen, &lately.others);
-    let rate = |count| per_second(count, length);
-    let left_out: Vec<String> = [
-        (others.udp, "UDP"),
-        (others.icmp, "ICMP"),
-        (others.fragments, "fragments"),
-        (others.unread, "other"),
-        (others.cut, "cut off (--snaplen keeps more)"),
-        (seen.not_ip, "not IP"),
-    ]
-    .into_iter()
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, what)| format!("{} {what}", rate(count)))
-    .collect();
-    let left_out = if left_out.is_empty() {
-        String::new()
-    } else {
-        format!(" (of no flow here: {})", left_out.join(", "))
-    };
-    let copies = match lately.counts.copies {
-        0 => String::new(),
-        copies => format!(", {} of them once more", rate(copies)),
-    };
-    let again = match lately.repairs {
-        repairs if repairs.retransmissions == 0 => String::new(),
-        repairs => format!(
-            ", {} retransmissions ({} of them spurious)",
-            rate(repairs.retransmissions),
-            rate(repairs.spurious)
-        ),
-    };
-    let not_followed = match lately.repairs.not_followed {
-        0 => String::new(),
-        segments => format!(", {} segments not followed", rate(segments)),
-    };
-    let lost = if seen.lost == 0 {
-        "none lost".to_owned()
-    } else {
-        let times = counted(seen.frozen, "time");
-        let lost = counted(seen.lost, "packet");
-        format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
-    };
-    format!(
-        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP{again}{not_followed}; {lost}",
-        when::utc(lately.stretch.until),
-        rate(seen.packets),
-        rate(lately.counts.bytes),
-    )
-}
-
-/// Rounded to the nearest whole number.
-fn per_second(count: u64, length: Span) -> u64 {
-    let nanos = u128::try_from(length.nanos()).unwrap_or(0).max(1);
-    let rate = (u128::from(count) * 1_000_000_000 + nanos / 2) / nanos;
-    u64::try_from(rate).unwrap_or(u64::MAX)
 }

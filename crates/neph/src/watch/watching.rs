@@ -5,80 +5,31 @@ use std::net::SocketAddr;
 
 use neph_capture::{
     Account, Answered, Between, Counted, Ending, Event, Flow, Listener, Name, Others,
-    Pair as Asking, Question, Recent, Sample, Side, Trips,
+    Pair as Asking, Recent, Sample, Side,
 };
 use neph_model::{Span, Wall};
 use neph_sys::clock::{self, Pair, RawNanos};
 use neph_sys::links::Change;
-use serde_json::Value;
+use serde::Serialize;
 
+use super::Args;
 use super::alarm::Alarm;
 use super::metrics::{Metrics, Totals};
 use super::screen::Screen;
-use super::{Args, Format, json};
-use crate::alarm::{document, sentence};
 use crate::exit::Failure;
-use crate::read::telling::Telling;
+use crate::read::Telling;
+use crate::resolving::addresses;
 use crate::{output, when};
 use neph_capture::reading::conversations::{Conversations, Counts, Told};
 use neph_capture::reading::file::File;
+use neph_documents::Format;
+use neph_documents::alarm::{AlarmDocument, RuleAlone, sentence};
+use neph_documents::captures::{Lately, PeriodLine, Repairs, Stretch};
+use neph_documents::rows::json_line;
 use neph_export::Door;
 use neph_export::Webhook;
 use neph_listen::Way;
 use neph_listen::{ANY, Seen};
-
-/// From and until when a period was, and how long: the wall clock may have been set meanwhile.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Stretch {
-    pub(super) from: Wall,
-    pub(super) until: Wall,
-    pub(super) length: Span,
-}
-
-/// What came in a period, flows aside.
-#[derive(Debug, Clone)]
-pub(super) struct Lately {
-    pub(super) stretch: Stretch,
-    /// How packets came.
-    pub(super) way: Way,
-    /// Counted within it.
-    pub(super) seen: Seen,
-    pub(super) others: Others,
-    pub(super) counts: Counts,
-    pub(super) repairs: Repairs,
-    /// Round trips of all flows together.
-    pub(super) trips: [Trips; 2],
-    /// Of all pairs together, by question.
-    pub(super) exchanges: [Counted; Question::ALL.len()],
-}
-
-/// What was retransmitted, and what was not followed; each only grows.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Repairs {
-    /// Of whatever kind.
-    pub(super) retransmissions: u64,
-    /// Those of them that were spurious, as they or what came later showed.
-    pub(super) spurious: u64,
-    /// Segments whose answers were not waited for.
-    pub(super) not_followed: u64,
-}
-
-impl Repairs {
-    const fn since(self, before: Self) -> Self {
-        Self {
-            retransmissions: self.retransmissions - before.retransmissions,
-            spurious: self.spurious - before.spurious,
-            not_followed: self.not_followed - before.not_followed,
-        }
-    }
-
-    fn event(&mut self, event: Event) {
-        let is_spurious = event == Event::SpuriousRetransmission;
-        let is_needed = matches!(event, Event::Retransmission | Event::FastRetransmission);
-        self.retransmissions += u64::from(is_spurious || is_needed);
-        self.spurious += u64::from(is_spurious);
-    }
-}
 
 pub(super) struct Watching {
     interface: String,
@@ -106,11 +57,11 @@ impl Watching {
         let began = clock::pair();
         Ok(Self {
             interface: args.interface.clone(),
-            telling: Telling::new(args.shown()),
+            telling: Telling::new(args.shown(), output::data()),
             screen: is_text.then(|| Screen::new(args)),
             alarms: alarms?,
             webhook: (args.webhook.clone())
-                .map(|url| Webhook::begin(url, "neph watch", output::say)),
+                .map(|url| Webhook::begin(url, "neph watch", output::say, addresses)),
             metrics: args
                 .prometheus
                 .map(open)
@@ -141,12 +92,12 @@ impl Watching {
         let (telling, screen) = (&mut self.telling, &mut self.screen);
         let each = |flow: &Flow, recent: &Recent| match screen {
             Some(screen) => screen.flow(stretch.length, flow, recent),
-            None => telling.line(&json::flow(stretch, flow, recent)),
+            None => telling.line(&PeriodLine::flow(stretch, flow, recent)),
         };
         let trips = all.table.look(each);
         let each = |pair: &Asking, recent: &Counted| match screen {
             Some(screen) => screen.exchange(pair, recent),
-            None => telling.line(&json::exchange(stretch, pair, recent)),
+            None => telling.line(&PeriodLine::exchange(stretch, pair, recent)),
         };
         let exchanges = all.exchanges.look(each);
         let (others, counts) = (all.table.others(), all.counts());
@@ -165,7 +116,7 @@ impl Watching {
                 let written = screen.draw(&lately, self.telling.out());
                 self.telling.written(written);
             }
-            None => self.telling.line(&json::period(&lately)),
+            None => self.telling.line(&PeriodLine::period(&lately)),
         }
         self.alarms(now);
         let flushed = io::Write::flush(self.telling.out());
@@ -196,7 +147,17 @@ impl Watching {
     /// Says what became of an interface: the one that is watched, or one of all.
     pub(super) fn changed(&mut self, change: &Change) {
         let at = Wall::from_unix_nanos(clock::wall().0);
-        self.aside(&json::changed(at, change));
+        let at_unix_ns = at;
+        self.aside(&match change {
+            Change::Fallen(name) => PeriodLine::InterfaceDown {
+                at_unix_ns,
+                interface: name.clone(),
+            },
+            Change::Risen(name) => PeriodLine::InterfaceUp {
+                at_unix_ns,
+                interface: name.clone(),
+            },
+        });
         let is_any = self.interface == ANY;
         let told = match change {
             Change::Fallen(name) if is_any => {
@@ -209,7 +170,7 @@ impl Watching {
     }
 
     /// What is told between periods: a line for programs; people read it on standard error.
-    fn aside(&mut self, told: &Value) {
+    fn aside(&mut self, told: &impl Serialize) {
         match &mut self.screen {
             Some(screen) => {
                 let left = screen.leave(self.telling.out());
@@ -225,11 +186,11 @@ impl Watching {
         let looked = self.alarms.iter_mut().filter_map(|alarm| alarm.look(since));
         for change in looked.collect::<Vec<_>>() {
             let at = Wall::from_unix_nanos(now.wall.0);
-            let told = document(at, &change, "round_trips");
+            let told = AlarmDocument::of_round_trips(at, &change, RuleAlone {});
             self.aside(&told);
             output::say(&sentence(at, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
-                webhook.tell(told.to_string());
+                webhook.tell(json_line(&told));
             }
         }
     }

@@ -22,7 +22,7 @@ const MOST: usize = 5;
 /// Functions outside of tests that break the rule, by crate. A number may only fall; an entry goes when
 /// it is 0.
 const STILL: &[(&str, usize)] = &[
-    ("neph", 47),
+    ("neph", 30),
     ("neph-agent", 2),
     ("neph-campaign", 3),
     ("neph-export", 1),

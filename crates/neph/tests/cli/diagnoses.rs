@@ -3,8 +3,8 @@
 
 use std::net::SocketAddr;
 
-use neph_model::Span;
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::{ReflectorSpec, Span};
+use neph_probe::Reflector;
 use serde_json::Value;
 
 use crate::neph::{Place, neph};

@@ -12,13 +12,14 @@ use std::thread;
 use neph_campaign::{expand, plan};
 use neph_model::executor::contract;
 use neph_model::{
-    CampaignId, Executor, ExecutorLost, Experiment, ExperimentOrder, Order, Span, Ticket, Update,
-    Wall,
+    Campaign, CampaignId, Executor, ExecutorLost, Experiment, ExperimentOrder, ExperimentStatus,
+    Order, OrderResult, Span, Ticket, Update, Wall,
 };
 use neph_probe::Reflector;
+use neph_store::{Access, Journalled, TakenIn};
 use neph_text::Source;
 
-use crate::neph::{command, send};
+use crate::neph::{Place, command, send};
 use crate::pings::reflector;
 
 /// Carries each order out in a neph of its own.
@@ -117,6 +118,71 @@ fn order(url: &str, messages: u64) -> ExperimentOrder {
         pings: Vec::new(),
         trace: None,
     }
+}
+
+/// A host that measures journals; the journals are taken in where the store is.
+#[test]
+fn what_a_process_journalled_is_taken_in_by_a_store_once() {
+    let place = Place::empty();
+    let text = format!(
+        "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = 40\n\
+         [[endpoint]]\nname = \"e\"\nurl = \"ws://{}\"\n",
+        lasting()
+    );
+    let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
+    let campaign = Campaign::begun("p", Wall::from_unix_nanos(1));
+    let mut asked = order(&format!("ws://{}", lasting()), 40);
+    asked.experiment.campaign = campaign.id;
+    let folder = place.path("journals");
+    let mut command = command();
+    let folder_text = folder.display().to_string();
+    command.args(["execute", "-", "--journal", &folder_text]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("neph runs");
+    let text = serde_json::to_string(&Order::Experiments(vec![asked.clone()])).expect("data");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(text.as_bytes()).expect("it reads");
+    drop(input);
+    let ran = child.wait_with_output().expect("it ends");
+    assert!(ran.status.success());
+    let (mut reported, mut result) = (Vec::new(), None);
+    for line in ran.stdout.lines() {
+        match serde_json::from_str(&line.expect("text")).expect("an update") {
+            Update::Recorded(_, records) => reported.extend(records.messages),
+            Update::Done(Ok(OrderResult::Experiments(mut all))) => result = all.pop(),
+            _ => (),
+        }
+    }
+    let result = result.expect("a result").expect("it ran");
+    let mut ended = Experiment {
+        status: ExperimentStatus::Complete,
+        ended: Some(result.ended),
+        flows: result.flows,
+        ..asked.experiment
+    };
+    ended.tally.messages = 40;
+    let mut store = neph_store::open(
+        &format!("file://{}", place.path("kept").display()),
+        Access::Write,
+    )
+    .expect("a new store");
+    let added = store.add_campaign(&campaign, &expand::scenarios(&plan));
+    added.expect("added");
+    let journalled = Journalled {
+        folder: &folder,
+        experiment: &ended,
+        provenance: None,
+    };
+    let taken = [store.take_in(&journalled), store.take_in(&journalled)];
+    let [now, before] = taken.map(|taken| taken.expect("taken in"));
+    assert_eq!(now, TakenIn::Now);
+    assert_eq!(before, TakenIn::Before(ExperimentStatus::Complete));
+    reported.sort_by_key(|message| (message.flow, message.seq));
+    assert_eq!(store.messages(ended.id).expect("readable"), reported);
+    assert_eq!(store.experiments(campaign.id).expect("readable"), [ended]);
 }
 
 #[test]

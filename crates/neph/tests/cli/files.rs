@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
 use neph_sys::process;
 
 use crate::labs::is_root;

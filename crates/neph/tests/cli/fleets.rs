@@ -4,7 +4,8 @@ use std::fs::OpenOptions;
 use std::net::UdpSocket;
 use std::process::Stdio;
 
-use neph_probe::{Caps, Reflector, ReflectorSpec};
+use neph_model::{ReflectorCaps, ReflectorSpec};
+use neph_probe::Reflector;
 use serde_json::Value;
 
 use crate::neph::{Ran, SOON, command, eventually, neph, send};
@@ -263,9 +264,9 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
 
 #[test]
 fn what_the_reflectors_cap_refused_is_a_sentence_with_its_remedy() {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         messages_per_second: 10,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     };
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a free port");

@@ -62,7 +62,10 @@ fn a_store_of_november_2026_shows_and_reports_what_it_did() {
     for (campaign, file) in CAMPAIGNS {
         let shown = ["show", campaign, "--workspace", "store", "--format", "json"];
         let shown = done(place.neph(shown));
-        assert_eq!(json(&shown), json(&said(month, &format!("{file}.json"))));
+        let mut shown = json(&shown);
+        // The version of the keys came later.
+        shown.as_object_mut().expect("an object").remove("schema");
+        assert_eq!(shown, json(&said(month, &format!("{file}.json"))));
         let report = ["report", campaign, "--workspace", "store", "-o", file];
         let report = done(place.neph(report));
         let (report, _path) = report.rsplit_once("report: ").expect("where it is");

@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
 use neph_sys::deadline::Stopwatch;
 use neph_sys::process;
 

@@ -6,7 +6,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
 use std::thread;
 
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::ReflectorSpec;
+use neph_probe::Reflector;
 use neph_sys::process;
 use serde_json::Value;
 

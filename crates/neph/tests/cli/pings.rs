@@ -8,10 +8,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use neph_probe::{Counted, Identity, Reflector, ReflectorSpec, Secret};
+use neph_model::{ReflectorIdentity, ReflectorSpec, SecretSource};
+use neph_probe::{Counted, Reflector};
 use neph_sys::clock;
 use neph_sys::deadline::wait_until;
 use serde_json::Value;
+use tempfile::NamedTempFile;
 
 use crate::neph::{Ran, SOON, command, neph, send};
 
@@ -30,10 +32,17 @@ pub(crate) fn keyed(key: Option<&str>) -> Reflector {
     start(None, key)
 }
 
-pub(crate) fn start(identity: Option<Identity>, key: Option<&str>) -> Reflector {
+pub(crate) fn start(identity: Option<ReflectorIdentity>, key: Option<&str>) -> Reflector {
+    // Read once, when it starts.
+    let file = key.map(|secret| {
+        let file = NamedTempFile::new().expect("a file that is ours alone");
+        std::fs::write(&file, secret).expect("written");
+        file
+    });
+    let stamp_key = file.as_ref().map(|file| file.path().display().to_string());
     let spec = ReflectorSpec {
         identity,
-        key: key.and_then(|secret| Secret::new(secret.as_bytes())),
+        stamp_key: stamp_key.map(SecretSource::File),
         ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
     };
     Reflector::start(&spec).expect("loopback has a free port")

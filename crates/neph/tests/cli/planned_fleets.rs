@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use neph_probe::{Caps, Reflector, ReflectorSpec};
+use neph_model::{ReflectorCaps, ReflectorSpec};
+use neph_probe::Reflector;
 use serde_json::Value;
 
 use crate::neph::Place;
@@ -166,9 +167,9 @@ fn exports(place: &Place) {
 
 #[test]
 fn what_a_reflectors_caps_refused_is_told_by_the_run_the_experiment_and_the_report() {
-    let caps = Caps {
+    let caps = ReflectorCaps {
         messages_per_second: 100,
-        ..Caps::default()
+        ..ReflectorCaps::default()
     };
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a reflector");

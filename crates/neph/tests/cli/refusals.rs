@@ -5,10 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Child, Stdio};
 
-use neph_probe::Identity;
-
 use crate::neph::{Place, command};
 use crate::pings::{ended, few, reflector, server, start};
+use neph_model::ReflectorIdentity;
 
 #[test]
 fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
@@ -94,7 +93,7 @@ fn of_whom_nobody_heard_anything_nothing_is_claimed() {
 #[test]
 fn a_certificate_that_is_not_trusted_ends_what_has_no_end_at_once() {
     let secure = start(
-        Some(Identity::SelfSigned(vec!["127.0.0.1".to_owned()])),
+        Some(ReflectorIdentity::SelfSigned(vec!["127.0.0.1".to_owned()])),
         None,
     );
     let target = format!("wss://{}", secure.address());

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use neph_model::{ByteSize, ExperimentStatus};
-use neph_probe::{Caps, Reflector, ReflectorSpec};
+use neph_model::{ByteSize, ExperimentStatus, ReflectorCaps, ReflectorSpec};
+use neph_probe::Reflector;
 use neph_store::{Access, open};
 use neph_sys::deadline::poll;
 use neph_sys::process;
@@ -29,9 +29,9 @@ impl Bench {
             std::env::temp_dir().join(format!("neph-kill-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let spec = ReflectorSpec {
-            caps: Caps {
+            caps: ReflectorCaps {
                 reply_size: ByteSize(1 << 20),
-                ..Caps::default()
+                ..ReflectorCaps::default()
             },
             ..ReflectorSpec::at(SocketAddr::from(([127, 0, 0, 1], 0)))
         };

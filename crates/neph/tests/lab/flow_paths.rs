@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use neph_lab::{Recording, Topology, TruthFile, UpOptions, flows_of};
-use neph_model::{ExperimentId, FlowRoute, FlowTrace, Span};
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::{ExperimentId, FlowRoute, FlowTrace, ReflectorSpec, Span};
+use neph_probe::Reflector;
 use neph_store::{Access, SentWithin, Store, open};
 use neph_sys::process;
 use neph_text::Source;
@@ -158,10 +158,8 @@ fn measured_on_record(folder: &Path) {
         ..UpOptions::named(&name)
     };
     let lab = stage::lab(&topology, &options);
-    let reflector = Reflector::start(&ReflectorSpec {
-        site: Some(lab.place("server").expect("the site is there")),
-        ..ReflectorSpec::at(([0, 0, 0, 0], 8080).into())
-    });
+    let server = lab.place("server").expect("the site is there");
+    let reflector = Reflector::start_in(&ReflectorSpec::at(([0, 0, 0, 0], 8080).into()), &server);
     let (plan, _) = PLAN.split_once("[lab]").expect("its lab");
     fs::write(folder.join("p.toml"), plan).expect("written");
     let mut inside = process::command("nsenter");

@@ -15,10 +15,8 @@ use std::process::{Command, Output};
 use neph_lab::{
     FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
 };
-use neph_model::{IpVersion, Message, Span, Stop, Target};
-use neph_probe::{
-    Flow, FlowSpec, Identity, Place, Reflector, ReflectorSpec, Report, Resolve, Schedule, Trust,
-};
+use neph_model::{IpVersion, Message, ReflectorIdentity, ReflectorSpec, Span, Stop, Target};
+use neph_probe::{Flow, FlowSpec, Place, Reflector, Report, Resolve, Schedule, Trust};
 use neph_sys::process;
 use neph_text::Source;
 
@@ -105,12 +103,11 @@ impl TwoSites {
     /// A reflector at the server, with TLS beside plain text.
     pub(crate) fn reflector(&self, think: Span) -> Reflector {
         let spec = ReflectorSpec {
-            identity: Some(Identity::SelfSigned(vec!["10.79.0.2".to_owned()])),
+            identity: Some(ReflectorIdentity::SelfSigned(vec!["10.79.0.2".to_owned()])),
             think,
-            site: Some(self.place("server")),
             ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
         };
-        Reflector::start(&spec).expect("the reflector starts")
+        Reflector::start_in(&spec, &self.place("server")).expect("the reflector starts")
     }
 
     /// A flow from the client to the server.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use neph_load::{TRANSFER_SIZE, TransferSpec, transfers};
 use neph_model::{Fleet, FleetEndpoint, FleetMessage, ProbeKind, Span, Stop, Target};
 use neph_probe::{
-    FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, TRANSFER_SIZE, TransferSpec, transfers,
+    Asking, FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, SmallTransfer, Trust,
 };
 
 use crate::stage::{TwoSites, measure, median, privileged};
@@ -122,16 +123,22 @@ fn a_transfer_takes_multiples_of_its_own_paths_round_trip() {
     for (scheme, round_trips) in [("http", 2), ("tcp", 3)] {
         let target = Target::parse(&format!("{scheme}://{}", flow.address)).expect("a target");
         let spec = TransferSpec {
-            target,
             address: flow.address,
             source_ports: trips.keys().copied().collect(),
-            size: TRANSFER_SIZE,
             repetitions: 4,
             interval: Span::from_millis(1),
             timeout: Span::from_secs(2),
             site: flow.site.clone(),
         };
-        let made = transfers(&spec, &Stop::new()).expect("a reflector");
+        let asking = Asking {
+            tls_version: None,
+            trust: Trust::Public,
+            patience: spec.timeout,
+            site: spec.site.clone(),
+        };
+        let small = SmallTransfer::at(&target, flow.address, TRANSFER_SIZE, &asking);
+        let small = small.expect("a reflector");
+        let made = transfers(&spec, &|| small.exchange(), &Stop::new()).expect("a site");
         for (port, trip) in &trips {
             let of_port: Vec<_> = made.iter().filter(|one| one.source_port == *port).collect();
             assert_eq!(of_port.len(), 4);

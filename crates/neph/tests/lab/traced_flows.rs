@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use neph_lab::{Lab, Topology, UpOptions};
-use neph_model::{Experiment, Lane, PathHash, TracedRoute};
-use neph_probe::{Reflector, ReflectorSpec};
+use neph_model::{Experiment, Lane, PathHash, ReflectorSpec, TracedRoute};
+use neph_probe::Reflector;
 use neph_store::{Access, Store, open};
 use neph_sys::deadline::poll;
 use neph_text::Source;
@@ -39,11 +39,9 @@ impl Diamond {
         let text = format!("{}{schedule}", fixed_diamond());
         let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
         let lab = stage::lab(&topology, &UpOptions::named(name));
-        let spec = ReflectorSpec {
-            site: Some(lab.place("server").expect("the site is there")),
-            ..ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)))
-        };
-        let reflector = Reflector::start(&spec).expect("the reflector starts");
+        let spec = ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)));
+        let server = lab.place("server").expect("the site is there");
+        let reflector = Reflector::start_in(&spec, &server).expect("the reflector starts");
         lab.cue();
         Self {
             lab,

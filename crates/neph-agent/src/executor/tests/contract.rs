@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use neph_model::executor::contract;
-use neph_model::{ExperimentOrder, Span};
+use neph_model::{Executor, ExperimentOrder, Span};
 use neph_probe::Reflector;
 
 use super::{LocalExecutor, order, reflector};
@@ -23,14 +23,16 @@ fn of_messages(messages: u64) -> ExperimentOrder {
     order
 }
 
+pub(crate) fn contract_subject() -> contract::Subject {
+    contract::Subject {
+        short: || of_messages(40),
+        long: || of_messages(100_000),
+        impossible: || order("ws://127.0.0.1:1"),
+    }
+}
+
 #[test]
 fn the_contract_of_executors_holds() {
-    contract::hold(
-        &mut || Box::new(LocalExecutor::new()),
-        contract::Subject {
-            short: || of_messages(40),
-            long: || of_messages(100_000),
-            impossible: || order("ws://127.0.0.1:1"),
-        },
-    );
+    let mut make = || -> Box<dyn Executor> { Box::new(LocalExecutor::new()) };
+    contract::hold(&mut make, contract_subject());
 }

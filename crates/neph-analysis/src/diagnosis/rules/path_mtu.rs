@@ -84,7 +84,7 @@ fn told(sight: &Sight<'_>, place: &Place, runs: &[&Run<'_>]) -> Option<Found> {
     }
     let by_size = small.replied >= SMALL_PASSED;
     // Alone, large requests must not even be acknowledged: else the server application may hang.
-    let is_tcp = large.runs.first()?.scenario.probe.on_connection();
+    let is_tcp = large.runs.first()?.scenario.probe().on_connection();
     let by_echo = is_tcp && echoes >= SMALL_PASSED && large.acknowledged == 0;
     if small.sent > 0 && small.replied == 0 {
         // Nothing passes, whatever its size.

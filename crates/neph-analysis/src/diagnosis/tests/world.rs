@@ -6,7 +6,7 @@ use std::ops::Range;
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
     Flow, FlowIndex, FlowRole, HostFacts, Load, Message, Parameters, ProbeKind, Provenance,
-    Scenario, ScenarioId, Span, Tally, Wall,
+    Scenario, ScenarioId, Span, Tally, Targets, Wall,
 };
 use neph_stats::Random;
 
@@ -198,8 +198,10 @@ impl World {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: "metro".into(),
-                    target: format!("{}://192.0.2.7:8080/", self.scheme).into(),
-                    probe: self.probe,
+                    target: Targets::read(
+                        &format!("{}://192.0.2.7:8080/", self.scheme),
+                        self.probe,
+                    ),
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(*size),
                     response_size: ByteSize(self.reply),

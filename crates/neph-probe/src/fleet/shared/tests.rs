@@ -1,15 +1,17 @@
 use std::collections::BTreeSet;
 
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy, Stop};
+use neph_model::{
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy, ReflectorSpec, Stop,
+};
 
 use super::*;
+use crate::Reflector;
 use crate::fleet::FleetRun;
 use crate::fleet::driver;
 use crate::fleet::reports::FleetReports;
 use crate::fleet::sockets::Sockets;
 use crate::fleet::spec::{FleetReport, FleetTally};
 use crate::spec::Priority;
-use crate::{Reflector, ReflectorSpec};
 
 fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
     let endpoint = |address: &SocketAddr| FleetEndpoint {

@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use neph_model::{Instant, Own, Seq, Span};
+use neph_model::{Instant, Own, ReflectorCaps, Seq, Span};
 use neph_wire::http::FlowToken;
 use neph_wire::marks::PreviousTx;
 
@@ -12,7 +12,7 @@ use crate::discover::told_identity;
 use crate::outbox::Outbox;
 use crate::reflect::budget::Budget;
 use crate::reflect::bulk_turn::BulkGate;
-use crate::reflect::caps::Caps;
+use crate::reflect::caps::Division;
 use crate::reflect::counters::{Counted, Counters};
 use crate::reflect::departures::Departures;
 use crate::reflect::room::{Held, OWN, Room};
@@ -42,7 +42,7 @@ pub(crate) struct Shares {
 
 impl Shares {
     /// Those of a connection that shares nothing but its peer's budget.
-    pub(crate) fn alone(caps: &Caps, budget: Arc<Budget>) -> Self {
+    pub(crate) fn alone(caps: &ReflectorCaps, budget: Arc<Budget>) -> Self {
         Self {
             peer: Ipv4Addr::LOCALHOST.into(),
             budget,
@@ -74,7 +74,7 @@ fn reserve(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), TryReserveError> {
 
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) caps: Caps,
+    pub(super) caps: ReflectorCaps,
     pub(super) think: Span,
     pub(super) peer: IpAddr,
     pub(super) bulk: Arc<BulkGate>,
@@ -104,7 +104,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(caps: Caps, think: Span, shares: Shares) -> Self {
+    pub(super) fn new(caps: ReflectorCaps, think: Span, shares: Shares) -> Self {
         let held = shares.held();
         Self {
             caps,

@@ -30,7 +30,7 @@ impl Times for Seconds {
     fn think(&mut self, _span: Span) {}
 }
 
-fn answerer(caps: Caps) -> Answerer {
+fn answerer(caps: ReflectorCaps) -> Answerer {
     let budgets = Budgets::new(caps);
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let budget = budgets.of(peer, Seconds(0).at()).expect("the first peer");
@@ -39,7 +39,7 @@ fn answerer(caps: Caps) -> Answerer {
 }
 
 fn greeted() -> Answerer {
-    let mut answerer = answerer(Caps::default());
+    let mut answerer = answerer(ReflectorCaps::default());
     let mut hello = Vec::new();
     Hello {
         mode: Mode::Echo,
@@ -121,7 +121,7 @@ fn reply_sent(url: &str, asked: usize) -> Vec<u8> {
         )
     };
     let mut codec = crate::kinds::stream_codec(&spec, codec::new_token(), 0).expect("a stream");
-    let mut answerer = answerer(Caps::default());
+    let mut answerer = answerer(ReflectorCaps::default());
     let mut out = Vec::new();
     if codec.open(&mut out) == Opening::Wait {
         give(&mut answerer, &out, 0);

@@ -1,13 +1,13 @@
 //! WebSocket, the answering half: each message of ours is answered; any other is echoed.
 
-use neph_model::Seq;
+use neph_model::{ReflectorCaps, Seq};
 use neph_wire::echo::{REPLY_MIN, Reply, Request};
 use neph_wire::ws::{
     Assembler, Close, CloseCode, Event, Fin, Opcode, Role, Step as WsStep, WsError, encode_close,
     encode_frame, encode_header,
 };
 
-use super::{Asked, Caps, Counted, End, Line, Marks, Step};
+use super::{Asked, Counted, End, Line, Marks, Step};
 
 #[derive(Debug)]
 pub(super) struct WebSocket {
@@ -16,7 +16,7 @@ pub(super) struct WebSocket {
 }
 
 impl WebSocket {
-    pub(super) fn new(reply_size: usize, caps: Caps) -> Self {
+    pub(super) fn new(reply_size: usize, caps: ReflectorCaps) -> Self {
         let max = usize::try_from(caps.request_size.bytes()).unwrap_or(usize::MAX);
         Self {
             reply_size: reply_size.max(REPLY_MIN),

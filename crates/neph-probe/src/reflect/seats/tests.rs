@@ -21,11 +21,11 @@ impl House {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         Self {
-            seats: Arc::new(Seats::new(Caps {
+            seats: Arc::new(Seats::new(ReflectorCaps {
                 connections,
                 connections_per_peer,
                 idle: Span::from_secs(300),
-                ..Caps::default()
+                ..ReflectorCaps::default()
             })),
             stream: Arc::new(TcpStream::connect(address).expect("it listens")),
             guests: Vec::new(),

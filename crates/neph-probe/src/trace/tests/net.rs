@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use neph_model::{FlowRoute, Instant, Own, ReadBy, Span, TraceKind};
+use neph_model::{FlowRoute, Instant, Own, ReadBy, Span, TraceKind, Wall};
 
+use crate::trace::Route;
 use crate::trace::flow::{Answer, Said};
 use crate::trace::spec::{FlowSet, TraceSpec};
 use crate::trace::tracer::{Apart, Ask, Heard, Tracer, Turn};
@@ -51,6 +52,7 @@ pub(super) struct Run {
     pub(super) routes: Vec<FlowRoute>,
     pub(super) enough: Option<bool>,
     pub(super) took: Span,
+    pub(super) all_hops: Route,
 }
 
 /// Spreads well (the finaliser of `SplitMix64`).
@@ -189,5 +191,6 @@ pub(super) fn run(spec: &TraceSpec, apart: Apart, net: &mut Net) -> Run {
         routes: tracer.routes(),
         enough: tracer.enough(),
         took: now - begun,
+        all_hops: tracer.all_hops(Wall::from_unix_nanos(0)),
     }
 }

@@ -15,7 +15,7 @@ use neph_analysis::{CampaignData, ExperimentData};
 use neph_model::{
     BlockOrder, ByteSize, Campaign, CampaignId, CampaignStatus, Event, EventKind, Experiment,
     ExperimentId, ExperimentStatus, Flow, FlowIndex, FlowRole, Instant, Outcome, Parameter,
-    Parameters, ProbeKind, Scenario, ScenarioId, Span, Tally, Wall, Warning,
+    Parameters, ProbeKind, Scenario, ScenarioId, Span, Tally, Targets, Wall, Warning,
 };
 use neph_stats::Random;
 
@@ -136,8 +136,7 @@ fn scenarios(shape: &Shape) -> Vec<Scenario> {
                     id: ScenarioId(u64::from(index) + 1),
                     index,
                     endpoint: link.name.into(),
-                    target: format!("ws://{}:8080/", link.name).into(),
-                    probe: ProbeKind::Ws,
+                    target: Targets::read(&format!("ws://{}:8080/", link.name), ProbeKind::Ws),
                     interval: Span::from_millis(*interval),
                     request_size: ByteSize(*size),
                     response_size: ByteSize(1024),

@@ -5,12 +5,10 @@
 
 use std::net::SocketAddr;
 
+use neph_documents::lab::{Asked, VerifiedRow, VerifiedWhere};
 use neph_lab::{Guest, Lab, Topology};
+use neph_load::{UploadSpec, upload};
 use neph_model::{BitRate, Span, Stop, Target};
-use neph_probe::{UploadSpec, upload};
-
-use super::COLUMNS;
-use crate::sheet::Cell;
 
 /// How long bulk goes to each.
 const LASTS: Span = Span::from_secs(3);
@@ -38,21 +36,20 @@ impl GuestCheck {
         }
     }
 
-    pub(super) fn row(&self) -> Vec<Cell> {
-        let rate = |rate: BitRate| Cell::new(rate.to_string(), rate.bits_per_second());
-        let shown = COLUMNS.iter().map(|column| match column.key {
-            "link" => Cell::text("tap"),
-            "from" => Cell::text(&self.host),
-            "to" => Cell::text(&self.guest),
-            "rate_asked_bits_per_s" => self.ceiling.map_or_else(Cell::absent, rate),
-            "rate_measured_bits_per_s" => match &self.took {
-                Ok(took) => rate(*took),
-                Err(_) => Cell::absent(),
-            },
-            "ok" => Cell::new(self.verdict(), self.is_ok()),
-            _ => Cell::absent(),
-        });
-        shown.collect()
+    pub(super) fn row(&self) -> VerifiedRow {
+        let place = VerifiedWhere {
+            link: "tap".to_owned(),
+            from: self.host.clone(),
+            to: self.guest.clone(),
+            path: None,
+        };
+        let asked = Asked {
+            ceiling: self.ceiling,
+            measured: self.took.as_ref().ok().copied(),
+            ok: self.is_ok(),
+            verdict: self.verdict(),
+        };
+        VerifiedRow::guest(place, asked)
     }
 
     fn verdict(&self) -> String {
@@ -121,6 +118,5 @@ mod tests {
             "not as asked: rate"
         );
         assert!(!check(None, Err("nobody answers")).is_ok());
-        assert_eq!(check(None, Ok(1)).row().len(), COLUMNS.len());
     }
 }

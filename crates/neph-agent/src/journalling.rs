@@ -1,0 +1,242 @@
+//! An executor that keeps journals of what its experiments measure: where the results go to another process,
+//! they survive the end of this one and of the connection, and a store takes them in exactly once.
+//!
+//! Owns the journals, one for each experiment. What carries the orders out is another executor.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+
+use neph_journal::{JournalRecorder, journal_path};
+use neph_model::{
+    Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderResult, Prepared, Records, Span,
+    Ticket, Update,
+};
+
+use crate::failure::failed;
+
+/// Keeps journals of what another executor measures. A record is reported when it is in a journal. An
+/// experiment that has a journal in the folder is not carried out a second time.
+#[derive(Debug)]
+pub struct JournallingExecutor<E> {
+    inner: E,
+    folder: PathBuf,
+    next: Ticket,
+    /// Orders that run, by the ticket that `inner` gave.
+    running: BTreeMap<Ticket, Running>,
+    /// Updates that `inner` knows nothing of.
+    waiting: VecDeque<(Ticket, Update)>,
+}
+
+/// An order that runs.
+#[derive(Debug)]
+struct Running {
+    /// Ours.
+    ticket: Ticket,
+    /// Of an order for experiments.
+    experiments: Vec<ExperimentId>,
+    recorders: BTreeMap<ExperimentId, JournalRecorder>,
+    /// Why a journal could not be kept: nothing is reported any more but this, at the end.
+    refused: Option<OrderFailed>,
+}
+
+impl<E: Executor> JournallingExecutor<E> {
+    /// Keeps the journals in `folder`, which is there.
+    pub const fn new(inner: E, folder: PathBuf) -> Self {
+        Self {
+            inner,
+            folder,
+            next: Ticket(0),
+            running: BTreeMap::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// One of these experiments that has a journal.
+    fn journalled(&self, experiments: &[ExperimentId]) -> Option<OrderFailed> {
+        let mut paths = experiments.iter().map(|id| journal_path(&self.folder, *id));
+        let path = paths.find(|path| path.exists())?;
+        let why = format!(
+            "it was carried out before: its journal is {}",
+            path.display()
+        );
+        Some(failed("carry an experiment out", why))
+    }
+
+    /// An update under our ticket, once its records are in a journal; none where they cannot be.
+    fn kept(&mut self, inner: Ticket, update: Update) -> Option<(Ticket, Update)> {
+        let running = self.running.get_mut(&inner)?;
+        let ticket = running.ticket;
+        if let Update::Done(result) = update {
+            let done: Result<OrderResult, _> = running.refused.take().map_or(result, Err);
+            self.running.remove(&inner);
+            return Some((ticket, Update::Done(done)));
+        }
+        if running.refused.is_some() {
+            return None;
+        }
+        let kept = match &update {
+            Update::Prepared(prepared) => running.begin(&self.folder, prepared),
+            Update::Recorded(experiment, records) => running.keep(*experiment, records),
+            Update::Progress(_) | Update::Pinged(_) | Update::Done(_) => Ok(()),
+        };
+        if let Err(why) = kept {
+            running.refused = Some(why);
+            self.inner.cancel(inner);
+            return None;
+        }
+        Some((ticket, update))
+    }
+}
+
+impl Running {
+    /// A journal for each experiment that begins.
+    fn begin(
+        &mut self,
+        folder: &Path,
+        prepared: &[Result<Prepared, OrderFailed>],
+    ) -> Result<(), OrderFailed> {
+        for (experiment, one) in self.experiments.iter().zip(prepared) {
+            if one.is_ok() {
+                let recorder = JournalRecorder::create(folder, *experiment);
+                let recorder = recorder.map_err(|error| failed("begin a journal", error))?;
+                self.recorders.insert(*experiment, recorder);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, experiment: ExperimentId, records: &Records) -> Result<(), OrderFailed> {
+        let Some(recorder) = self.recorders.get_mut(&experiment) else {
+            return Ok(());
+        };
+        let kept = records.keep_in(recorder);
+        kept.map_err(|error| failed("record what is measured", error))
+    }
+}
+
+impl<E: Executor> Executor for JournallingExecutor<E> {
+    fn submit(&mut self, order: Order) -> Ticket {
+        let ticket = self.next;
+        self.next.0 += 1;
+        let experiments: Vec<ExperimentId> = match &order {
+            Order::Experiments(orders) => orders.iter().map(|one| one.experiment.id).collect(),
+            _ => Vec::new(),
+        };
+        if let Some(refused) = self.journalled(&experiments) {
+            self.waiting.push_back((ticket, Update::Done(Err(refused))));
+            return ticket;
+        }
+        let running = Running {
+            ticket,
+            experiments,
+            recorders: BTreeMap::new(),
+            refused: None,
+        };
+        self.running.insert(self.inner.submit(order), running);
+        ticket
+    }
+
+    fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        if !self.waiting.is_empty() {
+            return Ok(self.waiting.drain(..).collect());
+        }
+        let updates = self.inner.poll(patience)?;
+        let kept = updates
+            .into_iter()
+            .filter_map(|(inner, update)| self.kept(inner, update));
+        Ok(kept.collect())
+    }
+
+    fn cancel(&mut self, ticket: Ticket) {
+        let mut running = self.running.iter();
+        if let Some((inner, _)) = running.find(|(_, one)| one.ticket == ticket) {
+            self.inner.cancel(*inner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_journal::Contents;
+    use neph_model::executor::contract;
+
+    use super::*;
+    use crate::LocalExecutor;
+    use crate::executor::tests::{contract_subject, order, reflector};
+
+    const PATIENCE: Span = Span::from_millis(20);
+
+    fn followed(executor: &mut dyn Executor, ticket: Ticket) -> Vec<Update> {
+        let mut all = Vec::new();
+        loop {
+            for (of, update) in executor.poll(PATIENCE).expect("it is there") {
+                assert_eq!(of, ticket);
+                let is_last = matches!(update, Update::Done(_));
+                all.push(update);
+                if is_last {
+                    return all;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_contract_of_executors_holds_with_journals() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let make = || JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
+        contract::hold(&mut || Box::new(make()), contract_subject());
+    }
+
+    #[test]
+    fn what_is_reported_is_in_the_journal_and_an_experiment_is_carried_out_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ours = reflector();
+        let asked = order(&format!("ws://{}", ours.address()));
+        let (id, nowhere) = (asked.experiment.id, order("ws://127.0.0.1:1"));
+        let mut executor = JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
+        let all = Order::Experiments(vec![nowhere.clone(), asked.clone()]);
+        let ticket = executor.submit(all);
+        let mut reported = Vec::new();
+        for update in followed(&mut executor, ticket) {
+            if let Update::Recorded(_, records) = update {
+                reported.extend(records.messages);
+            }
+        }
+        let path = journal_path(folder.path(), id);
+        let contents = Contents::of(&path, id).expect("readable").expect("there");
+        let mut kept = Vec::new();
+        let each = contents.each_message(|message| {
+            kept.push(message);
+            Ok::<(), neph_journal::JournalError>(())
+        });
+        each.expect("readable");
+        reported.sort_by_key(|message| (message.flow, message.seq));
+        assert!(!kept.is_empty());
+        assert_eq!(kept, reported);
+        let none = journal_path(folder.path(), nowhere.experiment.id);
+        assert!(!none.exists(), "it did not begin");
+
+        let ticket = executor.submit(Order::Experiments(vec![asked]));
+        let updates = followed(&mut executor, ticket);
+        let [Update::Done(Err(why))] = &updates[..] else {
+            panic!("{updates:?}")
+        };
+        assert!(why.to_string().contains("carried out before"), "{why}");
+    }
+
+    #[test]
+    fn an_order_whose_journal_cannot_be_kept_fails_and_reports_nothing_that_is_not_safe() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ours = reflector();
+        let mut asked = order(&format!("ws://{}", ours.address()));
+        asked.scenario.messages = 100_000;
+        let gone = folder.path().join("gone");
+        let mut executor = JournallingExecutor::new(LocalExecutor::new(), gone);
+        let ticket = executor.submit(Order::Experiments(vec![asked]));
+        let updates = followed(&mut executor, ticket);
+        let [Update::Done(Err(why))] = &updates[..] else {
+            panic!("{updates:?}")
+        };
+        assert!(why.to_string().starts_with("begin a journal"), "{why}");
+    }
+}

@@ -1,0 +1,18 @@
+//! Why a lab is not up with all that it should have.
+
+use neph_lab::LabError;
+use neph_probe::ProbeError;
+
+/// A lab, or a reflector in it, could not be brought up.
+#[derive(Debug, thiserror::Error)]
+pub enum GroundError {
+    /// The lab.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// A reflector names a site that the lab does not have.
+    #[error("{0}")]
+    Site(LabError),
+    /// A reflector could not be started.
+    #[error(transparent)]
+    Reflector(#[from] ProbeError),
+}

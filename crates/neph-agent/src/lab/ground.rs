@@ -1,0 +1,218 @@
+//! A lab with the reflectors it asks for, up for as long as it is measured in.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use neph_lab::{Direction, Lab, Site, Topology, UpOptions, clear_left_labs, own_lab_name};
+use neph_model::{ReflectorSpec, SiteLoad, Stop, Warning};
+use neph_probe::{Place, Reflector};
+
+use super::GroundError;
+use super::stressing::Stressing;
+use crate::{Ground, LinkCount};
+
+/// Labs of campaigns are called by this and the number of their process.
+const PURPOSE: &str = "run";
+
+/// A reflector at a site.
+#[derive(Clone, Debug)]
+pub struct SiteReflector {
+    /// The site.
+    pub site: String,
+    /// How it answers.
+    pub spec: ReflectorSpec,
+}
+
+/// What a lab is to be, over its seasons.
+#[derive(Clone, Debug)]
+pub struct LabPlan {
+    /// What reflects in each topology.
+    pub reflectors: Vec<SiteReflector>,
+    /// Its topologies.
+    pub topologies: Vec<Topology>,
+    /// Which of them each season has; the first, where a season has none of its own.
+    pub topology_of: BTreeMap<String, usize>,
+}
+
+/// A lab and its reflectors; both end when this is dropped, reflectors first.
+#[derive(Debug)]
+struct Stage {
+    reflectors: Vec<Reflector>,
+    /// Where they listen.
+    reflecting: Vec<SocketAddr>,
+    lab: Option<Lab>,
+}
+
+impl Stage {
+    /// Brings up a topology with what reflects in it. When `stop` is set meanwhile it is taken down
+    /// again.
+    fn set(
+        topology: &Topology,
+        wanted: &[SiteReflector],
+        stop: &Stop,
+    ) -> Result<Self, GroundError> {
+        for error in clear_left_labs(PURPOSE) {
+            tracing::warn!("{error}");
+        }
+        let options = UpOptions {
+            stop: stop.flag(),
+            ..UpOptions::named(own_lab_name(PURPOSE))
+        };
+        let lab = Lab::up(topology, &options)?;
+        for stand_in in lab.stand_ins() {
+            tracing::warn!("{stand_in}");
+        }
+        let guests = topology.guests();
+        let guests = guests.iter().flat_map(|guest| {
+            let addresses = topology.sites[guest.site].addresses();
+            addresses.map(|ip| SocketAddr::new(ip, guest.port))
+        });
+        let mut stage = Self {
+            reflectors: Vec::new(),
+            reflecting: guests.collect(),
+            lab: Some(lab),
+        };
+        for wanted in wanted {
+            let reflector = stage.reflector(wanted)?;
+            let own = reflector.address();
+            if own.ip().is_unspecified() {
+                let sites = topology.sites.iter();
+                let site = sites.filter(|site| site.name == wanted.site);
+                let addresses = site.flat_map(Site::addresses);
+                let reflecting = addresses.map(|ip| SocketAddr::new(ip, own.port()));
+                stage.reflecting.extend(reflecting);
+            } else {
+                stage.reflecting.push(own);
+            }
+            stage.reflectors.push(reflector);
+        }
+        Ok(stage)
+    }
+
+    fn reflector(&self, wanted: &SiteReflector) -> Result<Reflector, GroundError> {
+        let SiteReflector { site, spec } = wanted;
+        let started = match &self.lab {
+            Some(lab) => Reflector::start_in(spec, &lab.place(site).map_err(GroundError::Site)?),
+            None => Reflector::start(spec),
+        };
+        Ok(started?)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.reflectors.clear();
+        if let Some(lab) = self.lab.take()
+            && let Err(error) = lab.down()
+        {
+            tracing::warn!("{error}; neph lab down --all tries again");
+        }
+    }
+}
+
+/// A lab, in one of its topologies at a time.
+#[derive(Debug)]
+pub struct LabGround {
+    plan: LabPlan,
+    stop: Stop,
+    /// What its sites are loaded with.
+    stressing: Stressing,
+    /// The topology that is up.
+    up: Option<(usize, Stage)>,
+}
+
+impl LabGround {
+    /// The lab as it is in this season, which is up when this returns and ends with it. When `stop` is
+    /// set meanwhile it is taken down again.
+    ///
+    /// # Errors
+    /// It could not be brought up.
+    pub fn up(plan: LabPlan, season: Option<&str>, stop: &Stop) -> Result<Self, GroundError> {
+        let mut ground = Self {
+            plan,
+            stop: stop.clone(),
+            up: None,
+            stressing: Stressing::default(),
+        };
+        ground.set(ground.topology(season))?;
+        Ok(ground)
+    }
+
+    /// Which of its topologies a season has; the first, without one.
+    fn topology(&self, season: Option<&str>) -> usize {
+        let topology = season.and_then(|season| self.plan.topology_of.get(season));
+        topology.copied().unwrap_or(0)
+    }
+
+    /// Takes down what is up, and brings this one up.
+    fn set(&mut self, topology: usize) -> Result<(), GroundError> {
+        self.stressing = Stressing::default();
+        self.up = None;
+        let topologies = &self.plan.topologies;
+        let stage = Stage::set(&topologies[topology], &self.plan.reflectors, &self.stop)?;
+        self.up = Some((topology, stage));
+        Ok(())
+    }
+
+    fn lab(&self) -> Option<&Lab> {
+        self.up.as_ref()?.1.lab.as_ref()
+    }
+}
+
+impl Ground for LabGround {
+    fn enter(&mut self, season: Option<&str>) -> Result<(), String> {
+        let topology = self.topology(season);
+        if self.up.as_ref().is_some_and(|(up, _)| *up == topology) {
+            return Ok(());
+        }
+        self.set(topology).map_err(|error| error.to_string())
+    }
+
+    fn place(&self, site: &str) -> Option<Place> {
+        self.lab()?.place(site).ok()
+    }
+
+    fn reflects(&self, address: SocketAddr) -> bool {
+        let up = self.up.as_ref();
+        up.is_some_and(|(_, stage)| stage.reflecting.contains(&address))
+    }
+
+    fn stress(&mut self, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String> {
+        let lab = self.up.as_ref().and_then(|(_, stage)| stage.lab.as_ref());
+        lab.map_or(Ok(Vec::new()), |lab| self.stressing.set(lab, wanted))
+    }
+
+    fn cue(&self) {
+        if let Some(lab) = self.lab() {
+            lab.cue_giver().give();
+        }
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let stand_ins = self.lab().map_or(&[][..], Lab::stand_ins);
+        let stood_in = stand_ins.first().map(|first| Warning::GuestsStoodIn {
+            guests: stand_ins.iter().flat_map(|one| one.sites.clone()).collect(),
+            why: first.why.clone(),
+        });
+        stood_in.into_iter().collect()
+    }
+
+    fn links(&self) -> Vec<LinkCount> {
+        let Some(lab) = self.lab() else {
+            return Vec::new();
+        };
+        let links = (0..lab.topology().links.len()).filter_map(|link| lab.counters(link));
+        let directions = links.flat_map(|link| {
+            Direction::BOTH.map(|way| {
+                let count = link.read(way);
+                LinkCount {
+                    late: count.late,
+                    worst: link.take_worst(way),
+                    carried: count.delivered,
+                    broken: count.broken(),
+                }
+            })
+        });
+        directions.collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! The load that an experiment asks for at sites of its lab, while it runs.
+//!
+//! Owns which loads there are and the orders for them; each one, from its start to its end, is in
+//! [`running`], and whether it did so in [`held`].
+
+mod held;
+mod running;
+
+use neph_lab::Lab;
+use neph_model::{LoadOrder, Order, SiteLoad, Span, Warning};
+
+use running::Running;
+
+/// It is ended when the experiment is over; should nobody be left to do that, by itself.
+const LONGEST: Span = Span::from_secs(24 * 3600);
+/// How long loads may take until they work.
+const WITHIN: Span = Span::from_secs(3);
+
+/// Loads that run now; those at this machine end when this is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Stressing {
+    running: Vec<Running>,
+}
+
+impl Stressing {
+    /// Ends what runs, starts what is wanted, and waits until it works, but not for ever. What of that
+    /// which ran was not held.
+    pub(super) fn set(&mut self, lab: &Lab, wanted: &[SiteLoad]) -> Result<Vec<Warning>, String> {
+        let (mut refused, mut missed) = (None, Vec::new());
+        // All of them, also after one that cannot be ended.
+        while let Some(running) = self.running.pop() {
+            let (asked, is_late) = (running.asked.clone(), running.is_late);
+            match running.end(lab) {
+                Ok(told) => {
+                    let late = is_late.then(|| held::late(&asked));
+                    missed.extend(held::judge(&asked, &told).or(late));
+                }
+                Err(error) => {
+                    let site = asked.site;
+                    refused.get_or_insert_with(|| format!("end the load at '{site}': {error}"));
+                }
+            }
+        }
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        for (number, asked) in wanted.iter().enumerate() {
+            let order = Order::Load(LoadOrder {
+                work: asked.load.clone().into(),
+                duration: LONGEST,
+            });
+            let started = Running::start(asked, lab, number, &order);
+            let started =
+                started.map_err(|error| format!("load site '{}': {error}", asked.site))?;
+            self.running.push(started);
+        }
+        self.await_all(lab)?;
+        Ok(missed)
+    }
+
+    /// They have the same time, from now on.
+    fn await_all(&mut self, lab: &Lab) -> Result<(), String> {
+        let until = neph_probe::now() + WITHIN;
+        for running in &mut self.running {
+            let works = running.works_by(until, lab).map_err(|error| {
+                format!("wait for the load at '{}': {error}", running.asked.site)
+            })?;
+            if !works {
+                running.is_late = true;
+                tracing::warn!(
+                    "the load {} does not work as asked after {WITHIN}; what is measured now is \
+                     measured beside what it does",
+                    running.asked
+                );
+            }
+        }
+        Ok(())
+    }
+}

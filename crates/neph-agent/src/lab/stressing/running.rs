@@ -1,0 +1,262 @@
+//! One load that runs: `neph execute`, in a guest through its console, elsewhere as a process in the
+//! site's share of the machine.
+//!
+//! Owns starting it, hearing that it works, and its end. A process of this machine ends with this one,
+//! however that ends; one of a guest ends with its guest.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStderr, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use neph_lab::{Console, Lab, LabError};
+use neph_model::{Instant, Order, Own, SiteLoad, Span};
+use neph_sys::place::{Place, PlaceError};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::process::{self, Birth, Request};
+
+use neph_load::WORKS;
+
+/// A load that was started.
+#[derive(Debug)]
+pub(super) struct Running {
+    /// What was asked for.
+    pub(super) asked: SiteLoad,
+    /// It did not work in the time that it had for that.
+    pub(super) is_late: bool,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Guest(Remote),
+    Here(Here),
+}
+
+/// A process of a guest.
+#[derive(Debug)]
+struct Remote {
+    /// Its number there.
+    process: u32,
+    /// Where it writes what it held, without the ending; beside it, a pipe for what it says.
+    file: String,
+}
+
+/// A process of this machine.
+#[derive(Debug)]
+struct Here {
+    child: Child,
+    /// What it says, until the time to wait for it is over.
+    says: Option<ChildStderr>,
+    /// Keeps the thread that started it: the kernel ends the process with that one.
+    _starter: mpsc::Sender<()>,
+}
+
+/// What kept a load from being made.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StressError {
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("start neph execute: {0}")]
+    NotStarted(#[from] io::Error),
+    #[error("it does not say which process it is")]
+    Unknown,
+}
+
+impl Running {
+    /// Starts it by this order; `number` tells it from the others.
+    pub(super) fn start(
+        asked: &SiteLoad,
+        lab: &Lab,
+        number: usize,
+        order: &Order,
+    ) -> Result<Self, StressError> {
+        let what = match Lab::console(lab.name(), &asked.site)? {
+            Some(console) => What::Guest(Remote::start(console, number, order)?),
+            None => What::Here(Here::start(lab.place(&asked.site)?, order)?),
+        };
+        let asked = asked.clone();
+        Ok(Self {
+            asked,
+            is_late: false,
+            what,
+        })
+    }
+
+    /// Waits until it works, at most until then; whether it does.
+    pub(super) fn works_by(&mut self, until: Instant<Own>, lab: &Lab) -> Result<bool, StressError> {
+        match &mut self.what {
+            What::Guest(remote) => {
+                let console = Lab::console(lab.name(), &self.asked.site)?;
+                console.map_or(Ok(false), |console| remote.works_by(until, console))
+            }
+            What::Here(here) => Ok(here.works_by(until)?),
+        }
+    }
+
+    /// Ends it; what it told then.
+    pub(super) fn end(mut self, lab: &Lab) -> Result<Vec<u8>, StressError> {
+        match &mut self.what {
+            What::Guest(remote) => {
+                let console = Lab::console(lab.name(), &self.asked.site)?;
+                console.map_or_else(|| Ok(Vec::new()), |console| remote.end(console))
+            }
+            What::Here(here) => Ok(here.end()?),
+        }
+    }
+}
+
+impl Remote {
+    fn start(mut console: Console, number: usize, order: &Order) -> Result<Self, StressError> {
+        let file = format!("/tmp/stress{number}");
+        let line = format!(
+            "rm -f {file}.*; mkfifo {file}.said; printf %s '{}' >{file}.order; neph execute - \
+             <{file}.order >{file}.json 2<>{file}.said & echo $!",
+            quoted(order)?
+        );
+        let mut told = Vec::new();
+        console.run(&line, &mut told).map_err(LabError::from)?;
+        let process = String::from_utf8_lossy(&told).trim().parse();
+        let process = process.map_err(|_| StressError::Unknown)?;
+        Ok(Self { process, file })
+    }
+
+    /// Asks for no processor meanwhile: a load that has all of it would be kept from its target.
+    fn works_by(&self, until: Instant<Own>, mut console: Console) -> Result<bool, StressError> {
+        let left = (until - neph_probe::now()).nanos();
+        let seconds = left.div_euclid(1_000_000_000).max(0) + 1;
+        let line = format!(
+            "while read -r -t {seconds} line; do [ \"$line\" = '{WORKS}' ] && exit; done \
+             <>{}.said; exit 1",
+            self.file
+        );
+        let status = console.run(&line, &mut io::sink());
+        Ok(status.map_err(LabError::from)? == 0)
+    }
+
+    fn end(&self, mut console: Console) -> Result<Vec<u8>, StressError> {
+        let Self { process, file } = self;
+        let line = format!(
+            "kill {process}; for try in $(seq 3000); do [ -s {file}.json ] && break; \
+             kill -0 {process} || break; usleep 10000; done 2>/dev/null; cat {file}.json"
+        );
+        let mut told = Vec::new();
+        console.run(&line, &mut told).map_err(LabError::from)?;
+        Ok(told)
+    }
+}
+
+/// An order as a shell takes it between single quotes.
+fn quoted(order: &Order) -> io::Result<String> {
+    let text = serde_json::to_string(order)?;
+    Ok(text.replace('\'', "\\u0027"))
+}
+
+impl Here {
+    /// On a thread that lives as long as this: a signal of the kernel reaches the process at its end.
+    fn start(place: Place, order: &Order) -> Result<Self, StressError> {
+        let mut command = process::command(std::env::current_exe()?);
+        command
+            .args(["execute", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let birth = Birth::default().leads_session().dies_with_thread();
+        place.arrange(birth, &mut command)?;
+        let (starter, ended) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let start = move || {
+            let spawned = place.enter_namespace().map_err(StressError::from);
+            let spawned = spawned.and_then(|()| Ok(command.spawn()?));
+            // Who asked waits for it.
+            let _ = tell.send(spawned);
+            // Nothing is ever sent: it is over when nobody could.
+            let _ = ended.recv();
+        };
+        thread::Builder::new()
+            .name("stress".to_owned())
+            .spawn(start)?;
+        let gone = |_| io::Error::other("its thread ended");
+        let mut child = told.recv().map_err(gone)??;
+        // It is shorter than what a pipe holds: nobody is waited for.
+        let order = serde_json::to_vec(order).map_err(io::Error::from)?;
+        if let Some(mut asks) = child.stdin.take() {
+            asks.write_all(&order)?;
+        }
+        Ok(Self {
+            says: child.stderr.take(),
+            child,
+            _starter: starter,
+        })
+    }
+
+    fn works_by(&mut self, until: Instant<Own>) -> io::Result<bool> {
+        let Some(says) = &mut self.says else {
+            return Ok(false);
+        };
+        let mut said = Vec::new();
+        loop {
+            let left = (until - neph_probe::now()).max(Span::ZERO);
+            let mut awaited = [Awaited::readable(says.as_fd())];
+            ppoll::wait_through(&mut awaited, Some(left.to_duration()))?;
+            if !awaited[0].has_something() {
+                return Ok(false);
+            }
+            let mut chunk = [0; 4096];
+            let count = says.read(&mut chunk)?;
+            said.extend_from_slice(&chunk[..count]);
+            let said = String::from_utf8_lossy(&said);
+            if count == 0 || said.lines().any(|line| line == WORKS) {
+                return Ok(count > 0);
+            }
+        }
+    }
+
+    fn end(&mut self) -> io::Result<Vec<u8>> {
+        process::ask(self.child.id(), Request::End)?;
+        let mut told = Vec::new();
+        if let Some(mut out) = self.child.stdout.take() {
+            out.read_to_end(&mut told)?;
+        }
+        self.child.wait()?;
+        Ok(told)
+    }
+}
+
+impl Drop for Here {
+    /// Without asking, if it still runs.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{LoadOrder, LoadSpec};
+
+    use super::*;
+
+    #[test]
+    fn an_order_survives_the_quotes_of_a_shell() {
+        let load = LoadSpec::Flow {
+            to: "it's; rm -rf $HOME:80".to_owned(),
+            rate: None,
+        };
+        let duration = Span::from_secs(1);
+        let work = load.into();
+        let order = Order::Load(LoadOrder { work, duration });
+        let text = quoted(&order).expect("plain data");
+        let said = process::command("sh")
+            .args(["-c", &format!("printf %s '{text}'")])
+            .output();
+        let said = said.expect("sh").stdout;
+        assert_eq!(
+            serde_json::from_slice::<Order>(&said).expect("whole"),
+            order
+        );
+    }
+}

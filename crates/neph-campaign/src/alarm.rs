@@ -1,0 +1,253 @@
+//! What an alarm is about, as it is typed: `path > 2ms p99 for 30s until 1ms`.
+//!
+//! Owns the grammar and its mistakes, each with its place. What a rule can be about, its user says; the
+//! rule and its evaluation are [`neph_model::alarm`].
+
+use std::ops::Range;
+
+use neph_model::Span;
+use neph_model::alarm::{Quantile, Rule};
+use neph_text::{Fault, Placed, did_you_mean, parse_duration};
+
+/// Reads a rule about one of `subjects`, whose names may have several words.
+///
+/// # Errors
+/// The first mistake, with its place in `text`.
+pub fn parse<S: Clone>(text: &str, subjects: &[(&str, S)]) -> Result<Rule<S>, Placed<Fault>> {
+    let mut words = Words {
+        left: words(text),
+        end: text.len(),
+        example: subjects.first().map_or("", |(name, _)| name),
+    };
+    words.rule(text, subjects)
+}
+
+/// Words and `>`, the last first, each with its place.
+fn words(text: &str) -> Vec<(Range<usize>, &str)> {
+    let mut words = Vec::new();
+    let mut begun = None;
+    let ends = text.char_indices().chain([(text.len(), ' ')]);
+    for (at, letter) in ends {
+        if !letter.is_whitespace() && letter != '>' {
+            begun.get_or_insert(at);
+            continue;
+        }
+        if let Some(begin) = begun.take() {
+            words.push((begin..at, &text[begin..at]));
+        }
+        if letter == '>' {
+            words.push((at..at + 1, ">"));
+        }
+    }
+    words.reverse();
+    words
+}
+
+struct Words<'a> {
+    left: Vec<(Range<usize>, &'a str)>,
+    end: usize,
+    /// What a rule may be about.
+    example: &'a str,
+}
+
+fn fault<T>(
+    span: Range<usize>,
+    what: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Result<T, Placed<Fault>> {
+    let value = Fault::new(what, remedy);
+    Err(Placed { value, span })
+}
+
+impl<'a> Words<'a> {
+    fn rule<S: Clone>(
+        &mut self,
+        text: &str,
+        subjects: &[(&str, S)],
+    ) -> Result<Rule<S>, Placed<Fault>> {
+        let subject = self.subject(subjects)?;
+        self.one_of("'>'", &[">"], |word| (word == ">").then_some(()))?;
+        let limit = self.time("a limit")?.value;
+        let names = Quantile::ALL.map(|quantile| quantile.name);
+        let quantile = self.one_of("a quantile", &names, Quantile::named)?;
+        let mut rule = Rule {
+            text: text.to_owned(),
+            subject,
+            limit,
+            until: Span::from_nanos(limit.nanos() / 5 * 4),
+            quantile,
+            length: Span::ZERO,
+        };
+        while let Some((place, word)) = self.left.pop() {
+            match word {
+                "for" => rule.length = self.time("a time")?.value,
+                "until" => rule.until = self.until(limit)?,
+                other => {
+                    let what = format!("'{other}' is not known here");
+                    return fault(place, what, did_you_mean(other, &["for", "until"]));
+                }
+            }
+        }
+        Ok(rule)
+    }
+
+    /// All before `>`; without one, the first word.
+    fn subject<S: Clone>(&mut self, subjects: &[(&str, S)]) -> Result<S, Placed<Fault>> {
+        const WHAT: &str = "what it is about";
+        let mut ahead = self.left.iter().rev();
+        let count = ahead.position(|(_, word)| *word == ">").unwrap_or(1);
+        if count == 0 {
+            return self.missing(WHAT);
+        }
+        let (first, word) = self.next(WHAT)?;
+        let mut name = word.to_owned();
+        let mut last = first.end;
+        for _ in 1..count {
+            let (place, word) = self.next(WHAT)?;
+            last = place.end;
+            name = name + " " + word;
+        }
+        let is_it = |known: &str| known.split_whitespace().eq(name.split(' '));
+        let found = subjects.iter().find(|(known, _)| is_it(known));
+        found.map_or_else(
+            || {
+                let names: Vec<&str> = subjects.iter().map(|(name, _)| *name).collect();
+                let what = format!("'{name}' is not {WHAT}");
+                fault(first.start..last, what, did_you_mean(&name, &names))
+            },
+            |(_, subject)| Ok(subject.clone()),
+        )
+    }
+
+    fn until(&mut self, limit: Span) -> Result<Span, Placed<Fault>> {
+        let until = self.time("a limit")?;
+        if until.value > limit {
+            let what = format!(
+                "{} is more than {limit}, from which it is raised",
+                until.value
+            );
+            return fault(until.span, what, "write a smaller time, or none");
+        }
+        Ok(until.value)
+    }
+
+    fn missing<T>(&self, what: &str) -> Result<T, Placed<Fault>> {
+        let at = self.left.last().map_or(self.end, |(place, _)| place.start);
+        let remedy = format!("write for example: {} > 2ms p99 for 30s", self.example);
+        fault(at..at, format!("{what} is missing"), remedy)
+    }
+
+    fn next(&mut self, what: &str) -> Result<(Range<usize>, &'a str), Placed<Fault>> {
+        match self.left.pop() {
+            Some(next) => Ok(next),
+            None => self.missing(what),
+        }
+    }
+
+    fn one_of<T>(
+        &mut self,
+        what: &str,
+        names: &[&str],
+        known: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, Placed<Fault>> {
+        let (place, word) = self.next(what)?;
+        known(word).map_or_else(
+            || {
+                let remedy = did_you_mean(word, names);
+                fault(place, format!("'{word}' is not {what}"), remedy)
+            },
+            Ok,
+        )
+    }
+
+    fn time(&mut self, what: &str) -> Result<Placed<Span>, Placed<Fault>> {
+        let (span, word) = self.next(what)?;
+        match parse_duration(word) {
+            Ok(nanos) => Ok(Placed {
+                value: Span::from_nanos(nanos),
+                span,
+            }),
+            Err(value) => Err(Placed { value, span }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SUBJECTS: [(&str, u8); 4] = [
+        ("path", 1),
+        ("client-path", 2),
+        ("a - b", 3),
+        ("a - b  back", 4),
+    ];
+
+    fn parse(text: &str) -> Result<Rule<u8>, Placed<Fault>> {
+        super::parse(text, &SUBJECTS)
+    }
+
+    #[test]
+    fn a_rule_says_what_it_is_about() {
+        let rule = parse("path > 2ms p99 for 30s").expect("a rule");
+        assert_eq!((rule.subject, rule.quantile.name), (1, "p99"));
+        assert_eq!(rule.limit, Span::from_millis(2));
+        assert_eq!(rule.until, Span::from_micros(1600));
+        assert_eq!(rule.length, Span::from_secs(30));
+        let rule = parse("client-path>500us p50 until 400us").expect("a rule");
+        assert_eq!(rule.subject, 2);
+        assert_eq!(
+            (rule.until, rule.length),
+            (Span::from_micros(400), Span::ZERO)
+        );
+    }
+
+    #[test]
+    fn a_name_may_have_several_words() {
+        let subject = |text: &str| parse(text).expect("a rule").subject;
+        assert_eq!(subject("a - b > 2ms p99"), 3);
+        assert_eq!(subject(" a -  b back> 2ms p99"), 4);
+        let wrong = parse("a - c > 2ms p99").expect_err("no such");
+        assert_eq!(wrong.span, 0..5);
+        assert!(wrong.value.remedy.contains("'a - b'"), "{wrong:?}");
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_place_and_a_remedy() {
+        for (text, at, said) in [
+            ("pat > 2ms p99", 0, "did you mean 'path'?"),
+            ("path < 2ms p99", 5, "'<' is not '>'"),
+            ("path > 2 p99", 7, "unit"),
+            ("path > 2ms p98", 11, "'p98' is not a quantile"),
+            ("path > 2ms", 10, "a quantile is missing"),
+            ("path > 2ms p99 four 3s", 15, "did you mean 'for'?"),
+            ("path > 2ms p99 until 3ms", 21, "more than"),
+            ("", 0, "is missing; write for example: path > 2ms"),
+            ("> 2ms p99", 0, "what it is about is missing"),
+        ] {
+            let Placed { value, span } = parse(text).expect_err("a mistake");
+            let told = format!("{}; {}", value.what, value.remedy);
+            assert!(span.start == at && told.contains(said), "{span:?} {told}");
+        }
+    }
+
+    #[test]
+    fn a_quantile_needs_what_it_needs_everywhere() {
+        for quantile in Quantile::ALL {
+            let needs = neph_stats::quantile_needs(quantile.share());
+            let needs = needs.map(|needs| needs as u64);
+            assert_eq!(needs, Ok(quantile.needs), "{}", quantile.name);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_rule_or_a_mistake(text in "\\PC{0,40}", words in prop::collection::vec(
+            prop::sample::select(vec!["path", ">", "2ms", "p99", "for", "until", "1ms", "ü", "a", "-"]), 0..9)) {
+            let _ = parse(&text);
+            let _ = parse(&words.join(" "));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The flags of a `[[lab.reflector]]`: those of `neph reflect`, read into the reflector that they ask for.
+//!
+//! Owns the flags and what each sets, one row each. `neph reflect` has the same on its command line, with
+//! their help; a test of neph holds both against each other.
+
+use std::num::{NonZeroU16, NonZeroU32};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use neph_model::{ReflectorIdentity, ReflectorSpec};
+use neph_text::{Fault, did_you_mean};
+
+use crate::option_value::{
+    certificate_name, listening, memory_size, positive_span, rate, size, span,
+};
+
+/// What was read so far.
+#[derive(Default)]
+struct Typed {
+    spec: ReflectorSpec,
+    has_tls: bool,
+    tls_names: Vec<String>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+}
+
+/// What a flag does with its value, if it has one.
+enum Effect {
+    /// It stands alone.
+    Switch(fn(&mut Typed)),
+    /// It has a value and stands once.
+    Value(fn(&mut Typed, &str) -> Result<(), String>),
+    /// It has a value and may be repeated.
+    Values(fn(&mut Typed, &str) -> Result<(), String>),
+}
+
+/// Every flag, in the order of the command's help.
+const FLAGS: &[(&str, Effect)] = &[
+    (
+        "--listen",
+        Effect::Value(|t, text| set(&mut t.spec.address, listening(text))),
+    ),
+    ("--tls", Effect::Switch(|t| t.has_tls = true)),
+    (
+        "--cert",
+        Effect::Value(|t, text| set(&mut t.certificate, Ok(Some(text.into())))),
+    ),
+    (
+        "--key",
+        Effect::Value(|t, text| set(&mut t.key, Ok(Some(text.into())))),
+    ),
+    (
+        "--tls-name",
+        Effect::Values(|t, text| push(&mut t.tls_names, certificate_name(text))),
+    ),
+    (
+        "--tls-version",
+        Effect::Value(|t, text| set(&mut t.spec.tls_version, parsed(text).map(Some))),
+    ),
+    (
+        "--stamp-key",
+        Effect::Value(|t, text| set(&mut t.spec.stamp_key, parsed(text).map(Some))),
+    ),
+    (
+        "--answer-port",
+        Effect::Values(|t, text| {
+            push(
+                &mut t.spec.answered_ports,
+                whole::<NonZeroU16>(text).map(NonZeroU16::get),
+            )
+        }),
+    ),
+    (
+        "--think",
+        Effect::Value(|t, text| set(&mut t.spec.think, span(text))),
+    ),
+    (
+        "--max-reply",
+        Effect::Value(|t, text| set(&mut t.spec.caps.reply_size, size(text))),
+    ),
+    (
+        "--max-request",
+        Effect::Value(|t, text| set(&mut t.spec.caps.request_size, size(text))),
+    ),
+    (
+        "--max-memory",
+        Effect::Value(|t, text| set(&mut t.spec.caps.memory, memory_size(text))),
+    ),
+    (
+        "--max-rate",
+        Effect::Value(|t, text| set(&mut t.spec.caps.messages_per_second, count(text))),
+    ),
+    (
+        "--max-reply-rate",
+        Effect::Value(|t, text| set(&mut t.spec.caps.reply_rate, rate(text))),
+    ),
+    (
+        "--max-connections",
+        Effect::Value(|t, text| set(&mut t.spec.caps.connections, count(text))),
+    ),
+    (
+        "--max-connections-per-peer",
+        Effect::Value(|t, text| set(&mut t.spec.caps.connections_per_peer, count(text))),
+    ),
+    (
+        "--idle",
+        Effect::Value(|t, text| set(&mut t.spec.caps.idle, positive_span(text))),
+    ),
+    // A reflector of a lab is a thread of neph run: it prints nothing, and sleeps as that does.
+    ("--awake", Effect::Switch(|_| ())),
+    (
+        "--user",
+        Effect::Value(|_, _| {
+            Err("reflectors of a lab are threads of neph run, which needs root".to_owned())
+        }),
+    ),
+    (
+        "--format",
+        Effect::Value(|_, text| match text {
+            "text" | "ndjson" => Ok(()),
+            _ => Err(format!("'{text}' is no format: write text or ndjson")),
+        }),
+    ),
+    ("--quiet", Effect::Switch(|_| ())),
+];
+
+/// The reflector that flags of `neph reflect` ask for.
+///
+/// # Errors
+/// The first mistake in them. No value of `--stamp-key` is repeated: it may be a secret.
+pub fn reflector<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<ReflectorSpec, Fault> {
+    let mut typed = Typed::default();
+    let mut found: Vec<&str> = Vec::new();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let (name, joined) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        let name = if name == "-q" { "--quiet" } else { name };
+        let (name, effect) = known(name)?;
+        match effect {
+            Effect::Values(_) => (),
+            _ if found.contains(&name) => {
+                return Err(refused(&format!("{name} stands there twice")));
+            }
+            _ => found.push(name),
+        }
+        let apply = match (effect, joined) {
+            (Effect::Switch(apply), None) => {
+                apply(&mut typed);
+                continue;
+            }
+            (Effect::Switch(_), Some(_)) => {
+                return Err(refused(&format!("{name} takes no value")));
+            }
+            (Effect::Value(apply) | Effect::Values(apply), _) => apply,
+        };
+        let own = || words.next_if(|next| *next == "-" || !next.starts_with('-'));
+        let value = joined.or_else(own);
+        let value = value.ok_or_else(|| refused(&format!("{name} needs a value")))?;
+        apply(&mut typed, value).map_err(|why| refused(&format!("{name}: {why}")))?;
+    }
+    typed.finish()
+}
+
+/// The row of a flag.
+fn known(name: &str) -> Result<(&'static str, &'static Effect), Fault> {
+    let row = FLAGS.iter().find(|(known, _)| *known == name);
+    row.map(|(name, effect)| (*name, effect)).ok_or_else(|| {
+        let names: Vec<&str> = FLAGS.iter().map(|(name, _)| *name).collect();
+        let what = format!("neph reflect has no flag '{name}'");
+        Fault::new(what, did_you_mean(name, &names))
+    })
+}
+
+impl Typed {
+    fn finish(mut self) -> Result<ReflectorSpec, Fault> {
+        let has_files = self.certificate.is_some() || self.key.is_some();
+        if !self.tls_names.is_empty() && has_files {
+            return Err(refused("--tls-name: a certificate of --cert has its names"));
+        }
+        if !self.tls_names.is_empty() && !self.has_tls {
+            return Err(refused("--tls-name needs --tls"));
+        }
+        self.spec.identity = match (self.certificate, self.key) {
+            (Some(certificate), Some(key)) => Some(ReflectorIdentity::Files { certificate, key }),
+            (None, None) if self.has_tls => Some(ReflectorIdentity::SelfSigned(self.tls_names)),
+            (None, None) => None,
+            (Some(_), None) => return Err(refused("--cert needs --key")),
+            (None, Some(_)) => return Err(refused("--key needs --cert")),
+        };
+        Ok(self.spec)
+    }
+}
+
+fn refused(why: &str) -> Fault {
+    Fault::new(
+        format!("neph reflect would not take these flags: {why}"),
+        "neph reflect --help shows which there are",
+    )
+}
+
+fn set<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
+}
+
+fn push<T>(all: &mut Vec<T>, value: Result<T, String>) -> Result<(), String> {
+    all.push(value?);
+    Ok(())
+}
+
+fn parsed<T: FromStr<Err: ToString>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    whole::<NonZeroU32>(text).map(NonZeroU32::get)
+}
+
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    let wrong = |_| format!("'{text}' is no whole number from 1 on that fits here");
+    text.parse().map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_become_what_they_ask_for() {
+        let spec = reflector(["--tls", "--listen=127.0.0.1:80", "--max-rate", "7", "-q"]);
+        let spec = spec.expect("flags");
+        assert_eq!(
+            spec.identity,
+            Some(ReflectorIdentity::SelfSigned(Vec::new()))
+        );
+        assert_eq!(spec.address.to_string(), "127.0.0.1:80");
+        assert_eq!(spec.caps.messages_per_second, 7);
+        assert_eq!(reflector([]), Ok(ReflectorSpec::default()));
+    }
+
+    #[test]
+    fn a_mistake_names_the_flag_and_what_to_do() {
+        for (words, what, remedy) in [
+            (&["--listn", "x"][..], "'--listn'", "'--listen'"),
+            (&["--think", "--tls"], "--think needs a value", "--help"),
+            (&["--tls", "--tls"], "--tls stands there twice", "--help"),
+            (&["--tls=yes"], "--tls takes no value", "--help"),
+            (&["--tls-name", "a"], "--tls-name needs --tls", "--help"),
+            (&["--cert", "a.pem"], "--cert needs --key", "--help"),
+            (&["--max-memory", "1MiB"], "the least is 4 MiB", "--help"),
+            (&["--user", "me"], "needs root", "--help"),
+        ] {
+            let fault = reflector(words.iter().copied()).expect_err(what);
+            assert!(fault.what.contains(what), "{fault:?}");
+            assert!(fault.remedy.contains(remedy), "{fault:?}");
+        }
+        let fault = reflector(["--stamp-key", "hunter2"]).expect_err("bare");
+        assert!(!format!("{fault:?}").contains("hunter2"), "{fault:?}");
+    }
+}

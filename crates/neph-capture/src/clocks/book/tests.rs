@@ -1,0 +1,324 @@
+//! Peers whose clocks are known, over paths whose delays are known: what is told of them is true, and
+//! the formula beside it is as wrong as it must be.
+
+use neph_model::{FlowIndex, Marks, Outcome, Seq};
+
+use super::*;
+use crate::clocks::added::Added;
+use crate::clocks::course::Course;
+
+const MICRO: i64 = 1_000;
+const MILLI: i64 = 1_000_000;
+const SECOND: i64 = 1_000_000_000;
+/// Both machines were set to the right time at about this hour.
+const EPOCH: i64 = 1_795_000_000 * SECOND;
+
+/// Numbers as if by chance (Steele, Lea and Flood's `SplitMix64`).
+struct Chance(u64);
+
+impl Chance {
+    /// From 0 up to 1.
+    fn share(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let high = u32::try_from((mixed ^ mixed >> 31) >> 32).expect("32 bits");
+        f64::from(high) / 4_294_967_296.0
+    }
+
+    /// Exponentially distributed with this mean.
+    fn queue(&mut self, mean: i64) -> i64 {
+        let seconds = -Span::from_nanos(mean).secs_f64() * (1.0 - self.share()).ln();
+        nanos(seconds)
+    }
+}
+
+fn nanos(seconds: f64) -> i64 {
+    i64::try_from(std::time::Duration::from_secs_f64(seconds.max(0.0)).as_nanos()).expect("short")
+}
+
+/// A peer and the path to it. Our raw clock is true; our wall clock shows [`EPOCH`] at its 0.
+#[derive(Debug, Clone, Copy)]
+struct Peer {
+    /// Raw clock minus ours at 0, in nanoseconds.
+    raw: i64,
+    /// How much faster it runs, in parts per billion.
+    ppb: i64,
+    /// Wall clock minus ours, in nanoseconds, until it is set by `set` after 30 s.
+    wall: i64,
+    set: i64,
+    /// The least delay of each direction, and the mean queue above it, in nanoseconds.
+    least: [i64; 2],
+    queues: [i64; 2],
+}
+
+impl Peer {
+    const QUIET: Self = Self {
+        raw: 77 * SECOND,
+        ppb: 0,
+        wall: 0,
+        set: 0,
+        least: [500 * MICRO; 2],
+        queues: [20 * MICRO; 2],
+    };
+
+    fn raw_offset(&self, at: i64) -> i64 {
+        self.raw + at / MILLI * self.ppb / 1_000
+    }
+
+    fn wall_offset(&self, at: i64) -> i64 {
+        self.wall + if at >= 30 * SECOND { self.set } else { 0 }
+    }
+
+    /// A minute of it, ten times a second.
+    fn observed(&self, seed: u64) -> Book {
+        let mut chance = Chance(seed);
+        let mut book = Book::new(ClockNature::default());
+        for number in 0..600_u64 {
+            let sent = i64::try_from(number).expect("small") * SECOND / 10 + 7 * MICRO;
+            let arrived = sent + self.least[0] + chance.queue(self.queues[0]);
+            let answered = arrived + 15 * MICRO;
+            let returned = answered + self.least[1] + chance.queue(self.queues[1]);
+            let theirs = |at: i64| Instant::from_nanos(at + self.raw_offset(at));
+            let mut marks = Marks::intended_at(Instant::from_nanos(sent));
+            marks.nic_tx = Some(Instant::from_nanos(sent));
+            marks.nic_rx = Some(Instant::from_nanos(returned));
+            marks.peer.rx = Some(theirs(arrived));
+            marks.peer.app_tx = Some(theirs(answered));
+            marks.peer.nic_tx = Some(theirs(answered));
+            let mut message = Message::new(FlowIndex(0), Seq(number), marks);
+            message.outcome = Outcome::Reply;
+            let wall = EPOCH + answered + self.wall_offset(answered);
+            message.peer_wall_offset = Some(wall - theirs(answered).nanos());
+            for at in [sent, returned] {
+                book.anchor(Anchor {
+                    at: Instant::from_nanos(at),
+                    wall: Wall::from_unix_nanos(EPOCH + at),
+                });
+            }
+            assert!(book.message(&message), "it has four stamps");
+        }
+        book
+    }
+}
+
+#[test]
+fn what_was_answered_counts_at_once_and_once_only() {
+    let mut book = Peer::QUIET.observed(3);
+    let marks = |sent: i64| {
+        let theirs = |at: i64| Instant::from_nanos(at + Peer::QUIET.raw);
+        let mut marks = Marks::intended_at(Instant::from_nanos(sent));
+        marks.app_send = Some(Instant::from_nanos(sent));
+        marks.peer.app_rx = Some(theirs(sent + 500 * MICRO));
+        marks.peer.app_tx = Some(theirs(sent + 510 * MICRO));
+        marks.app_recv = Some(Instant::from_nanos(sent + 1_010 * MICRO));
+        marks
+    };
+    // The 600th is out for long; these came after it.
+    let later = [601, 602].map(|number: u64| {
+        let sent = 60 * SECOND + i64::try_from(number).expect("small") * MILLI;
+        let mut message = Message::new(FlowIndex(0), Seq(number), marks(sent));
+        message.outcome = Outcome::Reply;
+        message
+    });
+    for message in &later {
+        book.answered(message);
+    }
+    let known = book.so_far();
+    assert_eq!((book.exchanges, known.exchanges), (600, 602));
+    assert!(known.latest > book.latest);
+    let at = known.latest.expect("a moment");
+    let fit = known.reading(at).expect("messages are around it").raw;
+    assert!((fit.offset - Peer::QUIET.raw).abs() <= fit.bound, "{fit:?}");
+    for message in &later {
+        assert!(book.message(message));
+    }
+    assert_eq!(book.so_far().exchanges, 602);
+}
+
+#[test]
+fn the_truth_lies_within_the_bound_of_every_line() {
+    let mut chance = Chance(1);
+    for seed in 0..40 {
+        let mut draw = |most: i64| nanos(chance.share() * Span::from_nanos(most).secs_f64());
+        let peer = Peer {
+            raw: draw(9_000 * SECOND) - 4_000 * SECOND,
+            ppb: draw(200_000) - 100_000,
+            wall: draw(8 * SECOND) - 4 * SECOND,
+            set: draw(4 * SECOND) - 2 * SECOND,
+            least: [draw(20 * MILLI), draw(20 * MILLI)],
+            queues: [draw(3 * MILLI) + 1, draw(3 * MILLI) + 1],
+        };
+        let book = peer.observed(seed);
+        for second in [5, 20, 29, 31, 45, 59] {
+            let at = second * SECOND;
+            let reading = book.reading(at).expect("messages are around it");
+            let off = reading.raw.offset - peer.raw_offset(at);
+            assert!(
+                off.abs() <= reading.raw.bound,
+                "{off}: {reading:?} {peer:?}"
+            );
+            let (wall, bound) = reading.wall.expect("the peer tells it");
+            // Beside the bound: what the raw clocks drift until the peer reads its own two.
+            let off = wall - peer.wall_offset(at);
+            assert!(
+                off.abs() <= bound,
+                "{off} at {second}: {reading:?} {peer:?}"
+            );
+        }
+        let course = Course::of(
+            book.raw.limits(),
+            book.raw.nature(),
+            &Added::default(),
+            SECOND,
+        )
+        .expect("it has limits");
+        assert_eq!(course.steps, [], "raw clocks are never set: {peer:?}");
+        let drift = course.drift.expect("of a minute");
+        let rate = Span::from_nanos(peer.ppb).secs_f64();
+        assert!(
+            (drift.rate - rate).abs() <= drift.bound,
+            "{drift:?} {peer:?}"
+        );
+    }
+}
+
+#[test]
+fn a_wall_clock_that_was_set_is_told_by_whose_it_is() {
+    let peer = Peer {
+        wall: -4 * MILLI,
+        set: 3 * SECOND,
+        ppb: 40_000,
+        ..Peer::QUIET
+    };
+    let book = peer.observed(3);
+    let [step] = book.steps.as_slice() else {
+        panic!("{:?}", book.steps);
+    };
+    assert!(step.is_peers, "{step:?}");
+    assert!(
+        step.after <= 30 * SECOND && 30 * SECOND <= step.before,
+        "{step:?}"
+    );
+    assert!(step.before - step.after < SECOND / 5, "{step:?}");
+    // The raw clocks drift by 4 us in a tenth of a second: the peer's wall is steered against it.
+    assert!(
+        (step.by.nanos() - 3 * SECOND).abs() < 10 * MICRO,
+        "{step:?}"
+    );
+}
+
+/// How far both methods are off in the end, and the bound of the first: of the clocks on the wall.
+fn errors(peer: &Peer) -> (i64, i64, i64) {
+    let book = peer.observed(11);
+    let at = book.latest.expect("messages");
+    let (wall, bound) = book
+        .reading(at)
+        .and_then(|reading| reading.wall)
+        .expect("it is told");
+    let truth = peer.wall_offset(at);
+    let mean = book.wall_mean.mean().expect("messages");
+    (wall - truth, bound, mean - truth)
+}
+
+#[test]
+fn queues_of_one_direction_move_the_formula_and_not_the_hulls() {
+    let loaded = Peer {
+        queues: [3 * MILLI, 20 * MICRO],
+        ..Peer::QUIET
+    };
+    let (off, bound, mean) = errors(&loaded);
+    assert!(off.abs() <= bound && bound < MILLI, "{off} {bound}");
+    assert!(off.abs() < 100 * MICRO, "{off}");
+    // Half of the mean queue.
+    assert!((mean - 1_500 * MICRO).abs() < 300 * MICRO, "{mean}");
+}
+
+#[test]
+fn a_way_that_is_always_longer_moves_both_and_the_bound_says_so() {
+    let longer = Peer {
+        least: [8_500 * MICRO, 500 * MICRO],
+        ..Peer::QUIET
+    };
+    let (off, bound, mean) = errors(&longer);
+    assert!(
+        (off - 4 * MILLI).abs() < 100 * MICRO && off <= bound,
+        "{off} {bound}"
+    );
+    assert!((mean - 4 * MILLI).abs() < 100 * MICRO, "{mean}");
+}
+
+#[test]
+fn a_step_stays_in_the_mean_for_good() {
+    let set = Peer {
+        set: 10 * MILLI,
+        ..Peer::QUIET
+    };
+    let (off, bound, mean) = errors(&set);
+    assert!(off.abs() <= bound && bound < MILLI, "{off} {bound}");
+    assert!(
+        (mean + 5 * MILLI).abs() < 100 * MICRO,
+        "half of the time it was not set: {mean}"
+    );
+}
+
+#[test]
+fn the_page_shows_what_comes_of_it() {
+    let quiet = Peer::QUIET;
+    let ways = [
+        ("quiet", quiet),
+        (
+            "queue of 3 ms there",
+            Peer {
+                queues: [3 * MILLI, 20 * MICRO],
+                ..quiet
+            },
+        ),
+        (
+            "queues of 3 ms both ways",
+            Peer {
+                queues: [3 * MILLI; 2],
+                ..quiet
+            },
+        ),
+        (
+            "8 ms longer there, always",
+            Peer {
+                least: [8_500 * MICRO, 500 * MICRO],
+                ..quiet
+            },
+        ),
+        (
+            "set by 10 ms after half of the time",
+            Peer {
+                set: 10 * MILLI,
+                ..quiet
+            },
+        ),
+    ];
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands/clock.md");
+    let page = std::fs::read_to_string(page).expect("the command's page");
+    let us = |of: i64| format!("{:.0} us", Span::from_nanos(of).secs_f64() * 1e6);
+    let rows = ways.map(|(name, peer)| {
+        let (off, bound, mean) = errors(&peer);
+        format!("| {name} | {} | {} | {} |\n", us(off), us(bound), us(mean))
+    });
+    let rows = rows.concat();
+    assert!(page.contains(&rows), "docs/commands/clock.md lacks\n{rows}");
+}
+
+#[test]
+fn dots_stay_as_many_as_a_figure_can_show() {
+    let mut dots = Dots::default();
+    for at in 0..1_000_000 {
+        dots.push(at, at);
+    }
+    assert!(
+        (2_000..=4_096).contains(&dots.kept.len()),
+        "{}",
+        dots.kept.len()
+    );
+    assert!(dots.kept.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    assert!(dots.kept.last().is_some_and(|last| last.0 > 990_000));
+}

@@ -1,0 +1,145 @@
+//! What messages prove of a peer's raw clock against ours: the one estimate of it that is told.
+//!
+//! Owns which stamps of a message count, how far they may be off, and what of them is kept; the fit is
+//! neph-stats'. Does no input or output and reads no clock.
+
+use neph_model::{ClockOffset, Marks, Span};
+use neph_stats::{ClockFit, ClockNature, FourStamps, KeptLimits, OffsetLimits, clock_course};
+
+/// A kernel's stamp is a reading of the wall clock that becomes one of the raw clock by reading
+/// both: each of the two machines is off by half of what that takes, 60 to 90 ns here and 200 at most.
+pub const DOUBT: i64 = 250;
+/// One limit of each kind is kept in so many nanoseconds.
+const STRETCH: i64 = 10_000_000;
+
+/// The raw clocks of a peer and of ours.
+#[derive(Clone, Debug)]
+pub struct PeerClock {
+    nature: ClockNature,
+    kept: KeptLimits,
+}
+
+impl Default for PeerClock {
+    fn default() -> Self {
+        Self::new(ClockNature::default())
+    }
+}
+
+impl PeerClock {
+    pub const fn new(nature: ClockNature) -> Self {
+        Self {
+            nature,
+            kept: KeptLimits::each(STRETCH),
+        }
+    }
+
+    /// A message that was answered; gives its stamps, if it has all four.
+    pub fn message(&mut self, marks: &Marks) -> Option<FourStamps> {
+        let stamps = stamps(marks)?;
+        self.kept.add(stamps, DOUBT);
+        Some(stamps)
+    }
+
+    /// The peer's clock minus ours at a moment of ours, in nanoseconds, from the messages around it.
+    /// `None` where none of both directions spoke of it.
+    pub fn fit(&self, at: i64) -> Option<ClockFit> {
+        let reach = self.nature.horizon.saturating_mul(3);
+        let near = self.kept.since(at.saturating_sub(reach));
+        clock_course(near, self.nature).ok()?.at(at)
+    }
+
+    /// The same, for one-way delays.
+    pub fn offset(&self, at: i64) -> Option<ClockOffset> {
+        let fit = self.fit(at)?;
+        let (offset, bound) = (Span::from_nanos(fit.offset), Span::from_nanos(fit.bound));
+        Some(ClockOffset::new(offset, bound))
+    }
+
+    /// Everything that is known.
+    pub fn limits(&self) -> OffsetLimits<'_> {
+        self.kept.limits()
+    }
+
+    pub const fn nature(&self) -> ClockNature {
+        self.nature
+    }
+}
+
+/// The tightest that is known of each side: what the kernel stamped, or else the program, which reads
+/// before the kernel sends and after it has received.
+fn stamps(marks: &Marks) -> Option<FourStamps> {
+    Some(FourStamps {
+        sent: marks.nic_tx.or(marks.app_send)?.nanos(),
+        arrived: marks.peer.rx.or(marks.peer.app_rx)?.nanos(),
+        answered: marks.peer.nic_tx.or(marks.peer.app_tx)?.nanos(),
+        returned: marks.nic_rx.or(marks.app_recv)?.nanos(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Instant;
+
+    use super::*;
+
+    const MICRO: i64 = 1_000;
+    const SECOND: i64 = 1_000_000_000;
+
+    /// An exchange whose four stamps are known.
+    fn exchange(nic_tx: i64, rx: i64, tx: i64, nic_rx: i64) -> Marks {
+        let mut marks = Marks::intended_at(Instant::from_nanos(nic_tx));
+        marks.nic_tx = Some(Instant::from_nanos(nic_tx));
+        marks.peer.rx = Some(Instant::from_nanos(rx));
+        marks.peer.nic_tx = Some(Instant::from_nanos(tx));
+        marks.nic_rx = Some(Instant::from_nanos(nic_rx));
+        marks
+    }
+
+    #[test]
+    fn two_exchanges_prove_what_each_proves_from_its_better_side() {
+        let mut clock = PeerClock::default();
+        // True offset 1000 us; delays 30 us there and 10 back, then 12 there and 40 back.
+        for [sent, arrived, answered, returned] in [[0, 1_030, 1_035, 45], [100, 1_112, 1_112, 152]]
+        {
+            let us = |of: i64| of * MICRO;
+            let marks = exchange(us(sent), us(arrived), us(answered), us(returned));
+            assert!(clock.message(&marks).is_some());
+        }
+        let offset = clock.offset(100 * MICRO).expect("four marks are there");
+        // From 990 to 1012 us, and a little on both sides for what stamps and rates may be off.
+        assert!((offset.value().nanos() - 1_001 * MICRO).abs() < 300);
+        assert!(
+            (11_250..11_700).contains(&offset.bound().nanos()),
+            "{offset:?}"
+        );
+    }
+
+    #[test]
+    fn clocks_that_drift_apart_have_an_offset_for_as_long_as_they_are_asked() {
+        let mut clock = PeerClock::default();
+        let drifted = |at: i64| 77 * SECOND + at / 1_000_000 * 40;
+        // A minute of it: 40 ppm are 2.4 ms, far more than the round trip.
+        for number in 0..600 {
+            let (sent, there) = (number * SECOND / 10, 200 * MICRO + number % 7 * 10 * MICRO);
+            let arrived = sent + there + drifted(sent + there);
+            let marks = exchange(sent, arrived, arrived, sent + there + 300 * MICRO);
+            clock.message(&marks);
+        }
+        for second in [0, 30, 59] {
+            let at = second * SECOND;
+            let offset = clock.offset(at).expect("messages are around it");
+            let off = (offset.value().nanos() - drifted(at)).abs();
+            assert!(off <= offset.bound().nanos(), "{off} {offset:?}");
+            assert!(offset.bound() < Span::from_micros(300), "{offset:?}");
+        }
+    }
+
+    #[test]
+    fn without_the_four_marks_there_is_no_offset() {
+        let mut clock = PeerClock::default();
+        let mut marks = exchange(0, 1, 2, 3);
+        marks.peer.nic_tx = None;
+        assert_eq!(clock.message(&marks), None);
+        assert_eq!(clock.offset(0), None);
+    }
+}

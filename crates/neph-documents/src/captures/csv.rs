@@ -1,0 +1,132 @@
+//! Flows and exchanges as lines of one table for spreadsheets: a header, then a line each as they end. Times are
+//! nanoseconds; what one of them does not have is empty.
+
+use neph_capture::{Answer, Event, Flow, Half, Method, Pair, Quantiles, Question, Side};
+use neph_text::csv_field;
+
+use super::exchanges;
+use super::row::via;
+
+/// Round trips of a line, by what they speak of.
+const TRIPS: [&str; 4] = [
+    "server_path",
+    "server_response",
+    "server_delayed",
+    "client_path",
+];
+/// What is told of each.
+const OF_TRIPS: [&str; 9] = [
+    "n",
+    "estimated_n",
+    "min_ns",
+    "mean_ns",
+    "p50_ns",
+    "p95_ns",
+    "p99_ns",
+    "max_ns",
+    "deviation_ns",
+];
+const FIRST: [&str; 12] = [
+    "kind",
+    "client",
+    "server",
+    "via",
+    "packets",
+    "bytes",
+    "retransmissions",
+    "spurious_retransmissions",
+    "out_of_order",
+    "segments_not_followed",
+    "asked",
+    "answered",
+];
+const QUESTIONS: [&str; 2] = ["questions_not_followed", "answers_without_question"];
+
+/// The names of the columns.
+pub fn header() -> String {
+    let of = |trips: &&str| OF_TRIPS.map(|what| format!("{trips}_{what}"));
+    let trips = TRIPS.iter().flat_map(of);
+    let names = FIRST
+        .iter()
+        .chain(&QUESTIONS)
+        .map(|name| (*name).to_owned());
+    names.chain(trips).collect::<Vec<_>>().join(",")
+}
+
+/// A flow of TCP.
+pub fn flow(flow: &Flow, method: Method) -> String {
+    let name = flow.name();
+    let (client, server) = (flow.sent(Side::Client), flow.sent(Side::Server));
+    let both = |of: fn(&neph_capture::Sent) -> u64| (of(client) + of(server)).to_string();
+    let mut cells = vec![
+        "tcp".to_owned(),
+        name.client().to_string(),
+        name.server().to_string(),
+        csv_field(via(name).trim_start()).into_owned(),
+        both(|sent| sent.packets),
+        both(|sent| sent.bytes),
+        both(|sent| sent.retransmitted().into()),
+        both(|sent| sent.spurious().into()),
+        both(|sent| sent.count(Event::OutOfOrder).into()),
+        both(neph_capture::Sent::thinned),
+    ];
+    cells.resize(FIRST.len() + QUESTIONS.len(), String::new());
+    let trips = flow.trips(Half::Server).laid_out();
+    for of in [
+        trips.path(method),
+        trips.of(Method::Response, Answer::WithData),
+        trips.of(method, Answer::Delayed),
+        flow.trips(Half::Client).path(method),
+    ] {
+        cells.extend(quantiles(of));
+    }
+    cells.join(",")
+}
+
+/// A pair that asked and answered outside of TCP.
+pub fn pair(pair: &Pair) -> String {
+    let (between, all) = (pair.between(), pair.counted());
+    let [client, server] = exchanges::ends(between);
+    let mut cells = vec![
+        csv_field(&exchanges::key(between.question)).into_owned(),
+        csv_field(&client).into_owned(),
+        csv_field(&server).into_owned(),
+        csv_field(super::row::travels_in(between.vlan, between.tunnel).trim_start()).into_owned(),
+        all.packets().to_string(),
+    ];
+    cells.resize(FIRST.len() - 2, String::new());
+    let counts = [
+        all.asked(),
+        all.answered(),
+        all.not_followed(),
+        all.unasked(),
+    ];
+    cells.extend(counts.map(|count| match between.question {
+        Question::Quic => String::new(),
+        Question::Ping | Question::Dns => count.to_string(),
+    }));
+    for of in [all.trips(Half::Server), None, None, all.trips(Half::Client)] {
+        cells.extend(quantiles(of));
+    }
+    cells.join(",")
+}
+
+fn quantiles(of: Option<Quantiles>) -> [String; OF_TRIPS.len()] {
+    let Some(of) = of else {
+        return Default::default();
+    };
+    let optional = |span: Option<neph_model::Span>| {
+        span.map_or_else(String::new, |span| span.nanos().to_string())
+    };
+    [
+        of.n.to_string(),
+        of.estimated.to_string(),
+        of.least.nanos().to_string(),
+        of.mean.nanos().to_string(),
+        of.p50.nanos().to_string(),
+        optional(of.p95),
+        optional(of.p99),
+        of.most.nanos().to_string(),
+        optional(of.deviation),
+    ]
+}

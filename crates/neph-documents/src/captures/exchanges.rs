@@ -1,0 +1,225 @@
+//! Questions and answers outside of TCP, as lines of a table of their own and for programs.
+
+use neph_capture::{Answered, Between, Counted, Half, Pair, Question};
+use neph_model::{Span, Wall};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::flow::QuantilesDocument;
+use super::row::{Rank, span, travels_in};
+use super::sample::half;
+use crate::cell::Cell;
+use crate::table::Heading;
+
+pub const COLUMNS: [Heading; 12] = [
+    Heading::left("ASKED"),
+    Heading::left("BY"),
+    Heading::left("OF"),
+    Heading::right("TIMES"),
+    Heading::right("ANSWERED"),
+    Heading::right("MIN"),
+    Heading::right("MEAN"),
+    Heading::right("P50"),
+    Heading::right("P95"),
+    Heading::right("MAX"),
+    Heading::right("DEVIATION"),
+    Heading::right("CLIENT'S PATH"),
+];
+
+const fn name(question: Question) -> &'static str {
+    match question {
+        Question::Ping => "ping",
+        Question::Dns => "dns",
+        Question::Quic => "quic spin",
+    }
+}
+
+/// The slowest first.
+pub fn rank(pair: &Pair, counted: &Counted) -> Rank {
+    let slowest = counted.trips(Half::Server).map(|trips| trips.p50.nanos());
+    let between = pair.between();
+    Rank::by(slowest, pair.began(), ends(between).join(" "))
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    Client,
+    Server,
+}
+
+/// An address, with a port where all of the pair have the same: each query of DNS has its own.
+fn end(between: &Between, end: End) -> String {
+    match (between.question, end) {
+        (Question::Ping, End::Server) => between.server.ip().to_string(),
+        (Question::Ping | Question::Dns, End::Client) => between.client.ip().to_string(),
+        (Question::Dns | Question::Quic, End::Server) => between.server.to_string(),
+        (Question::Quic, End::Client) => between.client.to_string(),
+    }
+}
+
+/// Who asked, and who answered.
+pub(super) fn ends(between: &Between) -> [String; 2] {
+    [End::Client, End::Server].map(|one| end(between, one))
+}
+
+pub fn row(pair: &Pair, counted: &Counted) -> Vec<String> {
+    let between = pair.between();
+    let many = |count: u64| match between.question {
+        Question::Quic => "-".to_owned(),
+        Question::Ping | Question::Dns => count.cell(),
+    };
+    let trips = counted.trips(Half::Server);
+    let server = end(between, End::Server) + &travels_in(between.vlan, between.tunnel);
+    vec![
+        name(between.question).to_owned(),
+        end(between, End::Client),
+        server,
+        many(counted.asked()),
+        match between.question {
+            Question::Quic => "-".to_owned(),
+            Question::Ping | Question::Dns => answered(counted),
+        },
+        span(trips.map(|trips| trips.least)),
+        span(trips.map(|trips| trips.mean)),
+        span(trips.map(|trips| trips.p50)),
+        span(trips.and_then(|trips| trips.p95)),
+        span(trips.map(|trips| trips.most)),
+        span(trips.and_then(|trips| trips.deviation)),
+        span(counted.trips(Half::Client).map(|trips| trips.p50)),
+    ]
+}
+
+/// How many questions were answered: of how many, where not all were followed; and what answered none.
+fn answered(counted: &Counted) -> String {
+    let mut answered = counted.answered().to_string();
+    if counted.not_followed() > 0 {
+        let followed = counted.asked().saturating_sub(counted.not_followed());
+        answered.push_str(&format!(" of {followed} followed"));
+    }
+    if counted.unasked() > 0 {
+        answered.push_str(&format!(", {} unasked", counted.unasked()));
+    }
+    answered
+}
+
+/// The name of a question for programs.
+pub fn key(question: Question) -> String {
+    name(question).replace(' ', "_")
+}
+
+/// A pair that asks and answers outside of TCP: what it showed, ever or for a while.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ExchangeDocument {
+    /// What was counted and measured.
+    #[serde(flatten)]
+    pub counted: CountedDocument,
+    /// `ping`, `dns` or `quic_spin`.
+    pub question: String,
+    /// Who asked.
+    pub client: String,
+    /// Who answered.
+    pub server: String,
+    /// The VLAN or tunnel.
+    pub via: String,
+}
+
+/// Questions, answers and round trips of one pair or of several.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CountedDocument {
+    /// Packets.
+    pub packets: u64,
+    /// Questions.
+    pub asked: u64,
+    /// Questions with an answer.
+    pub answered: u64,
+    /// Questions whose answer was not waited for, since too many did.
+    pub questions_not_followed: u64,
+    /// Answers without a question.
+    pub answers_without_question: u64,
+    /// Round trips between the capture point and each side.
+    pub round_trips: ExchangeHalves,
+    /// The mean round trip to the server in nanoseconds.
+    pub server_mean_ns: Option<Span>,
+    /// Its standard deviation in nanoseconds.
+    pub server_deviation_ns: Option<Span>,
+}
+
+/// Round trips between the capture point and each side.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct ExchangeHalves {
+    /// To the server and back.
+    pub server: Option<QuantilesDocument>,
+    /// To the client and back.
+    pub client: Option<QuantilesDocument>,
+}
+
+/// A single round trip outside of TCP.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ExchangeSample {
+    /// When it ended, Unix time in nanoseconds.
+    pub at_unix_ns: Wall,
+    /// `ping`, `dns` or `quic_spin`.
+    pub question: String,
+    /// Who asked.
+    pub client: String,
+    /// Who answered.
+    pub server: String,
+    /// To which side and back: `client` or `server`.
+    pub half: &'static str,
+    /// How long it took, in nanoseconds.
+    pub round_trip_ns: Span,
+}
+
+impl ExchangeDocument {
+    /// What a pair showed, ever or for a while.
+    pub fn of(pair: &Pair, counted: &Counted) -> Self {
+        let between = pair.between();
+        Self {
+            counted: counted.into(),
+            question: key(between.question),
+            client: end(between, End::Client),
+            server: end(between, End::Server),
+            via: travels_in(between.vlan, between.tunnel)
+                .trim_start()
+                .to_owned(),
+        }
+    }
+}
+
+impl From<&Counted> for CountedDocument {
+    fn from(counted: &Counted) -> Self {
+        let trips = counted.trips(Half::Server);
+        Self {
+            packets: counted.packets(),
+            asked: counted.asked(),
+            answered: counted.answered(),
+            questions_not_followed: counted.not_followed(),
+            answers_without_question: counted.unasked(),
+            round_trips: ExchangeHalves {
+                server: trips.map(QuantilesDocument::from),
+                client: counted.trips(Half::Client).map(QuantilesDocument::from),
+            },
+            server_mean_ns: trips.map(|trips| trips.mean),
+            server_deviation_ns: trips.and_then(|trips| trips.deviation),
+        }
+    }
+}
+
+impl ExchangeSample {
+    /// Of a round trip of this pair.
+    pub fn of(of: &Between, trip: Answered) -> Self {
+        Self {
+            at_unix_ns: trip.at,
+            question: key(of.question),
+            client: end(of, End::Client),
+            server: end(of, End::Server),
+            half: half(trip.half),
+            round_trip_ns: trip.round_trip,
+        }
+    }
+}
+
+/// Whether a pair has anything that a line of a table shows.
+pub fn is_worth_a_line(counted: &Counted) -> bool {
+    counted.asked() > 0 || counted.unasked() > 0 || counted.trips(Half::Server).is_some()
+}

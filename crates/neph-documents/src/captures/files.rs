@@ -1,0 +1,59 @@
+//! Captures that were read, as documents.
+
+use neph_capture::Ending;
+use neph_capture::reading::ending;
+use neph_capture::reading::file::{File, Times};
+use neph_capture::reading::packed::gzip;
+use neph_model::Span;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How much of a capture was read, and when its packets passed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FileDocument {
+    /// The file.
+    pub name: String,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Packets that are not IP.
+    pub packets_not_ip: u64,
+    /// Packets without a time stamp.
+    pub packets_without_time: u64,
+    /// Packets that the capturing program lost, where the file has that number.
+    pub packets_lost_by_capture: Option<u64>,
+    /// Packets that stand behind later ones.
+    pub packets_out_of_turn: u64,
+    /// The largest jump back of the clock, in nanoseconds.
+    pub jump_back_ns: Option<Span>,
+    /// The longest time without a packet, in nanoseconds.
+    pub silence_ns: Option<Span>,
+    /// `whole`, `cut off`, `broken`, `failed` or `stopped`.
+    pub ending: &'static str,
+}
+
+impl From<&File> for FileDocument {
+    fn from(file: &File) -> Self {
+        let ending = match &file.account.ending {
+            _ if ending::is_whole(&file.account) => "whole",
+            Ending::BrokenPacked(error) if gzip::is_trailing(error) => "cut off",
+            Ending::Whole | Ending::CutOff | Ending::CutPacked => "cut off",
+            Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
+            Ending::Failed(_) => "failed",
+            Ending::Stopped => "stopped",
+        };
+        Self {
+            name: file.name.clone(),
+            packets: file.account.packets,
+            bytes: file.account.bytes,
+            packets_not_ip: file.not_ip,
+            packets_without_time: file.without_time,
+            packets_lost_by_capture: file.account.dropped,
+            packets_out_of_turn: file.times.map_or(0, Times::out_of_turn),
+            jump_back_ns: file.times.and_then(Times::jump),
+            silence_ns: file.times.and_then(Times::silence),
+            ending,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A period for people: the line of a flow, and a sentence about all.
+
+use neph_capture::{Answer, Flow, Half, Method, Recent, Side};
+use neph_model::Span;
+use neph_text::counted::counted;
+
+use super::Lately;
+use super::row::{both_via, n, path, repairs, span};
+use crate::table::Heading;
+use crate::when;
+
+/// The columns of flows.
+pub const COLUMNS: [Heading; 21] = [
+    Heading::left("CLIENT"),
+    Heading::left("SERVER"),
+    Heading::right("PACKETS/S"),
+    Heading::right("BYTES/S"),
+    Heading::right("PATH MIN"),
+    Heading::right("MEAN"),
+    Heading::right("P50"),
+    Heading::right("P95"),
+    Heading::right("P99"),
+    Heading::right("MAX"),
+    Heading::right("DEVIATION"),
+    Heading::right("N"),
+    Heading::right("WITH DATA"),
+    Heading::right("N"),
+    Heading::right("DELAYED"),
+    Heading::right("N"),
+    Heading::right("CLIENT'S PATH"),
+    Heading::right("N"),
+    Heading::right("RETRANSMITTED"),
+    Heading::right("SPURIOUS"),
+    Heading::left("ODD"),
+];
+
+/// A line of the table: what a flow showed in a period of this length.
+pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<String> {
+    let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
+    let trips = recent.trips(Half::Server).laid_out();
+    let name = flow.name();
+    let mut cells = vec![
+        name.client().to_string(),
+        format!("{}{}", name.server(), both_via(flow)),
+        per_second(client.packets + server.packets, length).to_string(),
+        per_second(client.bytes + server.bytes, length).to_string(),
+    ];
+    cells.extend(path(&trips, method));
+    for trips in [
+        trips.of(method, Answer::WithData),
+        trips.of(method, Answer::Delayed),
+        recent.trips(Half::Client).path(method),
+    ] {
+        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
+    }
+    cells.extend(repairs((client, server)));
+    cells
+}
+
+/// `23:59:59 UTC  1200 packets a second, ...`: what came, what was of no flow and what was lost.
+pub fn sentence(lately: &Lately) -> String {
+    let length = lately.stretch.length;
+    let (seen, others) = (&lately.seen, &lately.others);
+    let rate = |count| per_second(count, length);
+    let left_out: Vec<String> = [
+        (others.udp, "UDP"),
+        (others.icmp, "ICMP"),
+        (others.fragments, "fragments"),
+        (others.unread, "other"),
+        (others.cut, "cut off (--snaplen keeps more)"),
+        (seen.not_ip, "not IP"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, what)| format!("{} {what}", rate(count)))
+    .collect();
+    let left_out = if left_out.is_empty() {
+        String::new()
+    } else {
+        format!(" (of no flow here: {})", left_out.join(", "))
+    };
+    let copies = match lately.counts.copies {
+        0 => String::new(),
+        copies => format!(", {} of them once more", rate(copies)),
+    };
+    let again = match lately.repairs {
+        repairs if repairs.retransmissions == 0 => String::new(),
+        repairs => format!(
+            ", {} retransmissions ({} of them spurious)",
+            rate(repairs.retransmissions),
+            rate(repairs.spurious)
+        ),
+    };
+    let not_followed = match lately.repairs.not_followed {
+        0 => String::new(),
+        segments => format!(", {} segments not followed", rate(segments)),
+    };
+    let lost = if seen.lost == 0 {
+        "none lost".to_owned()
+    } else {
+        let times = counted(seen.frozen, "time");
+        let lost = counted(seen.lost, "packet");
+        format!("{lost} LOST, the ring was full {times}; --ring makes it larger")
+    };
+    format!(
+        "{}  a second: {} packets{copies}{left_out}, {} bytes of IP{again}{not_followed}; {lost}",
+        when::utc(lately.stretch.until),
+        rate(seen.packets),
+        rate(lately.counts.bytes),
+    )
+}
+
+/// Rounded to the nearest whole number.
+fn per_second(count: u64, length: Span) -> u64 {
+    let nanos = u128::try_from(length.nanos()).unwrap_or(0).max(1);
+    let rate = (u128::from(count) * 1_000_000_000 + nanos / 2) / nanos;
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}

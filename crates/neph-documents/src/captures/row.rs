@@ -1,0 +1,264 @@
+//! A flow as a line of the table: path and programs told apart, and what cannot be told said.
+
+use std::collections::BTreeMap;
+
+use neph_capture::{Answer, Event, Flow, Half, LaidOut, Method, Name, Quantiles, Sent, Side};
+use neph_model::{Span, Wall};
+use neph_wire::dissect::Tunnel;
+
+use crate::cell::Cell;
+use crate::table::Heading;
+
+pub const COLUMNS: [Heading; 21] = [
+    Heading::left("CLIENT"),
+    Heading::left("SERVER"),
+    Heading::right("PACKETS"),
+    Heading::right("BYTES"),
+    Heading::right("PATH MIN"),
+    Heading::right("MEAN"),
+    Heading::right("P50"),
+    Heading::right("P95"),
+    Heading::right("P99"),
+    Heading::right("MAX"),
+    Heading::right("DEVIATION"),
+    Heading::right("N"),
+    Heading::right("RESPONSE"),
+    Heading::right("N"),
+    Heading::right("DELAYED"),
+    Heading::right("N"),
+    Heading::right("CLIENT'S PATH"),
+    Heading::right("N"),
+    Heading::right("RETRANSMITTED"),
+    Heading::right("SPURIOUS"),
+    Heading::left("ODD"),
+];
+
+/// By what flows are ordered, and what is told of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// More comes first; a flow without comes last.
+    by: Option<i64>,
+    /// Of those that are alike the earlier one comes first.
+    began: std::cmp::Reverse<i64>,
+    name: String,
+}
+
+impl Rank {
+    pub fn by(by: Option<i64>, began: Wall, name: String) -> Self {
+        Self {
+            by,
+            began: std::cmp::Reverse(began.unix_nanos()),
+            name,
+        }
+    }
+}
+
+/// The first few lines of a table.
+#[derive(Debug)]
+pub struct First {
+    most: usize,
+    /// The last line first.
+    lines: BTreeMap<Rank, Vec<String>>,
+}
+
+impl First {
+    /// Of so many lines at most.
+    pub const fn new(most: usize) -> Self {
+        Self {
+            most,
+            lines: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps a line if it is among the first; `false`: one is left out, this or another.
+    pub fn keep(&mut self, rank: Rank, row: impl FnOnce() -> Vec<String>) -> bool {
+        let is_full = self.lines.len() >= self.most;
+        let lowest = self.lines.first_key_value();
+        if is_full && lowest.is_none_or(|(lowest, _)| *lowest >= rank) {
+            return false;
+        }
+        if is_full {
+            self.lines.pop_first();
+        }
+        self.lines.insert(rank, row());
+        !is_full
+    }
+
+    /// The lines in their order; none is left.
+    pub fn take(&mut self) -> Vec<Vec<String>> {
+        let lines = std::mem::take(&mut self.lines);
+        lines.into_values().rev().collect()
+    }
+}
+
+/// What flows are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// The slowest path to the server first
+    P50,
+    /// The most bytes first
+    Bytes,
+    /// The most packets first
+    Packets,
+    /// The most retransmissions first
+    Again,
+}
+
+impl Sort {
+    pub fn rank(self, flow: &Flow, method: Method) -> Rank {
+        let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
+        self.rank_of(sent, flow.trips(Half::Server).path(method), flow)
+    }
+
+    /// The same by what a flow showed for a while.
+    pub fn rank_of(
+        self,
+        (client, server): (&Sent, &Sent),
+        path: Option<Quantiles>,
+        flow: &Flow,
+    ) -> Rank {
+        let both = |count: fn(&Sent) -> u64| i64::try_from(count(client) + count(server)).ok();
+        let by = match self {
+            Self::P50 => path.map(|path| path.p50.nanos()),
+            Self::Bytes => both(|sent| sent.bytes),
+            Self::Packets => both(|sent| sent.packets),
+            Self::Again => both(|sent| sent.sent_again().into()),
+        };
+        let name = flow.name();
+        let name = format!("{} {}{}", name.client(), name.server(), via(name));
+        Rank::by(by, flow.began(), name)
+    }
+}
+
+pub fn row(flow: &Flow, method: Method) -> Vec<String> {
+    let name = flow.name();
+    let both = |count: fn(&Flow, Side) -> u64| {
+        (count(flow, Side::Client) + count(flow, Side::Server)).cell()
+    };
+    let server = flow.trips(Half::Server).laid_out();
+    let mut cells = vec![
+        name.client().to_string(),
+        format!("{}{}", name.server(), both_via(flow)),
+        both(|flow, side| flow.sent(side).packets),
+        both(|flow, side| flow.sent(side).bytes),
+    ];
+    cells.extend(path(&server, method));
+    let client = flow.trips(Half::Client).path(method);
+    for trips in [
+        server.of(Method::Response, Answer::WithData),
+        server.of(method, Answer::Delayed),
+        client,
+    ] {
+        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
+    }
+    let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
+    cells.extend(repairs(sent));
+    cells
+}
+
+/// The path to the server: its round trips, or why there is none.
+pub fn path(server: &LaidOut, method: Method) -> [String; 8] {
+    let path = server.path(method);
+    let least = match &path {
+        Some(path) => span(Some(path.least)),
+        None => missing(server, method).to_owned(),
+    };
+    [
+        least,
+        span(path.map(|path| path.mean)),
+        span(path.map(|path| path.p50)),
+        span(path.and_then(|path| path.p95)),
+        span(path.and_then(|path| path.p99)),
+        span(path.map(|path| path.most)),
+        span(path.and_then(|path| path.deviation)),
+        n(path),
+    ]
+}
+
+/// Retransmissions of both sides, needed ones and spurious ones, and what else is odd.
+pub fn repairs((client, server): (&Sent, &Sent)) -> [String; 3] {
+    let both =
+        |count: fn(&Sent) -> u32| (u64::from(count(client)) + u64::from(count(server))).cell();
+    [
+        both(Sent::retransmitted),
+        both(Sent::spurious),
+        marks(client, server),
+    ]
+}
+
+/// Why there is no round trip of the path.
+pub fn missing(trips: &LaidOut, method: Method) -> &'static str {
+    let answered = [Answer::WithData, Answer::Delayed]
+        .into_iter()
+        .any(|answer| trips.of(method, answer).is_some());
+    if answered { "not measurable" } else { "-" }
+}
+
+/// The text of a time.
+pub fn span(span: Option<Span>) -> String {
+    span.cell()
+}
+
+/// How many round trips; of how many, where not all segments were followed.
+pub fn n(trips: Option<Quantiles>) -> String {
+    match trips {
+        Some(trips) if trips.estimated > trips.n => format!("{} of {}", trips.n, trips.estimated),
+        trips => trips.map_or(0, |trips| trips.n).to_string(),
+    }
+}
+
+/// What a flow travels in.
+pub fn via(name: &Name) -> String {
+    travels_in(name.vlan(), name.tunnel())
+}
+
+/// ` vlan 7`, ` vlan 7, back vlan 8`.
+pub fn both_via(flow: &Flow) -> String {
+    let back = via_server(flow).map(|back| match back.as_str() {
+        "" => ", back bare".to_owned(),
+        back => format!(", back {back}"),
+    });
+    via_client(flow) + &back.unwrap_or_default()
+}
+
+/// What its client's packets travel in.
+pub fn via_client(flow: &Flow) -> String {
+    match flow.travels_apart(Side::Client) {
+        Some((vlan, tunnel)) => travels_in(vlan, tunnel),
+        None => via(flow.name()),
+    }
+}
+
+/// What its server's packets travel in, where its directions differ in that.
+pub fn via_server(flow: &Flow) -> Option<String> {
+    let (vlan, tunnel) = flow.travels_apart(Side::Server)?;
+    Some(travels_in(vlan, tunnel).trim_start().to_owned())
+}
+
+/// ` vlan 7`, ` vxlan 42`.
+pub fn travels_in(vlan: Option<u16>, tunnel: Option<Tunnel>) -> String {
+    let vlan = vlan.map(|vlan| format!(" vlan {vlan}"));
+    let tunnel = tunnel.map(|tunnel| format!(" {tunnel}"));
+    vlan.unwrap_or_default() + &tunnel.unwrap_or_default()
+}
+
+/// `3 out of order, 1 gap`: what else happened, of both sides.
+pub fn marks(client: &Sent, server: &Sent) -> String {
+    const TOLD: [(Event, &str); 8] = [
+        (Event::OutOfOrder, "out of order"),
+        (Event::Gap, "missing"),
+        (Event::RepeatedAcknowledgement, "dup ack"),
+        (Event::AcknowledgedUnseen, "ack of unseen"),
+        (Event::ZeroWindow, "zero window"),
+        (Event::WindowProbe, "window probe"),
+        (Event::KeepAlive, "keep-alive"),
+        (Event::Reset, "reset"),
+    ];
+    let told = TOLD.into_iter().filter_map(|(event, word)| {
+        let count = client.count(event) + server.count(event);
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    let left_out = client.thinned() + server.thinned();
+    let left_out = (left_out > 0).then(|| format!("{left_out} not followed"));
+    told.chain(left_out).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,251 @@
+//! What becomes of flows that are over: a line each as they end, or the first few of them in order.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use neph_capture::{Answered, Between, Event, Flow, Listener, Method, Name, Pair, Sample, Side};
+use neph_model::{Span, Wall};
+use serde::Serialize;
+
+use neph_capture::reading::conversations::{Conversations, Told};
+use neph_capture::reading::file::File;
+use neph_text::counted::counted;
+
+use super::row::{COLUMNS, row};
+use super::{
+    CaptureLine, EventDocument, ExchangeSample, First, FlowDocument, SampleDocument, SampleOf,
+    Sending, Sort, Summary, csv, exchanges,
+};
+use crate::format::Format;
+use crate::rows::json_line;
+use crate::table::Table;
+
+/// What is told of flows, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// The format.
+    pub format: Format,
+    /// What the lines of the table are ordered by.
+    pub sort: Sort,
+    /// Lines of the table, at most.
+    pub top: usize,
+    /// Which round trips the table shows.
+    pub method: Method,
+    /// Whether each round trip and each event is told too.
+    pub samples: bool,
+}
+
+/// Writes flows and exchanges as they end, and the summary.
+#[derive(Debug)]
+pub struct CaptureWriter<W> {
+    shown: Shown,
+    out: W,
+    /// The first refusal of the output.
+    refused: Option<io::Error>,
+    lines: First,
+    exchanges: First,
+    /// Lines of the two that are not among the first.
+    left_out: [u64; 2],
+    /// All exchanges that are over, as JSON, where one document is written: flows go ahead of them.
+    documents: String,
+    summary: Summary,
+}
+
+impl<W: Write> CaptureWriter<W> {
+    /// Writes to `out`.
+    pub fn new(shown: Shown, out: W) -> Self {
+        let mut writer = Self {
+            shown,
+            out,
+            refused: None,
+            lines: First::new(shown.top),
+            exchanges: First::new(shown.top),
+            left_out: [0; 2],
+            documents: String::new(),
+            summary: Summary::default(),
+        };
+        if shown.format == Format::Csv {
+            writer.text_line(&csv::header());
+        }
+        writer
+    }
+
+    /// Whether nobody takes the output any more.
+    pub const fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// All that is over together.
+    pub const fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    /// Where the data goes.
+    pub fn out(&mut self) -> &mut impl Write {
+        &mut self.out
+    }
+
+    /// All flows were told.
+    pub fn finish(mut self, seen: &Conversations, files: &[File]) -> io::Result<()> {
+        if let Some(error) = self.refused {
+            return Err(error);
+        }
+        match self.shown.format {
+            Format::Text => {
+                let [flows, pairs] = self.left_out;
+                for (columns, mut lines, left_out) in [
+                    (&COLUMNS[..], self.lines, flows),
+                    (&exchanges::COLUMNS[..], self.exchanges, pairs),
+                ] {
+                    let mut table = Table::new(columns);
+                    lines.take().into_iter().for_each(|row| table.push(row));
+                    if !table.is_empty() {
+                        self.out.write_all(table.text().as_bytes())?;
+                        if left_out > 0 {
+                            let more = counted(left_out, "line");
+                            writeln!(self.out, "{more} more; a larger --top shows them.")?;
+                        }
+                        writeln!(self.out)?;
+                    }
+                }
+                let method = self.shown.method;
+                self.summary.write(method, seen, files, &mut self.out)?;
+            }
+            Format::Ndjson => {
+                let summary = CaptureLine::Summary(Box::new(self.summary.document(seen, files)));
+                writeln!(self.out, "{}", json_line(&summary))?;
+            }
+            Format::Csv => {}
+            Format::Json => {
+                let begin = if self.summary.flows == 0 {
+                    "{\"flows\": ["
+                } else {
+                    ""
+                };
+                let summary = CaptureLine::Summary(Box::new(self.summary.document(seen, files)));
+                let summary = json_line(&summary);
+                let exchanges = self.documents;
+                writeln!(
+                    self.out,
+                    "{begin}],\n\"exchanges\": [{exchanges}],\n\"summary\": {summary}}}"
+                )?;
+            }
+        }
+        self.out.flush()
+    }
+
+    fn text_line(&mut self, line: &str) {
+        let written = writeln!(self.out, "{line}");
+        self.written(written);
+    }
+
+    /// A line of JSON.
+    pub fn line(&mut self, value: &impl Serialize) {
+        let written = self.value(value).and_then(|()| writeln!(self.out));
+        self.written(written);
+    }
+
+    fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
+        Ok(serde_json::to_writer(&mut self.out, value)?)
+    }
+
+    /// Remembers a refusal of the output.
+    pub fn written(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.refused.get_or_insert(error);
+        }
+    }
+}
+
+impl<W: Write> Told for CaptureWriter<W> {
+    fn exchanged(&mut self, pair: &Pair) {
+        match self.shown.format {
+            Format::Text => {
+                let all = pair.counted();
+                if exchanges::is_worth_a_line(&all) {
+                    let rank = exchanges::rank(pair, &all);
+                    let is_more = self.exchanges.keep(rank, || exchanges::row(pair, &all));
+                    self.left_out[1] += u64::from(!is_more);
+                }
+            }
+            Format::Ndjson => self.line(&CaptureLine::exchange(pair)),
+            Format::Csv => self.text_line(&csv::pair(pair)),
+            Format::Json => {
+                let between = if self.documents.is_empty() { "" } else { "," };
+                // A string takes whatever is written.
+                let _ = write!(
+                    self.documents,
+                    "{between}{}",
+                    json_line(&CaptureLine::exchange(pair))
+                );
+            }
+        }
+        self.summary.add_exchange(pair);
+    }
+
+    fn answered(&mut self, of: &Between, trip: Answered) {
+        self.summary.of_no_time += u64::from(trip.round_trip == Span::ZERO);
+        if self.shown.samples {
+            let sample = SampleOf::Exchange(ExchangeSample::of(of, trip));
+            self.line(&CaptureLine::Sample(sample));
+        }
+    }
+}
+
+impl<W: Write> Listener for CaptureWriter<W> {
+    fn sample(&mut self, of: &Name, sample: &Sample) {
+        if self.shown.samples {
+            let sample = SampleOf::Tcp(SampleDocument::of(of, sample));
+            self.line(&CaptureLine::Sample(sample));
+        }
+    }
+
+    fn event(&mut self, of: &Name, at: Wall, side: Side, event: Event) {
+        if self.shown.samples {
+            let sending = Sending { name: of, at, side };
+            self.line(&CaptureLine::Event(EventDocument::of(sending, event)));
+        }
+    }
+
+    fn found_spurious(&mut self, of: &Name, at: Wall, side: Side, was: Event) {
+        if self.shown.samples {
+            let sending = Sending { name: of, at, side };
+            let event = EventDocument::found_spurious(sending, was);
+            self.line(&CaptureLine::Event(event));
+        }
+    }
+
+    fn backwards(&mut self) {
+        self.summary.backwards += 1;
+    }
+
+    fn of_no_time(&mut self) {
+        self.summary.of_no_time += 1;
+    }
+
+    fn ended(&mut self, flow: &Flow) {
+        match self.shown.format {
+            Format::Text => {
+                let method = self.shown.method;
+                let rank = self.shown.sort.rank(flow, method);
+                let is_more = self.lines.keep(rank, || row(flow, method));
+                self.left_out[0] += u64::from(!is_more);
+            }
+            Format::Ndjson => self.line(&CaptureLine::Flow(Box::new(FlowDocument::from(flow)))),
+            Format::Csv => self.text_line(&csv::flow(flow, self.shown.method)),
+            Format::Json => {
+                let before = if self.summary.flows == 0 {
+                    "{\"flows\": [\n"
+                } else {
+                    ",\n"
+                };
+                let written = write!(self.out, "{before}");
+                let written = written.and_then(|()| {
+                    self.value(&CaptureLine::Flow(Box::new(FlowDocument::from(flow))))
+                });
+                self.written(written);
+            }
+        }
+        self.summary.add(flow);
+    }
+}

@@ -1,0 +1,29 @@
+//! How values stand in a cell of a table, and in the pairs of a list.
+
+use neph_model::{BitRate, ByteSize, Span};
+
+/// A value that has a usual form in a table.
+pub trait Cell {
+    /// The text of the cell; `-` where there is no value.
+    fn cell(&self) -> String;
+}
+
+impl<T: Cell> Cell for Option<T> {
+    fn cell(&self) -> String {
+        self.as_ref().map_or_else(|| "-".to_owned(), Cell::cell)
+    }
+}
+
+macro_rules! displayed {
+    ($($type:ty),+) => {
+        $(impl Cell for $type {
+            fn cell(&self) -> String {
+                self.to_string()
+            }
+        })+
+    };
+}
+
+displayed!(
+    String, &str, u8, u16, u32, u64, usize, i32, i64, Span, ByteSize, BitRate
+);

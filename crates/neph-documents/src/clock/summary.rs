@@ -1,0 +1,267 @@
+//! What is told at the end: offset, drift, steps, wander, and the formula's word beside them.
+
+use std::io::{self, Write};
+
+use neph_model::Span;
+use neph_stats::{ClockNature, ClockStep, MeanOffset};
+
+use super::row::Row;
+use neph_capture::clocks::book::Step;
+use neph_capture::clocks::course::{Course, Drifted};
+use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::words;
+use neph_text::counted::counted;
+use neph_text::decimals::{fixed, signed};
+
+/// So many horizons have a wander.
+const STRETCHES: i64 = 3;
+
+/// Everything that came of it.
+#[derive(Debug)]
+pub struct Summary {
+    /// The peer, or both captures.
+    pub of: String,
+    pub clocks: Clocks,
+    /// On our clock, in nanoseconds.
+    pub began: i64,
+    /// The clocks at the end.
+    pub row: Row,
+    pub course: Course,
+    pub steps: Vec<StepOf>,
+    /// By the formula, where it was asked for.
+    pub means: Option<Means>,
+    /// Exchanges without a reply.
+    pub lost: Option<u64>,
+    pub nature: ClockNature,
+}
+
+/// Which clocks were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clocks {
+    /// Raw ones, and those on the wall beside them.
+    Raw,
+    /// The peer's on the wall with our raw one: it tells no other.
+    PeersWall,
+    /// Those of two captures.
+    Captures,
+}
+
+/// What the formula says, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Means {
+    pub(super) offset: i64,
+    pub(super) wall: Option<i64>,
+    pub(super) deviation: f64,
+    pub(super) n: usize,
+}
+
+impl Means {
+    /// `None` of fewer than two exchanges.
+    pub fn of(raw: &MeanOffset, wall: Option<&MeanOffset>) -> Option<Self> {
+        Some(Self {
+            offset: raw.mean()?,
+            wall: wall.and_then(MeanOffset::mean),
+            deviation: wall.unwrap_or(raw).deviation()?,
+            n: raw.n(),
+        })
+    }
+}
+
+/// A step, and of which clock.
+#[derive(Debug, Clone, Copy)]
+pub struct StepOf {
+    pub(super) clock: &'static str,
+    pub(super) after: i64,
+    pub(super) before: i64,
+    pub(super) by: i64,
+    /// How far `by` may be wrong, where a network was in between.
+    pub(super) bound: Option<i64>,
+}
+
+impl StepOf {
+    /// Of one machine's wall clock, which it tells itself.
+    pub const fn wall(step: &Step) -> Self {
+        Self {
+            clock: if step.is_peers {
+                "peer's wall clock"
+            } else {
+                "our wall clock"
+            },
+            after: step.after,
+            before: step.before,
+            by: step.by.nanos(),
+            bound: None,
+        }
+    }
+
+    /// Of one clock against the other. Raw ones are never set, but a machine may have been frozen or
+    /// moved.
+    pub const fn between(clocks: Clocks, step: &ClockStep) -> Self {
+        Self {
+            clock: match clocks {
+                Clocks::Raw => "raw clocks",
+                Clocks::PeersWall => "peer's wall clock",
+                Clocks::Captures => "clocks",
+            },
+            after: step.after,
+            before: step.before,
+            by: step.by,
+            bound: Some(step.bound),
+        }
+    }
+
+    pub fn sentence(&self, began: i64) -> String {
+        let seconds = |at: i64| fixed(Span::from_nanos(at - began).secs_f64(), 3);
+        let (after, before) = (seconds(self.after), seconds(self.before));
+        let by = match self.bound {
+            Some(bound) => words::step(self.by, bound),
+            None => words::value(self.by, 10_000),
+        };
+        let what = match self.clock {
+            "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
+            _ => "was set by",
+        };
+        format!("{} {what} {by}, between {after} and {before} s", self.clock)
+    }
+}
+
+impl Summary {
+    /// `hulls`: whether what they say was asked for.
+    pub fn write(&self, hulls: bool, out: &mut dyn Write) -> io::Result<()> {
+        self.write_count(out)?;
+        if hulls {
+            self.write_offsets(out)?;
+        }
+        if let Some(means) = self.means {
+            self.write_means(means, out)?;
+        }
+        self.write_steps(out)
+    }
+
+    fn write_count(&self, out: &mut dyn Write) -> io::Result<()> {
+        let noun = match self.clocks {
+            Clocks::Captures => "packet",
+            Clocks::Raw | Clocks::PeersWall => "exchange",
+        };
+        write!(out, "{}", counted(self.row.n, noun))?;
+        let time = Span::from_nanos(self.course.until - self.course.from);
+        write!(out, " in {:.1} s, {}", time.secs_f64(), self.of)?;
+        if let Some(lost) = self.lost.filter(|lost| *lost > 0) {
+            write!(out, "; {lost} without a reply")?;
+        }
+        if let Some(trip) = self.row.round_trip {
+            write!(out, "; round trip {} at least", Span::from_nanos(trip))?;
+        }
+        writeln!(out)
+    }
+
+    fn write_offsets(&self, out: &mut dyn Write) -> io::Result<()> {
+        let told = |(offset, bound): (i64, i64)| {
+            let equal = if offset.saturating_abs() <= bound {
+                " (they may be equal)"
+            } else {
+                ""
+            };
+            format!("{}{equal}", words::offset(offset, bound))
+        };
+        let fit = (self.row.fit.offset, self.row.fit.bound);
+        if let Some(wall) = self.row.wall {
+            writeln!(out, "wall clocks now   {}", told(wall))?;
+            if self.clocks == Clocks::Raw {
+                writeln!(out, "raw clocks        {}", told(fit))?;
+            }
+        } else {
+            writeln!(out, "clocks at the end {}", told(fit))?;
+        }
+        self.write_drift(out)?;
+        self.write_wander(out)
+    }
+
+    fn write_drift(&self, out: &mut dyn Write) -> io::Result<()> {
+        let most = words::ppm(self.nature.steepest);
+        match self.course.drifted(self.nature) {
+            None => Ok(()),
+            Some(Drifted::Parted(rate)) => writeln!(
+                out,
+                "drift             none that a clock has: {} ppm in all, told as steps, and clocks differ by {most} ppm at most; \
+                 a machine stood still or was set again and again, or a capture's times were changed (a replay, editcap -t)",
+                signed(rate * 1e6, 0)
+            ),
+            Some(Drifted::Unknown(within)) => writeln!(
+                out,
+                "drift             not known after so little: within ±{:.0} ppm, and clocks differ by {most} ppm at most",
+                within * 1e6
+            ),
+            Some(Drifted::Known(drift)) => {
+                let drift = words::rate(drift.rate, drift.bound);
+                let of = match self.clocks {
+                    Clocks::Raw => " (of the raw clocks)",
+                    Clocks::PeersWall => {
+                        " (of its wall clock, which may be steered, against our raw one)"
+                    }
+                    Clocks::Captures => "",
+                };
+                writeln!(out, "drift             {drift}{of}")
+            }
+        }
+    }
+
+    fn write_wander(&self, out: &mut dyn Write) -> io::Result<()> {
+        let assumed = words::ppm(self.nature.wander);
+        let told = match (self.drift(), self.course.rates) {
+            (None, _) => "not told without a drift".to_owned(),
+            (Some(_), None) if self.course.long() < STRETCHES * self.nature.horizon => {
+                "not told in less than 300 s".to_owned()
+            }
+            (Some(_), None) => {
+                "not told: too little was measured in between, which takes messages every 100 s or so"
+                    .to_owned()
+            }
+            (Some(_), Some((least, most))) => format!(
+                "the drift was {} to {} ppm",
+                signed(least * 1e6, 4),
+                signed(most * 1e6, 4)
+            ),
+        };
+        writeln!(
+            out,
+            "wander            {told}; up to {assumed} ppm in 100 s was reckoned with"
+        )
+    }
+
+    /// Where there is one, and it is known.
+    pub(super) fn drift(&self) -> Option<Drift> {
+        match self.course.drifted(self.nature)? {
+            Drifted::Known(drift) => Some(drift),
+            Drifted::Parted(_) | Drifted::Unknown(_) => None,
+        }
+    }
+
+    fn write_means(&self, means: Means, out: &mut dyn Write) -> io::Result<()> {
+        let digits = self.row.offset().1;
+        write!(out, "four stamps       ")?;
+        let of = match (means.wall, self.clocks) {
+            (Some(wall), Clocks::Raw) => {
+                let raw = words::value(means.offset, digits);
+                format!("wall {}, raw {raw}", words::value(wall, digits))
+            }
+            (wall, _) => words::value(wall.unwrap_or(means.offset), digits),
+        };
+        writeln!(
+            out,
+            "{of}: mean of {}, deviation {:.1} us. No bound: where one direction takes d longer than the other it is wrong by d/2, and drift and steps are in the mean",
+            means.n,
+            means.deviation / 1e3
+        )
+    }
+
+    fn write_steps(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.steps.is_empty() {
+            return writeln!(out, "steps             none");
+        }
+        for step in &self.steps {
+            writeln!(out, "step              {}", step.sentence(self.began))?;
+        }
+        Ok(())
+    }
+}

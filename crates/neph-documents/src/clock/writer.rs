@@ -1,0 +1,159 @@
+//! What is written while it runs: a line each so often, and each step.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::words;
+use neph_model::Span;
+
+use super::{ClockDocument, ClockLine, Row, StepDocument, StepOf, Summary};
+use crate::format::Format;
+use crate::rows;
+
+/// Which methods are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Methods {
+    /// What all messages of both directions leave possible.
+    pub hulls: bool,
+    /// The mean of four time stamps.
+    pub four_stamps: bool,
+}
+
+/// Writes offsets, steps and the summary in a format.
+pub struct ClockWriter {
+    format: Format,
+    methods: Methods,
+    out: Box<dyn Write>,
+    /// Rows of the one document.
+    rows: Vec<ClockLine>,
+    has_heading: bool,
+}
+
+impl fmt::Debug for ClockWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ClockWriter({:?})", self.format)
+    }
+}
+
+impl ClockWriter {
+    /// Writes to `out`.
+    pub const fn new(format: Format, methods: Methods, out: Box<dyn Write>) -> Self {
+        Self {
+            format,
+            methods,
+            out,
+            rows: Vec::new(),
+            has_heading: false,
+        }
+    }
+
+    /// What will be compared.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(&mut self, what: &str) -> io::Result<()> {
+        if self.format == Format::Text {
+            writeln!(self.out, "{what}")?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The clocks at one moment.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn row(&mut self, row: &Row) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.rows.push(row.into()),
+            Format::Ndjson => rows::line(&ClockLine::from(row), &mut self.out)?,
+            Format::Text | Format::Csv => self.line(row)?,
+        }
+        self.out.flush()
+    }
+
+    fn line(&mut self, row: &Row) -> io::Result<()> {
+        let (hulls, four) = (self.methods.hulls, self.methods.four_stamps);
+        if !std::mem::replace(&mut self.has_heading, true) {
+            write!(self.out, "\n{:>9}", "time")?;
+            if hulls {
+                write!(self.out, "  {:>26}  {:>22}", "offset", "drift")?;
+            }
+            if four {
+                write!(self.out, "  {:>15}", "four stamps")?;
+            }
+            writeln!(self.out, "  {:>10}  {:>8}", "round trip", "n")?;
+        }
+        let (offset, bound) = row.offset();
+        write!(self.out, "{:>7.1} s", row.since.secs_f64())?;
+        if hulls {
+            let drift = Drift::in_words(row.drift);
+            let offset = words::offset(offset, bound);
+            write!(self.out, "  {offset:>26}  {drift:>22}")?;
+        }
+        if four {
+            let mean = row.mean.map(|mean| words::value(mean, bound));
+            write!(self.out, "  {:>15}", mean.unwrap_or_else(|| "-".to_owned()))?;
+        }
+        let trip = row
+            .round_trip
+            .map(|trip| Span::from_nanos(trip).to_string());
+        let trip = trip.unwrap_or_else(|| "-".to_owned());
+        let old = if row.is_old { "  nothing new" } else { "" };
+        writeln!(self.out, "  {trip:>10}  {:>8}{old}", row.n)
+    }
+
+    /// A step that was seen just now.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn step(&mut self, step: &StepOf, began: i64) -> io::Result<()> {
+        match self.format {
+            Format::Json => {}
+            Format::Ndjson => {
+                let step = ClockLine::Step(StepDocument::of(step, began));
+                rows::line(&step, &mut self.out)?;
+            }
+            Format::Text | Format::Csv => writeln!(self.out, "{}", step.sentence(began))?,
+        }
+        self.out.flush()
+    }
+
+    /// Nothing was measured: a document is one all the same.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn nothing(&mut self) -> io::Result<()> {
+        if self.format == Format::Json {
+            let document = ClockDocument {
+                offsets: Vec::new(),
+                summary: None,
+            };
+            rows::line(&document, &mut self.out)?;
+        }
+        self.out.flush()
+    }
+
+    /// The end.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn finish(&mut self, summary: &Summary) -> io::Result<()> {
+        match self.format {
+            Format::Json => {
+                let document = ClockDocument {
+                    offsets: std::mem::take(&mut self.rows),
+                    summary: Some(summary.into()),
+                };
+                rows::pretty(&document, &mut self.out)?;
+            }
+            Format::Ndjson => rows::line(&ClockLine::from(summary), &mut self.out)?,
+            Format::Text | Format::Csv => {
+                writeln!(self.out)?;
+                summary.write(self.methods.hulls, &mut self.out)?;
+            }
+        }
+        self.out.flush()
+    }
+}

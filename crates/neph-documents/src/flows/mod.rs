@@ -1,0 +1,26 @@
+//! `neph flows`: path changes as they are detected, and the summary of a fleet.
+
+mod advice;
+pub mod advised;
+pub mod csv;
+mod dip;
+pub mod document;
+pub mod event;
+mod moves;
+pub mod pair;
+mod result;
+pub mod share;
+mod summary;
+pub mod tally;
+pub mod transfers;
+mod unfair;
+pub mod words;
+mod writer;
+
+pub use document::{FlowDocument, FlowsDocument, FlowsSummary};
+pub use event::{ChangeDocument, FlowsEvent};
+pub use pair::PairDocument;
+pub use result::{FlowsResult, Status};
+pub use summary::text;
+pub use transfers::TransfersFound;
+pub use writer::{FlowsWriter, pause};

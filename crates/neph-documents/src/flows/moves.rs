@@ -1,0 +1,316 @@
+//! The summary's lines about path changes: how often flows move, and how long they stay.
+
+use neph_flows::{Compared, Curve, FleetView, PairView, Share};
+use neph_model::Span;
+
+use super::words::{self, percent};
+use neph_flows::follow::Uncompared;
+use neph_text::counted::counted;
+
+/// All of it, for the flows to one endpoint; where they were traced, with why changes could not be
+/// compared.
+pub(super) fn text(
+    view: &FleetView,
+    endpoint: usize,
+    pair: &PairView,
+    uncompared: Option<&Uncompared>,
+) -> String {
+    let mut text = changes(view, endpoint, pair);
+    let own = view.changes.iter();
+    let own = own.filter(|change| view.fleet.endpoint_of(change.lane) == endpoint);
+    let said = Compared::of(own.map(|one| one.evidence.trace));
+    text.push_str(&compared(said, uncompared.copied().unwrap_or_default()));
+    text.push_str(&elsewhere(pair));
+    text.push_str(&drift(pair, view.settings.detection.tolerance));
+    if let Some(share) = &pair.leave_soon {
+        text.push_str(&format!(
+            "persistence:   {} of those who came to a class left it within {}\n",
+            interval(share, "stay"),
+            view.settings.soon.exact()
+        ));
+    }
+    let curves = [
+        ("between changes", &pair.between),
+        ("stay on a class", &pair.persistence),
+        ("way there alone", &pair.persistence_forward),
+        ("way back alone", &pair.persistence_reverse),
+    ];
+    for (name, curve) in curves {
+        if let Some(curve) = curve {
+            text.push_str(&format!("{:<15}{}\n", format!("{name}:"), lasting(curve)));
+        }
+    }
+    text
+}
+
+/// What traces said of the changes, and of how many they could say nothing.
+fn compared(compared: Compared, uncompared: Uncompared) -> String {
+    let all = compared.all();
+    if all + uncompared.all() == 0 {
+        return String::new();
+    }
+    let mut text = format!(
+        "routes:        of {} compared: {} by other routers, {} by the same routers\n",
+        counted(all, "change"),
+        compared.others,
+        compared.same
+    );
+    if uncompared.all() > 0 {
+        let reasons = uncompared.by_reason().into_iter();
+        let reasons: Vec<String> = reasons
+            .map(|(why, count)| format!("{count}: {}", why.words()))
+            .collect();
+        text.push_str(&format!(
+            "               {} not comparable ({})\n",
+            counted(uncompared.all(), "change"),
+            reasons.join("; ")
+        ));
+    }
+    text
+}
+
+/// How many, and how often.
+fn changes(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+    let rule = view.settings.detection;
+    let window = view.fleet.interval.times(rule.window.into());
+    match pair.changes_per_flow_hour() {
+        Some(rate) if pair.changes > 0 => {
+            let bins = view.fairness[endpoint].iter();
+            let most = bins.filter_map(|bin| bin.changes).max().unwrap_or(0);
+            format!(
+                "path changes:  {}, {rate:.1} per flow and hour{}; in {} at most {most}\n",
+                pair.changes,
+                left_out(pair, view.learning()),
+                view.bin().exact()
+            )
+        }
+        _ if pair.too_short => {
+            let (cause, remedy) = if view.renewal_ends_flows() {
+                ("flows live too short", "ask more often, or without --renew")
+            } else {
+                (
+                    "the measurement is too short",
+                    "measure longer, or ask more often",
+                )
+            };
+            format!(
+                "path changes:  {} told; {cause} for all to be told: {remedy}\n",
+                pair.changes
+            )
+        }
+        None if pair.changes > 0 => format!(
+            "path changes:  {} told; there was no time in which all could be told\n",
+            pair.changes
+        ),
+        _ if pair.flows == 0 => {
+            "path changes:  none told, as no flow had a base latency\n".to_owned()
+        }
+        _ if is_too_short(window, pair) => format!(
+            "path changes:  none told; too short to tell one, with {}{}: measure longer, or ask more often\n",
+            time_of_flows(pair),
+            left_out(pair, view.learning())
+        ),
+        _ => format!(
+            "path changes:  none in {}{}\n",
+            time_of_flows(pair),
+            left_out(pair, view.learning())
+        ),
+    }
+}
+
+/// Whether each flow was watched, after its first level was known, for less than the `least` that
+/// tells another.
+fn is_too_short(least: Span, pair: &PairView) -> bool {
+    pair.clear() < least.times(i64::try_from(pair.flows.max(1)).unwrap_or(i64::MAX))
+}
+
+/// `6 s of each of 200 flows`: all their time together would be longer than the measurement.
+fn time_of_flows(pair: &PairView) -> String {
+    let flows = pair.flows.max(1);
+    let each = pair.clear().nanos() / i64::try_from(flows).unwrap_or(i64::MAX);
+    let each = words::lasting(Span::from_nanos(each));
+    match flows {
+        1 => format!("{each} of one flow"),
+        many => format!("{each} of each of {many} flows"),
+    }
+}
+
+/// That flows lay at latencies that may have been paths, where that is more than a hundredth.
+fn elsewhere(pair: &PairView) -> String {
+    let share = pair.elsewhere.secs_f64() / pair.watched.secs_f64().max(1e-9);
+    if share <= 0.01 {
+        return String::new();
+    }
+    format!(
+        "               {} of the flows' time lay at latencies that were taken for queues, not for paths\n",
+        percent(share)
+    )
+}
+
+/// That all flows drifted together, where that is more than what two paths differ by.
+fn drift(pair: &PairView, tolerance: Span) -> String {
+    if pair.drift.extent() <= tolerance {
+        return String::new();
+    }
+    let millis = |span: Span| format!("{:+.1}", span.millis_f64());
+    format!(
+        "               the round trips of all flows drifted together, from {} to {} ms: base latencies are without it\n",
+        millis(pair.drift.lowest),
+        millis(pair.drift.highest)
+    )
+}
+
+/// That a rate is of a part of the time: what is left out at the beginning of flows, where that is
+/// more than a hundredth, and what a queue hid.
+fn left_out(pair: &PairView, learning: Span) -> String {
+    let share = |part: Span| part.secs_f64() / pair.watched.secs_f64().max(1e-9);
+    let mut told = Vec::new();
+    if share(pair.hidden.learning) > 0.01 {
+        told.push(format!(
+            "after the first {} of each flow",
+            words::lasting(learning)
+        ));
+    }
+    let hidden = share(pair.hidden.time);
+    if hidden >= 0.0005 {
+        let joined = if pair.queues_joined {
+            "; there were so many that those close together count as one, with the time between them"
+        } else {
+            ""
+        };
+        told.push(format!(
+            "without the {} of the time that a shared queue hid{joined}",
+            percent(hidden)
+        ));
+    }
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", told.join(", "))
+}
+
+fn lasting(curve: &Curve) -> String {
+    let of = format!("n {}, of which {} were seen to end", curve.n, curve.ended);
+    match curve.median() {
+        Some(median) => format!(" median {median} ({of})"),
+        None => format!(" more than half outlasted the measurement ({of})"),
+    }
+}
+
+/// 40.0 % (35.1 to 45.2, n 123 stays)
+fn interval(share: &Share, noun: &str) -> String {
+    format!(
+        "{} ({:.1} to {:.1}, n {})",
+        percent(share.share),
+        share.low * 100.0,
+        share.high * 100.0,
+        counted(share.n, noun)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use neph_flows::follow::Why;
+
+    #[test]
+    fn the_time_without_a_change_is_that_of_one_flow() {
+        let pair = |flows, watched| PairView {
+            flows,
+            watched: Span::from_millis(watched),
+            ..PairView::default()
+        };
+        assert_eq!(
+            time_of_flows(&pair(200, 1_189_777)),
+            "5.9 s of each of 200 flows"
+        );
+        assert_eq!(time_of_flows(&pair(1, 90_000)), "1.5 min of one flow");
+    }
+
+    #[test]
+    fn where_hardly_any_time_is_left_it_is_too_short_for_none_to_say_anything() {
+        let pair = |clear: i64| PairView {
+            flows: 20,
+            watched: Span::from_millis(36_000 + clear),
+            hidden: neph_flows::Hidden {
+                learning: Span::from_secs(36),
+                ..neph_flows::Hidden::default()
+            },
+            ..PairView::default()
+        };
+        let is_too_short = |clear| is_too_short(Span::from_millis(400), &pair(clear));
+        assert!(is_too_short(0) && is_too_short(7_999) && !is_too_short(8_000));
+    }
+
+    #[test]
+    fn time_at_levels_that_are_no_paths_is_told_where_it_is_much() {
+        let told = |elsewhere| elsewhere_of(Span::from_secs(1000), Span::from_secs(elsewhere));
+        assert_eq!(told(10), "");
+        assert!(told(18).contains("1.8 % of the flows' time lay at latencies that were taken"));
+    }
+
+    #[test]
+    fn a_drift_of_all_flows_is_reported_where_paths_may_differ_by_less() {
+        let pair = |lowest, highest| PairView {
+            drift: neph_flows::SharedDrift {
+                lowest: Span::from_micros(lowest),
+                highest: Span::from_micros(highest),
+            },
+            ..PairView::default()
+        };
+        let text = |lowest, highest| super::drift(&pair(lowest, highest), Span::from_micros(500));
+        assert_eq!(text(-200, 300), "");
+        assert!(text(-1_000, 1_520).contains("from -1.0 to +1.5 ms"));
+    }
+
+    fn elsewhere_of(watched: Span, elsewhere: Span) -> String {
+        super::elsewhere(&PairView {
+            watched,
+            elsewhere,
+            ..PairView::default()
+        })
+    }
+
+    #[test]
+    fn what_a_rate_leaves_out_is_said_and_whether_it_was_all_a_queue() {
+        let pair = |queues_joined, learning| PairView {
+            watched: Span::from_secs(100),
+            hidden: neph_flows::Hidden {
+                time: Span::from_secs(25),
+                learning: Span::from_secs(learning),
+                changes: 0,
+            },
+            queues_joined,
+            ..PairView::default()
+        };
+        let told = |pair: &PairView| left_out(pair, Span::from_millis(3400));
+        assert_eq!(
+            told(&pair(false, 1)),
+            " (without the 25.0 % of the time that a shared queue hid)"
+        );
+        assert_eq!(
+            told(&pair(false, 2)),
+            " (after the first 3.4 s of each flow, without the 25.0 % of the time that a shared queue hid)"
+        );
+        assert!(told(&pair(true, 0)).contains("with the time between them"));
+        assert_eq!(told(&PairView::default()), "");
+    }
+
+    #[test]
+    fn what_traces_said_is_counted_over_the_changes_that_were_compared() {
+        let said = [Some(true), None, Some(false), Some(true)];
+        assert_eq!(
+            compared(Compared::of(said), Uncompared::default()),
+            "routes:        of 3 changes compared: 2 by other routers, 1 by the same routers\n"
+        );
+        let none = Compared::of([None]);
+        assert_eq!(compared(none, Uncompared::default()), "");
+        let mut left = Uncompared::default();
+        for why in [Why::NoBefore, Why::MovedOn, Why::MovedOn] {
+            left.add(why);
+        }
+        assert!(compared(none, left).ends_with(
+            "3 changes not comparable (2: the path changed again before the trace was over; 1: no route of the path before it is known)\n"
+        ));
+    }
+}

@@ -1,0 +1,366 @@
+//! The summary for people: what was lost where, the classes of latency, how flows move between them,
+//! and how unequal they are.
+
+use neph_agent::refusal_warnings;
+use neph_flows::{FleetView, PairView};
+use neph_model::{ProbeKind, Warning};
+use neph_probe::FleetTally;
+
+use super::FlowsResult;
+use super::words::{moment, percent};
+use super::{advice, dip, moves, unfair};
+use crate::syn_answers;
+use neph_text::counted::counted;
+
+/// Ports that are shown of a class.
+const SHOWN: usize = 5;
+
+/// Why nothing is said of paths.
+const MOSTLY_LOST: &str = "no classes, inflation and path changes are told: more than half of the messages were lost or late, and what came back says little of paths\n";
+
+/// All of it.
+pub fn text(watched: &FlowsResult) -> String {
+    let view = &watched.view;
+    let mut text = String::new();
+    for (endpoint, pair) in view.pairs.iter().enumerate() {
+        text.push_str(&format!("\n--- {} ---\n", pair.endpoint));
+        let tally = &pair.tally;
+        text.push_str(&fared(pair, view.flows_of(endpoint).count()));
+        if tally.replies == 0 {
+            if view.advice.get(endpoint).is_some() {
+                text.push_str("\nadvice\nno advice: nobody answered\n");
+            }
+            continue;
+        }
+        if let Some(at) = pair.forgotten {
+            text.push_str(&format!(
+                "what flows did before {} was too much to keep; below is what came after\n",
+                moment(at, &watched.clock)
+            ));
+        }
+        if pair.mostly_lost {
+            text.push_str(MOSTLY_LOST);
+        } else {
+            text.push_str(&classes(view, endpoint));
+            text.push_str(&moves::text(
+                view,
+                endpoint,
+                pair,
+                watched.uncompared.get(endpoint),
+            ));
+        }
+        text.push_str(&unequal(view, endpoint, pair));
+        if let Some(found) = watched.transfers.get(endpoint) {
+            text.push_str(&found.text());
+        }
+        if let Some(advice) = view.advice.get(endpoint) {
+            text.push_str(&advice::text(advice, &view.fleet, endpoint));
+        }
+    }
+    for why in &watched.silence {
+        text.push_str(&format!("\n{why}\n"));
+    }
+    if let Some(why) = &watched.not_sent {
+        text.push_str(&format!(
+            "\n{} not sent; the first: {why}\n",
+            counted(view.tally.failed, "message")
+        ));
+    }
+    text.push_str(&answers(view.fleet.probe, &watched.own));
+    text.push_str(&own(watched));
+    text
+}
+
+/// How the messages fared, by direction where that is known.
+fn fared(pair: &PairView, flows: usize) -> String {
+    let tally = &pair.tally;
+    let mut line = format!(
+        "{}, {}, {}, {} lost ({})",
+        counted(flows as u64, "flow"),
+        counted(tally.messages(), "message"),
+        replies(tally.replies),
+        tally.lost,
+        percent(tally.loss().map_or(0.0, |loss| loss.share))
+    );
+    line.push_str(&lost_where(pair));
+    for (count, told) in [
+        (tally.failed, format!("{} not sent", tally.failed)),
+        (tally.copies, counted(tally.copies, "duplicate")),
+        (
+            tally.reordered_forward,
+            format!("{} overtaken", counted(tally.reordered_forward, "request")),
+        ),
+        (
+            tally.reordered_reverse,
+            format!(
+                "{} overtaken on the way back",
+                replies(tally.reordered_reverse)
+            ),
+        ),
+    ] {
+        if count > 0 {
+            line.push_str(&format!("; {told}"));
+        }
+    }
+    line + "\n"
+}
+
+/// What became of the lost: nothing where nothing is known.
+fn lost_where(pair: &PairView) -> String {
+    let tally = &pair.tally;
+    let late = pair.late.unwrap_or(0);
+    let mut parts = Vec::new();
+    if late > 0 {
+        parts.push(format!("{late} came back after the timeout"));
+    }
+    if tally.lost_forward + tally.lost_reverse > 0 {
+        parts.push(format!("{} on the way there", tally.lost_forward));
+        parts.push(format!("{} on the way back", tally.lost_reverse));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    let known = late + tally.lost_forward + tally.lost_reverse;
+    if known < tally.lost {
+        parts.push(format!("of {} it is not known", tally.lost - known));
+    }
+    format!(": {}", parts.join(", "))
+}
+
+/// `1 reply`, `2 replies`.
+fn replies(number: u64) -> String {
+    match number {
+        1 => "1 reply".to_owned(),
+        many => format!("{many} replies"),
+    }
+}
+
+fn classes(view: &FleetView, endpoint: usize) -> String {
+    let classes = &view.classes[endpoint];
+    if classes.is_empty() {
+        return no_base(view, endpoint);
+    }
+    let mut text =
+        "\nclass        base     of time   flows    left  joined  left/flow/h     lost  ports\n"
+            .to_owned();
+    let moved = &view.pairs[endpoint].moved;
+    for (index, class) in classes.iter().enumerate() {
+        let rate = moved.get(index).filter(|_| !view.pairs[endpoint].too_short);
+        let rate = rate.map_or_else(
+            || "-".to_owned(),
+            |moved| format!("{:.1}", moved.per_flow_hour),
+        );
+        text.push_str(&format!(
+            "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {:>7}  {}\n",
+            index + 1,
+            class.base,
+            percent(class.share),
+            class.flows,
+            class.left,
+            class.joined,
+            rate,
+            class
+                .loss()
+                .map_or_else(|| "-".to_owned(), |loss| percent(loss.share)),
+            ports(view, endpoint, index)
+        ));
+    }
+    text + "\n"
+}
+
+/// Why no flow has a latency to be classed by.
+fn no_base(view: &FleetView, endpoint: usize) -> String {
+    let rule = view.settings.detection;
+    let each = view.flows_of(endpoint).map(|flow| flow.tally.replies);
+    let most = each.max().unwrap_or(0);
+    if most < u64::from(rule.window) {
+        return format!(
+            "no flow had a base latency: each had {} at most, and it takes {}: measure longer, or ask more often\n",
+            replies(most),
+            rule.window
+        );
+    }
+    format!(
+        "no flow had a base latency: {} of {} round trips never lay within {}\n",
+        rule.quorum, rule.window, rule.tolerance
+    )
+}
+
+/// Some source ports that were in the class at the end.
+fn ports(view: &FleetView, endpoint: usize, class: usize) -> String {
+    let mut ports = view.ports_in(endpoint, class);
+    let some: Vec<String> = ports
+        .by_ref()
+        .take(SHOWN)
+        .map(|port| port.to_string())
+        .collect();
+    let more = if ports.next().is_some() { " ..." } else { "" };
+    some.join(" ") + more
+}
+
+/// Inflation, unfairness, bimodality.
+fn unequal(view: &FleetView, endpoint: usize, pair: &PairView) -> String {
+    let mut text = String::new();
+    if let Some(inflation) = &pair.inflation {
+        text.push_str(&format!(
+            "inflation:     {} ({} over {}, {})\n",
+            percent(inflation.ratio - 1.0),
+            inflation.highest,
+            inflation.lowest,
+            counted(inflation.flows, "flow")
+        ));
+    }
+    text.push_str(&unfair::text(&view.fairness[endpoint], view.bin()));
+    if let Some(dip) = &pair.bimodality {
+        text.push_str(&dip::text(dip, view.settings.detection.tolerance));
+    }
+    text
+}
+
+/// How targets answered SYNs: whether anybody listens there.
+fn answers(probe: ProbeKind, own: &FleetTally) -> String {
+    if !probe.is_segment() || own.replies == 0 {
+        return String::new();
+    }
+    let text = syn_answers::sentence(own.replies - own.refused, own.refused);
+    format!("\n{text}\n")
+}
+
+/// The warnings that say something: where nobody answered at all, it is not because this host was busy.
+fn that_explain<'a>(warnings: &'a [Warning], own: &FleetTally) -> &'a [Warning] {
+    if own.replies + own.late > 0 {
+        warnings
+    } else {
+        &[]
+    }
+}
+
+/// What this host and the reflectors did to the measurement; nothing, where they did nothing.
+fn own(watched: &FlowsResult) -> String {
+    let own = &watched.own;
+    let warnings = &watched.warnings;
+    let is_slow = warnings
+        .iter()
+        .any(|one| matches!(one, Warning::ReflectorSlow { .. }));
+    let mut text = String::new();
+    for (count, sentence) in [
+        (
+            own.dropped_here,
+            "replies were dropped by this host, which read too slowly: they are among the lost; ask for fewer messages a second",
+        ),
+        (
+            own.late,
+            if is_slow {
+                "replies came after their timeout and count as lost"
+            } else {
+                "replies came after their timeout and count as lost; --timeout is too short for this network"
+            },
+        ),
+        (
+            own.disbelieved,
+            "replies do not repeat their request, or have times that cannot be true (before the request, or longer than the round trip): they were left out",
+        ),
+        (
+            own.unstamped,
+            "messages lack the kernel's stamps: their round trips hold this program's own waiting",
+        ),
+    ] {
+        if count > 0 {
+            text.push_str(&format!("{count} {sentence}\n"));
+        }
+    }
+    for warning in that_explain(warnings, own) {
+        text.push_str(&format!("{warning}; {}\n", warning.advice()));
+    }
+    for (endpoint, refused) in &watched.refused {
+        for warning in refusal_warnings(refused) {
+            text.push_str(&format!(
+                "{}: {warning}; {}\n",
+                endpoint.name,
+                warning.advice()
+            ));
+        }
+    }
+    if text.is_empty() {
+        text
+    } else {
+        format!("\n{text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::FlowTally;
+
+    use super::*;
+
+    #[test]
+    fn a_reply_that_came_late_was_lost_on_neither_way() {
+        let lost = |late, [all, there, back]: [u64; 3]| {
+            let tally = FlowTally {
+                lost: all,
+                lost_forward: there,
+                lost_reverse: back,
+                ..FlowTally::default()
+            };
+            lost_where(&PairView {
+                tally,
+                late,
+                ..PairView::default()
+            })
+        };
+        assert_eq!(
+            lost(Some(26970), [26999, 22, 7]),
+            ": 26970 came back after the timeout, 22 on the way there, 7 on the way back"
+        );
+        assert_eq!(
+            lost(Some(3), [5, 0, 0]),
+            ": 3 came back after the timeout, of 2 it is not known"
+        );
+        assert_eq!(
+            lost(None, [5, 2, 1]),
+            ": 2 on the way there, 1 on the way back, of 2 it is not known"
+        );
+        assert_eq!(lost(Some(0), [5, 0, 0]), "");
+    }
+
+    #[test]
+    fn a_busy_host_is_no_reason_that_nobody_answers() {
+        let busy = [Warning::CpuSaturated { percent: 100.0 }];
+        let told = |replies, late| {
+            let own = FleetTally {
+                replies,
+                late,
+                ..FleetTally::default()
+            };
+            that_explain(&busy, &own).len()
+        };
+        assert_eq!((told(0, 0), told(0, 1), told(1, 0)), (0, 1, 1));
+    }
+
+    #[test]
+    fn syn_says_open_or_closed() {
+        let told = |replies, refused| {
+            let own = FleetTally {
+                replies,
+                refused,
+                ..FleetTally::default()
+            };
+            answers(ProbeKind::Syn, &own)
+        };
+        assert!(told(4096, 4096).contains("all 4096 answers were RST: nobody listens"));
+        assert!(told(9, 0).contains("all 9 answers were SYN-ACK: somebody listens"));
+        assert!(told(9, 4).contains("5 were SYN-ACK") && told(9, 4).contains("4 RST"));
+        assert_eq!(told(0, 0), "");
+        assert_eq!(
+            answers(
+                ProbeKind::Udp,
+                &FleetTally {
+                    replies: 1,
+                    ..FleetTally::default()
+                }
+            ),
+            ""
+        );
+    }
+}

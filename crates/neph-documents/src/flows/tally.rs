@@ -1,0 +1,47 @@
+//! How messages of flows ended, as a document.
+
+use neph_flows::FlowTally;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// How messages ended.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct TallyDocument {
+    /// All messages.
+    pub messages: u64,
+    /// Those with a reply.
+    pub replies: u64,
+    /// Those without a reply in time.
+    pub lost: u64,
+    /// Those that could not be sent.
+    pub failed: u64,
+    /// Of the lost, those that were lost on the forward path.
+    pub lost_forward: u64,
+    /// Of the lost, those whose reply was lost on the reverse path.
+    pub lost_reverse: u64,
+    /// Duplicate replies.
+    pub copies: u64,
+    /// Replies that arrived out of order.
+    pub reordered: u64,
+    /// Requests that were reordered on the forward path.
+    pub reordered_forward: u64,
+    /// Replies that were reordered on the reverse path.
+    pub reordered_reverse: u64,
+}
+
+impl From<&FlowTally> for TallyDocument {
+    fn from(tally: &FlowTally) -> Self {
+        Self {
+            messages: tally.messages(),
+            replies: tally.replies,
+            lost: tally.lost,
+            failed: tally.failed,
+            lost_forward: tally.lost_forward,
+            lost_reverse: tally.lost_reverse,
+            copies: tally.copies,
+            reordered: tally.reordered,
+            reordered_forward: tally.reordered_forward,
+            reordered_reverse: tally.reordered_reverse,
+        }
+    }
+}

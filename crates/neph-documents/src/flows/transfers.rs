@@ -1,0 +1,113 @@
+//! Transfers on the source ports of latency classes, to one endpoint.
+
+use neph_flows::Completion;
+use neph_model::Span;
+use neph_text::counted::counted;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::cell::Cell;
+
+/// If one in so many transfers took another path than expected, ports are not reliable.
+const MANY_MOVED: u64 = 10;
+
+/// The transfers to one endpoint.
+#[derive(Debug, Default)]
+pub struct TransfersFound {
+    /// Completion times by class.
+    pub by_class: Vec<Completion>,
+    /// How many transfers there were.
+    pub n: u64,
+    /// Those that took the path of another class than their flow had when the measurement ended.
+    pub moved: u64,
+}
+
+/// Transfers on the ports of one class.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CompletionDocument {
+    /// The class, from 0.
+    pub class: usize,
+    /// How many completed.
+    pub n: u64,
+    /// On how many source ports.
+    pub ports: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// The median completion time in nanoseconds.
+    pub median_ns: Option<Span>,
+    /// The lower end of its confidence interval in nanoseconds.
+    pub low_ns: Option<Span>,
+    /// The upper end of its confidence interval in nanoseconds.
+    pub high_ns: Option<Span>,
+    /// The ratio of the median to that of the first class.
+    pub ratio: Option<f64>,
+}
+
+impl From<&Completion> for CompletionDocument {
+    fn from(one: &Completion) -> Self {
+        Self {
+            class: one.class,
+            n: one.n,
+            ports: one.ports,
+            failed: one.failed,
+            median_ns: one.median,
+            low_ns: one.interval.map(|(low, _)| low),
+            high_ns: one.interval.map(|(_, high)| high),
+            ratio: one.ratio,
+        }
+    }
+}
+
+impl TransfersFound {
+    /// The document of each class.
+    pub(super) fn documents(&self) -> Vec<CompletionDocument> {
+        self.by_class.iter().map(CompletionDocument::from).collect()
+    }
+
+    /// A table for people; empty without transfers.
+    pub fn text(&self) -> String {
+        if self.by_class.is_empty() {
+            return String::new();
+        }
+        let mut text =
+            "\ntransfer on class      median      95 % interval            ratio     n  ports  failed\n"
+                .to_owned();
+        for one in &self.by_class {
+            let interval = one
+                .interval
+                .map_or_else(|| "-".to_owned(), |(low, high)| format!("{low} to {high}"));
+            let ratio = one
+                .ratio
+                .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+            text.push_str(&format!(
+                "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
+                one.class + 1,
+                one.median.cell(),
+                one.n,
+                one.ports,
+                one.failed
+            ));
+        }
+        text.push_str(&self.moved_in_words());
+        text
+    }
+
+    /// A sentence if any moved.
+    fn moved_in_words(&self) -> String {
+        if self.moved == 0 {
+            return String::new();
+        }
+        let percent = (100 * self.moved + self.n / 2) / self.n.max(1);
+        let mut text = format!(
+            "{} of {} ({percent} %) took another path than their flow had when the measurement ended, by their connect time; each counts for the class of the path it took\n",
+            self.moved,
+            counted(self.n, "transfer"),
+        );
+        if self.moved >= self.n.div_ceil(MANY_MOVED) {
+            text.push_str(
+                "the network moved flows meanwhile: ports named for a class may be on another path now; measure again before you choose one\n",
+            );
+        }
+        text
+    }
+}

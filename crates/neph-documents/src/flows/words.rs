@@ -1,0 +1,258 @@
+//! Lines for people: what runs, a path change, a status.
+
+use neph_flows::{Direction, Evidence, PairView, PathNews};
+use neph_model::{Fleet, Instant, Own, Span, WallCourse};
+use neph_probe::Sharing;
+
+use super::Status;
+use neph_flows::follow::Verdict;
+use neph_text::counted::counted;
+
+/// What runs, a line for each endpoint.
+pub fn title(fleet: &Fleet, sources: &[u16], how: Sharing) -> String {
+    let ends = (sources.iter().min(), sources.iter().max());
+    let ports = match ends {
+        (Some(first), Some(last)) if first < last => format!("source ports {first} to {last}"),
+        (Some(only), _) => format!("source port {only}"),
+        _ => "no source port".to_owned(),
+    };
+    let how = match how {
+        Sharing::SocketPerFlow => "a socket each",
+        Sharing::OneForAll => "one socket for all",
+    };
+    let renewal = fleet.renewal.map_or_else(String::new, |renewal| {
+        format!(", a new source port every {}", renewal.exact())
+    });
+    let whom: Vec<String> = fleet
+        .endpoints
+        .iter()
+        .map(|endpoint| format!("{} ({})", endpoint.name, endpoint.address.ip()))
+        .collect();
+    format!(
+        "{}\n{}, a message from each every {}{renewal}; {ports}, {how}\n",
+        whom.join("\n"),
+        counted(fleet.lanes.into(), "flow"),
+        fleet.interval.exact()
+    )
+}
+
+/// A path change as a line; where there are several endpoints, with whose it is.
+pub fn news(fleet: &Fleet, news: &PathNews, clock: &WallCourse<Own>) -> String {
+    let (change, end) = match news {
+        PathNews::Changed(change) => (change, evidence(change.evidence)),
+        PathNews::Withdrawn(change) => (change, "withdrawn: it was no path".to_owned()),
+    };
+    let whose = if fleet.endpoints.len() > 1 {
+        format!("{}  ", fleet.endpoints[fleet.endpoint_of(change.lane)].name)
+    } else {
+        String::new()
+    };
+    let line = format!(
+        "{}  {whose}port {:<5}  {:>10} -> {:>10}  {end}",
+        moment(change.at, clock),
+        change.source_port,
+        change.before,
+        change.after,
+    );
+    line.trim_end().to_owned()
+}
+
+/// Which change a trace is about, and what it says, against the route of which time.
+pub fn traced(verdict: &Verdict, clock: &WallCourse<Own>) -> String {
+    let said = match verdict.said {
+        Ok(said) if said.others => format!("other routers than at {}", moment(said.before, clock)),
+        Ok(said) => format!("the same routers as at {}", moment(said.before, clock)),
+        Err(why) => format!("not comparable: {}", why.words()),
+    };
+    let end = if verdict.is_withdrawn {
+        "; the change was withdrawn"
+    } else {
+        ""
+    };
+    let change = &verdict.change;
+    format!(
+        "              port {:<5}  its change of {}: {said}{end}",
+        change.source_port,
+        moment(change.at, clock)
+    )
+}
+
+/// The time of the day in UTC, to a thousandth of a second.
+pub fn moment(at: Instant<Own>, clock: &WallCourse<Own>) -> String {
+    let Some(nanos) = clock.unix_nanos(at) else {
+        return format!("{:.3} s", (at - Instant::from_nanos(0)).secs_f64());
+    };
+    jiff::Timestamp::from_nanosecond(nanos.into()).map_or_else(
+        |_| format!("{nanos} ns"),
+        |at| at.strftime("%H:%M:%S%.3f").to_string(),
+    )
+}
+
+/// What else than the latency speaks for a change; nothing, where nothing does.
+fn evidence(evidence: Evidence) -> String {
+    let mut words = Vec::new();
+    match evidence.direction {
+        Some(Direction::Forward) => words.push("way there"),
+        Some(Direction::Reverse) => words.push("way back"),
+        Some(Direction::Both) => words.push("both ways"),
+        None => {}
+    }
+    if evidence.ttl {
+        words.push("another TTL");
+    }
+    if evidence.reordered {
+        words.push("reordered");
+    }
+    match evidence.trace {
+        Some(true) => words.push("other routers"),
+        Some(false) => words.push("same routers"),
+        None => {}
+    }
+    words.join(", ")
+}
+
+/// How it goes.
+pub fn status(status: &Status) -> String {
+    let tally = &status.tally;
+    format!(
+        "after {}: {}, {} lost{}; {}",
+        running(status.running),
+        counted(tally.messages(), "message"),
+        tally.lost,
+        if tally.failed > 0 {
+            format!(", {} not sent", tally.failed)
+        } else {
+            String::new()
+        },
+        counted(status.changes as u64, "path change")
+    )
+}
+
+/// That nobody answers any more at an endpoint, and since when; nothing where somebody does.
+pub fn silent(pair: &PairView, clock: &WallCourse<Own>) -> Option<String> {
+    let (since, messages) = pair.silence?;
+    Some(format!(
+        "nobody has answered at {} since {}: the {} after that came to nothing, so what is told of paths is of the time before",
+        pair.endpoint,
+        moment(since, clock),
+        counted(messages, "message")
+    ))
+}
+
+/// Whole seconds, minutes, hours.
+fn running(span: Span) -> String {
+    let seconds = span.nanos() / 1_000_000_000;
+    match seconds {
+        0..600 => format!("{seconds} s"),
+        600..36_000 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}
+
+/// A share in percent. What is not all, or not none, does not read as if it were.
+pub fn percent(share: f64) -> String {
+    const LEAST: f64 = 1e-9;
+    if share > LEAST && share < 0.0005 {
+        "< 0.1 %".to_owned()
+    } else if (0.9995..1.0 - LEAST).contains(&share) {
+        "> 99.9 %".to_owned()
+    } else {
+        format!("{:.1} %", share * 100.0)
+    }
+}
+
+/// A time as people say it: `2.0 ms`, `30 s`, `8 min`, `1.5 h`.
+pub fn lasting(span: Span) -> String {
+    let seconds = span.secs_f64();
+    let (number, unit) = match seconds {
+        ..1.0 => return span.to_string(),
+        ..60.0 => (seconds, "s"),
+        ..3_600.0 => (seconds / 60.0, "min"),
+        _ => (seconds / 3_600.0, "h"),
+    };
+    let text = format!("{number:.1}");
+    let short = text.strip_suffix(".0").unwrap_or(&text);
+    format!("{short} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use neph_flows::follow::{Said, Why};
+
+    #[test]
+    fn a_share_that_is_not_all_does_not_read_as_all() {
+        for (share, told) in [
+            (1.0, "100.0 %"),
+            (0.9997, "> 99.9 %"),
+            (0.5, "50.0 %"),
+            (0.0001, "< 0.1 %"),
+            (0.0, "0.0 %"),
+        ] {
+            assert_eq!(percent(share), told);
+        }
+    }
+
+    #[test]
+    fn who_fell_silent_is_named_with_the_time() {
+        let pair = |silence| PairView {
+            endpoint: "udp://h:1".to_owned(),
+            silence,
+            ..PairView::default()
+        };
+        let at = Instant::from_nanos(4_100_000_000);
+        let told = silent(&pair(Some((at, 320))), &WallCourse::within(Span::ZERO));
+        let begin = "nobody has answered at udp://h:1 since 4.100 s: the 320 messages after that";
+        assert!(told.is_some_and(|told| told.starts_with(begin)));
+        assert_eq!(silent(&pair(None), &WallCourse::within(Span::ZERO)), None);
+    }
+
+    #[test]
+    fn times_are_said_as_people_do() {
+        for (millis, told) in [
+            (2, "2.00 ms"),
+            (30_000, "30 s"),
+            (60_000, "1 min"),
+            (479_500, "8 min"),
+            (5_400_000, "1.5 h"),
+        ] {
+            assert_eq!(lasting(Span::from_millis(millis)), told);
+        }
+    }
+
+    #[test]
+    fn the_line_of_a_route_names_the_change_that_it_is_about() {
+        let at = |millis: i64| Instant::from_nanos(millis * 1_000_000);
+        let change = neph_flows::PathChange {
+            lane: neph_model::Lane(0),
+            source_port: 10_004,
+            at: at(12_340),
+            told: at(12_900),
+            before: Span::from_millis(6),
+            after: Span::from_millis(10),
+            evidence: Evidence::default(),
+        };
+        let told = |said, is_withdrawn| {
+            let verdict = Verdict {
+                change,
+                said,
+                is_withdrawn,
+            };
+            traced(&verdict, &WallCourse::within(Span::ZERO))
+                .trim()
+                .to_owned()
+        };
+        let said = Said {
+            others: true,
+            before: at(2_120),
+        };
+        assert_eq!(
+            told(Ok(said), true),
+            "port 10004  its change of 12.340 s: other routers than at 2.120 s; the change was withdrawn"
+        );
+        assert_eq!(
+            told(Err(Why::MovedOn), false),
+            "port 10004  its change of 12.340 s: not comparable: the path changed again before the trace was over"
+        );
+    }
+}

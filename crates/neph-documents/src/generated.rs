@@ -1,0 +1,144 @@
+//! `neph stress`: the load that was generated.
+
+use neph_agent::{CpuDone, StreamDone};
+use neph_load::{Carried, rate_of};
+use neph_model::{BitRate, ByteSize, Span};
+
+use crate::cell::Cell;
+
+crate::rows! {
+    /// CPU load of one thread.
+    pub struct CpuRow {
+        /// The CPU it was pinned to; null where the kernel chose.
+        cpu: Option<usize> => left "CPU" by |row| {
+            row.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.cell())
+        },
+        /// The share of time that was asked, in percent.
+        target_percent: f64 => right "TARGET" by |row| format!("{:.0} %", row.target_percent),
+        /// The share of time that it worked, in percent.
+        worked_percent: f64 => right "WORKED" by |row| format!("{:.1} %", row.worked_percent),
+        /// How long it lasted in nanoseconds.
+        lasted_ns: Span => right "LASTED",
+        /// Hashes per second.
+        hashes_per_second: f64 => right "HASHES/S" by |row| format!("{:.0}", row.hashes_per_second),
+    }
+}
+
+impl CpuRow {
+    /// A row for each thread.
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    pub fn all(done: &CpuDone) -> Vec<Self> {
+        let rows = done.threads.iter().map(|one| Self {
+            cpu: one.cpu,
+            target_percent: done.share.in_percent(),
+            worked_percent: one.percent(),
+            lasted_ns: one.lasted,
+            hashes_per_second: one.hashes as f64 * 1e9 / one.lasted.nanos().max(1) as f64,
+        });
+        rows.collect()
+    }
+}
+
+crate::rows! {
+    /// A TCP connection that carried cross traffic.
+    pub struct FlowRow {
+        /// Its number, from 1.
+        flow: u64 => right "FLOW",
+        /// Its limit in bit/s; null where there is none.
+        limit_bit_s: Option<BitRate> => right "LIMIT" by |row| {
+            row.limit_bit_s.map_or_else(|| "max".to_owned(), |limit| limit.cell())
+        },
+        /// Bytes that were sent.
+        sent_bytes: ByteSize => right "SENT",
+        /// Bytes that the peer received.
+        received_bytes: ByteSize => right "RECEIVED",
+        /// Bytes that came back.
+        back_bytes: ByteSize => right "BACK",
+        /// Requests with a reply.
+        answered: u64 => right "ANSWERED",
+        /// Retransmitted segments.
+        retransmissions: u32 => right "RETRANSMITTED",
+        /// Of these, segments that the peer had received already.
+        spurious_retransmissions: u32 => right "SPURIOUS",
+        /// How long it lasted in nanoseconds.
+        lasted_ns: Span => right "LASTED",
+        /// What the peer received, in bit/s.
+        received_bit_s: BitRate => right "RECEIVED/S",
+        /// What came back, in bit/s.
+        back_bit_s: BitRate => right "BACK/S",
+        /// Why it was refused or broke.
+        fault: Option<String>,
+    }
+}
+
+impl FlowRow {
+    /// A row for each connection; all together are limited to `most`.
+    pub fn all(carried: &[Carried], most: Option<BitRate>) -> Vec<Self> {
+        let each = most.map(|most| BitRate(most.bits_per_second() / carried.len() as u64));
+        let rows = (1..).zip(carried).map(|(number, flow)| Self {
+            flow: number,
+            limit_bit_s: each,
+            sent_bytes: ByteSize(flow.sent),
+            received_bytes: ByteSize(flow.received),
+            back_bytes: ByteSize(flow.back),
+            answered: flow.answered,
+            retransmissions: flow.retransmissions,
+            spurious_retransmissions: flow.spurious,
+            lasted_ns: flow.lasted,
+            received_bit_s: rate_of(flow.received_in_time, flow.lasted),
+            back_bit_s: rate_of(flow.back_in_time, flow.lasted),
+            fault: flow.broken.clone(),
+        });
+        rows.collect()
+    }
+}
+
+crate::rows! {
+    /// A stream of UDP packets.
+    pub struct StreamRow {
+        /// The rate that was asked, in bit/s.
+        asked_bit_s: BitRate => right "ASKED",
+        /// Frames that were due.
+        frames: u64 => right "FRAMES",
+        /// Frames that were left out because the sender was late.
+        left_out_frames: u64 => right "LEFT OUT",
+        /// Packets that were sent.
+        sent_packets: u64 => right "SENT",
+        /// Bytes of payload that were sent.
+        sent_bytes: ByteSize => right "BYTES",
+        /// Packets that the kernel refused to send.
+        refused_packets: u64 => right "NOT SENT",
+        /// Packets that the reflector received.
+        received_packets: u64 => right "RECEIVED",
+        /// Packets that came back.
+        back_packets: u64 => right "BACK",
+        /// How long it lasted in nanoseconds.
+        lasted_ns: Span => right "LASTED",
+        /// The rate that was sent, in bit/s.
+        sent_bit_s: BitRate => right "SENT/S",
+        /// The rate that came back, in bit/s.
+        back_bit_s: BitRate => right "BACK/S",
+        /// Why it is not what was asked.
+        fault: Option<String>,
+    }
+}
+
+impl From<&StreamDone> for StreamRow {
+    fn from(done: &StreamDone) -> Self {
+        let streamed = &done.streamed;
+        Self {
+            asked_bit_s: done.rate,
+            frames: streamed.frames,
+            left_out_frames: streamed.left_out(),
+            sent_packets: streamed.packets,
+            sent_bytes: ByteSize(streamed.bytes),
+            refused_packets: streamed.refused,
+            received_packets: streamed.there,
+            back_packets: streamed.back,
+            lasted_ns: streamed.lasted,
+            sent_bit_s: rate_of(streamed.bytes, streamed.lasted),
+            back_bit_s: rate_of(streamed.back_bytes, streamed.lasted),
+            fault: done.fault.clone(),
+        }
+    }
+}

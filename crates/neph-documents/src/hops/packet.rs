@@ -1,0 +1,121 @@
+//! A packet that was followed over the points: a line of marks. Times are integers of nanoseconds.
+
+use std::net::SocketAddr;
+
+use neph_capture::Flowing;
+use neph_capture::path::passages::{End, PROTOCOLS, Passages, Row, protocol};
+use neph_model::{OneWay, Span};
+use neph_wire::ip;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// When a packet passed which point, and how long it was in between.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PacketDocument {
+    /// Nanoseconds since the first packet.
+    pub since_ns: Option<Span>,
+    /// `there` or `back`.
+    pub way: &'static str,
+    /// The protocol.
+    pub protocol: &'static str,
+    /// The source, with its port where the protocol has one.
+    pub source: String,
+    /// The destination, with its port where the protocol has one.
+    pub destination: String,
+    /// When it passed each point, Unix time in nanoseconds of the point's clock.
+    pub marks_unix_ns: Vec<Option<i64>>,
+    /// Its delay in each segment.
+    pub segments: Vec<Option<DelayDocument>>,
+    /// The round trip that it ended, in nanoseconds.
+    pub round_trip_ns: Option<Span>,
+    /// The segment in which it was lost, from 0.
+    pub lost_in: Option<usize>,
+    /// The segments in which it was reordered, from 0.
+    pub reordered_in: Vec<usize>,
+    /// At each point, from its first part to its last, in nanoseconds, where it was cut.
+    pub spread_ns: Option<Vec<Option<i64>>>,
+}
+
+/// A one-way delay with its error bound.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct DelayDocument {
+    /// The delay in nanoseconds.
+    pub ns: Span,
+    /// Its error bound in nanoseconds.
+    pub bound_ns: Span,
+}
+
+impl From<OneWay> for DelayDocument {
+    fn from(of: OneWay) -> Self {
+        Self {
+            ns: of.delay,
+            bound_ns: of.bound,
+        }
+    }
+}
+
+impl PacketDocument {
+    /// Of a packet that was followed.
+    pub fn of(passages: &Passages, row: &Row) -> Self {
+        let passage = &row.passage;
+        let points = || 0..passages.names.len();
+        let stamp = |point| Some(passages.followed.stamp(point, passage.mark(point)?));
+        let mut reordered: Vec<usize> = (0..row.delays.len()).collect();
+        reordered.retain(|segment| passage.is_overtaken(*segment));
+        let spread = points().map(|point| passages.followed.spread(passage, point));
+        let spread: Vec<Option<i64>> = spread.collect();
+        Self {
+            since_ns: row.since,
+            way: row.way.name(),
+            protocol: PROTOCOLS[protocol(passage.flow.protocol)],
+            source: place(&passage.flow, passage.flow.source),
+            destination: place(&passage.flow, passage.flow.destination),
+            marks_unix_ns: points().map(stamp).collect(),
+            segments: row
+                .delays
+                .iter()
+                .map(|delay| delay.map(DelayDocument::from))
+                .collect(),
+            round_trip_ns: row.round_trip,
+            lost_in: match row.end {
+                End::Lost(segment) => Some(segment),
+                _ => None,
+            },
+            reordered_in: reordered,
+            spread_ns: spread.iter().any(Option::is_some).then_some(spread),
+        }
+    }
+}
+
+/// An address of a flow, with a port where its protocol has them. A fragment does not say them: both
+/// are 0 then.
+fn place(flow: &Flowing, address: SocketAddr) -> String {
+    let has_ports = matches!(flow.protocol, ip::TCP | ip::UDP);
+    let is_said = (flow.source.port(), flow.destination.port()) != (0, 0);
+    if has_ports && is_said {
+        return address.to_string();
+    }
+    address.ip().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_told_where_a_protocol_has_them_whatever_they_are() {
+        let told = |protocol, source: u16, destination: u16| {
+            let flow = Flowing {
+                protocol,
+                source: ([10, 0, 0, 1], source).into(),
+                destination: ([10, 0, 0, 2], destination).into(),
+            };
+            [flow.source, flow.destination].map(|address| place(&flow, address))
+        };
+        assert_eq!(told(ip::TCP, 0, 80), ["10.0.0.1:0", "10.0.0.2:80"]);
+        assert_eq!(told(ip::UDP, 9, 0), ["10.0.0.1:9", "10.0.0.2:0"]);
+        assert_eq!(told(ip::ICMP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+        // Of a fragment.
+        assert_eq!(told(ip::UDP, 0, 0), ["10.0.0.1", "10.0.0.2"]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The result as text: the tables, then what a reader should know besides.
+
+use std::iter::once;
+
+use neph_capture::clocks::drift::Drift;
+use neph_capture::clocks::words;
+use neph_capture::path::offsets::Offsets;
+use neph_capture::path::passages::Passages;
+use neph_capture::path::strangers;
+use neph_capture::reading::enough::too_short;
+use neph_text::counted::counted;
+
+use super::document::since;
+use super::ends::{NoWay, Unknown};
+use super::{RoundTripRow, SegmentRow};
+use crate::rows;
+
+/// The text form of a result.
+pub fn text(passages: &Passages, segments: &[SegmentRow], parts: &[RoundTripRow]) -> String {
+    let mut text = format!("{}\n\n", passages.names.join(" - "));
+    text.push_str(&rows::text(segments));
+    if !parts.is_empty() {
+        text.push('\n');
+        text.push_str(&rows::text(parts));
+    }
+    text.push('\n');
+    let doubts = passages.doubts.iter();
+    let sentences = doubts
+        .map(|doubt| format!("In doubt: {doubt}."))
+        .chain(clocks(passages))
+        .chain(counts(passages));
+    for sentence in sentences {
+        text.push_str(&(sentence + "\n"));
+    }
+    text
+}
+
+/// Of each segment, how its clocks compare.
+fn clocks(passages: &Passages) -> Vec<String> {
+    let followed = &passages.followed;
+    let mut sentences = Vec::new();
+    let pairs = passages.names.windows(2).zip(&passages.clocks);
+    for (segment, (pair, offsets)) in pairs.enumerate() {
+        let (a, b) = (&pair[0], &pair[1]);
+        match (offsets, offsets.best()) {
+            _ if !followed.is_met(segment) => sentences.push(format!(
+                "No packet of {a} is in {b}: nothing is told of {a} - {b}."
+            )),
+            (Offsets::Same, _) => sentences.push(format!("Clocks of {a} and {b}: one.")),
+            (Offsets::Fitted(fitted), Some(fit)) => {
+                let offset = words::offset(fit.offset, fit.bound);
+                let drift = Drift::in_words(fitted.drift(&fit));
+                let after = since(followed, segment, &fit);
+                sentences.push(format!(
+                    "Clock of {b} minus that of {a}: {offset} after {after}, drift {drift}."
+                ));
+                if !fitted.steps.is_empty() {
+                    let steps = counted(fitted.steps.len() as u64, "time");
+                    sentences.push(format!(
+                        "One of them was set {steps}; packets around are left out."
+                    ));
+                }
+            }
+            _ => sentences.push(format!(
+                "Clocks of {a} and {b}: not known, since packets of both directions are needed; no delay is told."
+            )),
+        }
+    }
+    sentences
+}
+
+/// How many packets have something that is not known, and why.
+fn counts(passages: &Passages) -> impl Iterator<Item = String> {
+    let followed = &passages.followed;
+    let cut = (0..passages.names.len()).map(|at| followed.point(at).cut);
+    let joined = "cut or joined on the way (segmentation offload, IP fragments): each counts once, its delay is that of its last byte";
+    let known = [
+        (followed.joined(), joined.to_owned()),
+        (
+            followed.alike(),
+            "left out because others are like them".to_owned(),
+        ),
+    ];
+    let again = strangers::shown_again(&passages.names, followed);
+    let unknown = [Unknown::of(passages).words(), NoWay::of(passages).words()];
+    let all = unknown.into_iter().flatten().chain(known);
+    let all = all.chain(once((cut.sum(), too_short()))).chain(again);
+    let some: Vec<(u64, String)> = all.filter(|(count, _)| *count > 0).collect();
+    let sentences = some.into_iter();
+    sentences.map(|(count, why)| format!("{} {why}.", counted(count, "packet")))
+}

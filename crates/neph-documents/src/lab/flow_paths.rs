@@ -1,0 +1,262 @@
+//! The records of links, flow by flow: which flow was on which path when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_lab::{FlowKey, FlowTruth, PathSegment};
+use neph_model::{Span, Wall};
+use neph_text::counted::counted;
+
+use super::{DIRECTIONS, direction};
+use crate::cell::Cell;
+use crate::table::{Heading, Table};
+use crate::when::utc;
+
+crate::rows! {
+    /// A time that a flow spent on a path. Times are Unix time in nanoseconds.
+    pub struct FlowSegmentRow {
+        /// The file.
+        file: String,
+        /// The link.
+        link: String,
+        /// `a_to_b` or `b_to_a`.
+        direction: &'static str,
+        /// The IP protocol.
+        protocol: u8,
+        /// The source port.
+        source_port: u16,
+        /// The destination port.
+        destination_port: u16,
+        /// The number of the segment in its flow, from 0.
+        segment: u64,
+        /// The path, from 0.
+        path: u8,
+        /// When its first packet arrived.
+        from_ns: i64,
+        /// When its last packet arrived.
+        until_ns: i64,
+        /// How many packets.
+        packets: u64,
+        /// How many of them were dropped.
+        lost: u64,
+        /// How many were reordered; null on a sampled record.
+        reordered: Option<u64>,
+        /// How often the flow changed its path in all.
+        flow_changes: u64,
+    }
+}
+
+/// Where a segment was recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentSource<'p> {
+    /// The file.
+    pub file: &'p str,
+    /// The flow.
+    pub key: FlowKey,
+    /// What is known of it.
+    pub flow: &'p FlowTruth,
+    /// The number of the segment, from 0.
+    pub number: u64,
+}
+
+/// The flows of a link's record.
+#[derive(Clone, Debug)]
+pub struct PathsOfFlows {
+    /// The link.
+    pub link: String,
+    /// One packet in how many is on record.
+    pub every: u32,
+    /// The flows.
+    pub flows: Vec<(FlowKey, FlowTruth)>,
+    /// How often a schedule, or a change of routes, came about.
+    pub steps: u64,
+}
+
+impl PathsOfFlows {
+    /// Every segment of every flow.
+    pub fn segments<'p>(&'p self, file: &'p str) -> impl Iterator<Item = FlowSegmentRow> + 'p {
+        self.flows.iter().flat_map(move |(key, flow)| {
+            let segments = (0_u64..).zip(&flow.segments);
+            segments.map(move |(number, segment)| {
+                let source = SegmentSource {
+                    file,
+                    key: *key,
+                    flow,
+                    number,
+                };
+                self.segment(source, segment)
+            })
+        })
+    }
+
+    fn segment(&self, source: SegmentSource<'_>, segment: &PathSegment) -> FlowSegmentRow {
+        FlowSegmentRow {
+            file: source.file.to_owned(),
+            link: self.link.clone(),
+            direction: direction(source.key.direction),
+            protocol: source.key.protocol,
+            source_port: source.key.source_port,
+            destination_port: source.key.destination_port,
+            segment: source.number,
+            path: segment.path,
+            from_ns: segment.from,
+            until_ns: segment.until,
+            packets: segment.packets,
+            lost: segment.lost,
+            reordered: self.reordered(segment.reordered),
+            flow_changes: source.flow.changes(),
+        }
+    }
+
+    /// Neighbours are not all on a sampled record: reordering is unknown then.
+    fn reordered(&self, packets: u64) -> Option<u64> {
+        (self.every == 1).then_some(packets)
+    }
+
+    fn direction(&self, direction: u8) -> impl Iterator<Item = &(FlowKey, FlowTruth)> {
+        let flows = self.flows.iter();
+        flows.filter(move |(key, _)| key.direction == direction)
+    }
+
+    /// The text form: directions, paths and flows.
+    pub fn text(&self, file: &str) -> String {
+        let starts = self.flows.iter();
+        let starts = starts.filter_map(|(_, flow)| Some(flow.segments.first()?.from));
+        let first = starts.min();
+        let sampled = match self.every {
+            1 => "every packet".to_owned(),
+            every => format!("one packet in {every} (what follows counts those)"),
+        };
+        let when = first.map_or_else(
+            || without_flows(self.steps),
+            |first| format!("times count from {}", utc(Wall::from_unix_nanos(first))),
+        );
+        let mut text = format!("{file}: link '{}', {sampled}, {when}\n", self.link);
+        let tables = [
+            self.totals(),
+            self.paths(),
+            self.each_flow(first.unwrap_or_default()),
+        ];
+        let tables = tables.iter().filter(|table| !table.is_empty());
+        let tables: Vec<String> = tables.map(Table::text).collect();
+        text.push_str(&tables.join("\n"));
+        let unplaced: u64 = self.flows.iter().map(|(_, flow)| flow.unplaced).sum();
+        if unplaced > 0 {
+            text.push_str(&format!(
+                "{unplaced} packets were kept longer than any before them, and are told no time on a path\n"
+            ));
+        }
+        text
+    }
+
+    /// A row for each direction.
+    fn totals(&self) -> Table {
+        let mut table = Table::new([
+            Heading::left("DIRECTION"),
+            Heading::right("FLOWS"),
+            Heading::right("MOVED"),
+            Heading::right("CHANGES"),
+            Heading::right("PACKETS"),
+            Heading::right("REORDERED"),
+        ]);
+        for (number, name) in (0..).zip(DIRECTIONS) {
+            let sum = |of: fn(&FlowTruth) -> u64| -> u64 {
+                self.direction(number).map(|(_, flow)| of(flow)).sum()
+            };
+            let flows = sum(|_| 1);
+            if flows > 0 {
+                table.push([
+                    name.to_owned(),
+                    flows.cell(),
+                    sum(|flow| u64::from(flow.changes() > 0)).cell(),
+                    sum(FlowTruth::changes).cell(),
+                    sum(FlowTruth::packets).cell(),
+                    self.reordered(sum(FlowTruth::reordered)).cell(),
+                ]);
+            }
+        }
+        table
+    }
+
+    /// A row for each path: who was on it, and who left it.
+    fn paths(&self) -> Table {
+        let mut table = Table::new([
+            Heading::left("DIRECTION"),
+            Heading::right("PATH"),
+            Heading::right("FLOWS"),
+            Heading::right("PACKETS"),
+            Heading::right("LEFT IT"),
+        ]);
+        for (number, name) in (0..).zip(DIRECTIONS) {
+            let mut paths = BTreeMap::<u8, [u64; 3]>::new();
+            for (_, flow) in self.direction(number) {
+                let mut met = BTreeSet::new();
+                for (place, segment) in flow.segments.iter().enumerate() {
+                    let [flows, packets, left] = paths.entry(segment.path).or_default();
+                    *flows += u64::from(met.insert(segment.path));
+                    *packets += segment.packets;
+                    *left += u64::from(place + 1 < flow.segments.len());
+                }
+            }
+            for (path, counts) in paths {
+                let mut row = vec![name.to_owned(), path.cell()];
+                row.extend(counts.map(|count| count.cell()));
+                table.push(row);
+            }
+        }
+        table
+    }
+
+    /// A row for each flow.
+    fn each_flow(&self, start: i64) -> Table {
+        let mut table = Table::new([
+            Heading::left("FLOW"),
+            Heading::right("PROTOCOL"),
+            Heading::right("FROM PORT"),
+            Heading::right("TO PORT"),
+            Heading::right("PACKETS"),
+            Heading::right("REORDERED"),
+            Heading::right("CHANGES"),
+            Heading::left("PATHS, AND SINCE WHEN"),
+        ]);
+        for (key, flow) in &self.flows {
+            table.push([
+                direction(key.direction).to_owned(),
+                key.protocol.cell(),
+                key.source_port.cell(),
+                key.destination_port.cell(),
+                flow.packets().cell(),
+                self.reordered(flow.reordered()).cell(),
+                flow.changes().cell(),
+                story(flow, start),
+            ]);
+        }
+        table
+    }
+}
+
+fn without_flows(steps: u64) -> String {
+    match steps {
+        0 => "nothing on record".to_owned(),
+        // The file of routers that spread flows anew holds nothing else.
+        steps => format!(
+            "no flows: it records {} of a schedule or of routes; the flows of a link are in its \
+             LINK.truth",
+            counted(steps, "change")
+        ),
+    }
+}
+
+/// How many segments a line at the terminal shows; programs get all.
+const SHOWN: usize = 6;
+
+fn story(flow: &FlowTruth, start: i64) -> String {
+    let shown = flow.segments.iter().take(SHOWN).map(|segment| {
+        let since = Span::from_nanos(segment.from.saturating_sub(start));
+        format!("{} {since}", segment.path)
+    });
+    let mut shown: Vec<String> = shown.collect();
+    if flow.segments.len() > SHOWN {
+        shown.push(format!("and {} more", flow.segments.len() - SHOWN));
+    }
+    shown.join(", ")
+}

@@ -1,0 +1,23 @@
+//! `neph lab`: labs that are up, what they do, whether links do as asked, and records of packets.
+
+mod flow_paths;
+mod records;
+mod status;
+mod summary;
+mod tally;
+mod verified;
+
+pub use flow_paths::{FlowSegmentRow, PathsOfFlows, SegmentSource};
+pub use records::RecordRow;
+pub use status::{LabRow, LabStatusDocument, PredictionRow, SiteRow, StepRow};
+pub use summary::{RecordedFile, summary};
+pub use tally::Tally;
+pub use verified::{Asked, VerifiedRow, VerifiedWhere};
+
+/// The directions of a link, as a topology names them.
+const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
+
+/// The name of a direction.
+const fn direction(number: u8) -> &'static str {
+    DIRECTIONS[(number & 1) as usize]
+}

@@ -1,0 +1,208 @@
+//! What happened on a link, in a few tables.
+
+use std::collections::BTreeSet;
+
+use neph_lab::Verdict;
+use neph_model::{Span, Wall};
+use neph_stats::{Histogram, quantile_needs};
+
+use super::tally::{Tally, Way};
+use super::{DIRECTIONS, direction};
+use crate::cell::Cell;
+use crate::table::{Heading, Table};
+use crate::when::utc;
+
+/// What is told of delays, in thousandths.
+const TOLD: [u64; 3] = [500, 990, 999];
+
+/// The file that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedFile<'f> {
+    /// Its path.
+    pub path: &'f str,
+    /// The link.
+    pub link: &'f str,
+    /// One packet in how many is on record.
+    pub every: u32,
+}
+
+/// The text form: packets, drops, paths and steps of one file.
+pub fn summary(tally: &Tally, file: RecordedFile<'_>) -> String {
+    let tables = [packets(tally), drops(tally), paths(tally), steps(tally)];
+    let tables = tables.iter().filter(|table| !table.is_empty());
+    let tables: Vec<String> = tables.map(Table::text).collect();
+    let mut text = format!("{}\n{}", heading(tally, file), tables.join("\n"));
+    if few(tally) {
+        text.push_str(
+            "'-': too few packets for that quantile (p50 needs 6, p99 299, p99.9 2995)\n",
+        );
+    }
+    text
+}
+
+fn heading(tally: &Tally, file: RecordedFile<'_>) -> String {
+    let sampled = match file.every {
+        1 => "every packet".to_owned(),
+        every => format!("one packet in {every} (what follows counts those)"),
+    };
+    let when = tally.between.map_or_else(
+        || "nothing on record".to_owned(),
+        |(first, last)| {
+            let lasted = Span::from_nanos(last.saturating_sub(first));
+            format!("{lasted} from {}", utc(Wall::from_unix_nanos(first)))
+        },
+    );
+    format!("{}: link '{}', {sampled}, {when}", file.path, file.link)
+}
+
+/// A row for each direction that anything came by.
+fn packets(tally: &Tally) -> Table {
+    let mut table = Table::new([
+        Heading::left("DIRECTION"),
+        Heading::right("PACKETS"),
+        Heading::right("DELIVERED"),
+        Heading::right("DROPPED"),
+        Heading::right("DAMAGED"),
+        Heading::right("EARLY"),
+        Heading::right("COPIES"),
+    ]);
+    for (name, way) in used(tally) {
+        let counts = [
+            way.all(),
+            way.delivered(),
+            way.all() - way.delivered(),
+            way.damaged,
+            way.early,
+            way.copied(),
+        ];
+        let mut row = vec![name.to_owned()];
+        row.extend(counts.map(|count| count.cell()));
+        table.push(row);
+    }
+    table
+}
+
+fn drops(tally: &Tally) -> Table {
+    let mut table = Table::new([
+        Heading::left("DROPPED"),
+        Heading::left("REASON"),
+        Heading::right("PACKETS"),
+        Heading::right("SHARE"),
+        Heading::right("COPIES"),
+    ]);
+    for (name, way) in used(tally) {
+        let reasons: BTreeSet<&Verdict> = way.packets.keys().chain(way.copies.keys()).collect();
+        for reason in reasons {
+            if *reason == Verdict::Delivered {
+                continue;
+            }
+            let packets = way.packets.get(reason).copied().unwrap_or_default();
+            let copies = way.copies.get(reason).copied().unwrap_or_default();
+            table.push([
+                name.to_owned(),
+                reason.name().to_owned(),
+                packets.cell(),
+                share(packets, way.all()),
+                copies.cell(),
+            ]);
+        }
+    }
+    table
+}
+
+fn paths(tally: &Tally) -> Table {
+    let mut table = Table::new([
+        Heading::left("DELIVERED"),
+        Heading::right("PATH"),
+        Heading::right("PACKETS"),
+        Heading::right("SHARE"),
+        Heading::right("DELAY P50"),
+        Heading::right("P99"),
+        Heading::right("P99.9"),
+        Heading::right("LATE P50"),
+        Heading::right("P99"),
+        Heading::right("P99.9"),
+        Heading::right("WORST"),
+    ]);
+    for (name, way) in used(tally) {
+        for (path, passed) in &way.paths {
+            let mut row = vec![
+                name.to_owned(),
+                path.cell(),
+                passed.delay.n().cell(),
+                share(passed.delay.n(), way.delivered()),
+            ];
+            row.extend(TOLD.map(|permille| quantile(&passed.delay, permille)));
+            row.extend(TOLD.map(|permille| quantile(&passed.lateness, permille)));
+            row.push(passed.lateness.most().map_or_else(|| "-".to_owned(), span));
+            table.push(row);
+        }
+    }
+    table
+}
+
+fn steps(tally: &Tally) -> Table {
+    let mut table = Table::new([
+        Heading::left("SCHEDULE"),
+        Heading::right("ENTRY"),
+        Heading::left("IT"),
+        Heading::right("TIMES"),
+        Heading::right("FIRST AFTER THE CUE"),
+    ]);
+    for ((number_of, number, turn), steps) in &tally.steps {
+        let first = steps.first.and_then(|first| u64::try_from(first).ok());
+        table.push([
+            direction(*number_of).to_owned(),
+            number.cell(),
+            turn.name().to_owned(),
+            steps.times.cell(),
+            first.map_or_else(|| "-".to_owned(), span),
+        ]);
+    }
+    if !table.is_empty() {
+        table.push([
+            "both".to_owned(),
+            "-".to_owned(),
+            "cued".to_owned(),
+            tally.cues.cell(),
+            "-".to_owned(),
+        ]);
+    }
+    table
+}
+
+fn used(tally: &Tally) -> impl Iterator<Item = (&'static str, &Way)> {
+    let ways = DIRECTIONS.into_iter().zip(&tally.directions);
+    ways.filter(|(_, way)| !(way.packets.is_empty() && way.copies.is_empty()))
+}
+
+fn share(part: u64, of: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "counts of packets, for display")]
+    let share = part as f64 / of.max(1) as f64;
+    format!("{:.2} %", share * 100.0)
+}
+
+fn span(nanos: u64) -> String {
+    let span = Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
+    span.to_string()
+}
+
+/// Refused where there are too few for it.
+fn quantile(of: &Histogram, permille: u64) -> String {
+    let told = of.quantile(permille).filter(|_| of.n() >= needs(permille));
+    told.map_or_else(|| "-".to_owned(), span)
+}
+
+fn needs(permille: u64) -> u64 {
+    #[expect(clippy::cast_precision_loss, reason = "at most a thousand")]
+    let share = permille as f64 / 1_000.0;
+    let needs = quantile_needs(share).expect("between 0 and 1");
+    needs as u64
+}
+
+fn few(tally: &Tally) -> bool {
+    let paths = tally.directions.iter().flat_map(|way| way.paths.values());
+    paths
+        .into_iter()
+        .any(|passed| passed.delay.n() < needs(999))
+}

@@ -1,0 +1,195 @@
+//! What happened on a link, counted while its record is read.
+
+use std::collections::BTreeMap;
+
+use neph_lab::{Handling, Record, Turn, Verdict};
+use neph_stats::Histogram;
+
+/// Everything counted of one record.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub directions: [Way; 2],
+    /// Of each entry of the schedule, by direction, what it did.
+    pub steps: BTreeMap<(u8, u16, Turn), Steps>,
+    pub cues: u64,
+    /// When the first and the last record are about; wall nanoseconds.
+    pub between: Option<(i64, i64)>,
+    last_cue: Option<i64>,
+}
+
+/// One direction.
+#[derive(Debug, Default)]
+pub struct Way {
+    /// What became of packets.
+    pub packets: BTreeMap<Verdict, u64>,
+    /// What became of copies.
+    pub copies: BTreeMap<Verdict, u64>,
+    /// Of those delivered, copies aside.
+    pub damaged: u64,
+    pub early: u64,
+    /// Delivered packets by the path that they took, copies aside.
+    pub paths: BTreeMap<u8, Passed>,
+}
+
+/// What passed a path, in nanoseconds.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// From the kernel's stamp on arrival to leaving.
+    pub delay: Histogram,
+    /// From being due to leaving.
+    pub lateness: Histogram,
+}
+
+/// How often an entry of a schedule did something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    pub times: u64,
+    /// How long after the cue it did first, where the cue is on record; nanoseconds.
+    pub first: Option<i64>,
+}
+
+impl Tally {
+    /// Counts a record.
+    pub fn take(&mut self, record: &Record) {
+        self.see(match record {
+            Record::Packet { passing, .. } => passing.arrival,
+            Record::Step { at, .. } | Record::Cue { at } => *at,
+            Record::Anchor { wall, .. } => *wall,
+        });
+        match record {
+            Record::Packet {
+                passing,
+                handling,
+                verdict,
+                due,
+                left,
+            } => {
+                let way = &mut self.directions[usize::from(passing.direction & 1)];
+                way.take(*handling, *verdict);
+                if *verdict == Verdict::Delivered && !handling.copy {
+                    let passed = way.paths.entry(handling.path.unwrap_or(0)).or_default();
+                    passed.delay.add(after(passing.arrival, *left));
+                    passed.lateness.add(after(*due, *left));
+                }
+            }
+            Record::Step {
+                direction,
+                number,
+                turn,
+                at,
+            } => {
+                let steps = self.steps.entry((*direction, *number, *turn)).or_default();
+                let since = self.last_cue.map(|cue| at.saturating_sub(cue));
+                steps.first = if steps.times == 0 { since } else { steps.first };
+                steps.times += 1;
+            }
+            Record::Cue { at } => {
+                self.cues += 1;
+                self.last_cue = Some(*at);
+            }
+            Record::Anchor { .. } => {}
+        }
+    }
+
+    fn see(&mut self, at: i64) {
+        let (first, last) = self.between.unwrap_or((at, at));
+        self.between = Some((first.min(at), last.max(at)));
+    }
+}
+
+impl Way {
+    fn take(&mut self, handling: Handling, verdict: Verdict) {
+        let counts = if handling.copy {
+            &mut self.copies
+        } else {
+            &mut self.packets
+        };
+        *counts.entry(verdict).or_default() += 1;
+        if verdict == Verdict::Delivered && !handling.copy {
+            self.damaged += u64::from(handling.flipped.is_some());
+            self.early += u64::from(handling.early);
+        }
+    }
+
+    /// Packets, copies aside.
+    pub fn all(&self) -> u64 {
+        self.packets.values().sum()
+    }
+
+    pub fn delivered(&self) -> u64 {
+        let of = self.packets.get(&Verdict::Delivered);
+        of.copied().unwrap_or_default()
+    }
+
+    /// Copies that were delivered.
+    pub fn copied(&self) -> u64 {
+        let of = self.copies.get(&Verdict::Delivered);
+        of.copied().unwrap_or_default()
+    }
+}
+
+/// How long after `before`; no time where the wall clock was set back between them.
+fn after(before: i64, at: i64) -> u64 {
+    u64::try_from(at.saturating_sub(before)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_lab::Passing;
+
+    use super::*;
+
+    fn packet(direction: u8, verdict: Verdict, handling: Handling) -> Record {
+        Record::Packet {
+            passing: Passing {
+                direction,
+                length: 60,
+                arrival: 1_000,
+                identity: neph_lab::Identity::default(),
+            },
+            handling,
+            verdict,
+            due: 1_400,
+            left: 1_500,
+        }
+    }
+
+    #[test]
+    fn packets_and_copies_are_counted_apart_and_steps_from_the_last_cue() {
+        let mut tally = Tally::default();
+        let on = |path| Handling {
+            path: Some(path),
+            ..Handling::default()
+        };
+        let copy = |handling| Handling {
+            copy: true,
+            ..handling
+        };
+        let step = |at| Record::Step {
+            direction: 1,
+            number: 3,
+            turn: Turn::Begins,
+            at,
+        };
+        for record in [
+            Record::Cue { at: 500 },
+            packet(0, Verdict::Delivered, on(1)),
+            packet(0, Verdict::Delivered, copy(on(1))),
+            packet(0, Verdict::Overflow, copy(on(1))),
+            packet(0, Verdict::QueueFull, Handling::default()),
+            step(700),
+            step(9_000),
+        ] {
+            tally.take(&record);
+        }
+        let [there, back] = &tally.directions;
+        assert_eq!((there.all(), there.delivered(), there.copied()), (2, 1, 1));
+        assert_eq!(there.copies[&Verdict::Overflow], 1);
+        assert_eq!(back.all(), 0);
+        assert_eq!(there.paths[&1].delay.most(), Some(500));
+        assert_eq!(there.paths[&1].lateness.most(), Some(100));
+        let steps = tally.steps[&(1, 3, Turn::Begins)];
+        assert_eq!((steps.times, steps.first), (2, Some(200)));
+        assert_eq!(tally.between, Some((500, 9_000)));
+    }
+}

@@ -1,0 +1,90 @@
+//! The P50 of times, as tables and lines show it.
+//!
+//! Owns nothing of the calculation: `neph_stats` makes quantiles, and `Tally` counts who belongs to the
+//! population.
+
+use std::fmt::{self, Display};
+
+use neph_model::{Span, Tally, Unanswered};
+use neph_stats::{Sorted, quantile};
+
+/// A P50, or why there is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum P50 {
+    /// This time.
+    At(Span),
+    /// It lies among the messages without a reply, above every reply. The word is how they ended.
+    Censored(&'static str),
+    /// Of fewer than 6 messages there is none.
+    TooFew,
+}
+
+impl P50 {
+    /// Of these times, and of the further messages of the population that have `none`.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "nanoseconds of a response time, exact to 104 days"
+    )]
+    pub fn of(times: impl IntoIterator<Item = Span>, none: Unanswered) -> Self {
+        let above = usize::try_from(none.count()).unwrap_or(usize::MAX);
+        let times = times.into_iter().map(|time| time.nanos() as f64);
+        let mut nanos: Vec<f64> = times.collect();
+        let p50 = Sorted::sort(&mut nanos).and_then(|sorted| quantile(sorted, above, 0.5));
+        match p50.map(|p50| p50.value().number()) {
+            Ok(Some(nanos)) => Self::At(Span::from_nanos(nanos.round() as i64)),
+            Ok(None) => Self::Censored(none.word()),
+            Err(_) => Self::TooFew,
+        }
+    }
+
+    /// Of a fleet, as stored at its end. Messages without a reply rank above all others: the median lies
+    /// among them where they outnumber the replies.
+    pub fn kept(stored: Option<Span>, tally: &Tally) -> Self {
+        let none = tally.without_service();
+        match stored {
+            Some(time) => Self::At(time),
+            None if tally.replies < none.count() => Self::Censored(none.word()),
+            None => Self::TooFew,
+        }
+    }
+
+    /// The time, if it is one.
+    pub const fn time(self) -> Option<Span> {
+        match self {
+            Self::At(time) => Some(time),
+            Self::Censored(_) | Self::TooFew => None,
+        }
+    }
+}
+
+impl Display for P50 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(time) => time.fmt(f),
+            Self::Censored(word) => f.pad(word),
+            Self::TooFew => f.pad("-"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_without_a_reply_are_later_than_every_reply() {
+        let of = |lost| {
+            let none = Unanswered {
+                lost,
+                ..Unanswered::default()
+            };
+            P50::of([3, 1, 2, 4].map(Span::from_millis), none)
+        };
+        assert_eq!(of(1), P50::TooFew, "6 are needed");
+        assert_eq!(of(2), P50::At(Span::from_micros(3_500)), "of 6, not of 4");
+        assert_eq!(of(3), P50::At(Span::from_millis(4)));
+        assert_eq!(of(4), P50::Censored("lost"));
+        assert_eq!([of(1), of(4)].map(|p50| p50.to_string()), ["-", "lost"]);
+    }
+}

@@ -1,0 +1,70 @@
+//! What the peer answered beside its times, and who answered: lines of the summary.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use neph_model::{Answer, ProbeKind};
+
+use super::FlowMeasured;
+use super::Planned;
+
+/// What happened, in a few words. A status that answers a WebSocket's opening refuses it, even 200.
+pub(super) fn words(planned: &Planned, answer: Answer) -> Cow<'static, str> {
+    match (planned.spec.target.kind(), answer) {
+        (ProbeKind::Ws, Answer::HttpStatus(_)) => {
+            format!("WebSocket refused: {}", answer.words()).into()
+        }
+        _ => answer.words(),
+    }
+}
+
+/// What was answered, where the protocol has words for it, and why messages were not sent.
+pub(super) fn answers(planned: &Planned, watched: &FlowMeasured) -> String {
+    let is_told = |answer: &Answer| match answer {
+        // SYN answers have a sentence of their own.
+        Answer::Syn(_) => !planned.spec.target.kind().is_segment(),
+        _ => true,
+    };
+    let told = watched.answers.iter().filter(|(answer, _)| is_told(answer));
+    let lines = told.map(|(answer, count)| match answer {
+        Answer::Local(fault) => {
+            format!(
+                "  {count} not sent: {}; {}\n",
+                answer.words(),
+                fault.remedy()
+            )
+        }
+        _ => format!("  {count} x {}\n", words(planned, answer)),
+    });
+    let lines: Vec<String> = lines.collect();
+    let expected = planned.spec.expected_status;
+    // Where all is as expected there is nothing to report.
+    let is_http = planned.spec.target.kind().facts().has_status;
+    let all_expected = watched.answers.iter().all(|(answer, _)| match answer {
+        Answer::HttpStatus(status) => is_http && expected.contains(status),
+        _ => false,
+    });
+    if all_expected && watched.answers.iter().count() <= 1 {
+        return String::new();
+    }
+    lines.concat()
+}
+
+/// How often each answer came, by its name.
+pub(super) fn answer_counts(watched: &FlowMeasured) -> BTreeMap<String, u64> {
+    let counts = watched.answers.iter();
+    counts
+        .map(|(answer, count)| (answer.name().into_owned(), count))
+        .collect()
+}
+
+/// That several machines answer behind one address, which users want to know.
+pub(super) fn backends(watched: &FlowMeasured) -> String {
+    let found = watched.backends.several().zip(watched.backends.apart());
+    found.map_or_else(String::new, |(machines, apart)| {
+        format!(
+            "{machines} machines answer by turns at this address (their clocks are up to {apart} apart): \
+             no clock offset and no one-way delay is estimated\n"
+        )
+    })
+}

@@ -1,0 +1,80 @@
+//! Messages as lines of CSV. Times are integers of nanoseconds; what is absent is empty.
+
+use neph_model::{Instant, Marks, Message, Own, Peer};
+use neph_text::csv_field;
+
+use super::Planned;
+
+/// Each mark's name and its time, on its own side's clock.
+fn each_mark(marks: &Marks) -> [(&'static str, Option<i64>); 14] {
+    let own = |at: Option<Instant<Own>>| at.map(Instant::nanos);
+    let peer = |at: Option<Instant<Peer>>| at.map(Instant::nanos);
+    [
+        ("intended_ns", Some(marks.intended.nanos())),
+        ("dialled_ns", own(marks.dialled)),
+        ("connected_ns", own(marks.connected)),
+        ("opened_ns", own(marks.opened)),
+        ("app_send_ns", own(marks.app_send)),
+        ("queued_ns", own(marks.queued)),
+        ("nic_tx_ns", own(marks.nic_tx)),
+        ("acked_ns", own(marks.acked)),
+        ("peer_rx_ns", peer(marks.peer.rx)),
+        ("peer_app_rx_ns", peer(marks.peer.app_rx)),
+        ("peer_app_tx_ns", peer(marks.peer.app_tx)),
+        ("peer_nic_tx_ns", peer(marks.peer.nic_tx)),
+        ("nic_rx_ns", own(marks.nic_rx)),
+        ("app_recv_ns", own(marks.app_recv)),
+    ]
+}
+
+/// The first line of the CSV form.
+pub fn csv_heading() -> String {
+    let empty = Marks::intended_at(Instant::from_nanos(0));
+    let marks: Vec<&str> = each_mark(&empty).iter().map(|(name, _)| *name).collect();
+    format!(
+        "flow,seq,outcome,response_ns,service_ns,tcp_ns,network_ns,{},connection,duplicates,reordered,cwnd_segments,retransmissions,answer,network_and_peer_ns,spurious_retransmissions",
+        marks.join(",")
+    )
+}
+
+/// One message as a line of CSV; what is absent is empty.
+pub fn csv(planned: &Planned, message: &Message) -> String {
+    let text = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
+    let ledger = message.ledger();
+    let mut cells = vec![
+        csv_field(&planned.spec.name).into_owned(),
+        message.seq.to_string(),
+        message.outcome.name().to_owned(),
+        text(ledger.map(|ledger| ledger.response_time().nanos())),
+        text(ledger.map(|ledger| ledger.service_time().nanos())),
+        text(message.marks.tcp_round_trip().map(neph_model::Span::nanos)),
+        text(
+            message
+                .marks
+                .network_round_trip()
+                .map(neph_model::Span::nanos),
+        ),
+    ];
+    cells.extend(
+        each_mark(&message.marks)
+            .into_iter()
+            .map(|(_, at)| text(at)),
+    );
+    cells.push(message.connection.to_string());
+    cells.push(message.duplicates.to_string());
+    cells.push(message.reordered.to_string());
+    let state = message.tcp_at_send;
+    cells.push(text(state.map(|state| i64::from(state.cwnd))));
+    cells.push(text(state.map(|state| i64::from(state.retransmissions))));
+    cells.push(
+        message
+            .answer
+            .map_or_else(String::new, |answer| answer.name().into_owned()),
+    );
+    let both = message.marks.network_and_peer_round_trip();
+    cells.push(text(both.map(neph_model::Span::nanos)));
+    cells.push(text(
+        state.map(|state| i64::from(state.spurious_retransmissions())),
+    ));
+    cells.join(",")
+}

@@ -1,0 +1,227 @@
+//! One line per message for people, in columns that do not move.
+
+use neph_model::{Answer, Entry, FlowRole, Ledger, Message, Outcome, Span, Stage};
+use neph_probe::ConnectionUse;
+
+use super::Planned;
+use super::answers::words;
+use crate::syn_answers;
+
+/// The line above the messages.
+pub fn heading(planned: &Planned) -> String {
+    let mut line = format!(
+        "{:>6}  {:>10}  {:>10}  {:>10}",
+        "seq", "response", "tcp", "icmp"
+    );
+    for (name, _) in shown(planned) {
+        line.push_str(&format!("  {name:>11}"));
+    }
+    line
+}
+
+/// Which stages have a column of their own: sending is shown as one. A connection that replaces one
+/// that was to last has none: see [`reconnect`].
+fn shown(planned: &Planned) -> Vec<(&'static str, &'static [Stage])> {
+    use Stage::{
+        Compose, Connect, Handshake, Lateness, Network, OwnKernel, PeerApp, PeerKernel, PeerSend,
+        SendQueue, SendWindow,
+    };
+    let spec = &planned.spec;
+    let mut stages: Vec<(&str, &[Stage])> = vec![("lateness", &[Lateness])];
+    if is_attempt(planned) {
+        // The attempt is the message.
+        stages.push(("connect", &[Connect]));
+        return stages;
+    }
+    if spec.connection_use == ConnectionUse::PerMessage {
+        stages.push(("connect", &[Connect]));
+        if spec.target.is_secure() || spec.target.kind().facts().has_opening {
+            stages.push(("handshake", &[Handshake]));
+        }
+    }
+    stages.push(("send", &[Compose, SendWindow, SendQueue]));
+    if spec.reflector {
+        stages.push(("network", &[Network]));
+        stages.push(("peer kernel", &[PeerKernel]));
+        stages.push(("peer app", &[PeerApp]));
+        stages.push(("peer send", &[PeerSend]));
+    } else {
+        stages.push(("net + peer", &[Network, PeerKernel, PeerApp, PeerSend]));
+    }
+    stages.push(("own kernel", &[OwnKernel]));
+    stages
+}
+
+/// Whether its messages are connection attempts and nothing else.
+fn is_attempt(planned: &Planned) -> bool {
+    let spec = &planned.spec;
+    spec.is_attempt() && !(spec.target.kind().is_segment() && neph_probe::can_build_syns())
+}
+
+/// One message; `icmp` is the latest echo's round trip.
+pub fn line(planned: &Planned, message: &Message, icmp: Option<Span>) -> String {
+    let seq = message.seq;
+    let Some(ledger) = message.ledger() else {
+        return unanswered(planned, message);
+    };
+    let mut line = format!(
+        "{seq:>6}  {:>10}  {}  {}",
+        ledger.response_time(),
+        cell(message.marks.tcp_round_trip(), 10),
+        cell(icmp, 10)
+    );
+    for (_, stages) in shown(planned) {
+        line.push_str("  ");
+        line.push_str(&column(&ledger, stages));
+    }
+    if planned.spec.connection_use == ConnectionUse::Lasting && !is_attempt(planned) {
+        line.push_str(&reconnect(&ledger));
+    }
+    line.push_str(&answered(message));
+    if message.duplicates > 0 {
+        line.push_str(&format!("  duplicate x{}", message.duplicates));
+    }
+    if message.reordered {
+        line.push_str("  reordered");
+    }
+    line
+}
+
+/// The line of a message without a reply.
+fn unanswered(planned: &Planned, message: &Message) -> String {
+    let seq = message.seq;
+    let what = match message.outcome {
+        Outcome::Lost => "no reply",
+        Outcome::Error => "error",
+        Outcome::Failed | Outcome::Reply
+            if planned.spec.target.on_connection() && message.answer.is_none() =>
+        {
+            "not sent: no connection"
+        }
+        Outcome::Failed | Outcome::Reply => "not sent",
+    };
+    let why = message.answer.map_or_else(String::new, |answer| {
+        format!(": {}", words(planned, answer))
+    });
+    format!("{seq:>6}  {what}{why}")
+}
+
+/// The status or handshake answer of a reply.
+fn answered(message: &Message) -> String {
+    match message.answer {
+        Some(Answer::Syn(answer)) => format!("  {}", syn_answers::word(answer)),
+        None => String::new(),
+        Some(answer) if answer.is_plain_success() => String::new(),
+        Some(other) => format!("  {}", other.words()),
+    }
+}
+
+/// `  connect 93.0 us, handshake 1.02 ms`: what the message waited for a new connection, where the
+/// one before it had ended.
+fn reconnect(ledger: &Ledger) -> String {
+    let waits = ledger.entries().iter().filter(|entry| {
+        let first = entry.stages.iter().next();
+        matches!(first, Some(Stage::Connect | Stage::Handshake))
+    });
+    let waits: Vec<String> = waits
+        .map(|entry| format!("{} {}", entry.stages, entry.time()))
+        .collect();
+    if waits.is_empty() {
+        return String::new();
+    }
+    format!("  {}", waits.join(", "))
+}
+
+/// The time of these stages; of what is merged with others an upper bound, at the first of its stages.
+fn column(ledger: &Ledger, stages: &[Stage]) -> String {
+    const WIDTH: usize = 11;
+    let begins = |entry: &&Entry| {
+        entry
+            .stages
+            .iter()
+            .next()
+            .is_some_and(|first| stages.contains(&first))
+    };
+    let entries = || ledger.entries().iter().filter(begins);
+    let is_merged = entries().any(|entry| entry.stages.iter().any(|one| !stages.contains(&one)));
+    let time = entries()
+        .next()
+        .map(|_| entries().map(neph_model::Entry::time).sum());
+    match time {
+        Some(time) if is_merged => format!("{:>WIDTH$}", format!("<{time}")),
+        time => cell(time, WIDTH),
+    }
+}
+
+fn cell(span: Option<Span>, width: usize) -> String {
+    match span {
+        Some(span) => format!("{span:>width$}"),
+        None => format!("{:>width$}", "-"),
+    }
+}
+
+/// Whether this flow's messages have lines: the companion's go into a column.
+pub fn has_lines(planned: &Planned) -> bool {
+    planned.spec.role == FlowRole::Main
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Target;
+    use neph_model::{FlowIndex, Instant, Marks, Seq};
+    use neph_probe::{Discovery, FlowSpec};
+
+    use super::*;
+
+    fn planned(target: &str) -> Planned {
+        let target = Target::parse(target).expect("a target");
+        Planned {
+            spec: FlowSpec::plain(target, ([127, 0, 0, 1], 9).into()),
+            discovery: Discovery::default(),
+        }
+    }
+
+    /// A message that met a new connection: 93 us to connect, 1.02 ms of TLS, 12 us to send.
+    fn reconnected() -> Message {
+        let at = |micros: i64| Some(Instant::from_nanos(micros * 1000));
+        let mut marks = Marks::intended_at(Instant::from_nanos(0));
+        (marks.dialled, marks.connected, marks.opened) = (at(7), at(100), at(1120));
+        (marks.app_send, marks.queued, marks.nic_tx) = (at(1122), at(1130), at(1132));
+        (marks.nic_rx, marks.app_recv) = (at(1400), at(1450));
+        let mut message = Message::new(FlowIndex(0), Seq(3), marks);
+        message.outcome = Outcome::Reply;
+        message
+    }
+
+    #[test]
+    fn a_new_connection_is_told_apart_from_sending() {
+        let mut planned = planned("https://h:9");
+        assert_eq!(
+            line(&planned, &reconnected(), None),
+            "     3     1.45 ms           -           -       7.0 us      12.0 us     268.0 us      \
+             50.0 us  connect 93.0 us, handshake 1.02 ms"
+        );
+        planned.spec.connection_use = ConnectionUse::PerMessage;
+        assert_eq!(
+            line(&planned, &reconnected(), None),
+            "     3     1.45 ms           -           -       7.0 us      93.0 us      1.02 ms      \
+             12.0 us     268.0 us      50.0 us"
+        );
+    }
+
+    #[test]
+    fn a_status_that_answers_a_websockets_opening_refuses_it() {
+        let mut message = reconnected();
+        message.outcome = Outcome::Failed;
+        message.answer = Some(Answer::HttpStatus(200));
+        assert_eq!(
+            line(&planned("ws://h:9"), &message, None),
+            "     3  not sent: WebSocket refused: HTTP status 200"
+        );
+        message.answer = Some(Answer::Closed);
+        assert_eq!(
+            line(&planned("ws://h:9"), &message, None),
+            "     3  not sent: connection closed by the peer"
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! What a second of a flow brought that is too fast for a line a message.
+
+use neph_model::{Instant, Message, Own, Span, Tally};
+
+use crate::p50::P50;
+
+/// How long the messages of a line were sent.
+const LENGTH: Span = Span::from_secs(1);
+
+/// The messages of the second that runs.
+#[derive(Debug, Default)]
+pub struct Second {
+    since: Option<Instant<Own>>,
+    times: Vec<Span>,
+    tally: Tally,
+}
+
+impl Second {
+    /// Takes note of a message; its line where the second is over with it.
+    pub fn take(&mut self, message: &Message) -> Option<String> {
+        let since = *self.since.get_or_insert(message.marks.intended);
+        self.tally.count(message.outcome);
+        let time = message.ledger().map(|ledger| ledger.response_time());
+        self.times.extend(time);
+        if message.marks.intended - since < LENGTH {
+            return None;
+        }
+        Some(std::mem::take(self).line(message.seq.0 + 1))
+    }
+
+    fn line(self, messages: u64) -> String {
+        let none = self.tally.without_response();
+        let known = |time: Option<&Span>| time.map_or_else(|| "-".to_owned(), Span::to_string);
+        format!(
+            "{messages:>6} messages: {} replies, {} without; response median {}, least {}, greatest {}",
+            self.times.len(),
+            none.count(),
+            P50::of(self.times.iter().copied(), none),
+            known(self.times.iter().min()),
+            known(self.times.iter().max()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of replies after these milliseconds and of so many messages without one.
+    fn line(millis: &[i64], lost: u64) -> String {
+        let times: Vec<Span> = millis.iter().copied().map(Span::from_millis).collect();
+        let messages = times.len() as u64 + lost;
+        let tally = Tally {
+            messages,
+            replies: times.len() as u64,
+            lost,
+            ..Tally::default()
+        };
+        let second = Second {
+            since: None,
+            times,
+            tally,
+        };
+        second.line(messages)
+    }
+
+    #[test]
+    fn the_median_is_that_of_all_messages_and_lost_ones_are_later_than_every_reply() {
+        assert_eq!(
+            line(&[5, 1, 4, 2, 3], 2),
+            "     7 messages: 5 replies, 2 without; response median 4.00 ms, least 1.00 ms, greatest 5.00 ms"
+        );
+        let half = line(&[4, 1, 2, 3], 4);
+        assert!(half.contains("median lost, least 1.00 ms"), "{half}");
+        let none = line(&[], 8);
+        assert!(none.ends_with("median lost, least -, greatest -"), "{none}");
+    }
+}

@@ -1,0 +1,96 @@
+//! What a reader of a plan should know although it can be carried out.
+
+use neph_campaign::estimate::{Estimate, estimate};
+use neph_campaign::{Plan, expand};
+use neph_model::Span;
+
+use super::decidable;
+use super::durations::time;
+
+const MINUTE: i64 = 60_000_000_000;
+
+/// All notes about a plan, for `neph check`, `neph plan` and `neph run`.
+pub fn notes(plan: &Plan) -> Vec<String> {
+    let own = plan.notes.iter().cloned();
+    own.chain(decidable::note(plan))
+        .chain(late_blocks(plan))
+        .collect()
+}
+
+/// A block that takes longer than the time until the next one makes each block start late.
+fn late_blocks(plan: &Plan) -> Option<String> {
+    let cost = estimate(plan, &expand::scenarios(plan));
+    if !cost.outlasts_interval(plan) {
+        return None;
+    }
+    let content = content(&cost);
+    let takes = time(cost.block);
+    let path = plan.path.to_ascii_lowercase();
+    let ending = path.rsplit('.').next().unwrap_or_default();
+    let minutes = (cost.block.nanos() - 1) / MINUTE + 1;
+    let (keys, value) = if matches!(ending, "yaml" | "yml") {
+        (
+            ["runs_interval", "runs_step_duration"],
+            format!("runs_interval: {minutes}"),
+        )
+    } else {
+        (
+            ["block_interval", "duration"],
+            format!("block_interval = \"{minutes}min\""),
+        )
+    };
+    Some(format!(
+        "a block takes {takes} ({content}) and {} is {}: each block starts late; write {value}, or a \
+         shorter {}",
+        keys[0],
+        time(plan.block_interval),
+        keys[1],
+    ))
+}
+
+/// `experiments 6 min 0 s, bandwidth checks 5 s`.
+fn content(cost: &Estimate) -> String {
+    let experiments = time(cost.block - cost.checks);
+    if cost.checks == Span::ZERO {
+        return format!("experiments {experiments}");
+    }
+    format!(
+        "experiments {experiments}, bandwidth checks {}",
+        time(cost.checks)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_campaign::plan;
+    use neph_text::Source;
+
+    use super::*;
+
+    fn late(name: &str, text: &str) -> Option<String> {
+        late_blocks(&plan::read(&Source::new(name, text)).expect("a good plan"))
+    }
+
+    /// Two steps of 30 s fill a run of a minute; the bandwidth check of 5 s does not fit.
+    #[test]
+    fn a_run_that_is_shorter_than_its_steps_and_checks_is_reported() {
+        let settings = "runs: 2\nruns_interval: 1\nruns_step_duration: 30\nendpoints:\n\
+            - description: a\n  destination: \"10.0.0.1:80\"\nintervals: [25, 100]\nmsg_sizes: [64]\n";
+        assert_eq!(late("s.yaml", settings), None);
+        let checked =
+            format!("{settings}iperf_destinations:\n- name: b\n  ip: 10.0.0.1\n  port: 5201\n");
+        let expected = "a block takes 1 min 5 s (experiments 1 min 0 s, bandwidth checks 5 s) and \
+            runs_interval is 1 min 0 s: each block starts late; write runs_interval: 2, or a shorter \
+            runs_step_duration";
+        assert_eq!(late("s.yaml", &checked).as_deref(), Some(expected));
+        let once = checked.replace("runs: 2", "runs: 1");
+        assert_eq!(late("s.yaml", &once), None);
+        let plan = "version = 1\nname = \"p\"\nblocks = 3\nblock_interval = \"10s\"\ninterval = \"1s\"\n\
+            duration = \"20s\"\n[[endpoint]]\nname = \"a\"\nurl = \"ws://10.0.0.1:80\"\n";
+        let found = late("p.toml", plan).expect("20 s do not fit into 10 s");
+        assert!(
+            found.starts_with("a block takes 20 s (experiments 20 s) and block_interval is 10 s"),
+            "{found}"
+        );
+    }
+}

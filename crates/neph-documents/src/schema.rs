@@ -1,0 +1,113 @@
+//! The JSON Schema of each document, and the version of all of them.
+//!
+//! A test writes the schemas to docs/schema/ and fails where a file there is not what the structs
+//! say: a change of a document is a change of these files, and of [`VERSION`](crate::version::VERSION) where programs that
+//! read the document would break.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+
+use crate::version::VERSION;
+use crate::{
+    alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops, lab, ping,
+    reflected, stored, trace,
+};
+
+/// A kind of document.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// The name of its file in docs/schema/.
+    pub name: &'static str,
+    /// The command that writes it.
+    pub command: &'static str,
+    schema: fn() -> Schema,
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kind({})", self.name)
+    }
+}
+
+impl Kind {
+    const fn of<T: JsonSchema>(name: &'static str, command: &'static str) -> Self {
+        Self {
+            name,
+            command,
+            schema: schema_of::<T>,
+        }
+    }
+
+    /// Its schema, with its version and command.
+    pub fn schema(&self) -> Schema {
+        let mut schema = (self.schema)();
+        let id = format!("neph:schema:{VERSION}:{}", self.name);
+        schema.insert("$id".to_owned(), id.into());
+        schema.insert("title".to_owned(), self.command.into());
+        schema
+    }
+}
+
+fn schema_of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// Every kind of document.
+pub const KINDS: &[Kind] = &[
+    Kind::of::<Vec<stored::CampaignRow>>("list", "neph list --format json"),
+    Kind::of::<Vec<stored::ExperimentRow>>("list-campaign", "neph list CAMPAIGN --format json"),
+    Kind::of::<stored::CampaignDocument>("show-campaign", "neph show CAMPAIGN --format json"),
+    Kind::of::<stored::ExperimentDocument>("show-experiment", "neph show EXPERIMENT --format json"),
+    Kind::of::<diagnosed::DiagnosesDocument>("diagnose", "neph diagnose --format json"),
+    Kind::of::<ping::PingDocument<'static>>("ping", "neph ping --format json"),
+    Kind::of::<ping::PingLine>("ping-line", "neph ping --format ndjson"),
+    Kind::of::<flows::FlowsDocument<'static>>("flows", "neph flows --format json"),
+    Kind::of::<flows::FlowsEvent>(
+        "flows-line",
+        "neph flows --format ndjson, before the last line",
+    ),
+    Kind::of::<trace::TraceDocument<'static>>("trace", "neph trace --format json"),
+    Kind::of::<trace::TraceLine<'static>>("trace-line", "neph trace --format ndjson"),
+    Kind::of::<captures::CapturesDocument>("read", "neph read --format json"),
+    Kind::of::<captures::CaptureLine>("read-line", "neph read --format ndjson"),
+    Kind::of::<captures::PeriodLine>(
+        "watch-line",
+        "neph watch --format ndjson, while packets come",
+    ),
+    Kind::of::<hops::HopsDocument<'static>>("hops", "neph hops --format json"),
+    Kind::of::<hops::HopsLine>("hops-line", "neph hops --format ndjson"),
+    Kind::of::<clock::ClockDocument>("clock", "neph clock --format json"),
+    Kind::of::<clock::ClockLine>("clock-line", "neph clock --format ndjson"),
+    Kind::of::<reflected::ReflectLine>("reflect-line", "neph reflect --format ndjson"),
+    Kind::of::<Vec<lab::LabRow>>("lab-list", "neph lab list --format json"),
+    Kind::of::<lab::LabStatusDocument>("lab-status", "neph lab status --format json"),
+    Kind::of::<Vec<lab::StepRow>>("lab-plan", "neph lab plan --format json"),
+    Kind::of::<Vec<lab::PredictionRow>>("lab-predict", "neph lab predict --format json"),
+    Kind::of::<Vec<lab::VerifiedRow>>("lab-verify", "neph lab verify --format json"),
+    Kind::of::<Vec<lab::RecordRow>>("lab-truth", "neph lab truth --format json"),
+    Kind::of::<Vec<lab::FlowSegmentRow>>("lab-truth-flows", "neph lab truth --flows --format json"),
+    Kind::of::<Vec<generated::CpuRow>>("stress-cpu", "neph stress cpu --format json"),
+    Kind::of::<Vec<generated::FlowRow>>("stress-flow", "neph stress flow --format json"),
+    Kind::of::<Vec<generated::StreamRow>>("stress-stream", "neph stress stream --format json"),
+    Kind::of::<Vec<gallery::EntryRow>>("gallery", "neph gallery --format json"),
+    Kind::of::<exported::OfExperiment<exported::SampleRow>>(
+        "export-samples",
+        "neph export --samples --format jsonl, each line",
+    ),
+    Kind::of::<exported::OfExperiment<exported::TransferRow>>(
+        "export-transfers",
+        "neph export --transfers --format jsonl, each line",
+    ),
+    Kind::of::<exported::OfExperiment<exported::ChangeRow>>(
+        "export-changes",
+        "neph export --changes --format jsonl, each line",
+    ),
+    Kind::of::<exported::PingRow>(
+        "export-pings",
+        "neph export --pings --format jsonl, each line",
+    ),
+    Kind::of::<alarm::AlarmDocument<alarm::OfExperiment>>("alarm-run", "an alarm of neph run"),
+    Kind::of::<alarm::AlarmDocument<alarm::OfSegment>>("alarm-hops", "an alarm of neph hops"),
+    Kind::of::<alarm::AlarmDocument<alarm::RuleAlone>>("alarm-watch", "an alarm of neph watch"),
+];

@@ -1,0 +1,358 @@
+//! A campaign: its plan and matrix, its experiments, and what was measured once per block.
+
+use std::net::IpAddr;
+
+use neph_model::{
+    BitRate, BlockOrder, ByteSize, Campaign, Experiment, Hop, Parameters, PingBetween, RouteLength,
+    Scenario, Span, Throughput, ThroughputSecond, Traceroute, UtcOffset, Wall, Warning,
+    reply_size_in_words,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::lists::block;
+use super::{ExperimentRow, PingsRow};
+use crate::sections::{Pairs, Sections};
+use crate::version::Version;
+use crate::when;
+
+/// What a campaign's document is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct CampaignParts<'s> {
+    /// The campaign.
+    pub campaign: &'s Campaign,
+    /// Its status, with the command by which it goes on if it was cut off.
+    pub status: (&'s str, Option<&'s str>),
+    /// Its scenarios.
+    pub scenarios: &'s [Scenario],
+    /// Its experiments.
+    pub experiments: &'s [Experiment],
+    /// Its throughput checks.
+    pub checks: &'s [Throughput],
+    /// Its traceroutes.
+    pub routes: &'s [Traceroute],
+    /// The pings between its experiments.
+    pub pings: &'s [PingBetween],
+    /// The time zone in which its times are shown.
+    pub offset: UtcOffset,
+}
+
+/// Everything about a campaign.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CampaignDocument {
+    /// The version of these keys.
+    pub schema: Version,
+    /// What it is.
+    pub campaign: CampaignFacts,
+    /// Its scenarios.
+    pub scenarios: Vec<ScenarioRow>,
+    /// Its experiments.
+    pub experiments: Vec<ExperimentRow>,
+    /// Warnings of its experiments.
+    pub flags: Vec<FlagRow>,
+    /// Throughput checks.
+    pub throughput: Vec<ThroughputRow>,
+    /// Traceroutes.
+    pub traceroutes: Vec<TracerouteRow>,
+    /// Pings between experiments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pings_between: Vec<PingsRow>,
+    /// The plan's text.
+    pub plan: String,
+    /// The text of the topology, where the plan has a lab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology: Option<String>,
+}
+
+crate::rows! {
+    /// What a campaign is.
+    pub struct CampaignFacts {
+        /// The id.
+        id: String => left "id",
+        /// The name.
+        name: String => left "name",
+        /// `running`, `complete`, `interrupted` or `failed`.
+        status: String => left "status" by |row| match &row.way_on {
+            Some(command) => format!("{} ({command})", row.status),
+            None => row.status.clone(),
+        },
+        /// When it began, Unix time in nanoseconds.
+        started_unix_ns: Wall => left "started" by |row| when::at(row.started_unix_ns, row.offset),
+        /// When it ended, Unix time in nanoseconds.
+        ended_unix_ns: Option<Wall> => left "ended" by |row| ended(row.ended_unix_ns, row.offset),
+        /// How many blocks are planned.
+        blocks: u32 => left "blocks",
+        /// `random` or `sequential`: the order of scenarios in a block.
+        order: &'static str => left "order",
+        /// The seed of the order.
+        seed: u64 => left "seed",
+        /// The path of the plan.
+        plan_path: String => left "plan file",
+        /// SHA-256 of the plan, in hex.
+        plan_hash: Option<String> => left "plan SHA-256",
+        /// SHA-256 of the topology, in hex, where the plan has a lab.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        topology_hash: Option<String> => left "topology SHA-256" by |row| {
+            row.topology_hash.clone().unwrap_or_default()
+        },
+        ; shown
+        /// The time zone of times.
+        offset: UtcOffset,
+        /// The command by which an interrupted campaign goes on.
+        way_on: Option<String>,
+    }
+}
+
+crate::rows! {
+    /// A scenario of a campaign.
+    pub struct ScenarioRow {
+        /// The place in the plan, from 0.
+        index: u32 => right "NO",
+        /// All that it fixes, as a label.
+        label: String => left "SCENARIO" by |row| row.label_shown.clone(),
+        /// The target.
+        target: String => left "TARGET",
+        /// The kind of probe.
+        probe: &'static str => left "PROBE",
+        /// The interval between messages in nanoseconds.
+        interval_ns: Span => right "INTERVAL",
+        /// The size of a request in bytes.
+        request_bytes: ByteSize => right "REQUEST",
+        /// The size of a reply in bytes.
+        response_bytes: ByteSize => right "REPLY" by |row| row.reply_shown.clone(),
+        /// How many messages an experiment has.
+        messages: u64 => right "MESSAGES",
+        /// Further parameters by name, as texts of the plan.
+        parameters: Parameters => left "FIXED" by |row| {
+            let fixed = row.parameters.iter();
+            let fixed: Vec<String> = fixed.map(|one| format!("{}={}", one.name(), one.text())).collect();
+            fixed.join(" ")
+        },
+        ; shown
+        /// The label without what all scenarios share.
+        label_shown: String,
+        /// The size of a reply, with that of our reflector where it differs.
+        reply_shown: String,
+    }
+}
+
+crate::rows! {
+    /// A warning of a campaign's experiments.
+    pub struct FlagRow {
+        /// How many experiments have it.
+        experiments: u64 => right "EXPERIMENTS",
+        /// The warning of one of them.
+        example: String => left "FOR EXAMPLE",
+        /// What to do.
+        advice: String => left "ADVICE",
+    }
+}
+
+crate::rows! {
+    /// A throughput check.
+    pub struct ThroughputRow {
+        /// The block, from 0.
+        block: u32 => right "BLOCK" by |row| block(row.block),
+        /// The endpoint.
+        endpoint: String => left "ENDPOINT",
+        /// The site of a lab from which it was made.
+        site: Option<String> => left "FROM",
+        /// What made it.
+        tool: String => left "TOOL",
+        /// The goodput in bit/s; null where the check failed.
+        goodput_bits_per_s: Option<BitRate> => right "GOODPUT",
+        /// Retransmitted segments.
+        retransmissions: Option<u64> => right "RETRANSMISSIONS",
+        /// Retransmitted segments that the peer had received already.
+        spurious_retransmissions: Option<u64> => right "SPURIOUS",
+        /// Each second.
+        seconds: Vec<ThroughputSecond> => left "BY SECOND" by |row| {
+            let goodputs: Vec<String> = row.seconds.iter().map(|one| one.goodput.to_string()).collect();
+            goodputs.join(", ")
+        },
+        /// Why it failed.
+        failure: Option<String> => left "FAILURE" by |row| row.failure.clone().unwrap_or_default(),
+    }
+}
+
+crate::rows! {
+    /// A traceroute.
+    pub struct TracerouteRow {
+        /// The block, from 0.
+        block: u32 => right "BLOCK" by |row| block(row.block),
+        /// The endpoint.
+        endpoint: String => left "ENDPOINT",
+        /// The site of a lab from which it was made.
+        site: Option<String> => left "FROM",
+        /// The address that was looked for.
+        destination: IpAddr => left "DESTINATION" by |row| row.destination.to_string(),
+        /// Whether it answered.
+        reached: bool => left "REACHED" by |row| if row.reached { "yes" } else { "no" }.to_owned(),
+        /// How many hops there are.
+        length: Option<RouteLength> => left "LENGTH" by |row| length(row.length),
+        /// The hops.
+        hops: Vec<Hop> => left "HOPS" by |row| {
+            let hops: Vec<String> = row.hops.iter().map(hop).collect();
+            hops.join(", ")
+        },
+        /// Why it failed.
+        failure: Option<String> => left "FAILURE" by |row| row.failure.clone().unwrap_or_default(),
+    }
+}
+
+impl CampaignDocument {
+    /// Of these parts, and the rows of the experiments.
+    pub fn of(parts: &CampaignParts<'_>, experiments: Vec<ExperimentRow>) -> Self {
+        Self {
+            schema: Version,
+            campaign: facts(parts),
+            scenarios: matrix(parts.scenarios),
+            experiments,
+            flags: flags(parts.experiments, parts.scenarios),
+            throughput: parts.checks.iter().map(throughput).collect(),
+            traceroutes: parts.routes.iter().map(traceroute).collect(),
+            pings_between: PingsRow::all(parts.pings),
+            plan: parts.campaign.plan_text.clone(),
+            topology: parts.campaign.topology_text.clone(),
+        }
+    }
+
+    /// The text form.
+    pub fn text(&self) -> String {
+        let mut sections = Sections::default();
+        sections.pairs("Campaign", &Pairs::of(&self.campaign));
+        sections.table("Scenarios", &self.scenarios);
+        sections.table("Experiments", &self.experiments);
+        sections.table("Flags", &self.flags);
+        sections.table("Throughput checks", &self.throughput);
+        sections.table("Traceroutes", &self.traceroutes);
+        sections.table("Pings between blocks", &self.pings_between);
+        sections.quote("Plan", &self.plan);
+        sections.quote("Topology", self.topology.as_deref().unwrap_or_default());
+        sections.text()
+    }
+}
+
+/// When something ended; `-` while it runs.
+pub(super) fn ended(ended: Option<Wall>, offset: UtcOffset) -> String {
+    ended.map_or_else(|| "-".to_owned(), |at| when::at(at, offset))
+}
+
+fn facts(parts: &CampaignParts<'_>) -> CampaignFacts {
+    let campaign = parts.campaign;
+    let (status, way_on) = parts.status;
+    CampaignFacts {
+        id: campaign.id.to_string(),
+        name: campaign.name.clone(),
+        status: status.to_owned(),
+        started_unix_ns: campaign.started,
+        ended_unix_ns: campaign.ended,
+        blocks: campaign.blocks,
+        order: match campaign.order {
+            BlockOrder::Random => "random",
+            BlockOrder::Sequential => "sequential",
+        },
+        seed: campaign.seed,
+        plan_path: campaign.plan_path.clone(),
+        plan_hash: Some(campaign.plan_hash.clone()).filter(|hash| !hash.is_empty()),
+        topology_hash: campaign.topology_hash.clone(),
+        offset: parts.offset,
+        way_on: way_on.map(str::to_owned),
+    }
+}
+
+fn matrix(scenarios: &[Scenario]) -> Vec<ScenarioRow> {
+    let rows = scenarios.iter().zip(Scenario::labels_apart(scenarios));
+    let rows = rows.map(|(one, label_shown)| ScenarioRow {
+        index: one.index,
+        label: one.label(),
+        target: one.target.to_string(),
+        probe: one.probe().name(),
+        interval_ns: one.interval,
+        request_bytes: one.request_size,
+        response_bytes: one.response_size,
+        messages: one.messages,
+        parameters: one.parameters.clone(),
+        label_shown,
+        reply_shown: reply_size_in_words(one.probe(), one.response_size),
+    });
+    rows.collect()
+}
+
+/// Each kind of warning once, with how many experiments have it and what to do about it; by load
+/// where the plan generates one and the advice depends on it.
+fn flags(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<FlagRow> {
+    let load = |one: &Experiment| {
+        let scenario = scenarios.iter().find(|known| known.id == one.scenario);
+        scenario.and_then(Scenario::stress)
+    };
+    let mut rows: Vec<FlagRow> = Vec::new();
+    for one in experiments {
+        let made = one.load_made(load(one));
+        for warning in &one.warnings {
+            let warning: &Warning = warning;
+            let advice = warning.advice_under(made.as_deref().as_slice());
+            match rows.iter_mut().find(|row| row.advice == advice) {
+                Some(row) => row.experiments += 1,
+                None => rows.push(FlagRow {
+                    experiments: 1,
+                    example: warning.to_string(),
+                    advice,
+                }),
+            }
+        }
+    }
+    rows
+}
+
+fn throughput(check: &Throughput) -> ThroughputRow {
+    let sum = |value: fn(&ThroughputSecond) -> u32| -> u64 {
+        check.seconds.iter().map(|one| u64::from(value(one))).sum()
+    };
+    // A check that failed found nothing, and not 0 bit/s.
+    let is_known = check.failure.is_none();
+    ThroughputRow {
+        block: check.block,
+        endpoint: check.endpoint.clone(),
+        site: check.site.clone(),
+        tool: check.tool.clone(),
+        goodput_bits_per_s: is_known.then_some(check.goodput),
+        retransmissions: is_known.then(|| sum(|second| second.retransmissions)),
+        spurious_retransmissions: is_known.then(|| sum(|second| second.spurious_retransmissions)),
+        seconds: check.seconds.clone(),
+        failure: check.failure.clone(),
+    }
+}
+
+fn traceroute(route: &Traceroute) -> TracerouteRow {
+    TracerouteRow {
+        block: route.block,
+        endpoint: route.endpoint.clone(),
+        site: route.site.clone(),
+        destination: route.destination,
+        reached: route.reached,
+        length: route.length(),
+        hops: route.hops.clone(),
+        failure: route.failure.clone(),
+    }
+}
+
+/// `3`, `at most 9`
+fn length(length: Option<RouteLength>) -> String {
+    match length {
+        None => "-".to_owned(),
+        Some(length) if length.is_sure() => length.most.to_string(),
+        Some(length) => format!("at most {}", length.most),
+    }
+}
+
+/// `3 10.0.0.1 4.02 ms`, `4 *`
+fn hop(hop: &Hop) -> String {
+    let addresses: Vec<String> = hop.addresses.iter().map(ToString::to_string).collect();
+    let fastest: Option<&Span> = hop.round_trips.iter().min();
+    match (addresses.is_empty(), fastest) {
+        (true, _) => format!("{} *", hop.ttl),
+        (false, None) => format!("{} {}", hop.ttl, addresses.join("/")),
+        (false, Some(span)) => format!("{} {} {span}", hop.ttl, addresses.join("/")),
+    }
+}

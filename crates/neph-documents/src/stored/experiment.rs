@@ -1,0 +1,285 @@
+//! An experiment: what it carried out, how its messages ended, and what is needed to judge it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use neph_model::{
+    Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Span, Tally, UtcOffset,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::experiment_rows::{
+    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, SeriesRow, TallyFacts,
+    WarningRow,
+};
+use super::{ClassTransferRow, RoutesFacts, TracedFacts};
+use crate::sections::{Pairs, Sections};
+use crate::trace::PathRow;
+use crate::version::Version;
+
+/// What an experiment's document is made of.
+#[derive(Clone, Debug)]
+pub struct ExperimentParts<'s> {
+    /// Its campaign.
+    pub campaign: &'s Campaign,
+    /// The experiment.
+    pub experiment: &'s Experiment,
+    /// The label of its scenario.
+    pub label: String,
+    /// The load that its scenario generates.
+    pub load: Option<String>,
+    /// Its status.
+    pub status: &'s str,
+    /// Its events.
+    pub events: &'s [Event],
+    /// Its samples, those of a series together.
+    pub samples: &'s [Sample],
+    /// Where and how it was measured.
+    pub provenance: Option<&'s Provenance>,
+    /// Transfers on the ports of its classes.
+    pub transfers: Vec<ClassTransferRow>,
+    /// Routes that were traced while it ran.
+    pub traced: Option<TracedFacts>,
+    /// The paths of its flows, where they were traced.
+    pub paths: Option<PathsFound>,
+    /// The time zone in which its times are shown.
+    pub offset: UtcOffset,
+}
+
+/// What the latest trace of an experiment's flows found.
+#[derive(Clone, Debug)]
+pub struct PathsFound {
+    /// The paths.
+    pub paths: Vec<PathRow>,
+    /// Routes that are not complete.
+    pub incomplete: Option<RoutesFacts>,
+}
+
+/// Everything about an experiment.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ExperimentDocument {
+    /// The version of these keys.
+    pub schema: Version,
+    /// What it is.
+    pub experiment: ExperimentFacts,
+    /// How its messages ended.
+    pub tally: TallyFacts,
+    /// Its fleet, where it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetFacts>,
+    /// Its flows.
+    pub flows: Vec<FlowRow>,
+    /// Transfers on the ports of its classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<ClassTransferRow>,
+    /// Routes that were traced while it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traced: Option<TracedFacts>,
+    /// The paths of its flows, where they were traced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<PathRow>>,
+    /// Routes that are not complete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routes: Option<RoutesFacts>,
+    /// Its warnings.
+    pub flags: Vec<WarningRow>,
+    /// What happened besides messages.
+    pub events: Vec<EventRow>,
+    /// Series of samples.
+    pub series: Vec<SeriesRow>,
+    /// Where and how it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<ProvenanceFacts>,
+    /// Offloads of the host's interfaces by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offloads: Option<BTreeMap<String, String>>,
+    /// Kernel settings by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sysctls: Option<BTreeMap<String, String>>,
+}
+
+impl ExperimentDocument {
+    /// Of these parts.
+    pub fn of(parts: ExperimentParts<'_>) -> Self {
+        let experiment = parts.experiment;
+        let host = parts.provenance.map(|known| &known.host);
+        let (paths, routes) = parts
+            .paths
+            .clone()
+            .map(|found| (found.paths, found.incomplete))
+            .unzip();
+        Self {
+            schema: Version,
+            experiment: facts(&parts),
+            tally: tally(&experiment.tally),
+            fleet: experiment.fleet.as_ref().map(fleet),
+            flows: experiment.flows.iter().map(flow).collect(),
+            traced: parts.traced,
+            paths,
+            routes: routes.flatten(),
+            flags: flags(experiment, parts.load.as_deref()),
+            events: parts.events.iter().map(event).collect(),
+            series: series(parts.samples),
+            provenance: parts.provenance.map(provenance),
+            offloads: host.map(|host| host.offloads.clone()),
+            sysctls: host.map(|host| host.sysctls.clone()),
+            transfers: parts.transfers,
+        }
+    }
+
+    /// The text form.
+    pub fn text(&self) -> String {
+        let mut sections = Sections::default();
+        sections.pairs("Experiment", &Pairs::of(&self.experiment));
+        sections.pairs("Messages", &Pairs::of(&self.tally));
+        if let Some(fleet) = &self.fleet {
+            let endpoints = fleet.endpoints.iter();
+            let pairs = endpoints.fold(Pairs::of(fleet), |pairs, one| pairs.and("endpoint", one));
+            sections.pairs("Fleet", &pairs);
+        }
+        sections.table("Flows", &self.flows);
+        sections.table("Transfers on its classes' ports", &self.transfers);
+        if let Some(traced) = &self.traced {
+            sections.pairs("Traced while it ran", &Pairs::of(traced));
+        }
+        sections.table(
+            "Paths of its flows",
+            self.paths.as_deref().unwrap_or_default(),
+        );
+        if let Some(routes) = &self.routes {
+            sections.pairs("Its routes", &Pairs::of(routes));
+        }
+        sections.table("Flags", &self.flags);
+        sections.table("Events", &self.events);
+        sections.table("Series", &self.series);
+        if let Some(provenance) = &self.provenance {
+            sections.pairs("Provenance", &Pairs::of(provenance));
+        }
+        for (title, settings) in [("Offloads", &self.offloads), ("Sysctls", &self.sysctls)] {
+            sections.pairs(title, &settings.iter().flatten().collect());
+        }
+        sections.text()
+    }
+}
+
+fn facts(parts: &ExperimentParts<'_>) -> ExperimentFacts {
+    let experiment = parts.experiment;
+    ExperimentFacts {
+        id: experiment.id.to_string(),
+        campaign: parts.campaign.id.to_string(),
+        scenario: parts.label.clone(),
+        scenario_id: experiment.scenario.to_string(),
+        block: experiment.block,
+        position: experiment.position,
+        attempt: experiment.attempt,
+        status: parts.status.to_owned(),
+        started_unix_ns: experiment.started,
+        ended_unix_ns: experiment.ended,
+        reason: experiment.reason.clone(),
+        campaign_name: parts.campaign.name.clone(),
+        offset: parts.offset,
+    }
+}
+
+const fn tally(tally: &Tally) -> TallyFacts {
+    TallyFacts {
+        messages: tally.messages,
+        replies: tally.replies,
+        errors: tally.errors,
+        lost: tally.lost,
+        failed: tally.failed,
+        duplicates: tally.duplicates,
+        reordered: tally.reordered,
+        late: tally.late,
+    }
+}
+
+fn fleet(fleet: &Fleet) -> FleetFacts {
+    let by = fleet.criteria.unwrap_or_default();
+    let (quorum, window, tolerance) = (by.quorum, by.window, by.tolerance.exact());
+    let endpoints = fleet.endpoints.iter();
+    let endpoints = endpoints.map(|one| format!("{} ({})", one.name, one.address));
+    FleetFacts {
+        lanes: fleet.lanes,
+        probe: fleet.probe.name(),
+        interval_ns: fleet.interval,
+        renewal_ns: fleet.renewal,
+        criteria: format!("{quorum} of {window} round trips within {tolerance}"),
+        endpoints: endpoints.collect(),
+    }
+}
+
+fn flow(flow: &Flow) -> FlowRow {
+    // An imported flow may not name its peer.
+    let is_known = |target: &SocketAddr| !target.ip().is_unspecified() || target.port() != 0;
+    FlowRow {
+        flow: flow.index.0,
+        role: flow.role.name(),
+        probe: flow.probe.name(),
+        name: flow.name.clone(),
+        source: flow.source.map(|address| address.to_string()),
+        target: Some(flow.target)
+            .filter(is_known)
+            .map(|address| address.to_string()),
+        reflector: flow.reflector,
+        same_clock: flow.same_clock,
+    }
+}
+
+fn flags(experiment: &Experiment, load: Option<&str>) -> Vec<WarningRow> {
+    let made = experiment.load_made(load);
+    let rows = experiment.warnings.iter().map(|warning| WarningRow {
+        flag: warning.clone(),
+        advice: warning.advice_under(made.as_deref().as_slice()),
+    });
+    rows.collect()
+}
+
+fn event(event: &Event) -> EventRow {
+    EventRow {
+        at_ns: Span::from_nanos(event.at),
+        flow: event.flow.0,
+        kind: event.kind.name(),
+        text: event.text.clone(),
+    }
+}
+
+/// Each series with its range.
+fn series(samples: &[Sample]) -> Vec<SeriesRow> {
+    let groups = samples.chunk_by(|a, b| a.series == b.series);
+    let rows = groups.map(|group| {
+        let values = || group.iter().map(|sample| sample.value);
+        SeriesRow {
+            series: group[0].series.to_string(),
+            count: group.len() as u64,
+            min: values().fold(f64::INFINITY, f64::min),
+            max: values().fold(f64::NEG_INFINITY, f64::max),
+            values: group.iter().map(|one| (one.at, one.value)).collect(),
+        }
+    });
+    rows.collect()
+}
+
+fn provenance(known: &Provenance) -> ProvenanceFacts {
+    let host = &known.host;
+    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    // Nobody measured how busy the host of an imported experiment was.
+    let number = |value: f64| Some(value).filter(|value| value.is_finite());
+    ProvenanceFacts {
+        neph: format!("{} ({})", known.version, known.commit),
+        plan_hash: text(&known.plan_hash),
+        site: known.site.clone(),
+        host: text(&host.host),
+        kernel: text(&host.kernel),
+        cpu: text(&host.cpu),
+        clock_source: text(&host.clock_source),
+        clock_sync: text(&host.clock_sync),
+        congestion_control: host.congestion_control.clone(),
+        lateness_p50_ns: known.lateness_p50,
+        lateness_p99_ns: known.lateness_p99,
+        busy_percent: number(known.load.busy_percent),
+        steal_percent: number(known.load.steal_percent),
+        load_average: number(known.load.load_average),
+    }
+}

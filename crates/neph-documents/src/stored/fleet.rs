@@ -1,0 +1,158 @@
+//! What a fleet's experiment holds besides messages: transfers on the ports of its classes, and how
+//! many routes and path changes were traced.
+
+use neph_flows::{Compared, completions};
+use neph_model::{ClassTransfer, Experiment, FlowRoute, FlowTrace, Span};
+
+crate::rows! {
+    /// Transfers on the ports of one class of flows.
+    pub struct ClassTransferRow {
+        /// The endpoint.
+        endpoint: String => left "ENDPOINT",
+        /// The class, from 1: the lowest base latency first.
+        class: u64 => right "CLASS",
+        /// How many transfers completed.
+        n: u64 => right "TRANSFERS",
+        /// How many failed.
+        failed: u64 => right "FAILED",
+        /// On how many source ports.
+        ports: u64 => right "PORTS",
+        /// The median completion time in nanoseconds.
+        median_ns: Option<Span> => right "MEDIAN",
+        /// The lower end of its confidence interval in nanoseconds.
+        low_ns: Option<Span> => right "LOW",
+        /// The upper end of its confidence interval in nanoseconds.
+        high_ns: Option<Span> => right "HIGH",
+        /// The ratio of the median to that of the first class.
+        ratio: Option<f64> => right "RATIO" by |row| {
+            row.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
+        },
+    }
+}
+
+impl ClassTransferRow {
+    /// The rows of these transfers of an experiment.
+    pub fn all(experiment: &Experiment, transfers: &[ClassTransfer]) -> Vec<Self> {
+        let endpoints = experiment.fleet.iter().flat_map(|fleet| &fleet.endpoints);
+        let rows = endpoints.enumerate().flat_map(|(place, endpoint)| {
+            let own = transfers.iter().filter(move |one| one.endpoint == place);
+            completions(own).into_iter().map(move |one| Self {
+                endpoint: endpoint.name.clone(),
+                class: one.class as u64 + 1,
+                n: one.n,
+                failed: one.failed,
+                ports: one.ports,
+                median_ns: one.median,
+                low_ns: one.interval.map(|(low, _)| low),
+                high_ns: one.interval.map(|(_, high)| high),
+                ratio: one.ratio,
+            })
+        });
+        rows.collect()
+    }
+}
+
+crate::rows! {
+    /// Routes that were traced while a fleet ran.
+    pub struct TracedFacts {
+        /// How many.
+        routes: u64 => left "routes",
+        /// How many of them after a path change, changes that were withdrawn later included.
+        after_change: u64 => left "after a path change, withdrawn later included",
+        /// Changes whose routes before and after could be compared.
+        compared: u64 => left "changes compared",
+        /// Changes to other routers.
+        other_routers: u64 => left "by other routers",
+        /// Changes with the same routers before and after.
+        same_routers: u64 => left "by the same routers",
+        /// Changes that could not be compared: no route before, or no router on both.
+        not_compared: u64 => left "not compared: no route of the path before, or no router of both",
+    }
+}
+
+impl TracedFacts {
+    /// Of so many routes, and for those after a change, whether they went over other routers
+    /// (`None`: not comparable).
+    pub fn of(routes: u64, changes: Vec<Option<bool>>) -> Self {
+        let after_change = changes.len() as u64;
+        let compared = Compared::of(changes);
+        Self {
+            routes,
+            after_change,
+            compared: compared.all(),
+            other_routers: compared.others,
+            same_routers: compared.same,
+            not_compared: after_change - compared.all(),
+        }
+    }
+}
+
+crate::rows! {
+    /// Routes that are not complete.
+    pub struct RoutesFacts {
+        /// Routes that end before the target, on purpose or because nothing replied.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        without_target: Option<usize> => left "routes without the target" by |row| {
+            row.without_target.map(|count| count.to_string()).unwrap_or_default()
+        },
+        /// Flows to which no router and no target replied.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unanswered: Option<usize> => left "flows that no router and no target answered" by |row| {
+            row.unanswered.map(|count| count.to_string()).unwrap_or_default()
+        },
+    }
+}
+
+impl RoutesFacts {
+    /// Of a trace; `None` where all routes are complete.
+    pub fn of(trace: &FlowTrace) -> Option<Self> {
+        let count = |is_so: fn(&FlowRoute) -> bool| {
+            let routes = trace.routes.iter().filter(|one| is_so(one));
+            Some(routes.count()).filter(|count| *count > 0)
+        };
+        let facts = Self {
+            without_target: count(|route| !route.reached() && !route.is_unanswered()),
+            unanswered: count(FlowRoute::is_unanswered),
+        };
+        (facts.without_target.is_some() || facts.unanswered.is_some()).then_some(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{FlowHop, PathHash, TraceEnd, TraceKind, Wall};
+
+    use super::*;
+
+    #[test]
+    fn routes_that_lack_the_target_or_everything_are_counted() {
+        let route = |end, answered: bool| FlowRoute {
+            source_port: 1,
+            hops: answered
+                .then(|| FlowHop::new(1, Some([192, 0, 2, 1].into())))
+                .into_iter()
+                .collect(),
+            hash: PathHash::of(&[]),
+            end,
+        };
+        let counts = |ends: &[(TraceEnd, bool)]| {
+            let trace = FlowTrace {
+                destination: ([192, 0, 2, 9], 862).into(),
+                kind: TraceKind::Syn,
+                started: Wall::from_unix_nanos(0),
+                routes: ends
+                    .iter()
+                    .map(|(end, known)| route(*end, *known))
+                    .collect(),
+                enough: None,
+            };
+            RoutesFacts::of(&trace).map(|facts| (facts.without_target, facts.unanswered))
+        };
+        assert_eq!(counts(&[(TraceEnd::Reached, true)]), None);
+        let short = (TraceEnd::Silent, true);
+        let none = (TraceEnd::Silent, false);
+        assert_eq!(counts(&[short]), Some((Some(1), None)));
+        assert_eq!(counts(&[none]), Some((None, Some(1))));
+        assert_eq!(counts(&[short, none]), Some((Some(1), Some(1))));
+    }
+}

@@ -1,0 +1,19 @@
+//! What a store holds: `neph list` and `neph show`.
+
+mod campaign;
+mod experiment;
+pub mod experiment_rows;
+mod fleet;
+mod lists;
+mod pings;
+
+pub use campaign::{CampaignDocument, CampaignFacts, CampaignParts};
+pub use experiment::{ExperimentDocument, ExperimentParts, PathsFound};
+pub use fleet::{ClassTransferRow, RoutesFacts, TracedFacts};
+pub use lists::{CampaignRow, ExperimentRow, share};
+pub use pings::PingsRow;
+
+/// A part of a name that is long enough to be found by.
+fn beginning(id: &str, length: usize) -> String {
+    id[..length.min(id.len())].to_owned()
+}

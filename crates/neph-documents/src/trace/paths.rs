@@ -1,0 +1,74 @@
+//! The paths that flows take, as rows.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use neph_model::{Diamond, Span};
+
+use super::replies::{share, three};
+
+/// Ports of a path that are listed; the others are counted.
+const PORTS: usize = 6;
+
+crate::rows! {
+    /// A path.
+    pub struct PathRow {
+        /// Its fingerprint.
+        path: String => left "PATH",
+        /// How many flows take it.
+        flows: u32 => right "FLOWS" by |row| share(row.flows, row.all_flows),
+        /// How many hops it has.
+        hops: usize => right "HOPS",
+        /// The shortest round trip to the destination in nanoseconds.
+        best_ns: Option<Span> => right "BEST",
+        /// The median round trip to the destination in nanoseconds.
+        median_ns: Option<Span> => right "MEDIAN",
+        /// Its addresses at the distances where paths differ; null where nothing replied.
+        via: Vec<Option<IpAddr>> => left "VIA" by |row| via(&row.via),
+        /// The source ports of its flows.
+        ports: Vec<u16> => left "PORTS" by |row| ports(&row.ports),
+        ; shown
+        /// How many flows there are on all paths.
+        all_flows: u32,
+    }
+}
+
+impl PathRow {
+    /// The paths of a drawing, those with most flows first.
+    pub fn all(drawn: &Diamond) -> Vec<Self> {
+        let parting = drawn.hops.iter().filter(|hop| hop.nodes.len() > 1);
+        let parting: BTreeSet<u8> = parting.map(|hop| hop.ttl).collect();
+        let rows = drawn.paths.iter().map(|path| {
+            let [best_ns, median_ns, _] = three(&path.round_trips);
+            let addresses = path.addresses.iter().zip(1u8..);
+            let via = addresses.filter(|(_, ttl)| parting.contains(ttl));
+            Self {
+                path: path.hash.to_string(),
+                flows: u32::try_from(path.source_ports.len()).unwrap_or(u32::MAX),
+                hops: path.addresses.len(),
+                best_ns,
+                median_ns,
+                via: via.map(|(address, _)| *address).collect(),
+                ports: path.source_ports.clone(),
+                all_flows: drawn.flows,
+            }
+        });
+        rows.collect()
+    }
+}
+
+/// `192.0.2.1 > * > 192.0.2.7`
+fn via(addresses: &[Option<IpAddr>]) -> String {
+    let addresses = addresses.iter();
+    let shown = addresses.map(|one| one.map_or_else(|| "*".to_owned(), |one| one.to_string()));
+    shown.collect::<Vec<_>>().join(" > ")
+}
+
+fn ports(ports: &[u16]) -> String {
+    let listed: Vec<String> = ports.iter().take(PORTS).map(ToString::to_string).collect();
+    let mut text = listed.join(" ");
+    if ports.len() > PORTS {
+        text.push_str(&format!(" and {} more", ports.len() - PORTS));
+    }
+    text
+}

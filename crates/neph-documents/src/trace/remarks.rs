@@ -1,0 +1,189 @@
+//! What a reader of a trace should know beside its tables.
+
+use std::collections::BTreeSet;
+
+use neph_model::{Diamond, FlowRoute, FlowTrace, ReadBy, TraceEnd, TraceKind};
+
+use super::theory::flows_needed;
+use neph_text::counted::counted;
+
+/// What was asked of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// How sure to be that no router has a further next hop: a share.
+    pub confidence: f64,
+    /// Whether the trace was stopped before that.
+    pub stopped: bool,
+}
+
+/// Sentences, one a line.
+pub(super) fn remarks(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if asked.stopped {
+        remarks.push(format!(
+            "Interrupted after {}: there may be more paths.",
+            counted(drawn.flows.into(), "flow")
+        ));
+    } else {
+        remarks.extend(further(told, drawn, asked.confidence));
+    }
+    remarks.extend(ends(&told.routes));
+    remarks.extend(wandering(&told.routes));
+    if drawn.paths.len() > 1 {
+        remarks.push(
+            "A path is the way there; replies come back by any way, so that the round trips of \
+             one path may hold several."
+                .to_owned(),
+        );
+    }
+    if drawn.hops.len() > 1 {
+        remarks.push(
+            "Routers answer when they have time: round trips before the last hop are upper \
+             bounds, and tell nothing of loss behind them."
+                .to_owned(),
+        );
+    }
+    let hops = || told.routes.iter().flat_map(|route| &route.hops);
+    if hops().any(|hop| hop.read_by == ReadBy::Program && !hop.round_trips.is_empty()) {
+        remarks.push(
+            "The kernel gave no time stamps for some answers; their round trips hold our own \
+             waiting too."
+                .to_owned(),
+        );
+    }
+    remarks
+}
+
+/// Whether there may be paths that the flows did not take. Of routers that nobody heard of nothing
+/// is said.
+fn further(told: &FlowTrace, drawn: &Diamond, confidence: f64) -> Option<String> {
+    let percent = 100.0 * confidence;
+    let mut nodes = drawn.hops.iter().flat_map(|hop| &hop.nodes);
+    if !nodes.any(|node| node.address.is_some()) {
+        return None;
+    }
+    if told.kind == TraceKind::Icmp && drawn.flows > 1 && drawn.paths.len() < 2 {
+        return Some(
+            "Many routers choose the way of ICMP by addresses alone: this may be one flow's path, \
+             however many flows there are. Trace with udp:// or syn:// to find more."
+                .to_owned(),
+        );
+    }
+    match told.enough {
+        Some(true) => {
+            let as_far = if told.routes.iter().any(FlowRoute::reached) {
+                ""
+            } else {
+                " up to the last one shown"
+            };
+            Some(format!(
+                "So many flows rule out, router by router{as_far}, a further next hop with \
+                 {percent} % confidence, where routers spread flows evenly."
+            ))
+        }
+        Some(false) => Some(format!(
+            "There may be more paths: the flows are too few to rule that out with {percent} % \
+             confidence. Allow more with --most-flows."
+        )),
+        None => given(drawn, confidence),
+    }
+}
+
+/// What so many given flows leave open. Who asks for one flow asks for its path.
+fn given(drawn: &Diamond, confidence: f64) -> Option<String> {
+    let needed = flows_needed(drawn, confidence);
+    (drawn.flows > 1 && needed > drawn.flows).then(|| {
+        format!(
+            "There may be more paths than these {} flows take: to rule that out with {} % \
+             confidence takes at least {needed}. Without --source-port and --flows as many are \
+             traced as it takes.",
+            drawn.flows,
+            100.0 * confidence
+        )
+    })
+}
+
+/// Why flows ended before the destination.
+fn ends(routes: &[FlowRoute]) -> Vec<String> {
+    let reasons: BTreeSet<TraceEnd> = routes.iter().map(|route| route.end).collect();
+    let told = |end: TraceEnd| {
+        let flows = routes.iter().filter(|route| route.end == end).count();
+        let who = counted(flows as u64, "flow");
+        Some(match end {
+            TraceEnd::Reached => return None,
+            TraceEnd::Unreachable { from, code } => {
+                format!("{who}: {from} says that there is no way on (ICMP code {code}).")
+            }
+            TraceEnd::Loop { at } => format!("{who}: a loop through {at}."),
+            TraceEnd::Silent => format!("{who}: nobody answered beyond the last hop shown."),
+            TraceEnd::TooFar => {
+                format!("{who}: the destination is farther than --max-hops allows.")
+            }
+            TraceEnd::Stopped => format!("{who}: stopped before the end was known."),
+        })
+    };
+    reasons.into_iter().filter_map(told).collect()
+}
+
+/// Flows that met several routers at one distance.
+fn wandering(routes: &[FlowRoute]) -> Option<String> {
+    let wandered = |route: &&FlowRoute| route.hops.iter().any(|hop| !hop.others.is_empty());
+    let flows = routes.iter().filter(wandered).count();
+    let hops = routes.iter().flat_map(|route| &route.hops);
+    let ttls: BTreeSet<u8> = hops
+        .filter(|hop| !hop.others.is_empty())
+        .map(|hop| hop.ttl)
+        .collect();
+    let first = ttls.first()?;
+    Some(format!(
+        "{} met several routers at one distance, from hop {first} on: packets are balanced one by \
+         one there, or the path changed meanwhile.",
+        counted(flows as u64, "flow")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::diamond;
+    use neph_model::{FlowHop, PathHash, Wall};
+
+    use super::*;
+
+    /// One flow that one router answered.
+    fn told(end: TraceEnd, enough: bool, stopped: bool) -> String {
+        let address = Some([192, 0, 2, 1].into());
+        let trace = FlowTrace {
+            destination: ([192, 0, 2, 9], 443).into(),
+            kind: TraceKind::Udp,
+            started: Wall::from_unix_nanos(0),
+            routes: vec![FlowRoute {
+                source_port: 1,
+                hops: vec![FlowHop::new(1, address)],
+                hash: PathHash::of(&[address]),
+                end,
+            }],
+            enough: Some(enough),
+        };
+        let asked = Asked {
+            confidence: 0.99,
+            stopped,
+        };
+        remarks(&trace, &diamond(&trace.routes), asked).join("\n")
+    }
+
+    #[test]
+    fn who_interrupts_a_trace_is_not_told_to_allow_more_flows() {
+        let interrupted = told(TraceEnd::Stopped, false, true);
+        let cut = "Interrupted after 1 flow: there may be more paths.";
+        assert!(interrupted.contains(cut), "{interrupted}");
+        assert!(!interrupted.contains("--most-flows"), "{interrupted}");
+        assert!(told(TraceEnd::Silent, false, false).contains("--most-flows"));
+    }
+
+    #[test]
+    fn behind_the_last_router_that_answered_nothing_is_ruled_out() {
+        let as_far = "router by router up to the last one shown, a further";
+        assert!(told(TraceEnd::Silent, true, false).contains(as_far));
+        assert!(!told(TraceEnd::Reached, true, false).contains("up to the last"));
+    }
+}

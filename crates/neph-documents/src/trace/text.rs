@@ -1,0 +1,300 @@
+//! A trace for people: the hops, where paths part, and the paths.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use neph_model::{Diamond, DiamondHop, DiamondNode, FlowTrace, TraceKind};
+
+use super::PathRow;
+use super::remarks::{Asked, remarks};
+use super::replies::{share, three};
+use crate::cell::Cell;
+use crate::rows;
+use crate::table::{Heading, Table};
+use neph_text::counted::counted;
+
+/// The whole text of a trace.
+pub fn text(told: &FlowTrace, drawn: &Diamond, asked: Asked) -> String {
+    let mut text = heading(told, drawn);
+    text.push_str(&hops(told, drawn).text());
+    if drawn.paths.len() > 1 {
+        text.push('\n');
+        text.push_str(&rows::text(&PathRow::all(drawn)));
+    }
+    for remark in remarks(told, drawn, asked) {
+        text.push('\n');
+        text.push_str(&remark);
+    }
+    text.push('\n');
+    text
+}
+
+fn heading(told: &FlowTrace, drawn: &Diamond) -> String {
+    let to = match told.kind {
+        TraceKind::Icmp => format!("{} with ICMP echo", told.destination.ip()),
+        TraceKind::Udp => format!(
+            "{} port {} with UDP",
+            told.destination.ip(),
+            told.destination.port()
+        ),
+        TraceKind::Syn => format!(
+            "{} port {} with TCP SYN",
+            told.destination.ip(),
+            told.destination.port()
+        ),
+    };
+    let ports: Vec<u16> = told.routes.iter().map(|route| route.source_port).collect();
+    let from = match (ports.as_slice(), told.kind) {
+        ([], _) => String::new(),
+        ([one], TraceKind::Icmp) => format!(" (identifier {one})"),
+        ([one], _) => format!(" (source port {one})"),
+        ([first, .., last], TraceKind::Icmp) => format!(" (identifiers {first} to {last})"),
+        ([first, .., last], _) => format!(" (source ports {first} to {last})"),
+    };
+    format!(
+        "trace to {to}: {}{from}, {}\n\n",
+        counted(drawn.flows.into(), "flow"),
+        counted(drawn.paths.len() as u64, "path")
+    )
+}
+
+fn hops(told: &FlowTrace, drawn: &Diamond) -> Table {
+    let mut hops = told.routes.iter().flat_map(|route| &route.hops);
+    let labelled = hops.any(|hop| !hop.labels.is_empty());
+    let mut headings = vec![
+        Heading::right("HOP"),
+        Heading::left(""),
+        Heading::left("ADDRESS"),
+        Heading::right("FLOWS"),
+        Heading::right("REPLIES"),
+        Heading::right("BEST"),
+        Heading::right("MEDIAN"),
+        Heading::right("WORST"),
+    ];
+    if labelled {
+        headings.push(Heading::left("MPLS"));
+    }
+    let mut table = Table::new(headings);
+    for hop in &drawn.hops {
+        for (at, node) in hop.nodes.iter().enumerate() {
+            let mut row = vec![branch(hop, at).to_owned()];
+            row.insert(
+                0,
+                if at == 0 {
+                    hop.ttl.to_string()
+                } else {
+                    String::new()
+                },
+            );
+            row.extend(reached(node, drawn.flows));
+            if labelled {
+                row.push(labels(told, hop.ttl, node.address));
+            }
+            table.push(row);
+        }
+    }
+    table
+}
+
+/// The drawing before the node at this place of a hop.
+const fn branch(hop: &DiamondHop, at: usize) -> &'static str {
+    match at {
+        0 if hop.nodes.len() == 1 => "│",
+        0 => "┌",
+        _ if at == hop.nodes.len() - 1 => "└",
+        _ => "├",
+    }
+}
+
+/// Address, flows, replies and round trips of a node.
+fn reached(node: &DiamondNode, flows: u32) -> Vec<String> {
+    let address = node
+        .address
+        .map_or_else(|| "*".to_owned(), |one| one.to_string());
+    let replies = format!("{}/{}", node.round_trips.len(), node.asked);
+    let mut cells = vec![address, share(node.flows, flows), replies];
+    cells.extend(three(&node.round_trips).map(|time| time.cell()));
+    cells
+}
+
+fn labels(told: &FlowTrace, ttl: u8, address: Option<IpAddr>) -> String {
+    let hops = told.routes.iter().flat_map(|route| &route.hops);
+    let here = hops.filter(|hop| hop.ttl == ttl && hop.address == address);
+    let labels: BTreeSet<String> = here
+        .filter(|hop| !hop.labels.is_empty())
+        .map(|hop| {
+            let stack: Vec<String> = hop.labels.iter().map(|one| one.label.to_string()).collect();
+            stack.join("/")
+        })
+        .collect();
+    if labels.is_empty() {
+        return "-".to_owned();
+    }
+    labels.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_flows::diamond;
+    use neph_model::{FlowHop, FlowRoute, MplsLabel, PathHash, Span, TraceEnd, Wall};
+
+    use super::*;
+
+    fn addr(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    fn route(source_port: u16, over: &[u8], end: TraceEnd) -> FlowRoute {
+        let hop = |(last, ttl): (&u8, u8)| FlowHop {
+            round_trips: vec![Span::from_millis(i64::from(ttl)); usize::from(*last > 0)],
+            ..FlowHop::new(ttl, (*last > 0).then(|| addr(*last)))
+        };
+        let hops: Vec<FlowHop> = over.iter().zip(1..).map(hop).collect();
+        let addresses: Vec<_> = hops.iter().map(|hop| hop.address).collect();
+        FlowRoute {
+            source_port,
+            hash: PathHash::of(&addresses),
+            hops,
+            end,
+        }
+    }
+
+    fn shown(routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
+        shown_as(TraceKind::Syn, routes, enough)
+    }
+
+    fn shown_as(kind: TraceKind, routes: Vec<FlowRoute>, enough: Option<bool>) -> String {
+        let told = FlowTrace {
+            destination: (addr(9), 443).into(),
+            kind,
+            started: Wall::from_unix_nanos(0),
+            routes,
+            enough,
+        };
+        let asked = Asked {
+            confidence: 0.99,
+            stopped: false,
+        };
+        text(&told, &diamond(&told.routes), asked)
+    }
+
+    #[test]
+    fn one_path_is_a_table_of_hops() {
+        let mut only = route(4711, &[1, 0, 9], TraceEnd::Reached);
+        only.hops[0].labels = [24_001, 16]
+            .map(|label| MplsLabel {
+                label,
+                traffic_class: 0,
+                ttl: 1,
+            })
+            .to_vec();
+        let expected = "\
+trace to 192.0.2.9 port 443 with TCP SYN: 1 flow (source port 4711), 1 path
+
+HOP     ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST  MPLS
+  1  │  192.0.2.1  1  100 %      1/1  1.00 ms  1.00 ms  1.00 ms  24001/16
+  2  │  *          1  100 %      0/1        -        -        -  -
+  3  │  192.0.2.9  1  100 %      1/1  3.00 ms  3.00 ms  3.00 ms  -
+
+Routers answer when they have time: round trips before the last hop are upper bounds, and tell \
+nothing of loss behind them.
+";
+        assert_eq!(shown(vec![only], None), expected);
+    }
+
+    #[test]
+    fn several_paths_are_drawn_and_listed() {
+        let routes = [(1, 10), (2, 10), (3, 11), (4, 12)];
+        let mut routes: Vec<FlowRoute> = routes
+            .map(|(port, middle)| route(port, &[1, middle, 9], TraceEnd::Reached))
+            .to_vec();
+        routes[3].hops[1].others = vec![addr(13)];
+        let told = shown(routes, Some(false));
+        let drawing = "\
+HOP      ADDRESS       FLOWS  REPLIES     BEST   MEDIAN    WORST
+  1  │  192.0.2.1   4  100 %      4/4  1.00 ms  1.00 ms  1.00 ms
+  2  ┌  192.0.2.10  2   50 %      2/2  2.00 ms  2.00 ms  2.00 ms
+     ├  192.0.2.11  1   25 %      1/1  2.00 ms  2.00 ms  2.00 ms
+     └  192.0.2.12  1   25 %      1/1  2.00 ms  2.00 ms  2.00 ms
+  3  │  192.0.2.9   4  100 %      4/4  3.00 ms  3.00 ms  3.00 ms
+
+PATH              ";
+        assert!(
+            told.contains(&drawing[drawing.find("  1").expect("there")..]),
+            "{told}"
+        );
+        assert!(
+            told.contains("  2   50 %     3  3.00 ms  3.00 ms  192.0.2.10  1 2\n"),
+            "{told}"
+        );
+        assert!(told.contains("There may be more paths") && told.contains("--most-flows"));
+        assert!(told.contains("1 flow met several routers at one distance, from hop 2 on"));
+    }
+
+    #[test]
+    fn given_flows_that_are_too_few_for_all_paths_say_so_and_how_many_it_takes() {
+        let over = |middle: &[u8], times: u16| -> String {
+            let middles = middle.iter().cycle().zip(1..=times);
+            let routes = middles.map(|(via, port)| route(port, &[1, *via, 9], TraceEnd::Reached));
+            shown(routes.collect(), None)
+        };
+        // By the table of the theory: 8 behind a router with one next hop, 15 with two, 21, 28.
+        let parted = over(&[10, 11], 4);
+        let both = "more paths than these 4 flows take: to rule that out with 99 % confidence \
+                    takes at least 16.";
+        assert!(parted.contains(both), "8 behind each of two: {parted}");
+        assert!(parted.contains("replies come back by any way"), "{parted}");
+        let alone = over(&[10], 5);
+        assert!(alone.contains("takes at least 8."), "{alone}");
+        assert!(!alone.contains("replies come back by any way"), "{alone}");
+        for enough in [over(&[10], 8), over(&[10, 11], 16), over(&[10], 1)] {
+            assert!(!enough.contains("more paths"), "{enough}");
+        }
+        // A hole where others of the same distance answer says nothing of who is there.
+        let mut routes: Vec<FlowRoute> = (1..=8)
+            .map(|port| route(port, &[1, 10, 9], TraceEnd::Reached))
+            .collect();
+        routes.push(route(9, &[1, 0, 9], TraceEnd::Reached));
+        assert!(!shown(routes, None).contains("more paths"));
+    }
+
+    #[test]
+    fn paths_are_ruled_out_only_where_flows_differ_for_routers_that_answered() {
+        let over = |hops: &[u8], end| -> Vec<FlowRoute> {
+            let ports = 1_u16..=8;
+            ports.map(|port| route(port, hops, end)).collect()
+        };
+        let routes = || over(&[1, 10, 9], TraceEnd::Reached);
+        let ruled_out = "rule out, router by router";
+        assert!(shown(routes(), Some(true)).contains(ruled_out));
+        for enough in [Some(true), Some(false), None] {
+            let told = shown_as(TraceKind::Icmp, routes(), enough);
+            assert!(!told.contains(ruled_out), "{told}");
+            assert!(told.contains("udp:// or syn:// to find more"), "{told}");
+        }
+        // Where ICMP's flows parted, they do differ.
+        let mut parted = routes();
+        parted.extend([9, 10].map(|port| route(port, &[1, 11, 9], TraceEnd::Reached)));
+        assert!(shown_as(TraceKind::Icmp, parted, Some(true)).contains(ruled_out));
+        let told = shown(over(&[0, 0], TraceEnd::Silent), Some(true));
+        assert!(!told.contains(ruled_out), "{told}");
+        assert!(told.contains("8 flows: nobody answered"), "{told}");
+    }
+
+    #[test]
+    fn flows_that_end_early_say_why() {
+        let at = addr(1);
+        for (end, part) in [
+            (TraceEnd::Silent, "1 flow: nobody answered beyond"),
+            (TraceEnd::Loop { at }, "1 flow: a loop through 192.0.2.1."),
+            (
+                TraceEnd::Unreachable { from: at, code: 13 },
+                "192.0.2.1 says that there is no way on",
+            ),
+            (TraceEnd::TooFar, "--max-hops"),
+        ] {
+            let told = shown(vec![route(1, &[1], end)], None);
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}

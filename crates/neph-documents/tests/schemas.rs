@@ -1,0 +1,105 @@
+//! docs/schema/ is what the structs say. `NEPH_BLESS=1 cargo test -p neph-documents` writes it anew.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use neph_documents::schema::{KINDS, Kind};
+use neph_documents::version::VERSION;
+use serde_json::Value;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema")
+}
+
+fn text(kind: &Kind) -> String {
+    format!("{:#}\n", kind.schema().to_value())
+}
+
+/// The table of docs/schema/README.md.
+fn index() -> String {
+    let rows = KINDS
+        .iter()
+        .map(|kind| format!("| [{0}]({0}.json) | `{1}` |\n", kind.name, kind.command));
+    format!(
+        "# Documents for programs\n\n\
+         Every JSON document that neph writes has a JSON Schema (draft 2020-12) here, generated from \
+         the code that writes it. Times are integers of nanoseconds; the unit of a number is the end \
+         of its key. A key that ends in `_unix_ns` counts from 1970-01-01 UTC. `null` means that there \
+         is no value; the description of the key says why.\n\n\
+         This is version {VERSION}: documents that are one object, and the last line of NDJSON, have \
+         it under `schema`. [changes.md](changes.md) lists what each version changed.\n\n\
+         | schema | command |\n|---|---|\n{}",
+        rows.collect::<String>()
+    )
+}
+
+fn check(name: &str, text: &str) {
+    let path = folder().join(name);
+    if std::env::var_os("NEPH_BLESS").is_some() {
+        fs::create_dir_all(folder()).expect("docs/schema");
+        fs::write(&path, text).expect("it can be written");
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        there == text,
+        "docs/schema/{name} is not what the structs say: NEPH_BLESS=1 cargo test -p neph-documents"
+    );
+}
+
+#[test]
+fn the_schemas_of_docs_are_those_of_the_structs() {
+    for kind in KINDS {
+        check(&format!("{}.json", kind.name), &text(kind));
+    }
+    check("README.md", &index());
+}
+
+#[test]
+fn docs_have_no_other_schema() {
+    let known: BTreeSet<String> = KINDS
+        .iter()
+        .map(|kind| format!("{}.json", kind.name))
+        .collect();
+    assert_eq!(known.len(), KINDS.len(), "names are used once");
+    let files = fs::read_dir(folder()).expect("docs/schema");
+    for file in files {
+        let name = file
+            .expect("an entry")
+            .file_name()
+            .to_string_lossy()
+            .into_owned();
+        let is_known = known.contains(&name) || name == "README.md" || name == "changes.md";
+        assert!(is_known, "docs/schema/{name} belongs to no document");
+    }
+}
+
+/// Keys without a description, with their place.
+fn undescribed(value: &Value, place: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::Object(properties)) = object.get("properties") {
+                for (key, schema) in properties {
+                    let is_tag = schema.get("const").is_some();
+                    if !is_tag && schema.get("description").is_none() {
+                        found.push(format!("{place}/{key}"));
+                    }
+                }
+            }
+            for (key, value) in object {
+                undescribed(value, &format!("{place}/{key}"), found);
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|one| undescribed(one, place, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_key_has_a_description() {
+    let mut found = Vec::new();
+    for kind in KINDS {
+        undescribed(kind.schema().as_value(), kind.name, &mut found);
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

@@ -1,0 +1,176 @@
+//! The network namespace that a text means, by its own name or by a lab's site.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use neph_text::did_you_mean;
+
+use crate::{Lab, LabError};
+
+/// Where namespaces with a name are (`ip netns`).
+const FOLDER: &str = "/run/netns";
+
+/// The namespace that `text` names. A site of the only lab that has one so called may be named
+/// alone.
+///
+/// # Errors
+/// There is none, or several: a sentence with what there is.
+pub fn namespace(text: &str) -> Result<String, String> {
+    let is_there = !text.contains('/') && Path::new(FOLDER).join(text).exists();
+    if is_there {
+        return Ok(text.to_owned());
+    }
+    let listed = Lab::list().unwrap_or_default();
+    let is_hidden = |error: &LabError| matches!(error, LabError::NotPermitted { .. });
+    let is_all = !listed.others.iter().any(is_hidden);
+    let labs = listed.labs.into_iter();
+    let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
+    let there = There {
+        labs: &labs,
+        is_all,
+    };
+    among(text, there, &named())
+}
+
+/// The namespaces that have a name; none where they cannot be listed.
+fn named() -> BTreeSet<String> {
+    let entries = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string());
+    names.filter_map(Result::ok).collect()
+}
+
+/// The labs that are up, each by its name with its namespaces.
+#[derive(Clone, Copy)]
+struct There<'l> {
+    labs: &'l [(String, Vec<String>)],
+    /// Whether they are all that are up.
+    is_all: bool,
+}
+
+/// The same among labs and all namespaces that have a name.
+fn among(text: &str, there: There<'_>, named: &BTreeSet<String>) -> Result<String, String> {
+    let There { labs, is_all } = there;
+    let all = labs.iter().flat_map(|(lab, namespaces)| {
+        let prefix = format!("neph-{lab}-");
+        namespaces
+            .iter()
+            .filter_map(move |one| Some((one.as_str(), one.strip_prefix(&prefix)?.to_owned())))
+    });
+    let all: Vec<(&str, String)> = all.collect();
+    let meant = all.iter().filter(|(_, site)| site == text);
+    let meant: Vec<&str> = meant.map(|(namespace, _)| *namespace).collect();
+    if let Some((lab, site)) = text.split_once('/') {
+        let whole = format!("neph-{lab}-{site}");
+        if let Some((namespace, _)) = all.iter().find(|(namespace, _)| *namespace == whole) {
+            return Err(format!("write it as {namespace}"));
+        }
+    }
+    match meant.as_slice() {
+        [namespace] => Ok((*namespace).to_owned()),
+        [others @ .., last] => Err(format!(
+            "several labs have such a site: write {} or {last}",
+            others.join(", ")
+        )),
+        _ => Err(unknown(text, &all, is_all, named)),
+    }
+}
+
+/// That there is none, and which there are: a lab's by its sites' names, which stand first.
+fn unknown(text: &str, sites: &[(&str, String)], is_all: bool, named: &BTreeSet<String>) -> String {
+    let is_a_labs = |name: &&str| sites.iter().any(|(namespace, _)| namespace == name);
+    let others = named.iter().map(String::as_str);
+    let others = others.filter(|name| !is_a_labs(name));
+    // Labs have sites of the same names.
+    let known: BTreeSet<&str> = sites.iter().map(|(_, site)| site.as_str()).collect();
+    let known: Vec<&str> = known.into_iter().chain(others).collect();
+    let there = match (sites, is_all) {
+        (_, false) => "only root may look at all labs that are up (for example by sudo)",
+        ([], true) => "no lab is up (neph lab up FILE --detach)",
+        _ => "no lab has such a site",
+    };
+    if known.is_empty() {
+        return format!("there is no such network namespace, and {there}");
+    }
+    let remedy = did_you_mean(text, &known);
+    let several = if sites.is_empty() {
+        ""
+    } else {
+        "; where several labs have it, neph-LAB-SITE"
+    };
+    format!("there is no such network namespace, and {there}; {remedy}{several}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lab(name: &str, sites: &[&str]) -> (String, Vec<String>) {
+        let namespaces = sites.iter().map(|site| format!("neph-{name}-{site}"));
+        (name.to_owned(), namespaces.collect())
+    }
+
+    /// All labs that are up.
+    const fn all(labs: &[(String, Vec<String>)]) -> There<'_> {
+        There { labs, is_all: true }
+    }
+
+    /// Those that a user without root may look at.
+    const fn some(labs: &[(String, Vec<String>)]) -> There<'_> {
+        There {
+            labs,
+            is_all: false,
+        }
+    }
+
+    #[test]
+    fn a_site_is_known_by_its_own_name_where_one_lab_has_it() {
+        let labs = [
+            lab("one", &["client", "server"]),
+            lab("two", &["server"]),
+            lab("three", &["server"]),
+        ];
+        let none = BTreeSet::new();
+        assert_eq!(
+            among("client", all(&labs), &none),
+            Ok("neph-one-client".to_owned())
+        );
+        let told = among("server", all(&labs), &none).expect_err("two have it");
+        assert!(
+            told.contains("neph-one-server, neph-two-server or neph-three-server"),
+            "{told}"
+        );
+        let told = among("clint", all(&labs), &none).expect_err("none has it");
+        assert!(told.contains("did you mean 'client'?"), "{told}");
+        let told = among("nosuch", all(&labs), &none).expect_err("none has it");
+        assert!(told.contains("known here: client, server"), "{told}");
+        assert_eq!(told.matches("server").count(), 1, "{told}");
+        let told = among("two/server", all(&labs), &none).expect_err("not so");
+        assert_eq!(told, "write it as neph-two-server");
+        let told = among("client", all(&[]), &none).expect_err("there is none");
+        assert!(told.contains("no lab is up"), "{told}");
+        let told = among("client", some(&[]), &none).expect_err("none may be looked at");
+        assert!(told.ends_with("only root may look at all labs that are up (for example by sudo)"));
+    }
+
+    #[test]
+    fn network_namespaces_that_are_no_labs_are_offered_too() {
+        let labs = [lab("one", &["client"])];
+        let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let told = among("x", all(&labs), &named(&["neph-one-client", "red", "blue"]));
+        let told = told.expect_err("none has it");
+        assert!(
+            told.contains("known here: client, blue, red; where"),
+            "{told}"
+        );
+        let told = among("bleu", all(&[]), &named(&["blue"])).expect_err("none has it");
+        let whole = "there is no such network namespace, and no lab is up (neph lab up FILE \
+                     --detach); did you mean 'blue'?";
+        assert_eq!(told, whole);
+        let many: Vec<String> = (0..100).map(|number| format!("pod-{number:02}")).collect();
+        let told = among("x", all(&[]), &many.into_iter().collect()).expect_err("none has it");
+        assert!(
+            told.contains("pod-00, pod-01") && told.contains(" more"),
+            "{told}"
+        );
+    }
+}

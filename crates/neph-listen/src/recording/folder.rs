@@ -1,0 +1,156 @@
+//! Where the captures of a recording are: in a folder that was named, or in one that goes away.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use crate::CaptureFile;
+use crate::ListenError;
+
+/// Names that are tried.
+const MOST: u32 = 100;
+
+/// A folder for captures.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    goes_away: bool,
+    /// Captures that were begun.
+    begun: Vec<PathBuf>,
+}
+
+impl Folder {
+    /// The folder `save`, made where it is not there; else one that goes away.
+    pub(super) fn open(save: Option<&Path>) -> Result<Self, ListenError> {
+        let refused = |path: &Path, error| {
+            let path = path.display();
+            ListenError::wrong(format!("make {path}: {error}; --save names another folder"))
+        };
+        if let Some(path) = save {
+            fs::create_dir_all(path).map_err(|error| refused(path, error))?;
+            let path = path.to_owned();
+            return Ok(Self {
+                path,
+                goes_away: false,
+                begun: Vec::new(),
+            });
+        }
+        let temporary = std::env::temp_dir();
+        let path = make_new(&temporary).map_err(|error| refused(&temporary, error))?;
+        Ok(Self {
+            path,
+            goes_away: true,
+            begun: Vec::new(),
+        })
+    }
+
+    /// Where the capture of a point is, or will be.
+    pub(super) fn path_of(&self, point: &str) -> PathBuf {
+        self.path.join(format!("{point}.pcap"))
+    }
+
+    /// Begins the capture of a point.
+    pub(super) fn capture(&mut self, point: &str) -> Result<(PathBuf, CaptureFile), ListenError> {
+        let path = self.path_of(point);
+        match CaptureFile::create(&path) {
+            Ok(file) => {
+                self.begun.push(path.clone());
+                Ok((path, file))
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                Err(ListenError::wrong(format!(
+                    "{} is there already; --save names another folder",
+                    path.display()
+                )))
+            }
+            Err(error) => Err(ListenError::refused(format!(
+                "write {}: {error}; --save names another folder",
+                path.display()
+            ))),
+        }
+    }
+
+    /// It stays, whoever named it.
+    pub(super) const fn stay(&mut self) {
+        self.goes_away = false;
+    }
+
+    /// Removes the captures that were begun, and nobody else's: the recording came to nothing.
+    pub(super) fn take_back(&mut self) {
+        for capture in self.begun.drain(..) {
+            // One that cannot be removed is told when its name is wanted again.
+            let _ = fs::remove_file(capture);
+        }
+    }
+}
+
+/// Makes a folder that was not there before, for nobody else to look into.
+fn make_new(within: &Path) -> io::Result<PathBuf> {
+    let mut tried = 0;
+    loop {
+        let path = within.join(format!("neph-hops-{}-{tried}", std::process::id()));
+        match fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            // A process of this number was killed.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && tried < MOST => tried += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.goes_away {
+            // What cannot be removed is in the folder for such things.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_written_over() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("deep/er");
+        let mut folder = Folder::open(Some(&path)).expect("it is made");
+        let (file, _) = folder.capture("a").expect("a new file");
+        drop(folder);
+        assert!(file.exists(), "it was asked for");
+        let mut folder = Folder::open(Some(&path)).expect("it is there");
+        let told = folder.capture("a").expect_err("it is there");
+        assert!(matches!(told, ListenError::Wrong(told) if told.contains("another folder")));
+    }
+
+    #[test]
+    fn a_recording_that_comes_to_nothing_takes_back_its_own_captures_only() {
+        let place = tempfile::tempdir().expect("a folder");
+        fs::write(place.path().join("b.pcap"), "somebody's").expect("a file");
+        let mut folder = Folder::open(Some(place.path())).expect("it is there");
+        let (file, _) = folder.capture("a").expect("a new file");
+        folder.capture("b").expect_err("it is there");
+        folder.take_back();
+        assert!(!file.exists() && place.path().join("b.pcap").exists());
+        folder.capture("a").expect("it is free again");
+    }
+
+    #[test]
+    fn a_folder_that_nobody_named_goes_away() {
+        let mut folder = Folder::open(None).expect("it is made");
+        let (file, _) = folder.capture("a").expect("a new file");
+        assert!(file.exists());
+        let other = Folder::open(None).expect("another is made");
+        drop(folder);
+        assert!(other.path.exists());
+        assert!(!file.exists());
+        let mut kept = other;
+        let path = kept.path.clone();
+        kept.stay();
+        drop(kept);
+        assert!(path.exists());
+        fs::remove_dir(path).expect("it is empty");
+    }
+}

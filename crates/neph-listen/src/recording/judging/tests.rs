@@ -1,0 +1,210 @@
+//! What is judged while points record, and that it is what the whole captures say.
+
+use std::fs;
+use std::path::Path;
+
+use neph_capture::path::alarms::subjects;
+use neph_capture::path::offsets::Offsets;
+use neph_capture::path::passages::Passages;
+use neph_model::alarm::{Quantile, Rule};
+use neph_sys::clock::{RawNanos, WallNanos};
+use neph_wire::capture::{RAW_IP, pcap_header, pcap_record};
+
+use super::*;
+
+const MILLI: i64 = 1_000_000;
+
+/// Keeps what it hears.
+#[derive(Debug, Default)]
+struct Heard(Vec<Found>);
+
+impl Hears for Heard {
+    fn hear(&mut self, found: Found) {
+        self.0.push(found);
+    }
+}
+
+/// A median of times of a subject, in milliseconds, over a second.
+struct Median(&'static str, i64);
+
+/// The rules, about segments of these points.
+fn rules(points: &[&str], medians: &[Median]) -> Rules {
+    let points: Vec<String> = points.iter().map(ToString::to_string).collect();
+    let subjects = subjects(&points);
+    let rules = medians.iter().map(|Median(subject, limit)| {
+        let named = subjects.iter().find(|(name, _)| name == subject);
+        let limit = Span::from_nanos(*limit * MILLI);
+        Rule {
+            text: format!("{subject} > {limit:?} p50"),
+            subject: named.expect("a segment").1,
+            limit,
+            until: limit,
+            quantile: Quantile::named("p50").expect("a quantile"),
+            length: Span::from_secs(1),
+        }
+    });
+    Rules::of(rules.collect())
+}
+
+/// Of live points, `iface:` or `ssh:`, with names.
+fn judge(points: &[&str], rules: &Rules) -> (Judge<Heard>, Left) {
+    let points: Vec<Point> = points
+        .iter()
+        .map(|text| {
+            let point = Point::parse(text, &|name| Ok(name.to_owned())).expect("a good one");
+            point.expect("a live one")
+        })
+        .collect();
+    let spec = JudgingSpec {
+        points: &points,
+        rules,
+        mappings: &[],
+        hears: Heard::default(),
+        say: |_| {},
+    };
+    Judge::of(spec, &Stop::new())
+}
+
+#[test]
+fn segments_between_interfaces_here_are_judged_and_others_left() {
+    let names = ["a", "b", "c"];
+    let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
+    let (any, left) = judge(&points, &rules(&names, &[Median("segment", 2)]));
+    assert_eq!(
+        (any.standings.len(), left.segments),
+        (2, vec!["b - c".to_owned()])
+    );
+    let (one, left) = judge(&points, &rules(&names, &[Median("a - b", 2)]));
+    assert_eq!((one.standings.len(), left.segments.len()), (2, 0));
+    assert_eq!(left.rules.len(), 0);
+}
+
+#[test]
+fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
+    let medians = [
+        Median("segment", 2),
+        Median("segment", 10_000),
+        Median("b - c", 20_000),
+    ];
+    let points = ["a=iface:lo", "b=iface:lo", "c=ssh:host/eth0"];
+    let of_three = rules(&["a", "b", "c"], &medians);
+    let (short, left) = judge(&points, &of_three);
+    assert_eq!(left.rules, [of_three.rules()[1].text.as_str()]);
+    assert_eq!(left.segments, ["b - c"]);
+    assert_eq!(short.standings.len(), 2);
+    assert_eq!(short.longest, 1_004 * MILLI);
+    let of_two = rules(&["a", "b"], &[Median("segment", 9_999)]);
+    let (long, left) = judge(&points[..2], &of_two);
+    assert!(left.rules.is_empty());
+    assert_eq!(long.longest, 10_000 * MILLI);
+}
+
+#[test]
+fn behind_a_point_elsewhere_no_segment_has_the_first_points_clock_yet() {
+    let points = ["a=ssh:host/eth0", "b=iface:lo", "c=iface:lo"];
+    let rules = rules(&["a", "b", "c"], &[Median("segment", 2)]);
+    let (judge, left) = judge(&points, &rules);
+    assert!(judge.standings.is_empty());
+    assert_eq!(left.segments, ["a - b", "b - c"]);
+}
+
+/// Datagrams one way each 100 ms from a second on, in a point that each of them passes so much later.
+fn capture(path: &Path, later: impl Fn(u8) -> i64) {
+    let mut bytes = pcap_header(RAW_IP, 64).to_vec();
+    for number in 10..=250_u8 {
+        let mut packet = vec![0x45, 0, 0, 28, 0, number, 0x40, 0, 64, 17, 0, 0];
+        packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, 9, 0, 9, 0, 8, 0, 0]);
+        let at = i64::from(number) * 100 * MILLI + later(number);
+        bytes.extend(pcap_record(at, 28, 28));
+        bytes.extend(packet);
+    }
+    fs::write(path, bytes).expect("a file");
+}
+
+#[test]
+fn a_window_of_slow_packets_raises_it_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = rules(&["a", "b"], &[Median("segment", 2)]);
+    let (mut judge, _) = judge(&["a=iface:lo", "b=iface:lo"], &rules);
+    let tails = [("a.pcap", 0), ("b.pcap", 5 * MILLI)].map(|(name, later)| {
+        let path = folder.path().join(name);
+        capture(&path, |_| later);
+        Tail::of(path)
+    });
+    let mut tails = Vec::from(tails);
+    let mut windows = Windows::begin(1_000 * MILLI, judge.longest);
+    let mut alarmed = Vec::new();
+    while let Some(window) = windows.next(9_000 * MILLI) {
+        judge.look(&window, &mut tails).expect("captures");
+        alarmed.push(judge.hears.0.iter().any(|found| found.change.is_raised));
+    }
+    // Of the second after the first packet it is known when another one came: in the first window.
+    assert_eq!(alarmed, [true; 3]);
+    assert_eq!(judge.began, Some(1_000 * MILLI));
+    assert_eq!(judge.hears.0.len(), 1);
+}
+
+/// What the whole of these captures by one clock says.
+fn whole(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Found> {
+    let mut hops = Hops::at(names.len());
+    for (point, path) in paths.iter().enumerate() {
+        let mut tail = Tail::of(path.clone());
+        let read = tail.read(&(0..i64::MAX), 0, |at, record| {
+            let packet = dissect(record.link, record.bytes, record.length);
+            hops.see(point, at, &packet.expect("a datagram"));
+            ControlFlow::Continue(())
+        });
+        read.expect("a capture");
+    }
+    let names = names.map(str::to_owned);
+    let clocks = vec![Offsets::Same, Offsets::Same];
+    let passages = Passages::of(names.into(), hops.end(&[true; 2]), clocks);
+    rules.judge(&passages).found
+}
+
+/// Before they come to the second segment, packets take longer than is waited for.
+#[test]
+fn windows_say_what_the_whole_captures_say_of_a_segment_behind_one_that_is_too_slow() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let points = ["a=iface:lo", "b=iface:lo", "c=iface:lo"];
+    let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
+    let (mut judge, _) = judge(&points, &rules);
+    let slow = 1_500 * MILLI;
+    assert!(judge.longest < slow);
+    let last = |number| {
+        let is_slow = (80..=120).contains(&number) || (160..=200).contains(&number);
+        slow + if is_slow { 5 * MILLI } else { MILLI }
+    };
+    let paths = ["a", "b", "c"].map(|name| folder.path().join(name));
+    capture(&paths[0], |_| 0);
+    capture(&paths[1], |_| slow);
+    capture(&paths[2], last);
+    let mut tails: Vec<Tail> = paths.iter().cloned().map(Tail::of).collect();
+    let mut windows = Windows::begin(1_000 * MILLI, judge.longest);
+    while let Some(window) = windows.next(40_000 * MILLI) {
+        judge.look(&window, &mut tails).expect("captures");
+    }
+    let told = |found: &[Found]| {
+        let each = found.iter();
+        each.map(|one| {
+            let place = (&one.segment, one.way);
+            format!("{place:?} {} {:?}", one.at.unix_nanos(), one.change)
+        })
+        .collect::<Vec<_>>()
+    };
+    let whole = whole(&rules, ["a", "b", "c"], &paths);
+    assert_eq!(whole.len(), 4, "raised twice, and over twice");
+    assert_eq!(told(&judge.hears.0), told(&whole));
+}
+
+#[test]
+fn a_clock_that_runs_otherwise_is_not_set_and_one_that_jumps_is() {
+    let at = |raw: i64, wall: i64| Pair {
+        raw: RawNanos(raw * MILLI),
+        wall: WallNanos(wall * MILLI),
+        doubt: 0,
+    };
+    assert!(!is_set(at(0, 5_000), at(100, 5_110)));
+    assert!(is_set(at(0, 5_000), at(100, 4_800)));
+    assert!(is_set(at(0, 5_000), at(100, 9_000)));
+}

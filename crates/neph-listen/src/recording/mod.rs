@@ -1,0 +1,178 @@
+//! Live points: several interfaces, on this host or on others, recorded at once, each into a capture of
+//! its own.
+//!
+//! Joins the points' threads and decides when they begin and end. Those on other hosts begin first, since
+//! they take their time; those here when all of them have. What the captures are for is not known
+//! here.
+
+mod course;
+mod elsewhere;
+mod folder;
+mod judging;
+mod options;
+mod point;
+mod relay;
+mod running;
+mod spelling;
+mod tail;
+mod threads;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use neph_model::{Stop, Wall};
+use neph_text::counted::counted;
+
+use crate::ListenError;
+use folder::Folder;
+pub use judging::{Hears, Judging, JudgingSpec};
+pub use options::RecordingOptions;
+pub use point::record as record_point;
+use running::Ending;
+use spelling::Spot;
+pub use spelling::{Namespaces, Point};
+
+/// What a point gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    pub name: String,
+    pub file: PathBuf,
+    /// What stands for the kernel whose clock stamped: two points of the same have one clock.
+    pub host: String,
+    pub packets: u64,
+    /// Packets that were lost on the way into the capture, where that is known.
+    pub lost: Option<u64>,
+    /// From when until when what passed came into the capture, by the kernel's clock: known of points
+    /// here that had room for all of it.
+    pub listened: Option<[Wall; 2]>,
+}
+
+impl Recorded {
+    /// Nothing yet.
+    fn none(point: &Point, folder: &Folder) -> Self {
+        Self {
+            name: point.name.clone(),
+            file: folder.path_of(&point.name),
+            // Whose kernel stamps elsewhere is known when it has ended.
+            host: match point.spot {
+                Spot::Here(_) => String::new(),
+                Spot::Elsewhere(..) => point.name.clone(),
+            },
+            packets: 0,
+            lost: None,
+            listened: None,
+        }
+    }
+}
+
+/// Who hears of a recording, and ends it.
+#[derive(Clone, Copy)]
+pub struct Heard<'h> {
+    /// Ends it.
+    pub stop: &'h Stop,
+    /// Hears where the captures will be, before there are any.
+    pub begins: &'h dyn Fn(&[Recorded]),
+    /// Prints a sentence.
+    pub say: &'h dyn Fn(&str),
+    /// Writes over the last line of progress, where a terminal shows it; an empty line takes it away.
+    pub progress: Option<&'h dyn Fn(&str)>,
+}
+
+impl fmt::Debug for Heard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Heard")
+    }
+}
+
+/// Captures of all points, in their order.
+#[derive(Debug)]
+pub struct Recording {
+    pub points: Vec<Recorded>,
+    /// Why a point ended before its time; what it has until then is in its capture.
+    pub fault: Option<ListenError>,
+    /// They are there as long as this is.
+    folder: Folder,
+}
+
+impl Recording {
+    /// Nothing was told of the captures: they stay where they are.
+    pub const fn stay(&mut self) {
+        self.folder.stay();
+    }
+}
+
+/// Records these points until they have enough, the time is over or somebody asks for the end.
+///
+/// # Errors
+/// A point cannot be opened, or ctrl-C came before all of them were.
+pub fn record(
+    points: &[Point],
+    options: &RecordingOptions,
+    heard: Heard<'_>,
+) -> Result<Recording, ListenError> {
+    refuse_same_names(points)?;
+    options.choice.check()?;
+    let mut folder = Folder::open(options.save.as_deref())?;
+    let expected: Vec<Recorded> =
+        (points.iter().map(|point| Recorded::none(point, &folder))).collect();
+    (heard.begins)(&expected);
+    let ran = threads::run(points, options, &mut folder, heard);
+    if ran.is_err() {
+        folder.take_back();
+    }
+    let (ending, outcomes) = ran?;
+    if let Some(remark) = remark(&ending, points, options) {
+        (heard.say)(&format!("neph hops: {remark}"));
+    }
+    let mut fault = None;
+    let mut recorded = Vec::new();
+    for outcome in outcomes {
+        let point = &outcome.recorded;
+        let lost = match point.lost {
+            Some(lost) => format!("{lost} lost"),
+            None => "how many were lost is not known".to_owned(),
+        };
+        let packets = counted(point.packets, "packet");
+        let place = options.save.as_ref().map(|_| point.file.display());
+        let place = place.map_or(String::new(), |file| format!(" in {file}"));
+        (heard.say)(&format!(
+            "neph hops: {}: {packets}{place}, {lost}",
+            point.name
+        ));
+        fault = fault.or(outcome.fault);
+        recorded.push(outcome.recorded);
+    }
+    Ok(Recording {
+        points: recorded,
+        fault,
+        folder,
+    })
+}
+
+fn refuse_same_names(points: &[Point]) -> Result<(), ListenError> {
+    for (at, point) in points.iter().enumerate() {
+        if let Some(other) = points[..at].iter().find(|other| other.name == point.name) {
+            return Err(ListenError::wrong(format!(
+                "two points are called {}: {} and {}; write NAME= before one of them",
+                point.name,
+                other.told(),
+                point.told()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What is to be said of the end.
+fn remark(ending: &Ending, points: &[Point], options: &RecordingOptions) -> Option<String> {
+    let name = |point: &usize| points.get(*point).map_or("", |point| point.name.as_str());
+    match ending {
+        Ending::Time | Ending::Asked | Ending::Enough => None,
+        Ending::Limit(point) => Some(format!(
+            "{} has reached {}; the recording ends (--limit sets another)",
+            name(point),
+            options.limit
+        )),
+        Ending::Gone(point) => Some(format!("{} ended; so do the others", name(point))),
+    }
+}

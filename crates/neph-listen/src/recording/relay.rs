@@ -1,0 +1,139 @@
+//! A capture that comes from elsewhere into a file, record by record, so that the file is whole
+//! whenever the other end falls silent.
+
+use std::io::{self, ErrorKind, Read};
+
+use neph_wire::capture::{CaptureError, CaptureReader, Step};
+use thiserror::Error;
+
+use super::course::Tally;
+use crate::CaptureFile;
+
+/// Bytes that are asked for at once.
+const AT_ONCE: usize = 64 << 10;
+
+/// Why no more comes.
+#[derive(Debug, Error)]
+pub(super) enum RelayError {
+    /// What comes is no capture.
+    #[error("what comes is no capture: {0}")]
+    Broken(CaptureError),
+    /// Nothing more can be read.
+    #[error("{0}")]
+    Failed(io::Error),
+}
+
+/// Writes what comes until it ends, or the file takes no more; what is more than enough is read and left out, so that the other
+/// end can finish.
+pub(super) fn relay(
+    source: &mut impl Read,
+    file: &mut CaptureFile,
+    tally: &Tally,
+) -> Result<(), RelayError> {
+    let mut reader = CaptureReader::new();
+    let mut bytes: Vec<u8> = Vec::new();
+    loop {
+        let mut used = 0;
+        loop {
+            let (length, is_packet) = match reader.step(&bytes[used..]) {
+                Ok(Step::Packet(_, length)) => (length, true),
+                Ok(Step::Skip(length)) => (length, false),
+                Ok(Step::Need(_)) => break,
+                Err(error) => return Err(RelayError::Broken(error)),
+            };
+            if !tally.is_enough() {
+                let record = &bytes[used..used + length];
+                if is_packet {
+                    file.packet(&[record]);
+                } else {
+                    file.add(&[record]);
+                }
+                tally.counted(file.packets(), file.bytes());
+            }
+            used += length;
+        }
+        bytes.drain(..used);
+        file.flush();
+        if file.is_refused() {
+            return Ok(());
+        }
+        if file.bytes() > 0 {
+            tally.begun();
+        }
+        let before = bytes.len();
+        bytes.resize(before + AT_ONCE, 0);
+        let read = loop {
+            match source.read(&mut bytes[before..]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read.map_err(RelayError::Failed)?,
+            }
+        };
+        if read == 0 {
+            // A record of which only a part came is left out.
+            return Ok(());
+        }
+        bytes.truncate(before + read);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use neph_wire::capture::{ETHERNET, pcap_header, pcap_record};
+
+    use super::*;
+
+    /// Gives a few bytes at a time.
+    struct Dribble<'a>(&'a [u8]);
+
+    impl Read for Dribble<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let most = into.len().min(7);
+            self.0.read(&mut into[..most])
+        }
+    }
+
+    fn capture(packets: u8) -> Vec<u8> {
+        let mut bytes = pcap_header(ETHERNET, 64).to_vec();
+        for number in 0..packets {
+            bytes.extend(pcap_record(i64::from(number), 60, 1500));
+            bytes.extend([number; 60]);
+        }
+        bytes
+    }
+
+    fn relayed(source: &[u8], tally: &Tally) -> (Result<(), RelayError>, Vec<u8>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.pcap");
+        let mut file = CaptureFile::create(&path).expect("a new file");
+        let outcome = relay(&mut Dribble(source), &mut file, tally);
+        file.finish().expect("it was written");
+        (outcome, fs::read(&path).expect("it is there"))
+    }
+
+    #[test]
+    fn a_record_that_is_cut_off_is_left_out() {
+        let tally = Tally::new(u64::MAX, u64::MAX);
+        let (outcome, written) = relayed(&capture(5)[..24 + 4 * 76 + 30], &tally);
+        assert!(outcome.is_ok());
+        assert_eq!(written, capture(4));
+        assert_eq!((tally.packets(), tally.has_begun()), (4, true));
+    }
+
+    #[test]
+    fn enough_is_enough_and_the_rest_is_read() {
+        let tally = Tally::new(3, u64::MAX);
+        assert_eq!(relayed(&capture(5), &tally).1, capture(3));
+        let tally = Tally::new(u64::MAX, 24 + 76);
+        assert_eq!(relayed(&capture(5), &tally).1, capture(1));
+    }
+
+    #[test]
+    fn what_is_no_capture_is_told() {
+        let tally = Tally::new(u64::MAX, u64::MAX);
+        let (outcome, written) = relayed(b"Welcome to db1!\n", &tally);
+        assert!(matches!(outcome, Err(RelayError::Broken(_))));
+        assert_eq!((written.len(), tally.has_begun()), (0, false));
+    }
+}

@@ -1,0 +1,107 @@
+//! Waiting until a recording is over, and telling how far it is.
+
+use std::time::Duration;
+
+use neph_model::{Span, Stop};
+use neph_sys::clock;
+
+use super::course::Tally;
+use super::spelling::Point;
+use super::{Heard, RecordingOptions};
+use crate::ListenError;
+
+/// That it is over is noticed after this long, at most.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How often progress is told, in nanoseconds.
+const OFTEN: i64 = 1_000_000_000;
+
+/// Why a recording is over. Numbers are places among the points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It was as long as it should be.
+    Time,
+    /// By ctrl-C.
+    Asked,
+    /// A point has as many packets as are enough.
+    Enough,
+    /// A point has as many bytes as it may.
+    Limit(usize),
+    /// A point ended by itself.
+    Gone(usize),
+}
+
+/// Waits until it writes; gives whether it does, or has ended before.
+pub(super) fn has_begun(tally: &Tally, stop: &Stop) -> Result<bool, ListenError> {
+    while !tally.has_begun() {
+        if stop.is_set() {
+            let sentence = "interrupted before all points were recorded".to_owned();
+            return Err(ListenError::Interrupted(sentence));
+        }
+        if tally.has_ended() {
+            return Ok(false);
+        }
+        clock::nap(PATIENCE);
+    }
+    Ok(true)
+}
+
+/// Waits until the recording is over.
+pub(super) fn wait_for_end(
+    points: &[Point],
+    tallies: &[Tally],
+    options: &RecordingOptions,
+    heard: Heard<'_>,
+) -> Ending {
+    let began = clock::raw().0;
+    let length = options.duration.map_or(i64::MAX, Span::nanos);
+    let mut told = 0;
+    let ending = loop {
+        let since = clock::raw().0 - began;
+        if let Some(ending) = ending(tallies) {
+            break ending;
+        }
+        if heard.stop.is_set() {
+            break Ending::Asked;
+        }
+        if since >= length {
+            break Ending::Time;
+        }
+        if let Some(progress) = heard.progress
+            && since / OFTEN > told
+        {
+            told = since / OFTEN;
+            progress(&line(told, points, tallies));
+        }
+        clock::nap(PATIENCE.min(Duration::from_nanos(
+            u64::try_from(length - since).unwrap_or(0),
+        )));
+    };
+    if let Some(progress) = heard.progress
+        && told > 0
+    {
+        progress("");
+    }
+    ending
+}
+
+fn ending(tallies: &[Tally]) -> Option<Ending> {
+    tallies.iter().enumerate().find_map(|(place, tally)| {
+        match (tally.is_at_limit(), tally.is_enough(), tally.has_ended()) {
+            (true, _, _) => Some(Ending::Limit(place)),
+            (_, true, _) => Some(Ending::Enough),
+            (_, _, true) => Some(Ending::Gone(place)),
+            _ => None,
+        }
+    })
+}
+
+fn line(seconds: i64, points: &[Point], tallies: &[Tally]) -> String {
+    let each = points.iter().zip(tallies).map(|(point, tally)| {
+        let (packets, lost) = (tally.packets(), tally.losses());
+        match lost {
+            0 => format!("  {} {packets}", point.name),
+            _ => format!("  {} {packets} ({lost} lost)", point.name),
+        }
+    });
+    format!("{seconds} s, packets:{}", each.collect::<String>())
+}

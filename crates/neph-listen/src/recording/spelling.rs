@@ -1,0 +1,292 @@
+//! How a live point is written: `[NAME=]iface:INTERFACE[@SITE]` here, and
+//! `[NAME=]ssh:[USER@]HOST[:PORT]/INTERFACE[@SITE]` elsewhere. Everything else is a file.
+//!
+//! Owns what may stand there: what goes into a command line elsewhere is made of letters, digits and
+//! a few signs, so that no shell finds anything in it.
+
+use crate::ListenError;
+
+const HERE: &str = "iface:";
+const ELSEWHERE: &str = "ssh:";
+/// The longest name of an interface (`IFNAMSIZ`, without its end).
+const LONGEST: usize = 15;
+
+/// Finds the network namespace that a text names, or says why there is none.
+pub type Namespaces<'n> = &'n dyn Fn(&str) -> Result<String, String>;
+
+/// A live point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    pub name: String,
+    pub(super) spot: Spot,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    /// An interface of this machine.
+    Here(Interface),
+    /// One of another, over ssh.
+    Elsewhere(Host, Interface),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    /// The network namespace that it is in; elsewhere also a site of a lab there.
+    pub(super) site: Option<String>,
+}
+
+/// What ssh connects to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Host {
+    /// As ssh takes it, with the user.
+    pub(super) destination: String,
+    pub(super) port: Option<u16>,
+}
+
+impl Point {
+    /// The live point that `text` names, or none where it names a file.
+    ///
+    /// # Errors
+    /// It begins as one and is none, or names a site that is not there.
+    pub fn parse(text: &str, namespaces: Namespaces<'_>) -> Result<Option<Self>, ListenError> {
+        let (name, place) = match text.split_once('=') {
+            Some((name, place)) if is_live(place) => (Some(name), place),
+            _ if is_live(text) => (None, text),
+            _ => return Ok(None),
+        };
+        let wrong = |why: String| ListenError::wrong(format!("{text}: {why}"));
+        let (spot, usual) = spot(place, namespaces).map_err(wrong)?;
+        let name = name.unwrap_or(&usual);
+        let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        if name.is_empty() || name.starts_with('.') || !name.chars().all(is_name) {
+            return Err(wrong(format!(
+                "'{name}' is no name of a point; write letters, digits, '-', '_' and '.' before the '='"
+            )));
+        }
+        let name = name.to_owned();
+        Ok(Some(Self { name, spot }))
+    }
+
+    /// Whether it is an interface of this machine, whatever namespace that is in.
+    pub const fn is_here(&self) -> bool {
+        matches!(self.spot, Spot::Here(_))
+    }
+
+    /// Whether it is on another machine, over ssh.
+    pub const fn is_elsewhere(&self) -> bool {
+        matches!(self.spot, Spot::Elsewhere(..))
+    }
+
+    /// Whether it is in a network namespace that is named.
+    pub fn has_site(&self) -> bool {
+        matches!(&self.spot, Spot::Here(interface) if interface.site.is_some())
+    }
+
+    /// Where it is, as it is told.
+    pub(super) fn told(&self) -> String {
+        let of = |interface: &Interface| match &interface.site {
+            Some(site) => format!("{} of {site}", interface.name),
+            None => interface.name.clone(),
+        };
+        match &self.spot {
+            Spot::Here(interface) => of(interface),
+            Spot::Elsewhere(host, interface) => {
+                format!("{} at {}", of(interface), host.destination)
+            }
+        }
+    }
+}
+
+fn is_live(place: &str) -> bool {
+    place.starts_with(HERE) || place.starts_with(ELSEWHERE)
+}
+
+/// Where it is, and what it is called unless it has a name.
+fn spot(place: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), String> {
+    if let Some(interface) = place.strip_prefix(HERE) {
+        let mut interface = self::interface(interface, "iface:eth0 or iface:eth0@SITE")?;
+        if let Some(site) = &mut interface.site {
+            *site = namespaces(site)?;
+        }
+        let name = interface.name.clone();
+        return Ok((Spot::Here(interface), name));
+    }
+    let rest = place.strip_prefix(ELSEWHERE).unwrap_or(place);
+    let form = "ssh:user@host/eth0";
+    let Some((host, interface)) = rest.split_once('/').filter(|_| !rest.starts_with("//")) else {
+        return Err(format!(
+            "the interface is missing; write {form} or ssh:user@host:2222/eth0"
+        ));
+    };
+    let interface = self::interface(interface, form)?;
+    let is_plain = |site: &String| site.chars().all(is_sign) && !site.starts_with('-');
+    if !interface.site.iter().all(is_plain) {
+        return Err("the site has signs that no shell may see; give it another name".to_owned());
+    }
+    let host = self::host(host)?;
+    let destination = &host.destination;
+    let name = destination
+        .rsplit_once('@')
+        .map_or(destination.as_str(), |(_, host)| host)
+        .replace(':', "-");
+    Ok((Spot::Elsewhere(host, interface), name))
+}
+
+/// `eth0` or `eth0@SITE`.
+fn interface(text: &str, form: &str) -> Result<Interface, String> {
+    let (name, site) = match text.split_once('@') {
+        Some((name, site)) => (name, Some(site.to_owned())),
+        None => (text, None),
+    };
+    let is_name = !name.is_empty() && name.len() <= LONGEST && !name.starts_with('-');
+    if !is_name || !name.chars().all(is_sign) || site.as_ref().is_some_and(String::is_empty) {
+        return Err(format!("'{text}' is no interface; write {form}"));
+    }
+    let name = name.to_owned();
+    Ok(Interface { name, site })
+}
+
+/// `host`, `user@host`, `host:2222`, `[fd00::7]:2222`.
+fn host(text: &str) -> Result<Host, String> {
+    let (user, rest) = match text.rsplit_once('@') {
+        Some((user, rest)) => (format!("{user}@"), rest),
+        None => (String::new(), text),
+    };
+    let bracketed = rest
+        .strip_prefix('[')
+        .and_then(|inner| inner.split_once(']'));
+    let (name, port) = match bracketed {
+        Some((inner, "")) => (inner, None),
+        Some((inner, after)) => (inner, Some(after.strip_prefix(':').unwrap_or(after))),
+        None if rest.matches(':').count() > 1 => {
+            return Err(format!(
+                "'{rest}' may have a port or not; write an IPv6 address in brackets: [{rest}]"
+            ));
+        }
+        None => match rest.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (rest, None),
+        },
+    };
+    let destination = format!("{user}{name}");
+    let is_plain = destination.chars().all(|c| is_sign(c) || c == '@');
+    if name.is_empty() || destination.starts_with(['-', '@']) || !is_plain {
+        return Err(format!(
+            "'{text}' is no host; write ssh:user@host/eth0 or ssh:host/eth0"
+        ));
+    }
+    let port = port.map(|port| {
+        let number = port.parse().ok().filter(|port| *port > 0);
+        number.ok_or_else(|| format!("'{port}' is no port; write ssh:user@host:2222/eth0"))
+    });
+    let port = port.transpose()?;
+    Ok(Host { destination, port })
+}
+
+/// What stands for itself in every shell.
+fn is_sign(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-:%".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There is no namespace with a name.
+    fn none(_: &str) -> Result<String, String> {
+        Err("no such network namespace".to_owned())
+    }
+
+    fn live(text: &str) -> Point {
+        Point::parse(text, &none)
+            .expect("a good one")
+            .expect("a live one")
+    }
+
+    fn elsewhere(text: &str) -> (String, Host, Interface) {
+        let point = live(text);
+        match point.spot {
+            Spot::Elsewhere(host, interface) => (point.name, host, interface),
+            Spot::Here(_) => panic!("{text} is elsewhere"),
+        }
+    }
+
+    fn refused(text: &str) -> String {
+        match Point::parse(text, &none) {
+            Err(ListenError::Wrong(sentence)) => sentence,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_live_point_is_a_file() {
+        for text in [
+            "a.pcap",
+            "in=a.pcap",
+            "./iface:eth0",
+            "a=./ssh:x",
+            "if:eth0",
+        ] {
+            assert_eq!(Point::parse(text, &none).ok(), Some(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_interface_here_has_its_own_name_unless_it_gets_one() {
+        let point = live("iface:eth0.7");
+        assert_eq!(
+            (point.name.as_str(), point.told().as_str()),
+            ("eth0.7", "eth0.7")
+        );
+        assert_eq!(live("tap=iface:eth0").name, "tap");
+        for text in ["iface:", "iface:@x", "iface:eth0@", "iface:a b", "iface:-x"] {
+            assert!(refused(text).contains("write iface:eth0 or"), "{text}");
+        }
+        assert!(refused("iface:a-name-too-long-for-it").contains("is no interface"));
+        assert!(refused("iface:eth0@no-such-site").contains("no such network namespace"));
+        assert!(refused("../x=iface:eth0").contains("no name of a point"));
+        assert!(refused("=iface:eth0").contains("no name of a point"));
+    }
+
+    #[test]
+    fn one_elsewhere_is_named_by_its_host() {
+        let (name, host, interface) = elsewhere("ssh:root@db1:2222/eth0@client");
+        assert_eq!((name.as_str(), interface.name.as_str()), ("db1", "eth0"));
+        assert_eq!(interface.site.as_deref(), Some("client"));
+        assert_eq!(
+            (host.destination.as_str(), host.port),
+            ("root@db1", Some(2222))
+        );
+        let (name, host, _) = elsewhere("ssh:root@[fd00::7]:22/eth0");
+        assert_eq!(
+            (host.destination.as_str(), host.port),
+            ("root@fd00::7", Some(22))
+        );
+        assert_eq!(name, "fd00--7");
+        assert_eq!(elsewhere("x=ssh:[fd00::7]/eth0").1.port, None);
+    }
+
+    #[test]
+    fn nothing_that_a_shell_or_ssh_would_obey_is_taken() {
+        for text in [
+            "ssh:host",
+            "ssh://host/eth0",
+            "ssh:/eth0",
+            "ssh:-oProxyCommand=x/eth0",
+            "ssh:a b/eth0",
+            "ssh:host/eth0;reboot",
+            "ssh:host/$(x)",
+            "ssh:host/-w",
+            "ssh:host/eth0@a'b",
+            "ssh:host/eth0@-x",
+            "ssh:host:0/eth0",
+            "ssh:host:x/eth0",
+            "ssh:fd00::7/eth0",
+            "ssh:`x`/eth0",
+        ] {
+            let told = refused(text);
+            assert!(told.starts_with(&format!("{text}: ")), "{told}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The `iperf3` program as an alternative to our own bulk upload, where it is installed.
+//!
+//! Owns running it within a bound and reading its JSON report. Its goodput is what it wrote, not
+//! what was acknowledged; the last line (`sum_received`) is what its server received.
+
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use neph_model::{BitRate, Span, Stop, ThroughputSecond, Wall};
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::place::Place;
+use neph_sys::process::{self, Birth};
+use serde_json::Value;
+
+use crate::transfer::{Transfer, TransferError, now};
+
+const PROGRAM: &str = "iperf3";
+/// Beyond the asked time, for connecting and for the last exchange.
+const ALLOWANCE: Span = Span::from_secs(15);
+const LOOK_AGAIN: Span = Span::from_millis(20);
+/// A report has about 600 bytes for each second: this is most of a day.
+const LONGEST_REPORT: u64 = 32 << 20;
+
+/// What is asked of a run of iperf3.
+#[derive(Clone, Debug)]
+pub struct Iperf3Spec {
+    /// The server's name or address.
+    pub host: String,
+    /// Its port; iperf3's own is 5201.
+    pub port: u16,
+    /// How long it sends, whole seconds; at least one.
+    pub duration: Span,
+    /// Congestion control; `None` keeps the system's.
+    pub congestion: Option<String>,
+    /// The place (a lab's site) to run it in.
+    pub site: Option<Place>,
+}
+
+/// Runs iperf3 and reads its report; it is ended when `stop` is set or its time is over.
+///
+/// # Errors
+/// One sentence: the program is missing, its server is not there or busy, it took too long, or its
+/// report cannot be read.
+pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, TransferError> {
+    match &spec.site {
+        None => run(command(PROGRAM, spec), spec.duration, stop),
+        Some(site) => {
+            let mut command = command(PROGRAM, spec);
+            site.arrange(Birth::default(), &mut command)?;
+            site.run(|| run(command, spec.duration, stop))?
+        }
+    }
+}
+
+fn failed(reason: impl Into<String>) -> TransferError {
+    TransferError::Program {
+        program: PROGRAM,
+        reason: reason.into(),
+    }
+}
+
+fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, TransferError> {
+    let started = Wall::from_unix_nanos(clock::wall().0);
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            failed("is not installed; install it (apt-get install iperf3), or use our own upload")
+        }
+        _ => failed(error.to_string()),
+    })?;
+    let report = reader(&mut child)?;
+    let latest = now() + duration + ALLOWANCE;
+    let ended = await_end(&mut child, latest, stop);
+    let report = report.join().unwrap_or_default();
+    ended?;
+    let (seconds, goodput) = parse(&report).map_err(failed)?;
+    Ok(Transfer {
+        tool: PROGRAM,
+        started,
+        seconds,
+        goodput,
+    })
+}
+
+fn command(program: &str, spec: &Iperf3Spec) -> Command {
+    let seconds = (spec.duration.nanos() / 1_000_000_000).max(1);
+    let mut command = process::command(program);
+    command
+        .args(["-J", "-c", &spec.host])
+        .args(["-p", &spec.port.to_string()])
+        .args(["-t", &seconds.to_string()])
+        .args(["--connect-timeout", "5000"]);
+    if let Some(name) = &spec.congestion {
+        command.args(["-C", name]);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Reads on a thread of its own: a report longer than the pipe's room would stop the program.
+fn reader(child: &mut Child) -> Result<JoinHandle<String>, TransferError> {
+    let mut pipe = child.stdout.take().expect("stdout was piped");
+    thread::Builder::new()
+        .spawn(move || {
+            let mut report = String::new();
+            // A report that breaks off, or is longer than any, cannot be parsed, and that is an error.
+            let _ = pipe
+                .by_ref()
+                .take(LONGEST_REPORT)
+                .read_to_string(&mut report);
+            let _ = io::copy(&mut pipe, &mut io::sink());
+            report
+        })
+        .map_err(TransferError::Thread)
+}
+
+fn await_end(
+    child: &mut Child,
+    latest: neph_model::Instant<neph_model::Own>,
+    stop: &Stop,
+) -> Result<(), TransferError> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) if now() < latest && !stop.is_set() => {
+                let until = now() + LOOK_AGAIN;
+                clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
+            }
+            Ok(None) => {
+                // It may have ended this very moment; then there is nothing to kill.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed(if stop.is_set() {
+                    "was stopped before its report"
+                } else {
+                    "took too long and was ended"
+                }));
+            }
+            Err(error) => return Err(failed(error.to_string())),
+        }
+    }
+}
+
+/// Seconds and overall goodput from the JSON report (`-J`).
+fn parse(report: &str) -> Result<(Vec<ThroughputSecond>, BitRate), String> {
+    let report: Value = serde_json::from_str(report)
+        .map_err(|error| format!("wrote a report that is no JSON: {error}"))?;
+    if let Some(error) = report["error"].as_str() {
+        return Err(format!("says: {error}"));
+    }
+    let segment = report["start"]["tcp_mss_default"].as_u64();
+    let intervals = report["intervals"].as_array();
+    let intervals = intervals.ok_or("wrote a report without intervals")?;
+    let seconds = intervals.iter().map(|interval| second(interval, segment));
+    let end = &report["end"];
+    let goodput = bits(&end["sum_received"])
+        .or_else(|| bits(&end["sum_sent"]))
+        .ok_or("wrote a report without a sum")?;
+    Ok((seconds.collect(), goodput))
+}
+
+fn second(interval: &Value, segment: Option<u64>) -> ThroughputSecond {
+    let (sum, stream) = (&interval["sum"], &interval["streams"][0]);
+    let word = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let cwnd = stream["snd_cwnd"].as_u64();
+    let segments = cwnd
+        .zip(segment)
+        .and_then(|(cwnd, mss)| cwnd.checked_div(mss));
+    ThroughputSecond {
+        goodput: bits(sum).unwrap_or(BitRate(0)),
+        retransmissions: word(&sum["retransmits"]).unwrap_or(0),
+        spurious_retransmissions: 0,
+        cwnd_segments: segments.and_then(|count| u32::try_from(count).ok()),
+        srtt: word(&stream["rtt"]).map(|micros| Span::from_micros(i64::from(micros))),
+    }
+}
+
+/// iperf3 writes rates as floating-point numbers.
+fn bits(sum: &Value) -> Option<BitRate> {
+    let rate = sum["bits_per_second"].as_f64()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and a rate is not negative"
+    )]
+    let rate = rate.round() as u64;
+    Some(BitRate(rate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"{
+        "start": {"tcp_mss_default": 1448},
+        "intervals": [
+            {"streams": [{"snd_cwnd": 14480, "rtt": 4012}],
+             "sum": {"bits_per_second": 9.4e6, "retransmits": 3}},
+            {"streams": [{}], "sum": {"bits_per_second": 8388608.6}}
+        ],
+        "end": {"sum_sent": {"bits_per_second": 9e6}, "sum_received": {"bits_per_second": 8.5e6}}
+    }"#;
+
+    #[test]
+    fn a_report_becomes_seconds() {
+        let (seconds, goodput) = parse(REPORT).expect("a report");
+        assert_eq!(goodput, BitRate(8_500_000));
+        let expected = ThroughputSecond {
+            goodput: BitRate(9_400_000),
+            retransmissions: 3,
+            spurious_retransmissions: 0,
+            cwnd_segments: Some(10),
+            srtt: Some(Span::from_micros(4_012)),
+        };
+        assert_eq!(seconds[0], expected);
+        assert_eq!(seconds[1].goodput, BitRate(8_388_609));
+        assert_eq!(seconds[1].cwnd_segments, None);
+    }
+
+    fn spec() -> Iperf3Spec {
+        Iperf3Spec {
+            host: "192.0.2.1".to_owned(),
+            port: 5201,
+            duration: Span::from_secs(1),
+            congestion: None,
+            site: None,
+        }
+    }
+
+    #[test]
+    fn a_missing_program_is_one_sentence_with_a_remedy() {
+        let command = command("iperf3-that-is-not-there", &spec());
+        let told = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
+        let expected = "iperf3 is not installed; install it (apt-get install iperf3), or use our \
+                        own upload";
+        assert_eq!(told.to_string(), expected);
+    }
+
+    #[test]
+    fn a_program_that_goes_on_is_ended_when_stopped() {
+        let stop = Stop::new();
+        stop.set();
+        let mut sleeper = process::command("sleep");
+        sleeper.arg("60").stdout(Stdio::piped());
+        let told = run(sleeper, Span::from_secs(1), &stop).expect_err("it was stopped");
+        assert_eq!(told.to_string(), "iperf3 was stopped before its report");
+    }
+
+    #[test]
+    fn what_is_no_report_is_told_in_a_sentence() {
+        let told = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
+        assert_eq!(told, "says: unable to connect to server");
+        for bad in [
+            "",
+            "{}",
+            r#"{"intervals": []}"#,
+            "[1]",
+            r#"{"intervals": 7, "end": 1}"#,
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Small transfers on chosen source ports: the completion time that an application sees on each of
+//! several flows, one transfer after the other.
+//!
+//! Each transfer has a connection of its own, closed by a RST so that its port is free at once. Over
+//! HTTP it takes two round trips (connect, then request and reply); our own framing greets first and
+//! takes three.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+
+use neph_model::{Instant, Own, PinnedOutcome, PinnedTransfer, Span, Stop};
+use neph_sys::clock::{self, RawNanos, Spin};
+use neph_sys::place::Place;
+use neph_wire::exchange::Exchange;
+
+use crate::transfer::{
+    Broken, Driver, During, Next, Traffic, TransferError, bound, connect_bound, now,
+};
+
+/// The source's size: "moving 1K of data".
+pub const TRANSFER_SIZE: usize = 1024;
+
+/// Which transfers to make.
+#[derive(Clone, Debug)]
+pub struct TransferSpec {
+    /// Where to.
+    pub address: SocketAddr,
+    /// Our ports, in the order in which they take turns.
+    pub source_ports: Vec<u16>,
+    /// How many transfers each port makes: the ports take turns, so that what changes with time
+    /// befalls them alike.
+    pub repetitions: u32,
+    /// Between the beginnings of two transfers, at least.
+    pub interval: Span,
+    /// A transfer that takes longer has failed.
+    pub timeout: Span,
+    /// The place (a lab's site) to connect from; `None` is where we are.
+    pub site: Option<Place>,
+}
+
+/// What each transfer asks for, and when its reply is whole.
+pub type Asking<'a> = dyn Fn() -> Result<Box<dyn Exchange>, String> + Sync + 'a;
+
+/// Makes the transfers; ends early when `stop` is set, with those that were made.
+///
+/// # Errors
+/// When the site cannot be entered. What becomes of a single transfer is its outcome.
+pub fn transfers(
+    spec: &TransferSpec,
+    asking: &Asking<'_>,
+    stop: &Stop,
+) -> Result<Vec<PinnedTransfer>, TransferError> {
+    let mut made = Vec::with_capacity(spec.source_ports.len() * spec.repetitions as usize);
+    each_transfer(spec, asking, stop, |one| {
+        made.push(one);
+        ControlFlow::Continue(())
+    })?;
+    Ok(made)
+}
+
+/// Makes the transfers and tells each as it ends, before the next begins; ends early when `stop` is
+/// set, or when whoever is told breaks off.
+///
+/// # Errors
+/// As [`transfers`].
+pub fn each_transfer(
+    spec: &TransferSpec,
+    asking: &Asking<'_>,
+    stop: &Stop,
+    mut tell: impl FnMut(PinnedTransfer) -> ControlFlow<()> + Send,
+) -> Result<(), TransferError> {
+    let mut every = || all(spec, asking, stop, &mut tell);
+    match &spec.site {
+        None => every(),
+        Some(site) => site.run(every)?,
+    }
+    Ok(())
+}
+
+fn all(
+    spec: &TransferSpec,
+    asking: &Asking<'_>,
+    stop: &Stop,
+    tell: &mut dyn FnMut(PinnedTransfer) -> ControlFlow<()>,
+) {
+    let mut driver = Driver::new();
+    let mut due = now();
+    for pass in 0..spec.repetitions {
+        for port in &spec.source_ports {
+            while now() < due && !stop.is_set() {
+                let until = due.min(now() + Stop::PATIENCE);
+                clock::sleep_until(RawNanos(until.nanos()), Spin::NONE);
+            }
+            if stop.is_set() {
+                return;
+            }
+            let begun = now();
+            due = begun + spec.interval;
+            let one = One {
+                spec,
+                source_port: *port,
+                begun,
+            };
+            let outcome = match asking().and_then(|exchange| one.make(exchange, &mut driver)) {
+                Ok((connect, whole)) => PinnedOutcome::Done { connect, whole },
+                Err(why) => PinnedOutcome::Failed(why),
+            };
+            let told = tell(PinnedTransfer {
+                source_port: *port,
+                pass,
+                begun,
+                outcome,
+            });
+            if told.is_break() {
+                return;
+            }
+        }
+    }
+}
+
+/// One transfer.
+struct One<'a> {
+    spec: &'a TransferSpec,
+    source_port: u16,
+    begun: Instant<Own>,
+}
+
+impl One<'_> {
+    /// How long connecting took, and all of it.
+    fn make(
+        &self,
+        exchange: Box<dyn Exchange>,
+        driver: &mut Driver,
+    ) -> Result<(Span, Span), String> {
+        let address = self.spec.address;
+        let socket = bound(address, self.source_port);
+        let socket = socket.map_err(|error| format!("take source port: {error}"))?;
+        let left = self.spec.timeout - (now() - self.begun);
+        if left <= Span::ZERO {
+            return Err(LATE.to_owned());
+        }
+        let mut stream = connect_bound(socket, address, left)
+            .map_err(|error| format!("connect to {address}: {error}"))?;
+        let connect = now() - self.begun;
+        stream
+            .set_nonblocking(true)
+            .map_err(|error| format!("wait on the socket: {error}"))?;
+        let mut asked = Asked::new(exchange, self.spec.timeout);
+        // A transfer that has begun is not stopped: its time is short.
+        driver
+            .drive(&mut stream, &mut asked, self.begun, &Stop::new())
+            .map_err(|broken| why(&broken))?;
+        let whole = asked.whole.ok_or(LATE)?;
+        Ok((connect, whole))
+    }
+}
+
+const LATE: &str = "no reply in time";
+
+fn why(broken: &Broken) -> String {
+    let error = &broken.source;
+    match (error.kind(), broken.during) {
+        (ErrorKind::TimedOut, _) => LATE.to_owned(),
+        (_, During::Writing) => format!("ask: {error}"),
+        (_, During::Reading) => format!("read the reply: {error}"),
+        (_, During::Other) => error.to_string(),
+    }
+}
+
+/// Asks and reads until the reply is whole.
+#[derive(Debug)]
+struct Asked {
+    exchange: Box<dyn Exchange>,
+    out: Vec<u8>,
+    written: usize,
+    inbox: Vec<u8>,
+    deadline: Span,
+    /// When the reply was whole.
+    whole: Option<Span>,
+}
+
+impl Asked {
+    fn new(mut exchange: Box<dyn Exchange>, deadline: Span) -> Self {
+        let mut out = Vec::new();
+        exchange.begin(&mut out);
+        Self {
+            exchange,
+            out,
+            written: 0,
+            inbox: Vec::new(),
+            deadline,
+            whole: None,
+        }
+    }
+}
+
+impl Traffic for Asked {
+    fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
+        if self.whole.is_some() {
+            return Ok(Next::End);
+        }
+        if now >= self.deadline {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        let until = self.deadline;
+        Ok(match self.out.get(self.written..) {
+            Some(bytes @ [_, ..]) => Next::Write { bytes, until },
+            _ => Next::Wait(until),
+        })
+    }
+
+    fn wrote(&mut self, count: usize) {
+        self.written += count;
+        if self.written >= self.out.len() {
+            self.out.clear();
+            self.written = 0;
+        }
+    }
+
+    fn heard(&mut self, bytes: &[u8], now: Span) -> io::Result<()> {
+        self.inbox.extend_from_slice(bytes);
+        let taken = self.exchange.take(&mut self.inbox, &mut self.out);
+        if taken.map_err(io::Error::other)? {
+            self.whole = Some(now);
+        }
+        Ok(())
+    }
+
+    fn closed(&mut self, now: Span) -> io::Result<()> {
+        if !self.exchange.end() {
+            return Err(io::Error::other(
+                "the peer closed before its reply was whole",
+            ));
+        }
+        self.whole = Some(now);
+        Ok(())
+    }
+
+    /// What comes behind the reply is not its own.
+    fn is_listening(&self) -> bool {
+        self.whole.is_none()
+    }
+}

@@ -1,0 +1,97 @@
+//! How the connection of a transfer is opened, and how a reflector is greeted on it.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use neph_model::{Span, Stop};
+use neph_wire::frame::{FrameError, HELLO_LEN, Hello, HelloReply};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::driver::now;
+
+/// Connects from any port.
+pub(crate) fn connect(address: SocketAddr, patience: Span) -> io::Result<TcpStream> {
+    TcpStream::connect_timeout(&address, patience.to_duration())
+}
+
+/// A socket on this source port (0: any) that is about to connect. It is closed by a RST: one port
+/// cannot be used again while its last connection lingers in `TIME_WAIT`.
+pub(crate) fn bound(address: SocketAddr, source_port: u16) -> io::Result<Socket> {
+    let domain = Domain::for_address(address);
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_tcp_nodelay(true)?;
+    socket.set_reuse_address(true)?;
+    let any: SocketAddr = match address {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, source_port).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, source_port).into(),
+    };
+    socket.bind(&SockAddr::from(any))?;
+    socket.set_linger(Some(Duration::ZERO))?;
+    Ok(socket)
+}
+
+/// Connects a socket that is bound.
+pub(crate) fn connect_bound(
+    socket: Socket,
+    address: SocketAddr,
+    patience: Span,
+) -> io::Result<TcpStream> {
+    socket.connect_timeout(&SockAddr::from(address), patience.to_duration())?;
+    Ok(socket.into())
+}
+
+/// Why a reflector did not answer a greeting.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// The connection failed, or nothing came in time.
+    Io(io::Error),
+    /// What came is no answer of a reflector.
+    Frame(FrameError),
+}
+
+/// Greets a reflector of ours, on a socket that blocks, and waits for its answer.
+pub(crate) fn greet(
+    stream: &mut TcpStream,
+    hello: &Hello,
+    patience: Span,
+    stop: &Stop,
+) -> Result<HelloReply, Unanswered> {
+    let mut bytes = Vec::with_capacity(HELLO_LEN);
+    hello.encode(&mut bytes);
+    let mut reply = [0; HELLO_LEN];
+    stream
+        .set_read_timeout(Some(Stop::PATIENCE.to_duration()))
+        .and_then(|()| stream.write_all(&bytes))
+        .and_then(|()| read_reply(stream, &mut reply, patience, stop))
+        .map_err(Unanswered::Io)?;
+    HelloReply::decode(&reply).map_err(Unanswered::Frame)
+}
+
+fn read_reply(
+    stream: &mut TcpStream,
+    reply: &mut [u8],
+    patience: Span,
+    stop: &Stop,
+) -> io::Result<()> {
+    let latest = now() + patience;
+    let mut filled = 0;
+    while filled < reply.len() {
+        match stream.read(&mut reply[filled..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if is_late(&error) && stop.is_set() => {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            Err(error) if is_late(&error) && now() < latest => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a socket's time limit was over.
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
+}

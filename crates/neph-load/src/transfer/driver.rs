@@ -1,0 +1,267 @@
+//! Moves a transfer on a socket: reads, writes, waits and stops. It owns no protocol.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+
+use neph_model::{Instant, Own, Span, Stop};
+use neph_sys::clock;
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::tcp::{self, TcpStats};
+
+/// Read at once.
+const CHUNK: usize = 256 << 10;
+
+/// What a transfer does next.
+#[derive(Debug)]
+pub(crate) enum Next<'a> {
+    /// Writes these bytes; where the kernel takes none, it is asked again when it does, or then.
+    Write {
+        /// At least one.
+        bytes: &'a [u8],
+        /// Since the beginning.
+        until: Span,
+    },
+    /// Waits for something to read, until then at most.
+    Wait(Span),
+    /// Reads the kernel's counters for [`Traffic::measured`].
+    Measure,
+    /// It is over.
+    End,
+}
+
+/// What goes over a connection. Times are since the beginning.
+pub(crate) trait Traffic {
+    /// What to do now.
+    fn next(&mut self, now: Span) -> io::Result<Next<'_>>;
+    /// The kernel took so many of the bytes that were to be written.
+    fn wrote(&mut self, count: usize);
+    /// These bytes came.
+    fn heard(&mut self, bytes: &[u8], now: Span) -> io::Result<()>;
+    /// The peer sends no more. It is told once, if this is no error.
+    fn closed(&mut self, now: Span) -> io::Result<()>;
+    /// The counters that were asked for.
+    fn measured(&mut self, _stats: TcpStats, _now: Span) {}
+    /// The stop flag is set. It is told at each turn from then on.
+    fn stopped(&mut self) {}
+    /// Whether what the peer sends matters; once it does not, it is read no more.
+    fn is_listening(&self) -> bool {
+        true
+    }
+}
+
+/// What failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum During {
+    Reading,
+    Writing,
+    /// The protocol, or a call to the kernel that moves no bytes.
+    Other,
+}
+
+/// Why a transfer ended early.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) during: During,
+    pub(crate) source: io::Error,
+}
+
+impl Broken {
+    fn during(during: During) -> impl Fn(io::Error) -> Self {
+        move |source| Self { during, source }
+    }
+}
+
+/// Now, on our monotonic clock.
+pub(crate) fn now() -> Instant<Own> {
+    Instant::from_nanos(clock::raw().0)
+}
+
+/// Drives one transfer after the other; what it reads with is kept.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    buffer: Vec<u8>,
+}
+
+impl Driver {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: vec![0; CHUNK],
+        }
+    }
+
+    /// Drives a transfer that `began` then to its end, on a socket that does not block.
+    pub(crate) fn drive(
+        &mut self,
+        stream: &mut TcpStream,
+        traffic: &mut impl Traffic,
+        began: Instant<Own>,
+        stop: &Stop,
+    ) -> Result<(), Broken> {
+        let other = Broken::during(During::Other);
+        let elapsed = || now() - began;
+        let mut is_open = true;
+        loop {
+            is_open = is_open && self.hear(stream, traffic, began)?;
+            if stop.is_set() {
+                traffic.stopped();
+            }
+            let (is_writing, until) = match traffic.next(elapsed()).map_err(&other)? {
+                Next::End => return Ok(()),
+                Next::Measure => {
+                    let stats = tcp::stats(stream.as_fd()).map_err(&other)?;
+                    traffic.measured(stats, elapsed());
+                    continue;
+                }
+                Next::Wait(until) => (false, until),
+                Next::Write { bytes, until } => match stream.write(bytes) {
+                    Ok(count) if count > 0 => {
+                        traffic.wrote(count);
+                        continue;
+                    }
+                    Ok(_) => (true, until),
+                    Err(error) if is_later(&error) => (true, until),
+                    Err(error) => return Err(Broken::during(During::Writing)(error)),
+                },
+            };
+            let most = (until - elapsed()).clamp(Span::ZERO, Stop::PATIENCE);
+            let socket = stream.as_fd();
+            let mut awaited = match (is_open, is_writing) {
+                (true, true) => Some(Awaited::readable_or_writable(socket)),
+                (true, false) => Some(Awaited::readable(socket)),
+                (false, true) => Some(Awaited::writable(socket)),
+                (false, false) => None,
+            };
+            ppoll::wait(awaited.as_mut_slice(), Some(most.to_duration())).map_err(&other)?;
+        }
+    }
+
+    /// Takes in what came, as long as it matters; whether more may come.
+    fn hear(
+        &mut self,
+        stream: &mut TcpStream,
+        traffic: &mut impl Traffic,
+        began: Instant<Own>,
+    ) -> Result<bool, Broken> {
+        let other = Broken::during(During::Other);
+        while traffic.is_listening() {
+            match stream.read(&mut self.buffer) {
+                Ok(0) => {
+                    return traffic.closed(now() - began).map(|()| false).map_err(other);
+                }
+                Ok(count) => {
+                    let at = now() - began;
+                    traffic.heard(&self.buffer[..count], at).map_err(&other)?;
+                }
+                Err(error) if is_later(&error) => return Ok(true),
+                Err(error) => return Err(Broken::during(During::Reading)(error)),
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Whether the call may succeed later.
+fn is_later(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::TimedOut
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// Writes so much, then waits for as much to come back.
+    struct Echoed {
+        left: usize,
+        back: usize,
+        measured: Option<TcpStats>,
+        is_stopped: bool,
+    }
+
+    impl Traffic for Echoed {
+        fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
+            let until = now + Span::from_secs(60);
+            Ok(match (self.left, self.back, self.measured) {
+                _ if self.is_stopped => Next::End,
+                (1.., ..) => Next::Write {
+                    bytes: &[7; 1 << 13][..self.left.min(1 << 13)],
+                    until,
+                },
+                (0, 1.., _) => Next::Wait(until),
+                (0, 0, None) => Next::Measure,
+                (0, 0, Some(_)) => Next::End,
+            })
+        }
+
+        fn wrote(&mut self, count: usize) {
+            self.left -= count;
+        }
+
+        fn heard(&mut self, bytes: &[u8], _now: Span) -> io::Result<()> {
+            self.back -= bytes.len();
+            Ok(())
+        }
+
+        fn closed(&mut self, _now: Span) -> io::Result<()> {
+            Err(io::Error::other("closed"))
+        }
+
+        fn measured(&mut self, stats: TcpStats, _now: Span) {
+            self.measured = Some(stats);
+        }
+
+        fn stopped(&mut self) {
+            self.is_stopped = true;
+        }
+    }
+
+    fn echoed(bytes: usize) -> Echoed {
+        Echoed {
+            left: bytes,
+            back: bytes,
+            measured: None,
+            is_stopped: false,
+        }
+    }
+
+    /// With an echo of so many bytes at the other end.
+    fn drive(traffic: &mut Echoed, most: u64, stop: &Stop) -> Result<(), Broken> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept()?;
+            let reading = stream.try_clone()?;
+            io::copy(&mut reading.take(most), &mut stream)
+        });
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.set_nonblocking(true).expect("a socket");
+        Driver::new().drive(&mut stream, traffic, now(), stop)
+    }
+
+    #[test]
+    fn all_goes_out_and_comes_back_and_is_acknowledged() {
+        let mut traffic = echoed(10 << 20);
+        drive(&mut traffic, u64::MAX, &Stop::new()).expect("it is echoed");
+        let acked = traffic.measured.map(|stats| stats.bytes_acked);
+        assert!(acked >= Some(10 << 20), "{acked:?}");
+    }
+
+    #[test]
+    fn a_peer_that_closes_breaks_it() {
+        let broken = drive(&mut echoed(1 << 10), 100, &Stop::new()).expect_err("cut short");
+        assert!(broken.during != During::Writing, "{broken:?}");
+    }
+
+    #[test]
+    fn a_stop_ends_it() {
+        let stop = Stop::new();
+        stop.set();
+        drive(&mut echoed(1 << 30), u64::MAX, &stop).expect("it ends");
+    }
+}

@@ -1,0 +1,187 @@
+//! Our own bulk upload to a reflector: how much a path carries, second by second.
+//!
+//! Counts what the peer's TCP acknowledged, not what was written: a full send buffer is no
+//! throughput. Goes in plain text whatever the target's scheme: encryption costs processor time,
+//! and the path is what is asked about.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use neph_model::{Span, Stop, Target, Wall};
+use neph_sys::clock;
+use neph_sys::place::Place;
+use neph_sys::tcp::{self, TcpStats};
+use neph_wire::echo::Request;
+use neph_wire::frame::{Hello, Mode, Status};
+use socket2::SockRef;
+
+use crate::transfer::{
+    Driver, Meter, Next, Traffic, Transfer, TransferError, Unanswered, connect, greet, now,
+};
+
+/// For connecting.
+const PATIENCE: Span = Span::from_secs(5);
+/// For the reflector's answer to the hello: another upload may have the turn, for 10 s at most while we
+/// wait.
+const TURN_PATIENCE: Span = Span::from_secs(15);
+/// A last piece shorter than this says nothing about a rate.
+const LEAST_PIECE: Span = Span::from_millis(100);
+/// Written at once. Padding that no compressor on the way can shrink.
+const CHUNK: usize = 256 << 10;
+
+/// What is asked of an upload.
+#[derive(Clone, Debug)]
+pub struct UploadSpec {
+    /// What the upload is aimed at: a reflector of ours, whatever the scheme.
+    pub target: Target,
+    /// Where that is.
+    pub address: SocketAddr,
+    /// How long it lasts; the reflector has a cap (30 s by default).
+    pub duration: Span,
+    /// Congestion control; `None` keeps the system's.
+    pub congestion: Option<String>,
+    /// The place (a lab's site) to send from.
+    pub site: Option<Place>,
+}
+
+/// Uploads for the asked time, or until `stop` is set.
+///
+/// # Errors
+/// When there is no connection, the reflector refuses (busy, too long), or the connection breaks
+/// before a piece was measured.
+pub fn upload(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> {
+    match &spec.site {
+        None => carry_out(spec, stop),
+        Some(site) => site.run(|| carry_out(spec, stop))?,
+    }
+}
+
+fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> {
+    let fault = |operation| {
+        move |source| TransferError::Socket {
+            operation,
+            address: spec.address,
+            source,
+        }
+    };
+    let mut stream =
+        connect(spec.address, PATIENCE).map_err(fault("connect for a bulk upload to"))?;
+    if let Some(name) = &spec.congestion {
+        tcp::set_congestion_control(stream.as_fd(), name)
+            .map_err(|error| io::Error::new(error.kind(), format!("'{name}': {error}")))
+            .map_err(fault("choose the congestion control of an upload to"))?;
+    }
+    ask(&mut stream, spec, stop)?;
+    let broken = fault("upload to");
+    // What the kernel still holds at the end is dropped: waiting for it would outlast the upload.
+    SockRef::from(&stream)
+        .set_linger(Some(Duration::ZERO))
+        .map_err(broken)?;
+    stream.set_nonblocking(true).map_err(broken)?;
+    let started = Wall::from_unix_nanos(clock::wall().0);
+    let mut pour = Pour::new(tcp::stats(stream.as_fd()).map_err(broken)?, spec.duration);
+    let outcome = Driver::new().drive(&mut stream, &mut pour, now(), stop);
+    match outcome {
+        Err(fault) if pour.meter.is_empty() => Err(broken(fault.source)),
+        // What was measured before the connection broke stands.
+        _ => {
+            let (seconds, goodput) = pour.meter.end();
+            Ok(Transfer {
+                tool: "neph",
+                started,
+                seconds,
+                goodput,
+            })
+        }
+    }
+}
+
+fn ask(stream: &mut TcpStream, spec: &UploadSpec, stop: &Stop) -> Result<(), TransferError> {
+    let millis = spec.duration.nanos() / 1_000_000;
+    let hello = Hello {
+        mode: Mode::Upload,
+        reply_size: 0,
+        duration_ms: u32::try_from(millis).unwrap_or(u32::MAX),
+    };
+    let refused = |reason: String| TransferError::Refused {
+        target: spec.target.to_string(),
+        reason,
+    };
+    let answer = greet(stream, &hello, TURN_PATIENCE, stop).map_err(|error| match error {
+        Unanswered::Io(source) => TransferError::Socket {
+            operation: "ask for a bulk upload at",
+            address: spec.address,
+            source,
+        },
+        Unanswered::Frame(error) => refused(error.to_string()),
+    })?;
+    match answer.status {
+        Status::Granted => Ok(()),
+        Status::Refused(refusal) => Err(refused(refusal.to_string())),
+    }
+}
+
+/// Writes as fast as the path takes it, and has the meter read at every second.
+#[derive(Debug)]
+struct Pour {
+    chunk: Vec<u8>,
+    meter: Meter,
+    end: Span,
+}
+
+impl Pour {
+    fn new(stats: TcpStats, lasts: Span) -> Self {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        Request { seq: 0 }.encode_into(CHUNK, &mut chunk);
+        Self {
+            chunk,
+            meter: Meter::start(stats),
+            end: lasts,
+        }
+    }
+}
+
+impl Traffic for Pour {
+    fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
+        Ok(if now >= self.end {
+            if now - self.meter.since() >= LEAST_PIECE {
+                Next::Measure
+            } else {
+                Next::End
+            }
+        } else if now >= self.meter.due() {
+            Next::Measure
+        } else {
+            Next::Write {
+                bytes: &self.chunk,
+                until: self.meter.due().min(self.end),
+            }
+        })
+    }
+
+    /// A chunk is padding: the next write begins another one.
+    fn wrote(&mut self, _count: usize) {}
+
+    fn heard(&mut self, _bytes: &[u8], _now: Span) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn closed(&mut self, _now: Span) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn measured(&mut self, stats: TcpStats, now: Span) {
+        self.meter.read(stats, now);
+    }
+
+    fn stopped(&mut self) {
+        self.end = Span::ZERO;
+    }
+
+    /// A reflector answers no upload.
+    fn is_listening(&self) -> bool {
+        false
+    }
+}

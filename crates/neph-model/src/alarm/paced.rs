@@ -1,0 +1,162 @@
+//! An alarm over what carries its own time: messages that are recorded, packets of a capture. Looked at
+//! each second of that time, so that the same measurement always tells the same, however late or fast
+//! somebody reads it.
+
+use crate::Span;
+
+use super::{Alarm, Change};
+
+/// How often it is looked at.
+const PERIOD: Span = Span::from_secs(1);
+
+/// An alarm and the time that it has come to.
+#[derive(Debug, Clone)]
+pub struct Paced<S> {
+    alarm: Alarm<S>,
+    /// The next look.
+    next: Span,
+    latest: Span,
+}
+
+impl<S> Paced<S> {
+    /// At the beginning.
+    pub fn new(alarm: Alarm<S>) -> Self {
+        Self {
+            alarm,
+            next: PERIOD,
+            latest: Span::ZERO,
+        }
+    }
+
+    /// The alarm as it stands.
+    pub const fn alarm(&self) -> &Alarm<S> {
+        &self.alarm
+    }
+
+    /// Something ended `at` this time since the beginning, and took so long; `None`: it was lost. What
+    /// comes out of order counts as of the latest time.
+    pub fn count(&mut self, at: Span, took: Option<Span>) -> Option<Change> {
+        let change = self.reach(at);
+        self.alarm.count(took);
+        change
+    }
+
+    /// Nothing more comes: what was counted since the last look is looked at too.
+    pub fn finish(&mut self) -> Option<Change> {
+        self.alarm.look(self.latest)
+    }
+
+    fn reach(&mut self, at: Span) -> Option<Change> {
+        self.latest = self.latest.max(at);
+        if at < self.next {
+            return None;
+        }
+        let change = self.alarm.look(self.next);
+        let silent = (at - self.next).nanos() / PERIOD.nanos();
+        // How often silence is looked at changes nothing, only how long it was.
+        if silent > 0 {
+            self.next += PERIOD.times(silent);
+            self.alarm.look(self.next);
+        }
+        self.next += PERIOD;
+        change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::alarm;
+    use super::*;
+
+    /// When it was raised (positive) or ended (negative), in milliseconds.
+    fn changes(rule: &str, times: impl IntoIterator<Item = (i64, Option<i64>)>) -> Vec<i64> {
+        let mut paced = Paced::new(alarm(rule));
+        let signed = |change: Change| {
+            let at = change.at.nanos() / 1_000_000;
+            if change.is_raised { at } else { -at }
+        };
+        let mut told: Vec<i64> = times
+            .into_iter()
+            .filter_map(|(at, took)| {
+                paced.count(Span::from_millis(at), took.map(Span::from_millis))
+            })
+            .map(signed)
+            .collect();
+        told.extend(paced.finish().map(signed));
+        told
+    }
+
+    /// Each 100 ms one, of as many milliseconds as `slow` says of its time.
+    fn each(until: i64, took: impl Fn(i64) -> Option<i64>) -> Vec<(i64, Option<i64>)> {
+        (0..until / 100).map(|n| (n * 100, took(n * 100))).collect()
+    }
+
+    #[test]
+    fn a_delay_that_is_raised_for_some_seconds_is_told_and_so_is_its_end() {
+        let slow = |at| Some(if (10_000..20_000).contains(&at) { 8 } else { 1 });
+        let told = changes("path > 5ms p50 for 3s", each(40_000, slow));
+        assert_eq!(told, [13_000, -23_000]);
+        // At 5 ms it is not over the limit any more, and not yet well.
+        let half = |at| match at {
+            10_000..20_000 => Some(8),
+            20_000..30_000 => Some(5),
+            _ => Some(1),
+        };
+        let told = changes("path > 5ms p50 for 3s until 4ms", each(40_000, half));
+        assert_eq!(told, [13_000, -33_000]);
+    }
+
+    #[test]
+    fn what_is_shorter_than_the_rule_says_is_not_told() {
+        let slow = |at| Some(if (10_000..12_400).contains(&at) { 8 } else { 1 });
+        assert!(changes("path > 5ms p50 for 3s", each(40_000, slow)).is_empty());
+    }
+
+    #[test]
+    fn losses_raise_it_and_the_rest_at_the_end_counts() {
+        let lost = |at| (at < 5_000).then_some(1);
+        let told = changes("path > 5ms p50 for 2900ms", each(8_000, lost));
+        // The eighth second is not over: what there is of it is looked at.
+        assert_eq!(told, [7_900]);
+    }
+
+    #[test]
+    fn a_gap_of_centuries_takes_no_time() {
+        let mut times = each(4_000, |_| Some(8));
+        times.push((i64::MAX / 1_000_000, Some(8)));
+        assert!(changes("path > 5ms p50 for 9s", times).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn looking_at_every_second_of_a_silence_tells_the_same(
+            times in prop::collection::vec((0_i64..150_000, 0_i64..10), 0..200),
+        ) {
+            let mut at = 0;
+            let times: Vec<(i64, Option<i64>)> = times.into_iter().map(|(gap, took)| {
+                // Mostly short gaps, some longer than an alarm's patience.
+                at += if gap < 140_000 { gap / 100 } else { gap };
+                (at, Some(took))
+            }).collect();
+            let rule = "path > 5ms p50 for 3s";
+            let mut plain = alarm(rule);
+            let (mut next, mut told) = (1_000, Vec::new());
+            let mut look = |plain: &mut super::super::Alarm<()>, at: i64| {
+                if let Some(change) = plain.look(Span::from_millis(at)) {
+                    told.push(if change.is_raised { at } else { -at });
+                }
+            };
+            for (at, took) in &times {
+                while next <= *at {
+                    look(&mut plain, next);
+                    next += 1_000;
+                }
+                plain.count(took.map(Span::from_millis));
+            }
+            look(&mut plain, times.last().map_or(0, |(at, _)| *at));
+            prop_assert_eq!(changes(rule, times), told);
+        }
+    }
+}

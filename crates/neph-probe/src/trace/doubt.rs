@@ -1,0 +1,114 @@
+//! Which silent hops leave open how far the destination is, and when they are asked again.
+//!
+//! Hosts limit how often they answer (Linux: one a second, after six): a destination that another
+//! program has just asked is silent at its own hop and answers a farther one, a second later.
+
+use std::collections::BTreeMap;
+
+use neph_model::{Instant, Own, Span};
+
+use super::flow::{Probe, Said};
+use super::manner::Retry;
+use super::tracer::{Tracer, Turn};
+
+/// Between two questions to silent hops: a little more than a host waits between two answers.
+const REST: Span = Span::from_millis(1100);
+/// Questions to silent hops in all; with [`REST`] they take 9 s at most.
+const AGAIN: usize = 8;
+/// Questions to one silent hop.
+const AGAIN_EACH: usize = 2;
+
+impl Tracer {
+    /// Asks the silent hops before the end again, one at a time, until one that answers makes the
+    /// end certain. `None`: no question is open.
+    pub(super) fn ask_in_doubt(&mut self, now: Instant<Own>) -> Option<Turn> {
+        if self.manner.retry != Retry::InDoubt {
+            return None;
+        }
+        in_doubt(&self.probes, &[])?;
+        let ready = self.probes.last()?.sent + REST;
+        if now < ready {
+            return Some(Turn::Wait(ready));
+        }
+        let again = &self.again;
+        let ttl = in_doubt(&self.probes, again).filter(|_| again.len() < AGAIN)?;
+        self.again.push(ttl);
+        self.ask(0, ttl, now).map(Turn::Ask)
+    }
+}
+
+/// The silent hop to ask next: between the last router that answered and the end, or the first
+/// behind it where there is no end; of those that were asked `again` the least the nearest. None if
+/// the end is certain, or no router or host knows better.
+fn in_doubt(probes: &[Probe], again: &[u8]) -> Option<u8> {
+    let answered = || {
+        probes
+            .iter()
+            .filter_map(|probe| Some((probe.ttl, probe.answer?)))
+    };
+    let ends = answered().filter(|(_, answer)| answer.said != Said::Exceeded);
+    let end = ends.map(|(ttl, _)| ttl).min();
+    let before_end = answered().filter(|(ttl, _)| end.is_none_or(|end| *ttl < end));
+    let router = before_end.map(|(ttl, _)| ttl).max().unwrap_or(0);
+    let farthest = probes.iter().map(|probe| probe.ttl).max()?;
+    let end = end.unwrap_or_else(|| farthest.min(router + 1) + 1);
+    let mut asked: BTreeMap<u8, usize> = (router + 1..end).map(|ttl| (ttl, 0)).collect();
+    for ttl in again {
+        asked.entry(*ttl).and_modify(|times| *times += 1);
+    }
+    let least = asked.into_iter().min_by_key(|(ttl, times)| (*times, *ttl));
+    least
+        .filter(|(_, times)| *times < AGAIN_EACH)
+        .map(|(ttl, _)| ttl)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use neph_model::ReadBy;
+
+    use super::super::flow::Answer;
+    use super::*;
+
+    /// One probe a hop: `r` a router answers, `D` the destination, `.` silence.
+    fn probes(answers: &str) -> Vec<Probe> {
+        let hops = answers.bytes().zip(1..);
+        hops.map(|(answer, ttl)| Probe {
+            flow: 0,
+            ttl,
+            sent: Instant::from_nanos(0),
+            left: None,
+            answer: (answer != b'.').then_some(Answer {
+                from: IpAddr::from([10, 0, 0, answer]),
+                said: match answer {
+                    b'D' => Said::Arrived,
+                    _ => Said::Exceeded,
+                },
+                at: Instant::from_nanos(0),
+                read_by: ReadBy::Kernel,
+            }),
+            open: false,
+        })
+        .collect()
+    }
+
+    #[test]
+    fn only_silent_hops_right_before_the_end_are_asked_again() {
+        for sure in ["", "D", "rD", "r.rD", "rr", "r.r"] {
+            assert!(in_doubt(&probes(sure), &[]).is_none(), "{sure}");
+        }
+        assert_eq!(in_doubt(&probes("r.r..."), &[]), Some(4), "no end");
+        assert_eq!(in_doubt(&probes("r.......D"), &[]), Some(2));
+        assert_eq!(in_doubt(&probes(".DD"), &[]), Some(1));
+    }
+
+    #[test]
+    fn silent_hops_are_asked_in_turn_and_no_hop_for_ever() {
+        let (all, mut asked) = (probes("r..D"), Vec::new());
+        while let Some(ttl) = in_doubt(&all, &asked) {
+            asked.push(ttl);
+        }
+        assert_eq!(asked, [2, 3, 2, 3]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Probes that are a flow each, without privilege: one UDP socket, and a destination port for each
+//! probe, by which its answer is known.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use neph_model::{Instant, Own};
+use neph_sys::icmp_error::{self, IcmpError, Queued};
+use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp::{self, Notice, Point};
+use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
+
+use super::carrier::{self, Carrier};
+use super::flow::{Answer, ProbeId};
+use super::tracer::{Ask, Heard, Tracer};
+use crate::stamp_clock::{StampClock, now};
+
+/// The port that traceroutes have always begun with: hardly any program listens there.
+const FIRST_PORT: u16 = 33_434;
+/// As long as those of other traceroutes (60 bytes with their headers).
+const PAYLOAD: [u8; 32] = *b"neph traceroute, no reply needed";
+
+/// One socket for all probes.
+#[derive(Debug)]
+pub(super) struct Spread {
+    destination: SocketAddr,
+    socket: Socket,
+    clock: StampClock,
+    /// By the kernel's number of their send stamps.
+    sent: Vec<ProbeId>,
+}
+
+impl Spread {
+    /// # Errors
+    /// No socket can be had.
+    pub(super) fn open(destination: SocketAddr) -> io::Result<Self> {
+        let socket = carrier::socket(destination, Type::DGRAM, Protocol::UDP)?;
+        socket.bind(&SockAddr::from(SocketAddr::new(
+            carrier::any(destination),
+            0,
+        )))?;
+        icmp_error::enable(socket.as_fd(), carrier::family(destination))?;
+        stamp::enable(socket.as_fd(), stamp::Carrier::Datagrams)?;
+        Ok(Self {
+            destination,
+            socket,
+            clock: StampClock::new(),
+            sent: Vec::new(),
+        })
+    }
+
+    /// Where the probe with this number goes.
+    fn to(&self, number: u16) -> SocketAddr {
+        SocketAddr::new(self.destination.ip(), FIRST_PORT.saturating_add(number - 1))
+    }
+
+    fn heard(&self, error: &IcmpError) -> Option<Heard> {
+        let (to, from) = error.to.zip(error.from)?;
+        let before = to.port().checked_sub(FIRST_PORT)?;
+        let (at, read_by) = carrier::arrival(&self.clock, error.at);
+        (to.ip() == self.destination.ip()).then_some(Heard {
+            port: 0,
+            number: Some(before.checked_add(1)?),
+            answer: Answer {
+                from,
+                said: carrier::said_error(self.destination, from, error)?,
+                at,
+                read_by,
+            },
+            labels: Vec::new(),
+        })
+    }
+}
+
+impl Carrier for Spread {
+    /// The socket is bound already.
+    fn hold(&mut self, _port: u16) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    fn let_go(&mut self) -> bool {
+        false
+    }
+
+    fn send(&mut self, ask: &Ask) -> io::Result<()> {
+        carrier::set_ttl(&SockRef::from(&self.socket), self.destination, ask.ttl)?;
+        let to = SockAddr::from(self.to(ask.number));
+        let send = || self.socket.send_to(&PAYLOAD, &to);
+        carrier::send_counted(&self.socket, &mut self.sent, ask.probe, send)
+    }
+
+    fn take_in(&mut self, until: Instant<Own>, tracer: &mut Tracer) -> io::Result<()> {
+        let mut awaited = [Awaited::readable(self.socket.as_fd())];
+        let timeout = (until - now()).to_duration();
+        ppoll::wait(&mut awaited, Some(timeout))?;
+        self.clock.refresh();
+        while let Ok(Some(queued)) = icmp_error::take(self.socket.as_fd()) {
+            match queued {
+                Queued::Icmp(error) => {
+                    if let Some(heard) = self.heard(&error) {
+                        tracer.on_answer(&heard);
+                    }
+                }
+                Queued::Notice(Notice::Stamp(stamp)) if stamp.point == Point::Sent => {
+                    carrier::note_left(&self.clock, &self.sent, stamp, tracer);
+                }
+                Queued::Notice(_) => {}
+            }
+        }
+        let mut buffer = [0; 64];
+        // A program listens on the port and replies: hardly on the next probe's port too.
+        while stamp::receive(self.socket.as_fd(), &mut buffer).is_ok() {}
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_probe_goes_to_the_port_of_other_traceroutes() {
+        let spread = Spread::open(([127, 0, 0, 1], 0).into()).expect("a socket");
+        assert_eq!(spread.to(1), ([127, 0, 0, 1], 33_434).into());
+        assert_eq!(spread.to(640), ([127, 0, 0, 1], 34_073).into());
+    }
+}

@@ -1,0 +1,67 @@
+//! The preset in which each probe is a flow of its own.
+
+use neph_model::{Span, TraceLimits};
+
+use super::net::{DESTINATION, Net, Run, Stage, addr, run};
+use super::one;
+use crate::trace::spec::TraceSpec;
+use crate::trace::tracer::Apart;
+
+fn traced(net: &mut Net) -> Run {
+    let spec = TraceSpec::traceroute(DESTINATION, TraceLimits::default());
+    run(&spec, Apart::ByNumber, net)
+}
+
+#[test]
+fn each_hop_is_asked_three_times_at_once() {
+    let mut net = Net::new(vec![one(1), one(2)]);
+    let Run { all_hops, took, .. } = traced(&mut net);
+    assert!(all_hops.reached);
+    for (hop, address) in all_hops.hops.iter().zip([addr(1), addr(2), DESTINATION]) {
+        let trip = Span::from_millis(10 * i64::from(hop.ttl));
+        assert_eq!(
+            (&hop.addresses[..], &hop.round_trips[..]),
+            (&[address][..], &[trip; 3][..])
+        );
+    }
+    assert_eq!((all_hops.hops.len(), net.sends.len()), (3, 24));
+    assert_eq!(took, Span::from_millis(30), "the last answer that matters");
+}
+
+#[test]
+fn routers_of_different_paths_stand_at_one_distance() {
+    let mut net = Net::new(vec![one(1), Stage::Packets(vec![10, 11]), one(30)]);
+    let hops = traced(&mut net).all_hops.hops;
+    assert_eq!((hops[1].addresses.len(), hops[1].round_trips.len()), (2, 3));
+}
+
+#[test]
+fn a_destination_that_never_answers_costs_four_seconds() {
+    let mut net = Net::new(vec![one(1), one(2)]);
+    net.mute = true;
+    let Run { all_hops, took, .. } = traced(&mut net);
+    assert!(!all_hops.reached);
+    assert_eq!((all_hops.hops.len(), net.farthest), (30, 30));
+    // Whether the next hop is silent too is asked twice, behind the fourth second.
+    assert!(took <= Span::from_secs(7), "{took}");
+    let late = net.sends.iter().filter(|(at, _)| *at > 4_000_000_000);
+    assert!(late.map(|(_, ttl)| *ttl).eq([3, 3]), "{:?}", net.sends);
+}
+
+#[test]
+fn a_router_at_three_distances_may_be_of_three_paths() {
+    let stages = [1, 2, 1, 3, 1, 4].map(one).into_iter().collect();
+    let all_hops = traced(&mut Net::new(stages)).all_hops;
+    assert!(all_hops.reached && all_hops.hops.len() == 7);
+}
+
+#[test]
+fn a_destination_that_answers_seldom_is_asked_until_its_distance_is_certain() {
+    let mut net = Net::new(vec![one(1), one(2)]);
+    net.reluctant = Some(Span::from_secs(1));
+    // It answers once at first, then in its own time.
+    let Run { all_hops, took, .. } = traced(&mut net);
+    assert!(all_hops.reached);
+    assert_eq!(all_hops.hops.len(), 3, "{all_hops:?}");
+    assert!(took <= Span::from_secs(13), "{took}");
+}

@@ -1,0 +1,314 @@
+//! What another process or host journalled is taken in exactly once, whole.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Barrier;
+use std::thread;
+
+use neph_journal::{JournalRecorder, journal_path};
+use neph_model::{
+    EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage, Message, Recorder, Wall,
+};
+
+use super::values::{campaign, event, experiment, fleet_message, message, provenance, scenario};
+use super::{Place, Subject, prepared};
+use crate::{Access, Journalled, SentWithin, Store, StoreError, TakenIn, open};
+
+/// Messages of the main flow.
+const MESSAGES: u64 = 12;
+const STORE: &str = "NEPH_STORE_TEST_TAKES_IN";
+const FOLDER: &str = "NEPH_STORE_TEST_JOURNALS";
+/// How much later each of four kills is: so often this thread lets others go first, some milliseconds.
+const LATER: usize = 5_000;
+/// How often a process that takes in is killed, each time after more of its work.
+const KILLS: usize = 12;
+
+/// A folder for journals, which goes away with this. The module is built without what only tests have.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let name = format!("neph-taken-in-{}", ExperimentId::new());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).expect("a new folder");
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn recorded() -> Vec<Message> {
+    (0..MESSAGES).map(|seq| message(0, seq)).collect()
+}
+
+/// An hour of a fleet: several segments.
+fn of_fleet() -> Vec<FleetMessage> {
+    (0..160_000).step_by(400).map(fleet_message).collect()
+}
+
+/// The experiment as it ended, after its journals were written as an agent does.
+fn journalled(folder: &Path, experiment: &Experiment) -> Experiment {
+    let recorder = JournalRecorder::create(folder, experiment.id).expect("a new journal");
+    let mut recorder: Box<dyn Recorder> = Box::new(recorder);
+    recorder.messages(&recorded()).expect("recorded");
+    recorder.fleet(&of_fleet()).expect("recorded");
+    let connected = event(10, EventKind::Connected);
+    recorder.event(&connected).expect("recorded");
+    let mut ended = experiment.clone();
+    ended.status = ExperimentStatus::Complete;
+    ended.ended = Some(Wall::from_unix_nanos(7));
+    ended.tally.messages = MESSAGES + of_fleet().len() as u64;
+    ended
+}
+
+fn take_in(
+    store: &mut dyn Store,
+    folder: &Path,
+    experiment: &Experiment,
+) -> Result<TakenIn, StoreError> {
+    store.take_in(&Journalled {
+        folder,
+        experiment,
+        provenance: Some(&provenance(experiment.id)),
+    })
+}
+
+/// The experiment is there, with these messages of its main flow and of its fleet.
+fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], fleet: usize) {
+    let found = store.experiments(expected.campaign).expect("readable");
+    let found: Vec<_> = found.iter().filter(|one| one.id == expected.id).collect();
+    assert_eq!(found, [expected]);
+    assert_eq!(store.messages(expected.id).expect("readable"), messages);
+    let mut all = Vec::new();
+    let mut take = |batch: &[FleetMessage]| {
+        all.extend_from_slice(batch);
+        Ok(())
+    };
+    let visited = store.visit_fleet(expected.id, SentWithin::ALL, &mut take);
+    visited.expect("readable");
+    assert_eq!(all, of_fleet()[..fleet]);
+}
+
+fn is_there_whole(store: &dyn Store, expected: &Experiment) {
+    is_there(store, expected, &recorded(), of_fleet().len());
+    assert_eq!(store.events(expected.id).expect("readable").len(), 1);
+    let facts = store.provenance(expected.id).expect("readable");
+    assert_eq!(facts, Some(provenance(expected.id)));
+}
+
+pub(super) fn a_finished_journal_is_taken_in_once(place: &Place) {
+    let folder = Folder::new();
+    let (mut store, experiment) = prepared(place);
+    let ended = journalled(folder.path(), &experiment);
+    let before = TakenIn::Before(ExperimentStatus::Complete);
+    let taken = take_in(store.as_mut(), folder.path(), &ended);
+    assert_eq!(taken.expect("taken in"), TakenIn::Now);
+    is_there_whole(store.as_ref(), &ended);
+    let mut other = ended.clone();
+    other.tally.replies += 1;
+    for store in [&mut store.handle().expect("a further handle"), &mut store] {
+        let taken = take_in(store.as_mut(), folder.path(), &other);
+        assert_eq!(taken.expect("it is there"), before);
+        is_there_whole(store.as_ref(), &ended);
+    }
+    assert_eq!(store.recover().expect("nothing to do"), []);
+    drop(store);
+    // Whoever sends it sends it until it is confirmed, and then removes it.
+    drop(folder);
+    let mut store = place.open(Access::Write);
+    let gone = Path::new("/nonexistent");
+    let taken = take_in(store.as_mut(), gone, &ended).expect("it is there");
+    assert_eq!(taken, before);
+    is_there_whole(store.as_ref(), &ended);
+}
+
+pub(super) fn one_of_four_writers_takes_a_journal_in(place: &Place) {
+    let folder = Folder::new();
+    let (store, experiment) = prepared(place);
+    let ended = journalled(folder.path(), &experiment);
+    let together = Barrier::new(4);
+    let taken: Vec<_> = thread::scope(|scope| {
+        let take = || {
+            let mut handle = store.handle().expect("a further handle");
+            let (together, folder, ended) = (&together, folder.path(), &ended);
+            scope.spawn(move || {
+                together.wait();
+                take_in(handle.as_mut(), folder, ended)
+            })
+        };
+        let threads: Vec<_> = (0..4).map(|_| take()).collect();
+        let each = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        each.map(|taken| taken.expect("no panic")).collect()
+    });
+    let now = |taken: &&Result<TakenIn, StoreError>| matches!(taken, Ok(TakenIn::Now));
+    assert_eq!(taken.iter().filter(now).count(), 1, "{taken:?}");
+    is_there_whole(store.as_ref(), &ended);
+}
+
+pub(super) fn a_journal_that_was_cut_off_is_taken_in_when_it_is_whole(place: &Place) {
+    let folder = Folder::new();
+    let (mut store, experiment) = prepared(place);
+    let ended = journalled(folder.path(), &experiment);
+    let journal = journal_path(folder.path(), experiment.id);
+    let whole = fs::read(&journal).expect("readable");
+    let none_of_it = |store: &dyn Store| {
+        let found = store.experiments(experiment.campaign).expect("readable");
+        assert_eq!(found, []);
+    };
+    fs::write(&journal, &whole[..whole.len() / 2]).expect("writable");
+    let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("half of it");
+    assert!(matches!(error, StoreError::JournalCutOff { .. }), "{error}");
+    assert!(
+        error.to_string().contains("copy the folder again"),
+        "{error}"
+    );
+    none_of_it(store.as_ref());
+    fs::remove_file(&journal).expect("there");
+    let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("none of it");
+    assert!(matches!(error, StoreError::NoJournal { .. }), "{error}");
+    none_of_it(store.as_ref());
+    fs::write(&journal, &whole).expect("writable");
+    let taken = take_in(store.as_mut(), folder.path(), &ended);
+    assert_eq!(taken.expect("whole now"), TakenIn::Now);
+    is_there_whole(store.as_ref(), &ended);
+}
+
+pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(place: &Place) {
+    let folder = Folder::new();
+    let (mut store, running) = prepared(place);
+    journalled(folder.path(), &running);
+    let journal = journal_path(folder.path(), running.id);
+    let whole = fs::read(&journal).expect("readable");
+    // The event, which came last, is torn.
+    fs::write(&journal, &whole[..whole.len() - 5]).expect("writable");
+    let taken = store.take_in(&Journalled {
+        folder: folder.path(),
+        experiment: &running,
+        provenance: None,
+    });
+    assert_eq!(taken.expect("taken in"), TakenIn::Now);
+    let found = store.experiments(running.campaign).expect("readable");
+    let [found] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(found.status, ExperimentStatus::Interrupted);
+    let all = MESSAGES + of_fleet().len() as u64;
+    assert_eq!(found.tally.messages, all);
+    let why = found.reason.as_ref().expect("a reason");
+    assert!(why.contains(&format!("{all} messages were kept")), "{why}");
+    is_there(store.as_ref(), found, &recorded(), of_fleet().len());
+    assert_eq!(store.events(running.id).expect("readable"), []);
+    let again = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
+    assert_eq!(again, TakenIn::Before(ExperimentStatus::Interrupted));
+}
+
+pub(super) fn what_is_recorded_here_is_not_taken_in(place: &Place) {
+    let folder = Folder::new();
+    let (mut store, experiment) = prepared(place);
+    let ended = journalled(folder.path(), &experiment);
+    let mut recorder = store.begin(&experiment).expect("begun");
+    recorder.messages(&[message(0, 0)]).expect("recorded");
+    let error = take_in(store.as_mut(), folder.path(), &ended).expect_err("it runs here");
+    assert!(
+        matches!(error, StoreError::ExperimentExists { .. }),
+        "{error}"
+    );
+    recorder.messages(&[message(0, 1)]).expect("recorded");
+    let of_another = store.take_in(&Journalled {
+        folder: folder.path(),
+        experiment: &ended,
+        provenance: Some(&provenance(ExperimentId::new())),
+    });
+    of_another.expect_err("the provenance of another one");
+    drop((recorder, store));
+    let mut store = place.open(Access::Write);
+    take_in(store.as_mut(), folder.path(), &ended).expect_err("it was cut off here");
+    assert_eq!(store.recover().expect("recovered").len(), 1);
+    let found = store.messages(experiment.id).expect("readable");
+    assert_eq!(found, [message(0, 0), message(0, 1)]);
+}
+
+/// What the killed process runs: it journals an experiment and takes it in, over and over.
+pub(super) fn take_in_until_killed() {
+    let (Ok(url), Ok(folder)) = (std::env::var(STORE), std::env::var(FOLDER)) else {
+        return;
+    };
+    let mut store = open(&url, Access::Write).expect("a free store");
+    let campaign = campaign();
+    let added = store.add_campaign(&campaign, &[scenario(0)]);
+    added.expect("added");
+    loop {
+        let experiment = experiment(campaign.id);
+        let ended = journalled(folder.as_ref(), &experiment);
+        let text = serde_json::to_string(&ended).expect("plain data");
+        print(&format!("\njournalled {text}\n"));
+        let taken = take_in(store.as_mut(), folder.as_ref(), &ended);
+        assert_eq!(taken.expect("taken in"), TakenIn::Now);
+        print(&format!("\ntaken {}\n", ended.id));
+    }
+}
+
+/// To the parent, behind whatever the test harness has printed.
+fn print(line: &str) {
+    let mut out = stdout();
+    out.write_all(line.as_bytes()).expect("a parent that reads");
+}
+
+/// Runs the child until it has printed so many lines, and kills it a moment later: what it journalled.
+#[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
+fn take_in_and_kill(place: &Place, folder: &Path, child: &str, kill: usize) -> Vec<Experiment> {
+    let mut child = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", child, "--ignored", "--nocapture"])
+        .env(STORE, &place.url)
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a child");
+    let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut all = Vec::new();
+    let (mut printed, mut is_killed) = (0, false);
+    for line in lines {
+        let line = line.expect("text");
+        let journalled = line.strip_prefix("journalled ");
+        // The kill may tear the last line.
+        all.extend(journalled.and_then(|text| serde_json::from_str::<Experiment>(text).ok()));
+        printed += usize::from(journalled.is_some() || line.starts_with("taken "));
+        if printed > kill / 4 && !is_killed {
+            // Into another part of its work each time.
+            (0..kill % 4 * LATER).for_each(|_| thread::yield_now());
+            child.kill().expect("alive until now");
+            is_killed = true;
+        }
+    }
+    child.wait().expect("ended");
+    assert!(is_killed, "the child ended by itself");
+    all
+}
+
+pub(super) fn a_kill_in_the_middle_leaves_all_or_nothing(subject: Subject) {
+    let place = (subject.fresh)();
+    let mut cut_off = 0;
+    for kill in 0..KILLS {
+        let folder = Folder::new();
+        let all = take_in_and_kill(&place, folder.path(), subject.child, kill);
+        let mut store = place.open(Access::Write);
+        assert_eq!(store.recover().expect("nothing runs here"), []);
+        for ended in all {
+            let taken = take_in(store.as_mut(), folder.path(), &ended);
+            cut_off += usize::from(taken.expect("now or before") == TakenIn::Now);
+            is_there_whole(store.as_ref(), &ended);
+        }
+    }
+    assert!(cut_off > 0, "no kill met one that was being taken in");
+}

@@ -1,0 +1,85 @@
+//! What the records of an experiment show of it: for one that nobody ended, and to see whether all came.
+
+use neph_journal::Contents;
+use neph_model::{EventKind, Experiment, FlowIndex, Message, Span, Tally};
+
+use crate::StoreError;
+use crate::columns::ColumnsReader;
+use crate::fleet::Counts;
+
+/// What the records of an experiment show.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    tally: Tally,
+    messages: u64,
+    /// The last thing that is known to have happened, since the start.
+    last: i64,
+}
+
+impl Seen {
+    pub(super) fn in_journal(contents: &Contents) -> Result<Self, StoreError> {
+        let mut seen = Self::default();
+        contents.each_message(|message| {
+            seen.count(&message);
+            Ok::<(), StoreError>(())
+        })?;
+        for event in &contents.events {
+            seen.last = seen.last.max(event.at);
+            if event.flow == FlowIndex(0) && event.kind == EventKind::LateReply {
+                seen.tally.late += 1;
+            }
+        }
+        Ok(seen)
+    }
+
+    pub(super) fn in_columns(columns: &ColumnsReader) -> Result<Self, StoreError> {
+        let mut seen = Self::default();
+        for group in 0..columns.row_groups() {
+            columns
+                .row_group(group)?
+                .iter()
+                .for_each(|message| seen.count(message));
+        }
+        Ok(seen)
+    }
+
+    /// And a fleet's messages: it stands in the place of a main flow.
+    pub(super) fn and(mut self, fleet: Counts) -> Self {
+        self.messages += fleet.messages;
+        self.last = self.last.max(fleet.last);
+        self.tally.messages += fleet.messages;
+        self.tally.replies += fleet.replies;
+        self.tally.lost += fleet.lost;
+        self.tally.failed += fleet.failed;
+        self.tally.duplicates += fleet.copies;
+        self
+    }
+
+    fn count(&mut self, message: &Message) {
+        self.messages += 1;
+        let end = message.marks.app_recv.unwrap_or(message.marks.intended);
+        self.last = self.last.max(end.nanos());
+        if message.flow != FlowIndex(0) {
+            return;
+        }
+        let tally = &mut self.tally;
+        tally.count(message.outcome);
+        tally.duplicates += u64::from(message.duplicates);
+        tally.reordered += u64::from(message.reordered);
+    }
+
+    /// Messages of the main flow, or of the fleet in its place: those that a tally counts.
+    pub(super) const fn messages_of_main(&self) -> u64 {
+        self.tally.messages
+    }
+
+    /// As the end of an experiment that nobody ended.
+    pub(super) fn told_in(&self, experiment: &mut Experiment) {
+        experiment.tally = self.tally;
+        experiment.ended = Some(experiment.started + Span::from_nanos(self.last));
+        experiment.reason = Some(format!(
+            "the program ended before the experiment did; {} messages were kept",
+            self.messages
+        ));
+    }
+}

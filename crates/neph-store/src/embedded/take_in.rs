@@ -1,0 +1,99 @@
+//! Taking in an experiment that another host journalled: columns first, then the catalog in one transaction.
+//!
+//! The experiment is never in the catalog as running, so recovery does not take it for one that a crash cut
+//! off. A kill before the transaction leaves files that the next try replaces; behind it, all is done. The
+//! journals are only read.
+
+use neph_journal::{Contents, fleet_folder, journal_path};
+use neph_model::{Experiment, ExperimentStatus, Provenance};
+
+use super::finish::{name_columns, write_columns};
+use super::seen::Seen;
+use super::{Embedded, Step};
+use crate::StoreError;
+use crate::catalog::Ended;
+use crate::columns::FileFacts;
+use crate::fleet::{self, FleetPlace};
+use crate::store::{Journalled, TakenIn};
+
+/// Refuses what does not belong together.
+pub(super) fn check(journalled: &Journalled<'_>) -> Result<(), StoreError> {
+    let of = |provenance: &Provenance| provenance.experiment;
+    let experiment = journalled.experiment.id;
+    match journalled.provenance.map(of) {
+        Some(other) if other != experiment => Err(StoreError::WrongFinish {
+            experiment,
+            why: format!("the provenance is {other}'s"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl Embedded {
+    /// Takes in an experiment that no handle of this store records.
+    pub(super) fn take_in_once(
+        &mut self,
+        journalled: &Journalled<'_>,
+    ) -> Result<TakenIn, StoreError> {
+        let id = journalled.experiment.id;
+        match self.catalog.status_of(id)? {
+            None => self.take_in_new(journalled).map(|()| TakenIn::Now),
+            Some(status @ ExperimentStatus::Running) => Err(StoreError::ExperimentExists {
+                experiment: id,
+                status,
+            }),
+            Some(status) => Ok(TakenIn::Before(status)),
+        }
+    }
+
+    fn take_in_new(&mut self, journalled: &Journalled<'_>) -> Result<(), StoreError> {
+        let id = journalled.experiment.id;
+        let path = journal_path(journalled.folder, id);
+        let contents = Contents::of(&path, id)?;
+        let contents = contents.ok_or_else(|| StoreError::NoJournal {
+            experiment: id,
+            path: path.clone(),
+        })?;
+        let scenario = self.scenario_of(journalled.experiment)?;
+        let facts = FileFacts::of(journalled.experiment, scenario.as_ref());
+        let place = FleetPlace {
+            experiment: id,
+            segments: self.workspace.fleet_of(id).segments,
+            journals: fleet_folder(journalled.folder, id),
+        };
+        let counts = fleet::copy_all(&place, &facts, &mut |step| self.gate.passed(step.into()))?;
+        let seen = Seen::in_journal(&contents)?.and(counts);
+        let experiment = ended(journalled.experiment, &seen)?;
+
+        let partial = self.workspace.partial_messages_of(id);
+        write_columns(&partial, facts, &contents)?;
+        self.gate.passed(Step::ColumnsWritten)?;
+        name_columns(&self.workspace, id)?;
+        self.gate.passed(Step::ColumnsNamed)?;
+        self.catalog.add_ended(&Ended {
+            experiment: &experiment,
+            provenance: journalled.provenance,
+            events: &contents.events,
+            samples: &contents.samples,
+        })?;
+        self.gate.passed(Step::EndRecorded)
+    }
+}
+
+/// How it stands in the store: as it ended, if all of its messages came; one whose writer is gone as
+/// interrupted, with what came.
+fn ended(experiment: &Experiment, seen: &Seen) -> Result<Experiment, StoreError> {
+    let mut experiment = experiment.clone();
+    let (found, expected) = (seen.messages_of_main(), experiment.tally.messages);
+    if experiment.status == ExperimentStatus::Running {
+        experiment.status = ExperimentStatus::Interrupted;
+        seen.told_in(&mut experiment);
+    } else if found < expected {
+        return Err(StoreError::JournalCutOff {
+            experiment: experiment.id,
+            found,
+            expected,
+        });
+    }
+    Ok(experiment)
+}
