@@ -7,6 +7,7 @@ mod addresses;
 mod exchange;
 mod factor;
 mod fleet;
+mod shown;
 mod traced;
 
 use std::collections::BTreeSet;
@@ -192,9 +193,8 @@ impl CampaignData {
         scenario: usize,
         settings: &'a PlotSettings,
     ) -> impl Iterator<Item = &'a ExperimentData> + 'a {
-        self.experiments.iter().filter(move |data| {
-            data.scenario == scenario && settings.shows_block(data.experiment.block)
-        })
+        let shown = self.shown(settings);
+        shown.filter(move |data| data.scenario == scenario)
     }
 
     /// The main flows of a scenario in the blocks that the settings show.
@@ -257,10 +257,8 @@ impl CampaignData {
         scenario: usize,
         settings: &PlotSettings,
     ) -> impl Iterator<Item = (&ExperimentData, &Warning)> {
-        let is_shown = move |data: &&ExperimentData| {
-            data.scenario == scenario && settings.shows_block(data.experiment.block)
-        };
-        let shown = self.experiments.iter().filter(is_shown);
+        let shown = self.shown(settings);
+        let shown = shown.filter(move |data| data.scenario == scenario);
         shown.flat_map(|one| one.experiment.warnings.iter().map(move |w| (one, w)))
     }
 }

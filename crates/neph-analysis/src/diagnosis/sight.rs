@@ -96,11 +96,8 @@ pub(crate) struct Place {
 
 impl<'a> Sight<'a> {
     pub(crate) fn of(data: &'a CampaignData, settings: &PlotSettings) -> Self {
-        let shown = data
-            .experiments
-            .iter()
-            .filter(|one| settings.shows_block(one.experiment.block));
-        let runs = shown
+        let runs = data
+            .shown(settings)
             .filter_map(|experiment| {
                 let flow = experiment.main()?;
                 let stalls = Stalls::of(experiment, flow);

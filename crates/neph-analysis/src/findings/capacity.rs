@@ -68,11 +68,9 @@ impl Traffic {
         endpoint: &str,
         site: Option<&str>,
     ) -> Self {
-        let shown = data.experiments.iter().filter(|one| {
+        let shown = data.shown(settings).filter(|one| {
             let own = one.provenance.as_ref().and_then(|ran| ran.site.as_deref());
-            settings.shows_block(one.experiment.block)
-                && data.scenarios[one.scenario].endpoint == endpoint
-                && (site.is_none() || own == site)
+            data.scenarios[one.scenario].endpoint == endpoint && (site.is_none() || own == site)
         });
         Self::of(shown.map(|one| (data.scenarios[one.scenario].request_size.bytes(), one)))
     }

@@ -224,10 +224,6 @@ impl Growth {
 }
 
 fn window(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<f64> {
-    let mut windows: Vec<f64> = data
-        .main_flows(scenario, settings)
-        .flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| exchange.cwnd))
-        .map(f64::from)
-        .collect();
+    let mut windows: Vec<f64> = data.windows(scenario, settings).map(f64::from).collect();
     median(&mut windows)
 }

@@ -26,10 +26,7 @@ struct Count {
 impl Count {
     fn of(data: &CampaignData, settings: &PlotSettings) -> Self {
         let mut found = Self::default();
-        for experiment in &data.experiments {
-            if !settings.shows_block(experiment.experiment.block) {
-                continue;
-            }
+        for experiment in data.shown(settings) {
             found.experiments += 1;
             found.blocks.insert(experiment.block());
             if let Some(fleet) = &experiment.fleet {

@@ -122,9 +122,7 @@ impl Load<'_> {
 /// the best one found the capacity.
 fn shared(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let mut pairs: BTreeMap<Pair<'_>, Vec<&Throughput>> = BTreeMap::new();
-    let shown = data.throughputs.iter();
-    for check in shown.filter(|check| check.failure.is_none() && settings.shows_block(check.block))
-    {
+    for check in data.shown_figures(settings) {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         pairs.entry(pair).or_default().push(check);
     }
@@ -181,11 +179,8 @@ fn checks<'a>(
     settings: &PlotSettings,
     (endpoint, site): Pair<'_>,
 ) -> Vec<&'a Throughput> {
-    let own = data.throughputs.iter().filter(|check| {
-        check.endpoint == endpoint
-            && check.failure.is_none()
-            && (check.site.is_none() || check.site.as_deref() == site)
-            && settings.shows_block(check.block)
+    let own = data.shown_figures(settings).filter(|check| {
+        check.endpoint == endpoint && (check.site.is_none() || check.site.as_deref() == site)
     });
     own.collect()
 }

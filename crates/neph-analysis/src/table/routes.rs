@@ -17,15 +17,11 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         "greatest_ms",
         "outcome",
     ];
-    let shown = data
-        .traceroutes
-        .iter()
-        .filter(|route| settings.shows_block(route.block));
     Table {
         name: "traceroute",
         title: "Routes",
         columns: columns.map(Column).to_vec(),
-        rows: shown.flat_map(rows).collect(),
+        rows: data.shown_routes(settings).flat_map(rows).collect(),
         notes: vec![
             "Routers answer late: their times are upper bounds. An empty hop did not answer; \
              where it is the last but one, the destination may be nearer."

@@ -27,15 +27,11 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         "last_cwnd_segments",
         "failure",
     ];
-    let shown = data
-        .throughputs
-        .iter()
-        .filter(|check| settings.shows_block(check.block));
     Table {
         name: "throughput",
         title: "Throughput checks",
         columns: columns.map(Column).to_vec(),
-        rows: shown.map(row).collect(),
+        rows: data.shown_checks(settings).map(row).collect(),
         notes: std::iter::once(
             "Payload that the receiver acknowledged, in millions of bits per second.".to_owned(),
         )
@@ -46,10 +42,8 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
 
 /// Which checks say no more than what a link carries at least.
 fn at_least(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
-    let shown = data.throughputs.iter();
-    let shown = shown.filter(|check| check.failure.is_none() && settings.shows_block(check.block));
     let mut pairs = BTreeMap::new();
-    let early = shown.filter(|check| {
+    let early = data.shown_figures(settings).filter(|check| {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         let traffic = pairs
             .entry(pair)

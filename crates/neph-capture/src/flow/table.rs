@@ -117,26 +117,26 @@ impl Table {
         let bytes = u32::try_from(packet.ip.total_len).unwrap_or(u32::MAX);
         let segment = Segment::of(header, *payload_len);
         let (key, sender) = Key::of(packet, header.source, header.destination);
-        let passed = Passed {
+        *self.room_for(key) = Passed {
             at,
             sender,
             bytes,
             segment,
         };
-        self.arrive(key, passed, listener);
+        self.go_on(listener);
     }
 
     /// The same of a segment that was read at a glance.
     #[inline]
     pub fn see_plain(&mut self, at: Wall, read: &Plain, listener: &mut impl Listener) {
         let (key, sender) = Key::plain(read);
-        let passed = Passed {
+        *self.room_for(key) = Passed {
             at,
             sender,
             bytes: u32::from(read.total_len),
             segment: Segment::plain(read),
         };
-        self.arrive(key, passed, listener);
+        self.go_on(listener);
     }
 
     /// The headers of a packet were cut off before they told its addresses.
@@ -144,14 +144,20 @@ impl Table {
         self.others.cut += 1;
     }
 
+    /// Where the next segment goes, of a flow with this key.
     #[inline]
-    fn arrive(&mut self, key: Key, passed: Passed, listener: &mut impl Listener) {
+    fn room_for(&mut self, key: Key) -> &mut Passed {
         let hash = self.hasher.hash_one(key);
         let one = self.arrived.next();
         one.hash = hash;
         one.key = key;
         one.place = NOWHERE;
-        one.passed = passed;
+        &mut one.passed
+    }
+
+    /// Another segment has arrived.
+    #[inline]
+    fn go_on(&mut self, listener: &mut impl Listener) {
         if self.places.len() < NEAR && self.is_first() {
             self.take_in_first(listener);
         } else if self.arrived.is_full() {

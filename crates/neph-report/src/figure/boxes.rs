@@ -3,18 +3,17 @@
 use super::Figure;
 use super::boxplot::{self, Seat};
 use super::flags;
+use super::grouped::{Panel, View, by_factor, scenarios};
 use super::sheet::{Note, Sheet, page_name, page_title};
-use crate::axis::{Plot, Scale, Spread, Style, shared};
+use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{
     Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, fit_among, width,
 };
-use neph_analysis::data::{Factor, factors};
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::{TimeUnit, count, level, percent};
-use neph_analysis::view::Group;
-use neph_analysis::view::{groups, levels, titles};
+use neph_analysis::view::titles;
 use neph_analysis::words::capital;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 
@@ -27,19 +26,7 @@ const ROWS: usize = 36;
 
 /// One figure for each factor that the plan varies.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.told_by_main(settings);
-    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
-    factors(&scenarios)
-        .iter()
-        .flat_map(|view| draw_view(data, settings, &shown, view))
-        .collect()
-}
-
-/// A group with its values and its scale.
-struct Panel {
-    group: Group,
-    rows: Vec<Latencies>,
-    scale: Option<Scale>,
+    by_factor(data, settings, |view| draw_view(data, settings, view))
 }
 
 /// One box with its label and numbers.
@@ -50,17 +37,12 @@ struct Row<'a> {
     level: &'a str,
 }
 
-fn draw_view(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    shown: &[usize],
-    view: &Factor,
-) -> Vec<Figure> {
-    let colours = levels(data, shown, view);
-    let panels = panels(data, settings, shown, view);
-    let pages = paginate(&panels);
+fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<Figure> {
+    let panels = &view.panels;
+    let pages = paginate(panels);
     let total = pages.len();
-    let widest = colours
+    let widest = view
+        .levels
         .iter()
         .map(|level| width(level, Style::LABEL, Weight::Regular))
         .fold(0.0, f64::max);
@@ -68,42 +50,17 @@ fn draw_view(
     let painter = Painter {
         data,
         settings,
-        colours: &colours,
+        colours: &view.levels,
         labels,
     };
-    let heading = format!("Latency by {}", view.name());
+    let heading = format!("Latency by {}", view.factor.name());
     pages
         .into_iter()
         .enumerate()
         .map(|(page, panels)| {
-            let name = page_name(&format!("boxes-by-{}", view.name()), page, total);
+            let name = page_name(&format!("boxes-by-{}", view.factor.name()), page, total);
             painter.page(page_title(&heading, page, total), name, panels)
         })
-        .collect()
-}
-
-fn panels(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    shown: &[usize],
-    view: &Factor,
-) -> Vec<Panel> {
-    let with_rows: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
-        .into_iter()
-        .map(|group| {
-            let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);
-            let rows = group.members.iter().map(plotted).collect();
-            (group, rows)
-        })
-        .collect();
-    let spreads: Vec<Vec<Spread>> = with_rows
-        .iter()
-        .map(|(_, rows)| rows.iter().filter_map(Spread::of_latencies).collect())
-        .collect();
-    shared(&spreads, settings)
-        .into_iter()
-        .zip(with_rows)
-        .map(|(scale, (group, rows))| Panel { group, rows, scale })
         .collect()
 }
 
@@ -112,7 +69,7 @@ fn paginate(panels: &[Panel]) -> Vec<&[Panel]> {
     let mut pages = Vec::new();
     let (mut from, mut rows) = (0, 0);
     for (index, panel) in panels.iter().enumerate() {
-        let more = panel.rows.len() + 1;
+        let more = panel.latencies.len() + 1;
         if index > from && rows + more > ROWS {
             pages.push(&panels[from..index]);
             (from, rows) = (index, 0);
@@ -151,11 +108,7 @@ impl Painter<'_> {
             self.settings.whiskers_in_words(),
             removed(self.settings)
         ))];
-        let scenarios = panels
-            .iter()
-            .flat_map(|p| &p.group.members)
-            .map(|(index, _)| *index);
-        notes.extend(flags::notes(self.data, scenarios, self.settings));
+        notes.extend(flags::notes(self.data, scenarios(panels), self.settings));
         sheet.finish("boxes", name, &notes)
     }
 
@@ -166,7 +119,7 @@ impl Painter<'_> {
         let text = Text::new(at, Anchor::Start, Style::TITLE, title).semibold();
         sheet.draw([Mark::Text(text)]);
         #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-        let height = panel.rows.len() as f64 * ROW;
+        let height = panel.latencies.len() as f64 * ROW;
         let whole = sheet.take(height);
         let Some(scale) = panel.scale else { return };
         let unit = TimeUnit::up_to(scale.high);
@@ -190,7 +143,7 @@ impl Painter<'_> {
             sheet.take(6.0);
         }
         let mut y = whole.y + ROW / 2.0;
-        for (row, (index, level)) in panel.rows.iter().zip(&panel.group.members) {
+        for (row, (index, level)) in panel.latencies.iter().zip(&panel.group.members) {
             let row = Row {
                 latencies: row,
                 scale: &scale,

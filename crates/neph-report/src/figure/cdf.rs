@@ -4,19 +4,18 @@ use super::Figure;
 use super::boxes::{axis_title, in_unit};
 use super::boxplot::outside;
 use super::flags;
+use super::grouped::{Panel, View, by_factor, scenarios};
 use super::legend::Swatch;
 use super::sheet::{Note, Sheet, page_name, page_title};
 use super::strip::{Aside, State, title};
-use crate::axis::{Plot, Scale, Spread, Style, shared};
+use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
-use neph_analysis::data::{Factor, factors};
 use neph_analysis::latencies::Latencies;
 use neph_analysis::latencies::removed;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::settings::Tail;
-use neph_analysis::view::Group;
-use neph_analysis::view::{groups, levels, titles};
+use neph_analysis::view::titles;
 use neph_analysis::words::capital;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_stats::ecdf;
@@ -27,18 +26,7 @@ const LEFT: f64 = 50.0;
 
 /// One figure for each factor that the plan varies.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let shown = data.told_by_main(settings);
-    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
-    factors(&scenarios)
-        .iter()
-        .flat_map(|view| draw_view(data, settings, &shown, view))
-        .collect()
-}
-
-struct Panel {
-    group: Group,
-    lines: Vec<Latencies>,
-    scale: Option<Scale>,
+    by_factor(data, settings, |view| draw_view(data, settings, view))
 }
 
 /// The names that stand in one figure: of the lines, and above the panels.
@@ -48,14 +36,9 @@ struct Names<'a> {
     titles: &'a [String],
 }
 
-fn draw_view(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    shown: &[usize],
-    view: &Factor,
-) -> Vec<Figure> {
-    let levels = levels(data, shown, view);
-    let panels = panels(data, settings, shown, view);
+fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<Figure> {
+    let panels = &view.panels;
+    let levels = &view.levels;
     let (columns, height, per_page) = if panels.len() == 1 {
         (1, 260.0, 1)
     } else {
@@ -69,10 +52,10 @@ fn draw_view(
         .map(|(index, level)| (Swatch::Line(palette::line(index)), level.clone()))
         .collect();
     let names = Names {
-        levels: &levels,
+        levels,
         titles: &titles,
     };
-    let heading = format!("Distribution of latency by {}", view.name());
+    let heading = format!("Distribution of latency by {}", view.factor.name());
     panels
         .chunks(per_page)
         .enumerate()
@@ -86,13 +69,9 @@ fn draw_view(
                     sheet.draw(drawn(data, settings, panel, names, place));
                 }
             }
-            let scenarios = panels
-                .iter()
-                .flat_map(|p| &p.group.members)
-                .map(|(i, _)| *i);
             let mut notes = vec![Note::plain(explained(settings))];
-            notes.extend(flags::notes(data, scenarios, settings));
-            let name = page_name(&format!("cdf-by-{}", view.name()), page, total);
+            notes.extend(flags::notes(data, scenarios(panels), settings));
+            let name = page_name(&format!("cdf-by-{}", view.factor.name()), page, total);
             sheet.finish("cdf", name, &notes)
         })
         .collect()
@@ -111,35 +90,6 @@ fn explained(settings: &PlotSettings) -> String {
         "{how} Messages that were lost or could not be sent count as slower than every reply. What lies outside the axis is counted above the panel.{}",
         removed(settings)
     )
-}
-
-fn panels(
-    data: &CampaignData,
-    settings: &PlotSettings,
-    shown: &[usize],
-    view: &Factor,
-) -> Vec<Panel> {
-    let found: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
-        .into_iter()
-        .map(|group| {
-            let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);
-            let lines = group.members.iter().map(plotted).collect();
-            (group, lines)
-        })
-        .collect();
-    let spreads: Vec<Vec<Spread>> = found
-        .iter()
-        .map(|(_, lines)| lines.iter().filter_map(Spread::of_latencies).collect())
-        .collect();
-    shared(&spreads, settings)
-        .into_iter()
-        .zip(found)
-        .map(|(scale, (group, lines))| Panel {
-            group,
-            lines,
-            scale,
-        })
-        .collect()
 }
 
 fn drawn(
@@ -162,7 +112,7 @@ fn drawn(
     let (y, y_title) = match settings.tail {
         Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),
         Tail::Logarithmic => (
-            Scale::logarithmic(rarest(&panel.lines), 1.0),
+            Scale::logarithmic(rarest(&panel.latencies), 1.0),
             "share that took longer",
         ),
     };
@@ -181,7 +131,7 @@ fn drawn(
     plot.x_axis(&mut marks, &axis_title(settings, unit));
     plot.y_axis(&mut marks, y_title);
     let mut lines = Vec::new();
-    for (latencies, (_, level)) in panel.lines.iter().zip(&panel.group.members) {
+    for (latencies, (_, level)) in panel.latencies.iter().zip(&panel.group.members) {
         let index = names
             .levels
             .iter()
@@ -201,7 +151,7 @@ fn drawn(
 
 fn beyond(panel: &Panel, scale: &Scale) -> String {
     let mut all: Vec<f64> = panel
-        .lines
+        .latencies
         .iter()
         .flat_map(|latencies| latencies.sorted().values())
         .copied()

@@ -19,11 +19,7 @@ const FLAT: u32 = 20;
 
 /// Nothing if no message tells its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let highest = |scenario: usize| {
-        data.main_flows(scenario, settings)
-            .flat_map(|flow| flow.exchanges.iter().filter_map(|exchange| exchange.cwnd))
-            .max()
-    };
+    let highest = |scenario: usize| data.windows(scenario, settings).max();
     let shown: Vec<(usize, u32)> = data
         .measured(settings)
         .into_iter()

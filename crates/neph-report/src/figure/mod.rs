@@ -11,6 +11,7 @@ mod clock_course;
 mod cwnd;
 mod flags;
 mod fleet;
+mod grouped;
 mod hops;
 mod ledger_bars;
 mod ledger_time;

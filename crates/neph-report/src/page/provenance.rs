@@ -14,11 +14,7 @@ const UNKNOWN: &str = "–";
 
 pub(super) fn section(data: &CampaignData, settings: &PlotSettings) -> Markup {
     let campaign = &data.campaign;
-    let shown: Vec<&ExperimentData> = data
-        .experiments
-        .iter()
-        .filter(|experiment| settings.shows_block(experiment.experiment.block))
-        .collect();
+    let shown: Vec<&ExperimentData> = data.shown(settings).collect();
     let known: Vec<&Provenance> = shown.iter().filter_map(|e| e.provenance.as_ref()).collect();
     let versions: BTreeSet<String> = known
         .iter()

@@ -24,11 +24,8 @@ const BAR: f64 = 7.0;
 
 /// A page for each trace of several flows.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let experiments = data
-        .experiments
-        .iter()
-        .filter(|one| settings.shows_block(one.experiment.block));
-    let mut traced: Vec<(&ExperimentData, &FlowTrace)> = experiments
+    let mut traced: Vec<(&ExperimentData, &FlowTrace)> = data
+        .shown(settings)
         .flat_map(|one| one.traces.iter().map(move |trace| (one, trace)))
         .filter(|(_, trace)| trace.routes.len() > 1)
         .collect();

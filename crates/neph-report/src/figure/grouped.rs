@@ -1,0 +1,77 @@
+//! Panels of scenarios that differ in one factor, with the axis that they share.
+
+use neph_analysis::data::{Factor, factors};
+use neph_analysis::latencies::Latencies;
+use neph_analysis::view::{Group, groups, levels};
+use neph_analysis::{CampaignData, PlotSettings};
+
+use super::Figure;
+use crate::axis::{Scale, Spread, shared};
+
+/// A group of scenarios with what is drawn of each.
+pub(super) struct Panel {
+    pub(super) group: Group,
+    /// In the order of the group's members.
+    pub(super) latencies: Vec<Latencies>,
+    pub(super) scale: Option<Scale>,
+}
+
+/// A campaign's scenarios by one factor that its plan varies.
+pub(super) struct View {
+    pub(super) factor: Factor,
+    /// The factor's levels, of all panels.
+    pub(super) levels: Vec<String>,
+    pub(super) panels: Vec<Panel>,
+}
+
+/// The figures of each factor that the plan varies.
+pub(super) fn by_factor(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    draw: impl Fn(&View) -> Vec<Figure>,
+) -> Vec<Figure> {
+    let shown = data.told_by_main(settings);
+    let scenarios: Vec<_> = shown.iter().map(|index| &data.scenarios[*index]).collect();
+    let views = factors(&scenarios).into_iter().map(|factor| View {
+        levels: levels(data, &shown, &factor),
+        panels: panels(data, settings, &shown, &factor),
+        factor,
+    });
+    views.flat_map(|view| draw(&view)).collect()
+}
+
+/// The panels of these scenarios by a factor.
+fn panels(
+    data: &CampaignData,
+    settings: &PlotSettings,
+    shown: &[usize],
+    view: &Factor,
+) -> Vec<Panel> {
+    let found: Vec<(Group, Vec<Latencies>)> = groups(&data.scenarios, shown, view)
+        .into_iter()
+        .map(|group| {
+            let plotted = |(index, _): &(usize, String)| Latencies::plotted(data, *index, settings);
+            let latencies = group.members.iter().map(plotted).collect();
+            (group, latencies)
+        })
+        .collect();
+    let spreads: Vec<Vec<Spread>> = found
+        .iter()
+        .map(|(_, all)| all.iter().filter_map(Spread::of_latencies).collect())
+        .collect();
+    shared(&spreads, settings)
+        .into_iter()
+        .zip(found)
+        .map(|(scale, (group, latencies))| Panel {
+            group,
+            latencies,
+            scale,
+        })
+        .collect()
+}
+
+/// The scenarios of some panels, by index.
+pub(super) fn scenarios(panels: &[Panel]) -> impl Iterator<Item = usize> {
+    let members = panels.iter().flat_map(|panel| &panel.group.members);
+    members.map(|(index, _)| *index)
+}
