@@ -15,6 +15,7 @@ mod journal;
 mod lab;
 mod left_over;
 mod links;
+pub mod listens;
 mod namespace;
 mod plan;
 mod predict;

@@ -28,6 +28,7 @@ mod ledger;
 mod lifetime;
 mod local_fault;
 mod mark;
+mod masked_secret;
 mod message;
 mod mqtt_refusal;
 mod order;
@@ -100,6 +101,7 @@ pub use ledger::{Entry, Ledger};
 pub use lifetime::Lifetime;
 pub use local_fault::failed_call;
 pub use mark::{Mark, Marks, PeerMarks};
+pub use masked_secret::without_secrets;
 pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     } else {
         Include::Complete
     };
-    let data = load(store.as_ref(), &campaign, include).map_err(Failure::refused)?;
+    let data = load(store.as_ref(), &campaign, include)?;
     let blocks = args.blocks.iter().copied().collect();
     let settings = PlotSettings {
         blocks_to_plot: (!args.blocks.is_empty()).then_some(blocks),
@@ -87,13 +87,13 @@ fn later(messages: u64) -> Option<String> {
 /// Tells the causes of a campaign that has just ended and gets no report. One that is too long to be
 /// held in memory beside what a run needs is left for `neph diagnose`.
 pub(crate) fn after_run(store: &dyn Store, campaign: &Campaign) -> Result<(), Failure> {
-    let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let experiments = store.experiments(campaign.id)?;
     let messages: u64 = experiments.iter().map(|one| one.tally.messages).sum();
     if let Some(later) = later(messages) {
         output::say(&format!("neph: {later}: neph diagnose {}", campaign.id));
         return Ok(());
     }
-    let data = load(store, campaign, Include::Complete).map_err(Failure::refused)?;
+    let data = load(store, campaign, Include::Complete)?;
     if data.experiments.is_empty() {
         return Ok(());
     }

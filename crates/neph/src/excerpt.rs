@@ -2,10 +2,8 @@
 //! so that neither a line of 10 MB nor an escape sequence reaches the terminal.
 
 use miette::{LabeledSpan, MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
-use neph_model::mask_credentials;
+use neph_model::{mask_credentials, without_secrets};
 use neph_text::{Outside, Problem, Source, visible};
-
-use crate::masked::without_secrets;
 
 /// Characters of a line that are shown before and after a mistake.
 const AROUND: usize = 120;

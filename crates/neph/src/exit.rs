@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as Clap};
 use miette::{MietteDiagnostic, Report, Severity};
+use neph_analysis::LoadError;
 use neph_capture::reading::ReadError;
 use neph_listen::ListenError;
 use neph_load::TransferError;
@@ -71,6 +72,12 @@ impl From<std::io::Error> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
+        Self::refused(error)
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
         Self::refused(error)
     }
 }

@@ -213,7 +213,7 @@ impl Args {
                 left_out: 0,
             });
         }
-        let mut experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
+        let mut experiments = store.experiments(campaign.id)?;
         let all = experiments.len();
         experiments.retain(|one| self.everything || one.status == ExperimentStatus::Complete);
         Ok(Chosen {

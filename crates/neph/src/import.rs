@@ -46,8 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut store = args.workspace.write()?;
     let report = output
         .with_settings(known.unwrap_or_default())
-        .import_into(store.as_mut())
-        .map_err(Failure::refused)?;
+        .import_into(store.as_mut())?;
     tell(&report);
     Ok(Outcome::Done)
 }

@@ -25,7 +25,6 @@ mod interrupt;
 mod ip_choice;
 mod lab;
 mod list;
-mod masked;
 mod output;
 mod packet_choice;
 mod ping;

@@ -59,11 +59,11 @@ fn write<R: Row>(rows: &[R], format: Format) -> Result<Outcome, Failure> {
 }
 
 fn campaigns(store: &dyn Store, offset: UtcOffset) -> Result<Vec<CampaignRow>, Failure> {
-    let all = store.campaigns().map_err(Failure::refused)?;
+    let all = store.campaigns()?;
     let id_length = short_length(all.iter().map(|one| one.id));
     let row = |one: Campaign| {
-        let scenarios = store.scenarios(one.id).map_err(Failure::refused)?.len();
-        let experiments = store.experiments(one.id).map_err(Failure::refused)?.len();
+        let scenarios = store.scenarios(one.id)?.len();
+        let experiments = store.experiments(one.id)?.len();
         let (status, way_on) = campaign_status(store, &one)?;
         Ok(CampaignRow {
             id: one.id.to_string(),
@@ -136,9 +136,9 @@ pub(crate) fn experiments(
     campaign: &Campaign,
     offset: UtcOffset,
 ) -> Result<Vec<ExperimentRow>, Failure> {
-    let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
+    let scenarios = store.scenarios(campaign.id)?;
     let labels = labels(&scenarios);
-    let all = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let all = store.experiments(campaign.id)?;
     let id_length = short_length_in(store, &all)?;
     let mut unread = MOST_READ;
     let row = |one: &Experiment| {

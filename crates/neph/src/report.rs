@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         None => Existing::Replace,
     };
     check_folder(&folder, existing).map_err(|error| refused(&error))?;
-    let data = load(store.as_ref(), &campaign, include).map_err(Failure::refused)?;
+    let data = load(store.as_ref(), &campaign, include)?;
     if let Some(nothing) = without_blocks(&data, &settings) {
         return Err(Failure::Usage(nothing));
     }
@@ -133,7 +133,7 @@ pub(crate) fn after_run(
     workspace: &Workspace,
 ) -> Result<(), Failure> {
     let settings = settings_of(&plan.plot, &plan.compares, plan.baseline.clone());
-    let data = load(store, campaign, Include::Complete).map_err(Failure::refused)?;
+    let data = load(store, campaign, Include::Complete)?;
     if let Some(nothing) = without_blocks(&data, &settings) {
         // The campaign may not have come that far; what it has measured is kept.
         output::say(&format!("neph: no report: {nothing}"));

@@ -41,6 +41,7 @@ pub struct Totals {
 }
 
 /// A round trip, and how many it stands for.
+#[derive(Clone, Copy)]
 struct Weighed {
     trip: Span,
     weight: u64,

@@ -1,8 +1,8 @@
 //! Lines for people: what runs, a path change, a status.
 
-use neph_flows::{Direction, Evidence, PairView, PathNews};
+use neph_flows::{Direction, Evidence, FleetView, PairView, PathNews};
 use neph_model::{Fleet, Instant, Own, Span, WallCourse};
-use neph_probe::Sharing;
+use neph_probe::{Sharing, Silence};
 
 use super::Status;
 use neph_flows::follow::Verdict;
@@ -173,6 +173,23 @@ pub fn lasting(span: Span) -> String {
     let text = format!("{number:.1}");
     let short = text.strip_suffix(".0").unwrap_or(&text);
     format!("{short} {unit}")
+}
+
+/// Why nobody answered where nobody did, which may have been `found` while it ran; and who fell
+/// silent, since when.
+pub fn why_silent(
+    silence: &Silence,
+    view: &FleetView,
+    found: Option<Vec<String>>,
+    clock: &WallCourse<Own>,
+) -> Vec<String> {
+    let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
+    let mute = pairs
+        .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
+    let mut why = found.unwrap_or_else(|| silence.why(mute.map(|(_, endpoint)| endpoint)));
+    let fell = view.pairs.iter();
+    why.extend(fell.filter_map(|pair| silent(pair, clock)));
+    why
 }
 
 #[cfg(test)]

@@ -60,8 +60,8 @@ fn posted(
 /// Whether an alarm was raised in any of a campaign's experiments, those of an earlier process
 /// included.
 pub(super) fn was_raised(store: &dyn Store, campaign: &Campaign) -> Result<bool, Failure> {
-    for experiment in store.experiments(campaign.id).map_err(Failure::refused)? {
-        let events = store.events(experiment.id).map_err(Failure::refused)?;
+    for experiment in store.experiments(campaign.id)? {
+        let events = store.events(experiment.id)?;
         if events.iter().any(|one| one.kind == EventKind::AlarmRaised) {
             return Ok(true);
         }

@@ -7,14 +7,11 @@
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::plan::{Endpoint, LabPlan};
-use neph_lab::{Role, Site, Topology};
+use neph_lab::listens::{nobodys, site_at, takes};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
 use super::{Read, Scene};
-
-/// So many sites are named as examples.
-const NAMED: usize = 3;
 
 /// Notes every endpoint and load in the lab that nobody would answer. Only of a plan without other mistakes: who
 /// listens where is not known while a reflector's site is wrong.
@@ -98,50 +95,6 @@ fn unheard((ip, port): (IpAddr, Option<u16>), lab: &LabPlan, scene: &Scene) -> O
          that it listens at"
     );
     Some(Fault::new(what, remedy))
-}
-
-/// No way leads out of a lab. What a service may have brought with it is not known.
-fn nobodys(ip: IpAddr, topology: &Topology) -> Option<Fault> {
-    if ip.is_loopback() || !topology.services.is_empty() {
-        return None;
-    }
-    let known = |is_like: &dyn Fn(&IpAddr) -> bool| -> Vec<String> {
-        let sites = topology.sites.iter().filter(|site| site.role == Role::Site);
-        let own = sites.filter_map(|site| {
-            Some(format!(
-                "{} ({})",
-                site.addresses().find(is_like)?,
-                site.name
-            ))
-        });
-        own.take(NAMED).collect()
-    };
-    let alike = known(&|own| own.is_ipv4() == ip.is_ipv4());
-    let known = if alike.is_empty() {
-        known(&|_| true)
-    } else {
-        alike
-    };
-    let what = format!("no site of the lab has the address {ip}");
-    Some(Fault::new(
-        what,
-        format!("write for example {}", known.join(" or ")),
-    ))
-}
-
-fn site_at(topology: &Topology, address: IpAddr) -> Option<(usize, &Site)> {
-    let mut sites = topology.sites.iter().enumerate();
-    sites.find(|(_, site)| site.addresses().any(|own| own == address))
-}
-
-/// Whether who listens at `at` takes what comes to `to`; `[::]` takes IPv4 too.
-fn takes(at: SocketAddr, to: SocketAddr) -> bool {
-    let same_ip = match at.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => to.is_ipv4(),
-        IpAddr::V6(ip) if ip.is_unspecified() => true,
-        ip => ip == to.ip(),
-    };
-    same_ip && at.port() == to.port()
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl Wanted {
         if let Some(name) = &self.like {
             let store = workspace.read()?;
             let found = campaign(store.as_ref(), name)?;
-            let data = load(store.as_ref(), &found, Include::Complete).map_err(Failure::refused)?;
+            let data = load(store.as_ref(), &found, Include::Complete)?;
             let settings = report::kept_settings(&found);
             let spread = spread(&data, &settings).ok_or_else(|| {
                 Failure::usage(format!(

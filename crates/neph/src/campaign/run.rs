@@ -129,7 +129,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
     let (campaign, measured) = {
         let store = args.settings.workspace.existing()?;
         let campaign = find::campaign(store.as_ref(), &args.campaign)?;
-        let measured = store.scenarios(campaign.id).map_err(Failure::refused)?;
+        let measured = store.scenarios(campaign.id)?;
         (campaign, measured)
     };
     match campaign.status {
@@ -178,7 +178,7 @@ pub(crate) fn carry_out(
     settings.approval.ask(read.source.name(), topologies)?;
     check_files(&read.plan)?;
     let mut store = settings.workspace.write()?;
-    store.recover().map_err(Failure::refused)?;
+    store.recover()?;
     let season = match earlier {
         None => None,
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
@@ -235,7 +235,7 @@ fn stand(store: &dyn Store, campaign: &Campaign, settings: &Settings) -> Result<
 
 /// How a campaign stands, and how many of its experiments are flagged.
 fn stands(store: &dyn Store, campaign: &Campaign) -> Result<String, Failure> {
-    let mut all = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let mut all = store.experiments(campaign.id)?;
     all.retain(|one| one.status == ExperimentStatus::Complete);
     let experiments = counted(all.len() as u64, "experiment");
     let flagged = all.iter().filter(|one| !one.warnings.is_empty()).count();
@@ -297,7 +297,7 @@ fn season_of_next(
     campaign: &Campaign,
     store: &dyn Store,
 ) -> Result<Option<String>, Failure> {
-    let past = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let past = store.experiments(campaign.id)?;
     let now = RealClock.now();
     Ok(neph_campaign::next_season(&read.plan, campaign, &past, now))
 }

@@ -19,8 +19,8 @@ pub(super) fn tell(
     campaign: &Campaign,
     standing: Standing,
 ) -> Result<(), Failure> {
-    let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
-    let experiments = store.experiments(campaign.id).map_err(Failure::refused)?;
+    let scenarios = store.scenarios(campaign.id)?;
+    let experiments = store.experiments(campaign.id)?;
     let lacking = lacking(&experiments);
     for (id, Lacking { blocks, reason }) in lacking.iter().take(TOLD) {
         let scenario = scenarios.iter().find(|scenario| scenario.id == *id);

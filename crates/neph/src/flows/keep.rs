@@ -35,7 +35,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 
 /// Says what a name that was given before means from now on.
 fn tell_earlier(store: &dyn Store, name: &str) -> Result<(), Failure> {
-    let campaigns = store.campaigns().map_err(Failure::refused)?;
+    let campaigns = store.campaigns()?;
     let earlier = campaigns.iter().filter(|one| one.name == name).count();
     if earlier > 0 {
         output::say(&format!(

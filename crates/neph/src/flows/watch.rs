@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use neph_agent::LoadMeter;
 use neph_campaign::WatchedHosts;
-use neph_flows::{Digest, FleetView, PathNews, Settings, advise};
-use neph_model::{Campaign, Ending, Instant, Own, Span, Stop, WallCourse};
+use neph_flows::{Digest, PathNews, Settings, advise};
+use neph_model::{Campaign, Ending, Instant, Own, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
@@ -300,7 +300,7 @@ impl Watch<'_> {
         }
         let is_silence_said = !self.found.is_empty() && view.tally.replies == 0;
         let found = is_silence_said.then_some(self.found);
-        let silence = why_silent(&self.silence, &view, found, self.tell.clock());
+        let silence = words::why_silent(&self.silence, &view, found, self.tell.clock());
         let result = FlowsResult {
             origin: Origin {
                 version: version::VERSION,
@@ -328,23 +328,6 @@ impl Watch<'_> {
             campaign,
         })
     }
-}
-
-/// Why nobody answered where nobody did, which may have been `found` while it ran; and who fell
-/// silent, since when.
-fn why_silent(
-    silence: &Silence,
-    view: &FleetView,
-    found: Option<Vec<String>>,
-    clock: &WallCourse<Own>,
-) -> Vec<String> {
-    let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
-    let silent = pairs
-        .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
-    let mut why = found.unwrap_or_else(|| silence.why(silent.map(|(_, endpoint)| endpoint)));
-    let fell = view.pairs.iter();
-    why.extend(fell.filter_map(|pair| words::silent(pair, clock)));
-    why
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ impl Gallery {
             return Ok(None);
         };
         let store = self.workspace().existing()?;
-        let campaigns = store.campaigns().map_err(Failure::refused)?;
+        let campaigns = store.campaigns()?;
         let same = |campaign: &&Campaign| {
             campaign.status == CampaignStatus::Complete
                 && campaign.plan_text == source.text()
@@ -108,7 +108,7 @@ impl Gallery {
         let Some(campaign) = campaigns.iter().rev().find(same) else {
             return Ok(None);
         };
-        let data = load(store.as_ref(), campaign, Include::Complete).map_err(Failure::refused)?;
+        let data = load(store.as_ref(), campaign, Include::Complete)?;
         let said = everything(&data, &report::kept_settings(campaign));
         Ok(Some(Shown {
             entry,

@@ -21,22 +21,22 @@ pub(super) fn document(
     experiment: &Experiment,
     offset: UtcOffset,
 ) -> Result<ExperimentDocument, Failure> {
-    let scenarios = store.scenarios(campaign.id).map_err(Failure::refused)?;
+    let scenarios = store.scenarios(campaign.id)?;
     let scenario = list::by_id(scenarios).remove(&experiment.scenario);
     let load = scenario.as_ref().and_then(Scenario::stress);
     let load = load.map(str::to_owned);
     let label = scenario.map_or_else(|| experiment.scenario.to_string(), |known| known.label());
     let (traced, latest) = traced(store, experiment.id).map_err(Failure::refused)?;
-    let transfers = store.transfers(experiment.id).map_err(Failure::refused)?;
-    let provenance = store.provenance(experiment.id).map_err(Failure::refused)?;
+    let transfers = store.transfers(experiment.id)?;
+    let provenance = store.provenance(experiment.id)?;
     Ok(ExperimentDocument::of(ExperimentParts {
         campaign,
         experiment,
         label,
         load,
         status: list::experiment_status(store, experiment)?,
-        events: &store.events(experiment.id).map_err(Failure::refused)?,
-        samples: &store.samples(experiment.id).map_err(Failure::refused)?,
+        events: &store.events(experiment.id)?,
+        samples: &store.samples(experiment.id)?,
         provenance: provenance.as_ref(),
         transfers: ClassTransferRow::all(experiment, &transfers),
         traced,
@@ -51,7 +51,7 @@ fn paths(
     experiment: &Experiment,
     latest: LatestRoutes,
 ) -> Result<Option<PathsFound>, Failure> {
-    let mut traces = store.flow_traces(experiment.id).map_err(Failure::refused)?;
+    let mut traces = store.flow_traces(experiment.id)?;
     if let Some(fleet) = &experiment.fleet {
         traces.extend(latest.traces(fleet, experiment.started));
     }

@@ -72,11 +72,11 @@ fn campaign(
     let parts = CampaignParts {
         campaign,
         status: (status, way_on.as_deref()),
-        scenarios: &store.scenarios(campaign.id).map_err(Failure::refused)?,
-        experiments: &store.experiments(campaign.id).map_err(Failure::refused)?,
-        checks: &store.throughputs(campaign.id).map_err(Failure::refused)?,
-        routes: &store.traceroutes(campaign.id).map_err(Failure::refused)?,
-        pings: &store.pings_between(campaign.id).map_err(Failure::refused)?,
+        scenarios: &store.scenarios(campaign.id)?,
+        experiments: &store.experiments(campaign.id)?,
+        checks: &store.throughputs(campaign.id)?,
+        routes: &store.traceroutes(campaign.id)?,
+        pings: &store.pings_between(campaign.id)?,
         offset,
     };
     let rows = list::experiments(store, campaign, offset)?;

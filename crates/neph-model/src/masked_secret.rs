@@ -6,7 +6,8 @@
 const OPTION: &str = "--stamp-key";
 
 /// The text with an asterisk for each byte of a bare secret, so that places in it stay the same.
-pub(crate) fn without_secrets(text: &str) -> String {
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(OPTION) {

@@ -1,0 +1,59 @@
+//! Whose an address is in a lab, as far as its topology tells.
+
+use std::net::{IpAddr, SocketAddr};
+
+use neph_text::Fault;
+
+use crate::topology::{Role, Site, Topology};
+
+/// So many sites are named as examples.
+const NAMED: usize = 3;
+
+/// The mistake that no site has this address: no way leads out of a lab. None where one may, as what a
+/// service brings with it is not known.
+#[must_use]
+pub fn nobodys(ip: IpAddr, topology: &Topology) -> Option<Fault> {
+    if ip.is_loopback() || !topology.services.is_empty() {
+        return None;
+    }
+    let known = |is_like: &dyn Fn(&IpAddr) -> bool| -> Vec<String> {
+        let sites = topology.sites.iter().filter(|site| site.role == Role::Site);
+        let own = sites.filter_map(|site| {
+            Some(format!(
+                "{} ({})",
+                site.addresses().find(is_like)?,
+                site.name
+            ))
+        });
+        own.take(NAMED).collect()
+    };
+    let alike = known(&|own| own.is_ipv4() == ip.is_ipv4());
+    let known = if alike.is_empty() {
+        known(&|_| true)
+    } else {
+        alike
+    };
+    let what = format!("no site of the lab has the address {ip}");
+    Some(Fault::new(
+        what,
+        format!("write for example {}", known.join(" or ")),
+    ))
+}
+
+/// The site with this address, and its place among them.
+#[must_use]
+pub fn site_at(topology: &Topology, address: IpAddr) -> Option<(usize, &Site)> {
+    let mut sites = topology.sites.iter().enumerate();
+    sites.find(|(_, site)| site.addresses().any(|own| own == address))
+}
+
+/// Whether who listens at `at` takes what comes to `to`; `[::]` takes IPv4 too.
+#[must_use]
+pub fn takes(at: SocketAddr, to: SocketAddr) -> bool {
+    let same_ip = match at.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => to.is_ipv4(),
+        IpAddr::V6(ip) if ip.is_unspecified() => true,
+        ip => ip == to.ip(),
+    };
+    same_ip && at.port() == to.port()
+}
