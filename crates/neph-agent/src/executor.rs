@@ -73,9 +73,9 @@ impl LocalExecutor {
         Some(ExecutorLost(format!("{ticket} broke off")))
     }
 
-    fn note(&mut self, (ticket, update): &(Ticket, Update)) {
+    fn note(&mut self, ticket: Ticket, update: &Update) {
         if let Update::Done(_) = update
-            && let Some(ended) = self.running.remove(ticket)
+            && let Some(ended) = self.running.remove(&ticket)
         {
             // It has nothing to do after its last word.
             let _ = ended.thread.join();
@@ -110,8 +110,8 @@ impl Executor for LocalExecutor {
         };
         let mut all = vec![first];
         all.extend(self.updates.try_iter());
-        for update in &all {
-            self.note(update);
+        for (ticket, update) in &all {
+            self.note(*ticket, update);
         }
         Ok(all)
     }

@@ -62,7 +62,7 @@ pub(crate) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Read
     };
     let found = discover(&main.target, main.address, &asking)
         .map_err(|error| failed("ask who answers", error))?;
-    let (found, redirects) = followed(&mut main, found, (&order.scenario, &asking))?;
+    let (found, redirects) = followed(&mut main, found, &order.scenario, &asking)?;
     main.reflector = found.reflector;
     let fleet = fleet(order, &main);
     let mut specs = vec![main];

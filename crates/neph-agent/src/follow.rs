@@ -9,7 +9,8 @@ use crate::failure::failed;
 pub(crate) fn followed(
     main: &mut FlowSpec,
     found: Discovery,
-    (scenario, asking): (&Scenario, &Asking),
+    scenario: &Scenario,
+    asking: &Asking,
 ) -> Result<(Discovery, Vec<String>), OrderFailed> {
     if scenario.parameters.follow() != Some(&true) {
         return Ok((found, Vec::new()));
@@ -18,7 +19,7 @@ pub(crate) fn followed(
         site: main.site.clone(),
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
-    let reached = follow(main.target.clone(), (main.address, found), (&how, asking))
+    let reached = follow(main.target.clone(), main.address, found, &how, asking)
         .map_err(|error| failed(format!("follow '{}'", scenario.endpoint), error))?;
     main.target = reached.target;
     main.address = reached.address;

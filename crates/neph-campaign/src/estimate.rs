@@ -80,7 +80,9 @@ pub fn trace_time(plan: &Plan, scenario: &Scenario) -> TraceTime {
 /// which those of one block and group run at the same time, and are traced one after the other.
 pub(crate) fn time_of(
     pairs: impl Iterator<Item = (u32, u32)>,
-    (plan, scenarios, groups): (&Plan, &[Scenario], &[u32]),
+    plan: &Plan,
+    scenarios: &[Scenario],
+    groups: &[u32],
 ) -> Span {
     let mut longest: BTreeMap<(u32, u32), Span> = BTreeMap::new();
     let mut traces = Span::ZERO;
@@ -132,7 +134,7 @@ pub fn estimate(plan: &Plan, scenarios: &[Scenario]) -> Estimate {
     });
     let groups = groups(plan, scenarios);
     let all = (0..).zip(scenarios).map(|(scenario, _)| (0, scenario));
-    let block = checks + time_of(all, (plan, scenarios, &groups));
+    let block = checks + time_of(all, plan, scenarios, &groups);
     let pace = block.max(plan.block_interval);
     Estimate {
         experiments: blocks.saturating_mul(scenarios.len() as u64),

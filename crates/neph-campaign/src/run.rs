@@ -342,7 +342,7 @@ impl<'r, 'c> Run<'r, 'c> {
             let open = self.agenda.open_pairs();
             let open = open.filter(|(block, _)| self.agenda.has_begun(*block) == begun);
             let groups = groups(self.plan, &self.matrix);
-            time_of(open, (self.plan, &self.matrix, &groups))
+            time_of(open, self.plan, &self.matrix, &groups)
         };
         let whole_blocks = (0..self.plan.blocks).filter(|block| !self.agenda.has_begun(*block));
         let count = i64::try_from(whole_blocks.count()).unwrap_or(0);

@@ -107,7 +107,7 @@ url = "udp://10.0.0.2"
         let (plan, matrix, groups) = read(PLAN);
         assert_eq!(groups, [0, 1, 0, 1]);
         let all = (0..4).map(|scenario| (0, scenario));
-        let time = time_of(all, (&plan, &matrix, &groups));
+        let time = time_of(all, &plan, &matrix, &groups);
         assert_eq!(time, Span::from_secs(2 * 61));
         assert_eq!(greatest_rate(&plan, &matrix), 1_024);
         let sites = PLAN.to_owned()
@@ -127,7 +127,7 @@ url = "udp://10.0.0.2"
             .collect();
         assert_eq!(told, each);
         let all = (0..4).map(|scenario| (0, scenario));
-        let time = time_of(all, (&plan, &matrix, &groups));
+        let time = time_of(all, &plan, &matrix, &groups);
         assert_eq!(time, Span::from_millis(2 * 61_000 + 7_600));
     }
 

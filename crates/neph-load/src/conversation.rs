@@ -65,7 +65,8 @@ pub struct Carried {
 /// Carries the traffic until its time is over or `stop` is set; it has begun with the first reply.
 pub(crate) fn converse(
     subject: &Subject,
-    (beginning, stop): (&Beginning, &Stop),
+    beginning: &Beginning,
+    stop: &Stop,
 ) -> Result<Carried, String> {
     let connected = connect(subject.address, PATIENCE);
     let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;

@@ -78,7 +78,7 @@ pub fn converse_all(
 ) -> Vec<Result<Carried, String>> {
     thread::scope(|scope| {
         let begun: Vec<_> = (0..flows)
-            .map(|_| scope.spawn(move || converse(subject, (beginning, stop))))
+            .map(|_| scope.spawn(move || converse(subject, beginning, stop)))
             .collect();
         let ended = begun.into_iter().map(|thread| {
             let ended = thread.join();

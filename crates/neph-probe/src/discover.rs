@@ -89,7 +89,7 @@ pub fn discover(
         .is_secure()
         .then(|| tls::client_config(asking.tls_version, &asking.trust))
         .transpose()?;
-    let ask = || ask(target, address, (asking.patience, config.as_ref()));
+    let ask = || ask(target, address, asking.patience, config.as_ref());
     match &asking.site {
         None => Ok(ask()),
         Some(site) => Ok(site.run(ask)?),
@@ -99,7 +99,8 @@ pub fn discover(
 fn ask(
     target: &Target,
     address: SocketAddr,
-    (patience, config): (Span, Option<&Arc<ClientConfig>>),
+    patience: Span,
+    config: Option<&Arc<ClientConfig>>,
 ) -> Discovery {
     let silent = |accepted: bool, error: &io::Error| Discovery {
         accepted,
@@ -121,12 +122,12 @@ fn ask(
     };
     let patience_of_head = HEAD_PATIENCE.max((now() - begun).times(HEAD_ROUND_TRIPS));
     let first = latest.min(now() + patience_of_head);
-    let answered = converse(stream, target, ("HEAD", first, config)).or_else(|error| {
+    let answered = converse(stream, target, "HEAD", first, config).or_else(|error| {
         let left = latest - now();
         if !fault::is_late(&error) || left <= Span::ZERO {
             return Err(error);
         }
-        converse(connect(left)?, target, ("GET", latest, config))
+        converse(connect(left)?, target, "GET", latest, config)
     });
     answered.unwrap_or_else(|error| silent(true, &error))
 }
@@ -139,7 +140,9 @@ fn is_untrusted(error: &io::Error) -> bool {
 fn converse(
     mut stream: TcpStream,
     target: &Target,
-    (method, latest, config): (&str, Instant<Own>, Option<&Arc<ClientConfig>>),
+    method: &str,
+    latest: Instant<Own>,
+    config: Option<&Arc<ClientConfig>>,
 ) -> io::Result<Discovery> {
     let mut channel = match config {
         Some(config) => {

@@ -31,7 +31,7 @@ pub struct Followed {
 
 impl Followed {
     /// The target itself, about which `discovery` is known.
-    pub fn unredirected(target: Target, (address, discovery): (SocketAddr, Discovery)) -> Self {
+    pub fn unredirected(target: Target, address: SocketAddr, discovery: Discovery) -> Self {
         Self {
             target,
             address,
@@ -70,16 +70,18 @@ pub enum FollowError {
     Probe(#[from] ProbeError),
 }
 
-/// Follows redirects from `target`, about which `found` is known, until an answer is no redirect.
+/// Follows redirects from `target`, of whose `address` this `discovery` is known, until an answer is no redirect.
 ///
 /// # Errors
 /// More than [`MOST_REDIRECTS`], a redirect that cannot be measured, or a name without an address.
 pub fn follow(
     target: Target,
-    found: (SocketAddr, Discovery),
-    (how, asking): (&Resolving, &Asking),
+    address: SocketAddr,
+    discovery: Discovery,
+    how: &Resolving,
+    asking: &Asking,
 ) -> Result<Followed, FollowError> {
-    let mut followed = Followed::unredirected(target, found);
+    let mut followed = Followed::unredirected(target, address, discovery);
     while let Some(location) = followed.discovery.redirect.take() {
         let from = &followed.target;
         if followed.redirects.len() == MOST_REDIRECTS {
@@ -186,7 +188,7 @@ mod tests {
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
         let found = discover(&target, address, &asking).expect("no namespace to enter");
-        follow(target, (address, found), (&Resolving::here(None), &asking))
+        follow(target, address, found, &Resolving::here(None), &asking)
     }
 
     #[test]

@@ -99,6 +99,13 @@ enum Of {
     Pings,
 }
 
+/// What is written, and how.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    format: FileFormat,
+    of: Of,
+}
+
 /// What will be written.
 struct Chosen {
     campaign: Campaign,
@@ -118,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let chosen = args.choose(store.as_ref())?;
     let rows = if to_standard_output {
         let mut out = output::data();
-        let written = write(store.as_ref(), &chosen, (args.what(), &mut out));
+        let written = write(store.as_ref(), &chosen, args.what(), &mut out);
         let rows = written.map_err(|error| match error {
             StoreError::Output { source, .. } => source.into(),
             other => Failure::refused(other),
@@ -129,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         to_path(store.as_ref(), &chosen, args)?
     };
     output::say(&told(rows, &chosen, args));
-    if args.what().1 == Of::SingleFlows && chosen.has_fleets() {
+    if args.what().of == Of::SingleFlows && chosen.has_fleets() {
         output::say("neph export: fleets were measured too; --flows writes their messages");
     }
     Ok(if rows > 0 || chosen.is_answered_by_none(args) {
@@ -146,12 +153,12 @@ impl Chosen {
 
     /// That no path changed is an answer.
     fn is_answered_by_none(&self, args: &Args) -> bool {
-        matches!(args.what().1, Of::Changes(_)) && self.has_fleets()
+        matches!(args.what().of, Of::Changes(_)) && self.has_fleets()
     }
 }
 
 impl Args {
-    const fn what(&self) -> (FileFormat, Of) {
+    const fn what(&self) -> Wanted {
         let of = match self.changes {
             Some(detector) => Of::Changes(detector),
             None if self.transfers => Of::Transfers,
@@ -160,11 +167,15 @@ impl Args {
             None if self.flows => Of::Fleets,
             None => Of::SingleFlows,
         };
-        (self.format, of)
+        Wanted {
+            format: self.format,
+            of,
+        }
     }
 
     fn check_format(&self) -> Result<(), Failure> {
-        let why = match self.what() {
+        let Wanted { format, of } = self.what();
+        let why = match (format, of) {
             (FileFormat::LatencyTester, Of::Fleets) => {
                 "the Latency Tester's format has no place for flows; write csv, jsonl or parquet"
             }
@@ -225,7 +236,7 @@ impl Args {
 }
 
 fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
-    let row = match args.what().1 {
+    let row = match args.what().of {
         Of::SingleFlows | Of::Fleets => "message",
         Of::Changes(_) => "path change",
         Of::Transfers => "transfer",
@@ -266,7 +277,7 @@ fn to_path(store: &dyn Store, chosen: &Chosen, args: &Args) -> Result<u64, Failu
     }
     let refused = |error: &io::Error| sink::failure(path, error);
     let file = WholeFile::at(path, args.force.existing()).map_err(|error| refused(&error))?;
-    let rows = write_file(store, chosen, (args.what(), &file)).map_err(|error| match error {
+    let rows = write_file(store, chosen, args.what(), &file).map_err(|error| match error {
         StoreError::Output { source, .. } => refused(&source),
         StoreError::File {
             path: place,
@@ -307,10 +318,10 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
     }
     let partial = beside(path).map_err(refused)?;
     fs::create_dir(&partial).map_err(refused)?;
-    let experiments = (&chosen.campaign, chosen.experiments.as_slice());
-    let written = export_latency_tester_folder(store, experiments, &partial)
-        .map_err(Failure::refused)
-        .and_then(|rows| fs::rename(&partial, path).map_err(refused).map(|()| rows));
+    let written =
+        export_latency_tester_folder(store, &chosen.campaign, &chosen.experiments, &partial)
+            .map_err(Failure::refused)
+            .and_then(|rows| fs::rename(&partial, path).map_err(refused).map(|()| rows));
     if written.is_err() {
         // It is ours: nobody else had a folder of that name when we made it.
         let _ = fs::remove_dir_all(&partial);
@@ -322,11 +333,12 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
 fn write_file(
     store: &dyn Store,
     chosen: &Chosen,
-    ((format, of), file): ((FileFormat, Of), &WholeFile),
+    wanted: Wanted,
+    file: &WholeFile,
 ) -> Result<u64, StoreError> {
     let experiments = &chosen.experiments[..];
-    if format == FileFormat::Parquet {
-        return match of {
+    if wanted.format == FileFormat::Parquet {
+        return match wanted.of {
             Of::Fleets => export_fleet_parquet(store, experiments, file),
             Of::SingleFlows => export_parquet(store, experiments, file),
             Of::Changes(_) | Of::Transfers | Of::Samples | Of::Pings => {
@@ -339,7 +351,7 @@ fn write_file(
         source,
     };
     let mut out = BufWriter::new(file.file().map_err(unwritten)?);
-    let rows = write(store, chosen, ((format, of), &mut out))?;
+    let rows = write(store, chosen, wanted, &mut out)?;
     out.flush().map_err(unwritten)?;
     Ok(rows)
 }
@@ -347,12 +359,14 @@ fn write_file(
 fn write(
     store: &dyn Store,
     chosen: &Chosen,
-    ((format, of), out): ((FileFormat, Of), &mut dyn Write),
+    wanted: Wanted,
+    out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     let experiments = &chosen.experiments[..];
+    let Wanted { format, of } = wanted;
     match of {
         Of::Changes(detector) => {
-            return changes::write(store, experiments, (format, detector), out);
+            return changes::write(store, experiments, format, detector, out);
         }
         Of::Transfers => return transfers::write(store, experiments, format, out),
         Of::Samples => return samples::write(store, experiments, format, out),

@@ -87,7 +87,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         limits: sections.limits,
     };
     check_blocks(&plan, &sections.plot_span, problems);
-    check_matrix(&plan, (&typed.span, &skip_spans), problems);
+    check_matrix(&plan, &typed.span, &skip_spans, problems);
     plan
 }
 
@@ -231,8 +231,8 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         };
         let pause = typed.course.pause.as_ref();
         let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
-        let seasons = (typed.sections.seasons.as_slice(), pause);
-        season::apply(&mut axes, seasons, &endpoint.span, problems);
+        let seasons = &typed.sections.seasons;
+        season::apply(&mut axes, seasons, pause, &endpoint.span, problems);
         for key in [ParameterName::Site, ParameterName::Stress] {
             if axes.parameters.contains_key(&key) && !typed.sections.has_lab {
                 let what = format!("'{key}' names a lab site, but there is no lab");
@@ -335,7 +335,8 @@ fn pings(typed: Vec<TypedPing>, problems: &Problems<'_>) -> Vec<Placed<EchoTo>> 
 /// mistakes: theirs would follow from those.
 fn check_matrix(
     plan: &Plan,
-    (whole, skips): (&Range<usize>, &[Range<usize>]),
+    whole: &Range<usize>,
+    skips: &[Range<usize>],
     problems: &Problems<'_>,
 ) {
     if !problems.is_empty() {

@@ -216,7 +216,8 @@ fn check_topologies(sections: &Sections, problems: &Problems<'_>) {
 /// experiment.
 pub(crate) fn apply(
     axes: &mut Axes,
-    (seasons, pause): (&[Season], Span),
+    seasons: &[Season],
+    pause: Span,
     endpoint: &Range<usize>,
     problems: &Problems<'_>,
 ) {

@@ -129,7 +129,7 @@ impl Established {
 }
 
 /// Remembers why the connection at this place broke, if a flow lives on it.
-fn remember(lanes: &mut [Option<Place>], links: &Watched<Link>, (index, why): (usize, Over)) {
+fn remember(lanes: &mut [Option<Place>], links: &Watched<Link>, index: usize, why: Over) {
     let Some(port) = links.get(index).map(Link::port) else {
         return;
     };
@@ -150,7 +150,8 @@ fn drop_link(links: &mut Watched<Link>, index: usize, events: &mut Vec<Event>) {
 fn go_on(
     link: &mut Link,
     happening: Happening,
-    (clock, buffer): (&StampClock, &mut [u8]),
+    clock: &StampClock,
+    buffer: &mut [u8],
     events: &mut Vec<Event>,
 ) -> Result<(), Over> {
     if link.is_dialling() {
@@ -249,7 +250,7 @@ impl Transport for Established {
             return Ok(());
         };
         if let Fault::Over(why) = fault {
-            remember(&mut self.lanes, &self.links, (index, why));
+            remember(&mut self.lanes, &self.links, index, why);
             drop_link(&mut self.links, index, &mut self.at_once);
         }
         Err(Over::from(fault).into())
@@ -263,8 +264,8 @@ impl Transport for Established {
                 return;
             };
             let was_dialling = link.is_dialling();
-            if let Err(why) = go_on(link, happening, (clock, buffer), events) {
-                remember(lanes, links, (index, why));
+            if let Err(why) = go_on(link, happening, clock, buffer, events) {
+                remember(lanes, links, index, why);
                 drop_link(links, index, events);
             } else if was_dialling && !link.is_dialling() {
                 links.only_read(index);

@@ -89,11 +89,7 @@ impl Sockets {
 }
 
 /// Reads a reply, if there is one.
-fn read_reply(
-    flow: &Flow,
-    (stamp, clock): (&Stamp, &StampClock),
-    buffer: &mut [u8],
-) -> Option<Event> {
+fn read_reply(flow: &Flow, stamp: &Stamp, clock: &StampClock, buffer: &mut [u8]) -> Option<Event> {
     let received = stamp::receive(flow.as_fd(), buffer).ok()?;
     let answered = stamp.answered(&buffer[..received.len])?;
     Some(Event::Replied(Replied {
@@ -175,7 +171,7 @@ impl Transport for Sockets {
             // and left there it would be found again and again.
             let fault = happening.has_notice && !read_notice(flow, clock, events);
             if happening.is_readable || fault {
-                events.extend(read_reply(flow, (stamp, clock), buffer));
+                events.extend(read_reply(flow, stamp, clock, buffer));
             }
         });
     }

@@ -62,6 +62,14 @@ pub(super) struct Answerer {
     dropped: u64,
 }
 
+/// The two ends of a reply.
+#[derive(Clone, Copy)]
+struct Between {
+    /// The address that was asked.
+    from: Option<IpAddr>,
+    to: SocketAddr,
+}
+
 impl Answerer {
     pub(super) fn new(socket: UdpSocket, shared: Arc<Shared>) -> Result<Self, ProbeError> {
         let key = shared.stamp_key.as_ref().map(Secret::key);
@@ -121,7 +129,13 @@ impl Answerer {
                     arrived: Arrived { rx, app_rx },
                 };
                 match self.answer(&asked, &mut reply) {
-                    Ok(seq) => self.send(&reply, (received.to, from), stamping, seq),
+                    Ok(seq) => {
+                        let between = Between {
+                            from: received.to,
+                            to: from,
+                        };
+                        self.send(&reply, between, stamping, seq);
+                    }
                     Err(reason) => self.refuse(reason),
                 }
             }
@@ -156,12 +170,7 @@ impl Answerer {
         })?;
         // Only now: anybody can send anything under any address, and each costs a budget.
         let (peer, bytes) = (asked.from.ip(), asked.bytes.len() as u64);
-        if !spend(
-            &mut self.budget,
-            &self.shared,
-            peer,
-            (bytes, arrived.app_rx),
-        ) {
+        if !spend(&mut self.budget, &self.shared, peer, bytes, arrived.app_rx) {
             return Err(Counted::RefusedRate);
         }
         let seq = request.packet.seq;
@@ -183,13 +192,8 @@ impl Answerer {
     }
 
     /// Replies from the address that was asked: a peer takes no other's word.
-    fn send(
-        &mut self,
-        reply: &[u8],
-        (from, to): (Option<IpAddr>, SocketAddr),
-        stamping: Stamping,
-        seq: u64,
-    ) {
+    fn send(&mut self, reply: &[u8], between: Between, stamping: Stamping, seq: u64) {
+        let Between { from, to } = between;
         if destination::send(self.socket.as_fd(), reply, from, to, stamping).is_err() {
             self.shared.counters.count(Counted::UnsentDatagrams);
             // As in the asking half: nobody can tell whether the kernel counted it.
@@ -266,7 +270,8 @@ fn spend(
     latest: &mut Option<(IpAddr, Arc<Budget>)>,
     shared: &Shared,
     peer: IpAddr,
-    (bytes, now): (u64, Instant<Own>),
+    bytes: u64,
+    now: Instant<Own>,
 ) -> bool {
     if latest.as_ref().is_none_or(|(known, _)| *known != peer) {
         *latest = shared.budgets.of(peer, now).map(|budget| (peer, budget));

@@ -74,7 +74,8 @@ pub(super) fn driven<R: Send>(
     result: impl Fn(Driven) -> R + Sync,
 ) -> Result<R, ProbeError> {
     let here = || -> Result<R, ProbeError> {
-        let mut driver = Driver::new(spec, open(spec)?);
+        let (carrier, apart) = open(spec)?;
+        let mut driver = Driver::new(spec, carrier, apart);
         let started = StampClock::new().anchor().wall;
         let stopped = driver.run(stop)?;
         Ok(result(Driven {
@@ -235,7 +236,7 @@ impl Ports {
 }
 
 impl<'a> Driver<'a> {
-    fn new(spec: &'a TraceSpec, (carrier, apart): (Box<dyn Carrier>, Apart)) -> Self {
+    fn new(spec: &'a TraceSpec, carrier: Box<dyn Carrier>, apart: Apart) -> Self {
         Self {
             tracer: Tracer::new(spec, apart, now()),
             ports: match &spec.flows {

@@ -76,7 +76,7 @@ impl<R: Row> ColumnsReader<R> {
             let place = (0..group.num_columns())
                 .find(|at| group.metadata().column(*at).column_path().string() == column.name);
             match place {
-                Some(place) => read_column(&*group, place, (column, &mut rows))?,
+                Some(place) => read_column(&*group, place, column, &mut rows)?,
                 None if column.required => {
                     return Err(ParquetError::General(format!(
                         "there is no column '{}'",
@@ -93,7 +93,8 @@ impl<R: Row> ColumnsReader<R> {
 fn read_column<R: Row>(
     group: &dyn RowGroupReader,
     place: usize,
-    (column, rows): (&Column<R>, &mut [R]),
+    column: &Column<R>,
+    rows: &mut [R],
 ) -> Result<(), ParquetError> {
     match (&column.cells, group.get_column_reader(place)?) {
         (Cells::Nanos(_, put), ColumnReader::Int64ColumnReader(reader)) => {

@@ -85,7 +85,7 @@ impl<R: Row> ColumnsWriter<R> {
     /// A file of one experiment, over whatever is there.
     pub(crate) fn create(path: &Path, facts: FileFacts) -> Result<Self, StoreError> {
         let file = File::create(path).map_err(StoreError::file("make", path))?;
-        Self::with_schema((file, path), facts, schema::<R>(&[]))
+        Self::with_schema(file, path, facts, schema::<R>(&[]))
     }
 
     /// A file for other programs, in which each row names its experiment: [`Self::begin`] before
@@ -93,11 +93,12 @@ impl<R: Row> ColumnsWriter<R> {
     pub(crate) fn create_leading(out: &WholeFile, facts: FileFacts) -> Result<Self, StoreError> {
         let path = out.place();
         let file = out.file().map_err(StoreError::file("make", path))?;
-        Self::with_schema((file, path), facts, schema::<R>(LEADING))
+        Self::with_schema(file, path, facts, schema::<R>(LEADING))
     }
 
     fn with_schema(
-        (file, path): (File, &Path),
+        file: File,
+        path: &Path,
         facts: FileFacts,
         schema: Type,
     ) -> Result<Self, StoreError> {

@@ -28,7 +28,8 @@ const SETTINGS: &str = "settings.yaml";
 /// What the store cannot read, or the disk does not take.
 pub fn export_latency_tester_folder(
     store: &dyn Store,
-    (campaign, experiments): (&Campaign, &[Experiment]),
+    campaign: &Campaign,
+    experiments: &[Experiment],
     folder: &Path,
 ) -> Result<u64, StoreError> {
     let scenarios = store.scenarios(campaign.id)?;

@@ -254,7 +254,7 @@ fn a_latency_testers_folder_keeps_apart_what_must_not_be_pooled() {
     experiments.push(experiments[1].clone());
     let campaign = &store.campaigns().expect("readable")[0];
     let out = folder.path().join("out");
-    let rows = export_latency_tester_folder(store.as_ref(), (campaign, &experiments), &out);
+    let rows = export_latency_tester_folder(store.as_ref(), campaign, &experiments, &out);
     assert_eq!(rows.expect("written"), 1 + 2 + 2);
     let name = "1-metro, \"east\"_season-1.3_strict.i2.5.x64.csv";
     for (path, lines) in [

@@ -57,7 +57,7 @@ fn copy(
         return Ok(Some(Counts::default()));
     }
     let partial = place.partial(number);
-    let counts = write(&mut reader, &mut batch, (&partial, facts))?;
+    let counts = write(&mut reader, &mut batch, &partial, facts)?;
     passed(SegmentStep::Written)?;
     fs::rename(&partial, place.segment(number))
         .map_err(StoreError::file("give a name to", &partial))?;
@@ -87,7 +87,8 @@ pub(crate) fn copy_all(
 fn write(
     reader: &mut SegmentReader,
     batch: &mut Vec<FleetMessage>,
-    (path, facts): (&Path, &FileFacts),
+    path: &Path,
+    facts: &FileFacts,
 ) -> Result<Counts, StoreError> {
     let mut writer = ColumnsWriter::<FleetMessage>::create(path, facts.clone())?;
     let mut counts = Counts::default();

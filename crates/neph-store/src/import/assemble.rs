@@ -39,7 +39,7 @@ pub(super) fn store_all(
         mut report,
     } = output;
     let scenarios = scenarios(&files, &known);
-    let campaign = campaign((&folder, settings), &files);
+    let campaign = campaign(&folder, settings, &files);
     report.campaign = Some(campaign.id);
     let ended = files.iter().map(RawFile::ended).max();
     store.add_campaign(&campaign, &scenarios)?;
@@ -61,12 +61,15 @@ pub(super) fn store_all(
     let mut places = Places::default();
     for (file, flows) in files.iter().zip(&mut pings) {
         let scenario = scenario_of(file, &known).id;
-        let mut experiment = experiment((file, &known), campaign.id, scenario);
+        let mut experiment = experiment(file, &known, campaign.id, scenario);
         places.place(&mut experiment);
-        experiment
-            .flows
-            .extend(flows.iter().enumerate().map(ping_flow));
-        let stored = store_one(store, (file, flows), (experiment, &campaign.plan_hash))?;
+        experiment.flows.extend(
+            flows
+                .iter()
+                .enumerate()
+                .map(|(place, flow)| ping_flow(place, flow)),
+        );
+        let stored = store_one(store, file, flows, &experiment, &campaign.plan_hash)?;
         report.experiments.push(stored);
     }
     let ended = ended.map(Wall::from_unix_nanos);
@@ -151,7 +154,8 @@ impl Places {
 }
 
 fn experiment(
-    (file, known): (&RawFile, &ImportedSettings),
+    file: &RawFile,
+    known: &ImportedSettings,
     campaign: CampaignId,
     scenario: ScenarioId,
 ) -> Experiment {
@@ -188,7 +192,7 @@ fn ping_index(place: usize) -> FlowIndex {
     FlowIndex(u32::try_from(place + 1).expect("fewer ping files than 4 billion"))
 }
 
-fn ping_flow((place, flow): (usize, &PingFlow<'_>)) -> Flow {
+fn ping_flow(place: usize, flow: &PingFlow<'_>) -> Flow {
     Flow {
         index: ping_index(place),
         role: FlowRole::PingDestination,
@@ -203,8 +207,10 @@ fn ping_flow((place, flow): (usize, &PingFlow<'_>)) -> Flow {
 
 fn store_one(
     store: &mut dyn Store,
-    (file, flows): (&RawFile, &[PingFlow<'_>]),
-    (experiment, plan_hash): (Experiment, &str),
+    file: &RawFile,
+    flows: &[PingFlow<'_>],
+    experiment: &Experiment,
+    plan_hash: &str,
 ) -> Result<ImportedExperiment, StoreError> {
     let started = file.started();
     let main = (0..)
@@ -213,10 +219,10 @@ fn store_one(
     let pings = flows.iter().enumerate().flat_map(|(place, flow)| {
         (0..)
             .zip(&flow.pings)
-            .map(move |(seq, ping)| ping_message((ping_index(place), Seq(seq)), ping, started))
+            .map(move |(seq, ping)| ping_message(ping_index(place), Seq(seq), ping, started))
     });
     let messages: Vec<Message> = main.chain(pings).collect();
-    let mut recorder = store.begin(&experiment)?;
+    let mut recorder = store.begin(experiment)?;
     for batch in messages.chunks(BATCH) {
         recorder.messages(batch)?;
     }
@@ -239,8 +245,8 @@ fn store_one(
             })?;
         }
     }
-    let provenance = provenance(&experiment, (file, plan_hash));
-    store.finish(recorder, &experiment, &provenance)?;
+    let provenance = provenance(experiment, file, plan_hash);
+    store.finish(recorder, experiment, &provenance)?;
     let acknowledged = file
         .messages
         .iter()

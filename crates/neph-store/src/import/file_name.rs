@@ -74,17 +74,17 @@ fn dotted(stem: &str) -> Option<FileName> {
         .and_then(|(rest, interval)| Some((rest, decimal_millis(interval)?)));
     // After `.i` the endpoint may be a bare address: only a dash sets its run apart.
     if let Some((rest, interval)) = decimal {
-        return complete(rest, &['-'], (interval, size));
+        return complete(rest, &['-'], interval, size);
     }
     let (rest, interval) = rest.rsplit_once(".x")?;
-    complete(rest, &['-', '.'], (millis(interval)?, size))
+    complete(rest, &['-', '.'], millis(interval)?, size)
 }
 
 /// `<run>-<endpoint>-<interval>-<size>`.
 fn dashed(stem: &str) -> Option<FileName> {
     let (rest, size) = stem.rsplit_once('-')?;
     let (rest, interval) = rest.rsplit_once('-')?;
-    complete(rest, &['-'], (millis(interval)?, size))
+    complete(rest, &['-'], millis(interval)?, size)
 }
 
 fn millis(text: &str) -> Option<Span> {
@@ -98,7 +98,7 @@ fn decimal_millis(text: &str) -> Option<Span> {
         .flatten()
 }
 
-fn complete(rest: &str, separators: &[char], (interval, size): (Span, &str)) -> Option<FileName> {
+fn complete(rest: &str, separators: &[char], interval: Span, size: &str) -> Option<FileName> {
     let request_bytes = number(size)?;
     let split = rest
         .split_once(separators)

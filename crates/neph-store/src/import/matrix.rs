@@ -14,7 +14,8 @@ use super::settings::{ImportedEndpoint, ImportedSettings};
 
 /// The campaign that the folder is; its plan is the settings file's text.
 pub(super) fn campaign(
-    (folder, settings): (&Path, Option<(PathBuf, String)>),
+    folder: &Path,
+    settings: Option<(PathBuf, String)>,
     files: &[RawFile],
 ) -> Campaign {
     let (path, text) = settings.unwrap_or_else(|| (folder.to_owned(), String::new()));
@@ -90,13 +91,14 @@ pub(super) fn scenario_of(file: &RawFile, settings: &ImportedSettings) -> Scenar
         request_size: request_size.unwrap_or(ByteSize(0)),
         response_size: settings.response_size.unwrap_or(ByteSize(0)),
         messages: 0,
-        parameters: parameters((request_size, settings), known.is_some()),
+        parameters: parameters(request_size, settings, known.is_some()),
         varied: Vec::new(),
     }
 }
 
 fn parameters(
-    (request_size, settings): (Option<ByteSize>, &ImportedSettings),
+    request_size: Option<ByteSize>,
+    settings: &ImportedSettings,
     is_tls_known: bool,
 ) -> Parameters {
     let mut parameters = Parameters::from([Parameter::Imported("latency-tester".to_owned())]);

@@ -27,7 +27,7 @@ pub(super) fn raw_message(seq: u64, raw: &RawMessage, started: i64) -> Message {
     message
 }
 
-pub(super) fn ping_message((flow, seq): (FlowIndex, Seq), ping: &Ping, started: i64) -> Message {
+pub(super) fn ping_message(flow: FlowIndex, seq: Seq, ping: &Ping, started: i64) -> Message {
     let intended = Instant::from_nanos(ping.intended - started);
     let mut marks = Marks::intended_at(intended);
     let received = ping.received.map(|at| Instant::from_nanos(at - started));
@@ -39,10 +39,7 @@ pub(super) fn ping_message((flow, seq): (FlowIndex, Seq), ping: &Ping, started: 
     message
 }
 
-pub(super) fn provenance(
-    experiment: &Experiment,
-    (file, plan_hash): (&RawFile, &str),
-) -> Provenance {
+pub(super) fn provenance(experiment: &Experiment, file: &RawFile, plan_hash: &str) -> Provenance {
     Provenance {
         experiment: experiment.id,
         version: env!("CARGO_PKG_VERSION").to_owned(),

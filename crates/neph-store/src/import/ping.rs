@@ -53,7 +53,7 @@ impl PingFile {
         let mut lines = Lines::of(path)?;
         while let Some(line) = lines.next()? {
             if let Some(header) = line.text.strip_prefix("PING ") {
-                file.end_session(&mut session, (path, report));
+                file.end_session(&mut session, path, report);
                 file.told_by(header);
             } else if line.text.starts_with('[') {
                 match reply(&line.text, session.last().map_or(0, |last| last.seq)) {
@@ -63,7 +63,7 @@ impl PingFile {
                 }
             }
         }
-        file.end_session(&mut session, (path, report));
+        file.end_session(&mut session, path, report);
         file.pings.sort_by_key(|ping| ping.intended);
         Ok(file)
     }
@@ -84,11 +84,7 @@ impl PingFile {
     }
 
     /// Takes over the replies of one run of ping, with the lost ones between them.
-    fn end_session(
-        &mut self,
-        session: &mut Vec<Reply>,
-        (path, report): (&Path, &mut ImportReport),
-    ) {
+    fn end_session(&mut self, session: &mut Vec<Reply>, path: &Path, report: &mut ImportReport) {
         session.sort_by_key(|reply| reply.seq);
         let mut before: Option<Reply> = None;
         for reply in session.drain(..) {

@@ -120,7 +120,7 @@ fn folder_of(imported: &Imported, folder: &Path) -> BTreeMap<String, String> {
     let campaign = &imported.store.campaigns().expect("readable")[0];
     let experiments = imported.store.experiments(campaign.id).expect("readable");
     let store = imported.store.as_ref();
-    export_latency_tester_folder(store, (campaign, &experiments), folder).expect("written");
+    export_latency_tester_folder(store, campaign, &experiments, folder).expect("written");
     let entries = fs::read_dir(folder.join("raw-data")).expect("a folder");
     entries
         .map(|entry| {

@@ -24,8 +24,10 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
     }
     for endpoint in &read.plan.endpoints {
         let mut scenes = read.scenes.iter();
-        let asked = asked(endpoint);
-        if let Some(fault) = scenes.find_map(|scene| unheard(asked?, lab, scene)) {
+        let Some((ip, port)) = asked(endpoint) else {
+            continue;
+        };
+        if let Some(fault) = scenes.find_map(|scene| unheard(ip, port, lab, scene)) {
             problems.add(endpoint.written_at.clone(), fault);
         }
     }
@@ -33,7 +35,7 @@ pub(super) fn check(read: &Read, problems: &Problems<'_>) {
         let targets = stress.value.loads().iter();
         let targets = targets.filter_map(|load| loaded(&load.load));
         let mut pairs = targets.flat_map(|to| read.scenes.iter().map(move |scene| (to, scene)));
-        let fault = pairs.find_map(|(to, scene)| unheard((to.ip(), Some(to.port())), lab, scene));
+        let fault = pairs.find_map(|(to, scene)| unheard(to.ip(), Some(to.port()), lab, scene));
         if let Some(fault) = fault {
             problems.add(stress.span.clone(), fault);
         }
@@ -56,7 +58,7 @@ fn loaded(load: &LoadSpec) -> Option<SocketAddr> {
     }
 }
 
-fn unheard((ip, port): (IpAddr, Option<u16>), lab: &LabPlan, scene: &Scene) -> Option<Fault> {
+fn unheard(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene) -> Option<Fault> {
     let topology = &scene.topology;
     let Some((index, site)) = site_at(topology, ip) else {
         // What overlays, balancers and guests add has IPv4 addresses.

@@ -22,7 +22,8 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     }
     for key in &plan.key_files {
         check_secret(
-            ("key file", FileKind::Secret),
+            "key file",
+            FileKind::Secret,
             &key.value,
             &key.span,
             problems,
@@ -31,7 +32,8 @@ pub(super) fn check(plan: &Plan, problems: &Problems<'_>) {
     for endpoint in &plan.endpoints {
         for file in endpoint.axes.values(Parameter::ca_file) {
             check_file(
-                ("certificate file", FileKind::Certificates),
+                "certificate file",
+                FileKind::Certificates,
                 file,
                 &endpoint.written_at,
                 problems,
@@ -133,12 +135,15 @@ fn check_stresses(plan: &Plan, known: &[&str], problems: &Problems<'_>) {
 fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
     let Placed { value: spec, span } = reflector;
     if let Some(ReflectorIdentity::Files { certificate, key }) = &spec.identity {
-        let (chain, private) = (
-            ("certificate", FileKind::Certificates),
-            ("key", FileKind::PrivateKey),
+        let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
+        check_file(
+            "certificate",
+            FileKind::Certificates,
+            &certificate,
+            span,
+            problems,
         );
-        check_file(chain, &certificate.display().to_string(), span, problems);
-        check_secret(private, &key.display().to_string(), span, problems);
+        check_secret("key", FileKind::PrivateKey, &key, span, problems);
     }
     let secret = spec.stamp_key.as_ref().map(Secret::read);
     if let Some(Err(error)) = secret {
@@ -149,8 +154,13 @@ fn check_reflector(reflector: &Placed<ReflectorSpec>, problems: &Problems<'_>) {
 }
 
 /// As [`check_file`], of a file that nobody else may read.
-fn check_secret(file: (&str, FileKind), path: &str, span: &Range<usize>, problems: &Problems<'_>) {
-    let (noun, kind) = file;
+fn check_secret(
+    noun: &str,
+    kind: FileKind,
+    path: &str,
+    span: &Range<usize>,
+    problems: &Problems<'_>,
+) {
     if let Err(error) = check_private(kind, Path::new(path)) {
         let what = format!("{noun} cannot be used: {error}");
         let remedy = "name a file with mode 0600, as seen from the folder that neph is started in";
@@ -158,8 +168,13 @@ fn check_secret(file: (&str, FileKind), path: &str, span: &Range<usize>, problem
     }
 }
 
-fn check_file(file: (&str, FileKind), path: &str, span: &Range<usize>, problems: &Problems<'_>) {
-    let (noun, kind) = file;
+fn check_file(
+    noun: &str,
+    kind: FileKind,
+    path: &str,
+    span: &Range<usize>,
+    problems: &Problems<'_>,
+) {
     if let Err(error) = open_file(kind, Path::new(path)) {
         let what = format!("{noun} {path} cannot be read: {error}");
         let here = "write its path as seen from the folder that neph is started in";

@@ -37,7 +37,8 @@ pub(crate) struct Wanted {
 /// What a verdict takes, where the report compares anything.
 pub(super) fn tell(
     out: &mut impl Write,
-    (plan, scenarios): (&Plan, &[Scenario]),
+    plan: &Plan,
+    scenarios: &[Scenario],
     args: &PreviewArgs,
 ) -> Result<(), Failure> {
     let wanted = &args.power;

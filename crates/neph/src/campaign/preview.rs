@@ -16,7 +16,7 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     let scenarios = expand::scenarios(plan);
     let mut out = output::data();
     preview(plan, &scenarios, &mut out)?;
-    power::tell(&mut out, (plan, &scenarios), args)?;
+    power::tell(&mut out, plan, &scenarios, args)?;
     for note in notes(plan) {
         output::say(&format!("neph: {note}"));
     }

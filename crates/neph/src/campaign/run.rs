@@ -200,7 +200,7 @@ pub(crate) fn carry_out(
         clock: &RealClock,
         stop: &stop,
     };
-    let conducted = conduct(read, (order, earlier), &mut crew);
+    let conducted = conduct(read, order, earlier, &mut crew);
     // Its lab goes before anything is said.
     drop(executor);
     let conducted =
@@ -209,7 +209,7 @@ pub(crate) fn carry_out(
         // Where the store cannot say how it stands, the report and the way on are told all the same.
         let stood = stand(store.as_ref(), &campaign, settings);
         let told = tell(read, store.as_ref(), &campaign, settings);
-        let outcome = outcome(read, store.as_ref(), (&campaign, standing), &stop)?;
+        let outcome = outcome(read, store.as_ref(), &campaign, standing, &stop)?;
         stood.and(told).map(|()| outcome)
     });
     // Last: who does not hear must not keep the report back.
@@ -264,7 +264,8 @@ fn tell(
 fn outcome(
     read: &Read,
     store: &dyn Store,
-    (campaign, standing): (&Campaign, Standing),
+    campaign: &Campaign,
+    standing: Standing,
     stop: &Stop,
 ) -> Result<Outcome, Failure> {
     match (campaign.status, stop.is_set()) {
@@ -305,7 +306,8 @@ fn season_of_next(
 /// Carries out or goes on.
 fn conduct(
     read: &Read,
-    (order, earlier): (Option<BlockOrder>, Option<&Campaign>),
+    order: Option<BlockOrder>,
+    earlier: Option<&Campaign>,
     crew: &mut Crew<'_>,
 ) -> Result<(Campaign, Standing), RunError> {
     let build = Build {

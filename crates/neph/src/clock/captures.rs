@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     }
     let met = meeting.end();
     refuse_unmet((here, there), &met)?;
-    let told = tell(args, (here, there), &met)?;
+    let told = tell(args, here, there, &met)?;
     Ok(if told {
         Outcome::Done
     } else {
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, here: &Path, there: &Path) -> Result<Outcome, Fai
     })
 }
 
-fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, Failure> {
+fn tell(args: &Args, here: &Path, there: &Path, met: &Met) -> Result<bool, Failure> {
     let course = match course(args, met) {
         Ok(course) => course,
         Err(StatsError::TooFew { .. }) => return Err(too_few(here, there).into()),
@@ -107,7 +107,7 @@ fn tell(args: &Args, (here, there): (&Path, &Path), met: &Met) -> Result<bool, F
         course,
     };
     telling.finish(&summary)?;
-    figure::write((args.figure.as_deref(), args.force), drawn.as_ref())?;
+    figure::write(args.figure.as_deref(), args.force, drawn.as_ref())?;
     Ok(true)
 }
 

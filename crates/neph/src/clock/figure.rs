@@ -36,7 +36,8 @@ fn ending(path: &Path) -> Option<&str> {
 
 /// Writes it where it was asked for; the measurement stands, whatever becomes of it.
 pub(super) fn write(
-    (path, force): (Option<&Path>, Force),
+    path: Option<&Path>,
+    force: Force,
     drawn: Option<&Figure>,
 ) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };

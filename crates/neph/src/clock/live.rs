@@ -244,10 +244,7 @@ impl Live<'_> {
             course,
         };
         self.telling.finish(&summary)?;
-        figure::write(
-            (self.args.figure.as_deref(), self.args.force),
-            drawn.as_ref(),
-        )?;
+        figure::write(self.args.figure.as_deref(), self.args.force, drawn.as_ref())?;
         Ok(true)
     }
 }

@@ -53,7 +53,8 @@ type Traced = BTreeMap<ChangeId, (TracedChange, PathHash)>;
 pub(super) fn write(
     store: &dyn Store,
     experiments: &[Experiment],
-    (format, by): (FileFormat, By),
+    format: FileFormat,
+    by: By,
     out: &mut dyn Write,
 ) -> Result<u64, StoreError> {
     let unwritten = |source: io::Error| StoreError::Output {
@@ -67,7 +68,7 @@ pub(super) fn write(
         };
         let owner = whose(store, experiment)?;
         let clock = WallClock::of(experiment);
-        let found = found(store, (experiment, fleet), by)?;
+        let found = found(store, experiment, fleet, by)?;
         let traced = traced(store, experiment, &found.changes)?;
         if let Some(until) = found.forgotten {
             let from = when::utc(clock.wall(until));
@@ -119,7 +120,8 @@ fn traced(
 
 fn found(
     store: &dyn Store,
-    (experiment, fleet): (&Experiment, &Fleet),
+    experiment: &Experiment,
+    fleet: &Fleet,
     by: By,
 ) -> Result<AllDetected, StoreError> {
     let detecting = Detecting::new(fleet, Settings::of(fleet), by.detector());

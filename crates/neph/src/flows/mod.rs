@@ -201,7 +201,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut tell = FlowsWriter::new(args.format, sink::open(args.output.as_deref(), args.force)?)
         .quiet(args.quiet);
     let keep = keep::Keep::new(args, &spec, &stop)?;
-    let mut watched = watch::run(args, spec.clone(), (&stop, keep), &mut tell)?;
+    let mut watched = watch::run(args, spec.clone(), &stop, keep, &mut tell)?;
     // What was measured is told also where no transfers could be made.
     let made = transfers::make(args, &spec, &mut watched, &stop);
     if let Err(error) = tell.end(&watched.result) {

@@ -81,7 +81,12 @@ pub(super) fn make(
         return Ok(());
     };
     let mut kept = watched.kept.take();
-    let made = all((args, of_each), spec, (watched, &mut kept), stop);
+    let asked = Asked {
+        args,
+        of_each,
+        spec,
+    };
+    let made = all(&asked, watched, &mut kept, stop);
     let ending = match &made {
         Err(_) => without_transfers(),
         Ok(()) if stop.is_set() => Ending::Interrupted,
@@ -96,13 +101,26 @@ pub(super) fn make(
     }
 }
 
+/// What is transferred.
+struct Asked<'a> {
+    args: &'a Args,
+    /// On the ports of each class.
+    of_each: u32,
+    spec: &'a FleetSpec,
+}
+
 /// For each endpoint; ends early when `stop` is set.
 fn all(
-    (args, of_each): (&Args, u32),
-    spec: &FleetSpec,
-    (watched, kept): (&mut Watched, &mut Option<Kept>),
+    asked: &Asked<'_>,
+    watched: &mut Watched,
+    kept: &mut Option<Kept>,
     stop: &Stop,
 ) -> Result<(), Failure> {
+    let Asked {
+        args,
+        of_each,
+        spec,
+    } = *asked;
     for endpoint in 0..spec.fleet.endpoints.len() {
         if stop.is_set() {
             break;
@@ -124,9 +142,9 @@ fn all(
         let view = &watched.result.view;
         let taken = |known, transfer: &PinnedTransfer| view.class_taken(endpoint, known, transfer);
         let size = args.transfer_size as usize;
-        let made = Made::new(endpoint, (&classes, &taken), size);
+        let made = Made::new(endpoint, &classes, &taken, size);
         let small = small(args, spec, &target, endpoint)?;
-        let made = made.take((&whole, &small), kept.as_mut(), stop)?;
+        let made = made.take(&whole, &small, kept.as_mut(), stop)?;
         watched.result.transfers.push(TransfersFound {
             by_class: completions_of(classes.len(), &made.all),
             n: made.all.len() as u64,
@@ -153,7 +171,7 @@ struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    fn new(endpoint: usize, (classes, taken): (&[Vec<u16>], &'a Taken<'a>), size: usize) -> Self {
+    fn new(endpoint: usize, classes: &[Vec<u16>], taken: &'a Taken<'a>, size: usize) -> Self {
         let ports = classes.iter().enumerate();
         let class_of =
             ports.flat_map(|(class, ports)| ports.iter().map(move |port| (*port, class)));
@@ -172,7 +190,8 @@ impl<'a> Made<'a> {
     /// what ended while the next was on its way.
     fn take(
         mut self,
-        (spec, small): (&TransferSpec, &SmallTransfer),
+        spec: &TransferSpec,
+        small: &SmallTransfer,
         mut kept: Option<&mut Kept>,
         stop: &Stop,
     ) -> Result<Self, Failure> {
@@ -226,7 +245,7 @@ mod tests {
     fn each_further_transfer_from_a_port_is_of_a_further_pass() {
         let classes = [vec![1, 2, 3], vec![4]];
         let stayed = |known, _: &PinnedTransfer| known;
-        let mut made = Made::new(0, (&classes, &stayed), 1024);
+        let mut made = Made::new(0, &classes, &stayed, 1024);
         for source_port in turns(&classes, 4) {
             made.push(PinnedTransfer {
                 source_port,
@@ -254,7 +273,7 @@ mod tests {
     fn a_transfer_that_took_another_path_counts_for_that_class() {
         let classes = [vec![1, 2], vec![4]];
         let taken = |known, one: &PinnedTransfer| if one.source_port == 4 { 0 } else { known };
-        let mut made = Made::new(0, (&classes, &taken), 1024);
+        let mut made = Made::new(0, &classes, &taken, 1024);
         for source_port in turns(&classes, 3) {
             made.push(PinnedTransfer {
                 source_port,

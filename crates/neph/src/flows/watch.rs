@@ -67,7 +67,8 @@ struct Watch<'a> {
 pub(super) fn run(
     args: &Args,
     spec: FleetSpec,
-    (stop, keep): (&Stop, Option<Keep>),
+    stop: &Stop,
+    keep: Option<Keep>,
     tell: &mut FlowsWriter,
 ) -> Result<Watched, Failure> {
     let digest = Digest::new(&spec.fleet, Settings::of(&spec.fleet)).map_err(Failure::usage)?;
@@ -357,7 +358,7 @@ mod tests {
         let stop = Stop::new();
         let keep = Keep::new(&args, &spec, &stop).expect("a workspace");
         let mut tell = FlowsWriter::new(args.format, Box::new(std::io::sink()));
-        run(&args, spec, (&stop, keep), &mut tell).expect("measured")
+        run(&args, spec, &stop, keep, &mut tell).expect("measured")
     }
 
     fn status(folder: &str) -> CampaignStatus {

@@ -40,7 +40,7 @@ pub(super) fn points(args: &Args) -> Result<Option<Vec<recording::Point>>, Failu
 pub(super) fn run(args: &Args, points: &[recording::Point]) -> Result<Outcome, Failure> {
     let words = LastWords::default();
     let stop = interrupt::stop_on_ctrl_c_saying(&words)?;
-    let outcome = run_until(args, points, (&stop, &words));
+    let outcome = run_until(args, points, &stop, &words);
     // The captures are gone, or where they should be.
     words.are(None);
     outcome
@@ -49,7 +49,8 @@ pub(super) fn run(args: &Args, points: &[recording::Point]) -> Result<Outcome, F
 fn run_until(
     args: &Args,
     points: &[recording::Point],
-    (stop, words): (&Stop, &LastWords),
+    stop: &Stop,
+    words: &LastWords,
 ) -> Result<Outcome, Failure> {
     // What the captures cannot be told with is refused before they are made.
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();

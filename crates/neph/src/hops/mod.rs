@@ -197,7 +197,7 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
     passages.order = order;
     let is_met = (0..one_clock.len()).all(|segment| passages.followed.is_met(segment));
     let alarms = Alarms::of(rules.judge(&passages), told);
-    let written = write(args, &passages, (&alarms, told));
+    let written = write(args, &passages, &alarms, told);
     // Whoever hears of alarms does so wherever the rest cannot be written.
     let is_alarmed = alarms.tell(told);
     let is_measured = match written {
@@ -227,7 +227,8 @@ fn analyse(args: &Args, points: &[Point], stop: &Stop, told: &Told) -> Result<An
 fn write(
     args: &Args,
     passages: &Passages,
-    (alarms, told): (&Alarms, &Told),
+    alarms: &Alarms,
+    told: &Told,
 ) -> Result<Option<bool>, Failure> {
     if told.is_cut_off() {
         return Ok(None);

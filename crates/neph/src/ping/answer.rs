@@ -73,7 +73,7 @@ pub(super) fn whoever_answers(args: &Args, asking: &Asking) -> Result<Answers, F
     };
     let answer = typed.answer(rank, place)?;
     Ok(Answers {
-        sentence: sentence(&places, (place, &answer)),
+        sentence: sentence(&places, place, &answer),
         best: Some(answer),
     })
 }
@@ -191,7 +191,7 @@ fn ask_all(places: &mut [Place], asking: &Asking) -> Result<(), ProbeError> {
     let (sender, receiver) = channel();
     let began = now();
     for (number, place) in places.iter().enumerate() {
-        ask(number, place, (asking, sender.clone()))?;
+        ask(number, place, asking, sender.clone())?;
     }
     drop(sender);
     let mut until = began + asking.patience;
@@ -216,7 +216,8 @@ type Said = (usize, Result<Discovery, ProbeError>);
 fn ask(
     number: usize,
     place: &Place,
-    (asking, sender): (&Asking, Sender<Said>),
+    asking: &Asking,
+    sender: Sender<Said>,
 ) -> Result<(), ProbeError> {
     let (target, address, asking) = (place.target.clone(), place.address, asking.clone());
     let asked = move || {
@@ -240,7 +241,7 @@ fn named(target: &Target, place: &Place, places: &[Place]) -> String {
 
 /// `https://h:443 answers; http://h:80 too`, and why a better place could not be used although
 /// somebody is there: a certificate that is not believed, mostly.
-fn sentence(places: &[Place], (best, answer): (&Place, &Answer)) -> String {
+fn sentence(places: &[Place], best: &Place, answer: &Answer) -> String {
     let chosen = answer.targets.first().unwrap_or(&best.target);
     let mut text = format!("{} answers", named(chosen, best, places));
     for place in places.iter().filter(|place| !std::ptr::eq(*place, best)) {
@@ -326,7 +327,7 @@ mod tests {
         };
         let answer = typed.answer(rank, found).expect("targets");
         let flows = answer.targets.iter().map(ToString::to_string).collect();
-        (Some(flows), sentence(&places, (found, &answer)))
+        (Some(flows), sentence(&places, found, &answer))
     }
 
     #[test]

@@ -161,13 +161,13 @@ fn ask(target: Target, args: &Args) -> Result<Followed, Failure> {
     let asking = args.asking();
     let discovery = discover(&target, address, &asking)?;
     if !args.follow {
-        return Ok(Followed::unredirected(target, (address, discovery)));
+        return Ok(Followed::unredirected(target, address, discovery));
     }
     let how = Resolving {
         site: args.place(),
         ..Resolving::here(args.ip.version())
     };
-    follow(target, (address, discovery), (&how, &asking)).map_err(Failure::refused)
+    follow(target, address, discovery, &how, &asking).map_err(Failure::refused)
 }
 
 impl Args {

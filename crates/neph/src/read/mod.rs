@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut wrong = None;
     let reader = reader(&stop, &say);
     for path in &order::by_time(&args.files, reader) {
-        match read(path, reader, (&mut seen, &mut telling)) {
+        match read(path, reader, &mut seen, &mut telling) {
             Ok((file, of_a_part)) => {
                 wrong = of_a_part.map(Failure::from).or_else(|| failure(&file));
                 let unlike = [
@@ -207,7 +207,8 @@ fn say_stopped(files: &[File], given: usize, stop: &Stop) {
 fn read(
     path: &Path,
     reader: Reader<'_>,
-    (seen, telling): (&mut Conversations, &mut Telling),
+    seen: &mut Conversations,
+    telling: &mut Telling,
 ) -> Result<(File, Option<ReadError>), ReadError> {
     let stop = reader.stop;
     let source = source::open(path, reader)?;

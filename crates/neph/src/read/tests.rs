@@ -28,7 +28,8 @@ fn summary(path: &Path) -> Option<(Value, String)> {
     let (file, _) = read(
         path,
         crate::read::reader(&Stop::default(), &|_| {}),
-        (&mut seen, &mut telling),
+        &mut seen,
+        &mut telling,
     )
     .ok()?;
     seen.end(&mut telling);

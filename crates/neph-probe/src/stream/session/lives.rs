@@ -19,6 +19,15 @@ fn waiting_at(place: usize, answer: Option<Answer>) -> Option<Answer> {
     }
 }
 
+/// What happened on a connection.
+struct Happened {
+    happening: Happening,
+    /// When it was read.
+    at: Instant<Own>,
+    /// When its bytes came to the interface.
+    stamp: Option<Instant<Own>>,
+}
+
 impl Session {
     pub(super) fn dial(&mut self, pending: Option<Seq>, now: Instant<Own>) {
         let spare = self.spare.take();
@@ -150,19 +159,26 @@ impl Session {
         act(connection, &mut |happening| {
             happenings.push((happening, clock()));
         });
-        for happened in happenings.drain(..) {
-            self.apply(number, happened, stamp, clock);
+        for (happening, at) in happenings.drain(..) {
+            self.apply(
+                number,
+                Happened {
+                    happening,
+                    at,
+                    stamp,
+                },
+                clock,
+            );
         }
         self.happenings = happenings;
     }
 
-    fn apply(
-        &mut self,
-        number: u32,
-        (happening, at): (Happening, Instant<Own>),
-        stamp: Option<Instant<Own>>,
-        clock: &mut dyn FnMut() -> Instant<Own>,
-    ) {
+    fn apply(&mut self, number: u32, happened: Happened, clock: &mut dyn FnMut() -> Instant<Own>) {
+        let Happened {
+            happening,
+            at,
+            stamp,
+        } = happened;
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
