@@ -2,11 +2,13 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use neph_sys::netns::{self, NetNs};
 
-use super::unborn::{Unborn, clear_unborn};
+use super::unborn::clear_unborn;
 use super::{Acquired, DOOMED, FILE, Story, Whose, folder, is_current, parse};
 use crate::{group, program, sweep};
 
@@ -90,14 +92,47 @@ fn remove(acquired: &Acquired) -> Result<(), UndoError> {
     }
 }
 
-/// Removes a folder that has no journal: a crash between the last two files of a lab. Another may
-/// have taken the name since, so it is looked at again under a name of its own.
+/// Removes a folder that has no journal: a crash between the last two files of a lab.
 fn forget_remains(lab: &str) -> io::Result<()> {
-    let aside = Unborn::make()?;
-    match fs::rename(folder(lab), &aside.0) {
+    remove_folder(&folder(lab), |held| !held.join(FILE).exists())
+}
+
+/// Removes the folder of a lab, if `is_meant` says so of it. Another lab may take the name once the
+/// folder is empty. Its folder is a new one, which the files that are removed here are not in: they are
+/// removed through the open folder, not by the name.
+fn remove_folder(name: &Path, is_meant: impl Fn(&Path) -> bool) -> io::Result<()> {
+    let unless_gone = |done: io::Result<()>| match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Ok(()) if aside.0.join(FILE).exists() => aside.become_lab(lab),
         other => other,
+    };
+    let opened = match File::open(name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    let held = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+    if !is_meant(&held) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&held)? {
+        let entry = entry?;
+        let path = entry.path();
+        unless_gone(if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(path)
+        } else {
+            fs::remove_file(path)
+        })?;
+    }
+    match fs::remove_dir(name) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let own = opened.metadata().map(|own| (own.dev(), own.ino()))?;
+            let now = fs::metadata(name).map(|now| (now.dev(), now.ino()));
+            if now.is_ok_and(|now| now == own) {
+                Err(error)
+            } else {
+                Ok(())
+            }
+        }
+        done => unless_gone(done),
     }
 }
 
@@ -114,10 +149,7 @@ fn end_processes(lab: &str, acquired: &[Acquired]) -> Result<(), UndoError> {
 }
 
 fn forget(lab: &str) -> io::Result<()> {
-    match fs::remove_dir_all(folder(lab)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    remove_folder(&folder(lab), |_| true)
 }
 
 /// Removes links one namespace at a time. They would go with their namespaces, but an engine of
@@ -184,4 +216,34 @@ pub enum UndoError {
     /// One of its links.
     #[error(transparent)]
     Program(#[from] program::ProgramError),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_another_lab_takes_over_meanwhile_keeps_its_files() {
+        let root = tempfile::tempdir().expect("a folder");
+        let name = root.path().join("lab");
+        thread::scope(|scope| {
+            let coming = scope.spawn(|| {
+                for number in 0..2_000 {
+                    let unborn = root.path().join(format!(".{number}"));
+                    fs::create_dir(&unborn).expect("a folder");
+                    fs::write(unborn.join(FILE), "owner 1 2\n").expect("a journal");
+                    fs::write(unborn.join("link.truth"), "").expect("a file");
+                    fs::rename(&unborn, &name).expect("the name is free");
+                    File::open(name.join(FILE)).expect("nobody takes a lab's journal");
+                    remove_folder(&name, |_| true).expect("removed");
+                }
+            });
+            while !coming.is_finished() {
+                remove_folder(&name, |held| !held.join(FILE).exists()).expect("removed or not");
+            }
+        });
+        assert!(!name.exists());
+    }
 }
