@@ -14,7 +14,7 @@ const LOOKED_AT: usize = 4096;
 
 /// Lines of a file, as they are shown, and where the mistake stands in them.
 #[derive(Debug)]
-pub(crate) struct Excerpt {
+pub struct Excerpt {
     name: String,
     text: String,
     /// Lines of the file before the first one, and characters before the mistake in its own.
@@ -25,7 +25,8 @@ pub(crate) struct Excerpt {
 
 impl Excerpt {
     /// Of `problem` in `source`, with a line before and after it.
-    pub(crate) fn of(source: &Source, problem: &Problem) -> Self {
+    #[must_use]
+    pub fn of(source: &Source, problem: &Problem) -> Self {
         let public = without_secrets(source.text());
         let whole = public.as_str();
         let span = &problem.place.span;
@@ -74,7 +75,8 @@ impl Excerpt {
     }
 
     /// What is marked in it.
-    pub(crate) fn label(&self) -> LabeledSpan {
+    #[must_use]
+    pub fn label(&self) -> LabeledSpan {
         LabeledSpan::new_with_span(None, self.marked)
     }
 }

@@ -9,6 +9,7 @@ pub mod captures;
 pub mod cell;
 pub mod clock;
 pub mod diagnosed;
+pub mod excerpt;
 pub mod exported;
 pub mod flows;
 pub mod format;

@@ -1,4 +1,4 @@
-//! Whose an address is in a lab, as far as its topology tells.
+//! Which site of a lab has an address, by its topology.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +12,7 @@ const NAMED: usize = 3;
 /// The mistake that no site has this address: no way leads out of a lab. None where one may, as what a
 /// service brings with it is not known.
 #[must_use]
-pub fn nobodys(ip: IpAddr, topology: &Topology) -> Option<Fault> {
+pub fn no_site_has(ip: IpAddr, topology: &Topology) -> Option<Fault> {
     if ip.is_loopback() || !topology.services.is_empty() {
         return None;
     }
@@ -47,9 +47,9 @@ pub fn site_at(topology: &Topology, address: IpAddr) -> Option<(usize, &Site)> {
     sites.find(|(_, site)| site.addresses().any(|own| own == address))
 }
 
-/// Whether who listens at `at` takes what comes to `to`; `[::]` takes IPv4 too.
+/// Whether a socket that listens at `at` gets what is sent to `to`; `[::]` gets IPv4 too.
 #[must_use]
-pub fn takes(at: SocketAddr, to: SocketAddr) -> bool {
+pub fn accepts(at: SocketAddr, to: SocketAddr) -> bool {
     let same_ip = match at.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => to.is_ipv4(),
         IpAddr::V6(ip) if ip.is_unspecified() => true,

@@ -4,6 +4,7 @@
 //! Owns topologies, links, verification and the undo journal. Does not measure applications: that
 //! is the probes' work, and this crate is the truth they are held against.
 
+pub mod addresses;
 mod counters;
 mod cue;
 mod direction;
@@ -15,7 +16,7 @@ mod journal;
 mod lab;
 mod left_over;
 mod links;
-pub mod listens;
+
 mod namespace;
 mod plan;
 mod predict;

@@ -16,8 +16,8 @@ use neph_store::find::FindError;
 use neph_sys::place::PlaceError;
 use neph_text::{Problem, Source};
 
-use crate::excerpt::Excerpt;
 use crate::output;
+use neph_documents::excerpt::Excerpt;
 
 /// How a command ended that could be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,6 @@ mod clock;
 mod congestion;
 mod demo;
 mod diagnose;
-mod excerpt;
 mod execute;
 mod exit;
 mod export;

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::plan::{Endpoint, LabPlan};
-use neph_lab::listens::{nobodys, site_at, takes};
+use neph_lab::addresses::{accepts, no_site_has, site_at};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
@@ -63,7 +63,7 @@ fn unheard(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene) -> Optio
     let Some((index, site)) = site_at(topology, ip) else {
         // What overlays, balancers and guests add has IPv4 addresses.
         let is_known = topology.fixtures.is_empty() || ip.is_ipv6();
-        return nobodys(ip, topology).filter(|_| is_known);
+        return no_site_has(ip, topology).filter(|_| is_known);
     };
     if !topology.fixtures.is_empty() {
         return None;
@@ -84,7 +84,7 @@ fn unheard(ip: IpAddr, port: Option<u16>, lab: &LabPlan, scene: &Scene) -> Optio
         .iter()
         .filter(|one| one.site.value == site.name);
     let listening: Vec<SocketAddr> = own.map(|one| one.spec.value.address).collect();
-    if listening.iter().any(|at| takes(*at, address)) {
+    if listening.iter().any(|at| accepts(*at, address)) {
         return None;
     }
     let first = listening.first()?;
