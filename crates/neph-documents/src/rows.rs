@@ -1,6 +1,6 @@
 //! Rows: structs whose fields are the columns of a table, the keys of JSON and the header of CSV.
 //!
-//! [`rows!`](crate::rows) declares a row once; the text, JSON and CSV forms all come from it.
+//! [`rows!`](crate::rows!) declares a row once; the text, JSON and CSV forms all come from it.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! The JSON Schema of each document, and the version of all of them.
 //!
 //! A test writes the schemas to docs/schema/ and fails where a file there is not what the structs
-//! say: a change of a document is a change of these files, and of [`VERSION`](crate::version::VERSION) where programs that
-//! read the document would break.
+//! say: a change of a document is a change of these files, and of [`crate::version::VERSION`] where
+//! programs that read the document would break.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

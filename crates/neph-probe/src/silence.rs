@@ -63,7 +63,7 @@ impl Silence {
         }
     }
 
-    /// A sentence for each of these, of the first few; takes three times [`PATIENCE`] at worst.
+    /// A sentence for each of these, of the first few; takes three seconds at worst.
     pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MOST).collect();
         thread::scope(|scope| {

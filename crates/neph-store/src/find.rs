@@ -111,7 +111,7 @@ pub fn subject(store: &dyn Store, name: &str) -> Result<Subject, FindError> {
     }
 }
 
-/// The shortest beginning that tells these ids apart, as long as [`SHORTEST`] at least.
+/// The shortest beginning that tells these ids apart, as long as 8 characters at least.
 pub fn short_length<I: ToString>(ids: impl IntoIterator<Item = I>) -> usize {
     let ids: BTreeSet<String> = ids.into_iter().map(|id| id.to_string()).collect();
     length_among(&ids, &ids)
