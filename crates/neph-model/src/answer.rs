@@ -3,14 +3,18 @@
 //! Owns the answers' names and codes. Does not own when they came (marks) nor whether the message
 //! counts as replied to ([`crate::Outcome`]).
 
+mod named;
+mod numbered;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DnsReply, MqttRefusal, SynAnswer};
+use named::NAMED;
+use numbered::{NUMBERED, Numbered};
 
 /// The answer to a message in the words of its protocol, or the reason why there is none.
 #[derive(
@@ -87,139 +91,13 @@ pub enum LocalFault {
     RateCap,
 }
 
-/// Every answer whose name holds no number, with that name and the code that journals store: below 100,
-/// where no number of a protocol is. A new one takes the next number that is free.
-const NAMED: &[(Answer, u16, &str)] = &[
-    (Answer::Syn(SynAnswer::SynAck), 1, "syn-ack"),
-    (Answer::Syn(SynAnswer::Rst), 2, "rst"),
-    (Answer::Truncated, 3, "truncated"),
-    (Answer::Closed, 4, "closed"),
-    (Answer::Reset, 5, "reset"),
-    (Answer::TlsFailed, 6, "tls-failed"),
-    (
-        Answer::Icmp(IcmpKind::NetUnreachable),
-        10,
-        "icmp-net-unreachable",
-    ),
-    (
-        Answer::Icmp(IcmpKind::HostUnreachable),
-        11,
-        "icmp-host-unreachable",
-    ),
-    (
-        Answer::Icmp(IcmpKind::ProtocolUnreachable),
-        12,
-        "icmp-protocol-unreachable",
-    ),
-    (
-        Answer::Icmp(IcmpKind::PortUnreachable),
-        13,
-        "icmp-port-unreachable",
-    ),
-    (Answer::Icmp(IcmpKind::Prohibited), 14, "icmp-prohibited"),
-    (Answer::Icmp(IcmpKind::TooBig), 15, "icmp-packet-too-big"),
-    (
-        Answer::Icmp(IcmpKind::TimeExceeded),
-        16,
-        "icmp-time-exceeded",
-    ),
-    (Answer::Local(LocalFault::NoPort), 20, "local-no-port"),
-    (
-        Answer::Local(LocalFault::NoDescriptor),
-        21,
-        "local-no-file-descriptor",
-    ),
-    (Answer::Local(LocalFault::NoBuffer), 22, "local-no-buffer"),
-    (Answer::Local(LocalFault::NoMemory), 23, "local-no-memory"),
-    (Answer::Local(LocalFault::Forbidden), 24, "local-forbidden"),
-    (Answer::Local(LocalFault::NoRoute), 25, "local-no-route"),
-    (Answer::Local(LocalFault::TooLarge), 26, "local-too-large"),
-    (Answer::Local(LocalFault::Late), 27, "local-late"),
-    (Answer::Local(LocalFault::RateCap), 28, "local-rate-cap"),
-];
-/// Answers that hold a number of their protocol: a row is a protocol.
-struct Numbered {
-    /// The codes that journals store for them.
-    codes: RangeInclusive<u16>,
-    answer: fn(u16) -> Answer,
-    /// The code of an answer of that protocol.
-    code: fn(Answer) -> Option<u16>,
-    name: fn(u16) -> String,
-    /// The code of the answer of that name.
-    named: fn(&str) -> Option<u16>,
-    words: fn(u16) -> String,
-}
-
-/// The code of the DNS response code 0.
-const DNS: u16 = 5000;
-/// The code of the CONNACK code 0.
-const MQTT: u16 = 6000;
-
-const NUMBERED: [Numbered; 4] = [
-    Numbered {
-        codes: 100..=999,
-        answer: Answer::HttpStatus,
-        code: |answer| match answer {
-            Answer::HttpStatus(status) => Some(status),
-            _ => None,
-        },
-        name: |status| format!("http-{status}"),
-        named: |name| name.strip_prefix("http-")?.parse().ok(),
-        words: |status| format!("HTTP status {status}"),
-    },
-    Numbered {
-        codes: 1000..=4999,
-        answer: Answer::WebSocketClose,
-        code: |answer| match answer {
-            Answer::WebSocketClose(code) => Some(code),
-            _ => None,
-        },
-        name: |code| format!("ws-close-{code}"),
-        named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
-        words: |code| format!("WebSocket close {code}"),
-    },
-    Numbered {
-        codes: DNS..=DNS + DnsReply::NUMBERS - 1,
-        answer: |code| Answer::Dns(DnsReply::from_number(code - DNS)),
-        code: |answer| match answer {
-            Answer::Dns(reply) => Some(DNS + reply.number()),
-            _ => None,
-        },
-        name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
-        named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
-        words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
-    },
-    Numbered {
-        codes: MQTT..=MQTT + 255,
-        answer: |code| Answer::Mqtt(MqttRefusal::from_number(code - MQTT)),
-        code: |answer| match answer {
-            Answer::Mqtt(refusal) => Some(MQTT + u16::from(refusal.0)),
-            _ => None,
-        },
-        name: |code| format!("mqtt-connack-{}", code - MQTT),
-        named: |name| {
-            let code: u8 = name.strip_prefix("mqtt-connack-")?.parse().ok()?;
-            Some(MQTT + u16::from(code))
-        },
-        words: |code| MqttRefusal::from_number(code - MQTT).words(),
-    },
-];
-
-impl Numbered {
-    fn of(code: u16) -> Option<&'static Self> {
-        NUMBERED.iter().find(|row| row.codes.contains(&code))
-    }
-}
-
 impl Answer {
     /// The word for it in files and output: `syn-ack`, `http-503`, `ws-close-1011`, `truncated`.
     pub fn name(self) -> Cow<'static, str> {
         if let Some(row) = Numbered::of(self.code()) {
             return (row.name)(self.code()).into();
         }
-        let mut all = NAMED.iter();
-        let found = all.find(|(answer, ..)| *answer == self);
-        found.map_or("", |(_, _, name)| name).into()
+        named::row(self).map_or("", |row| row.name).into()
     }
 
     /// The answer of that name.
@@ -230,15 +108,13 @@ impl Answer {
             }
         }
         let mut all = NAMED.iter();
-        all.find(|(_, _, known)| *known == name)
-            .map(|(answer, ..)| *answer)
+        all.find(|row| row.name == name).map(|row| row.answer)
     }
 
     /// The number for it in journals: a status or close code is its own number.
     pub fn code(self) -> u16 {
         let numbered = NUMBERED.iter().find_map(|row| (row.code)(self));
-        let mut named = NAMED.iter().filter(|(answer, ..)| *answer == self);
-        let code = numbered.or_else(|| named.next().map(|(_, code, _)| *code));
+        let code = numbered.or_else(|| Some(named::row(self)?.code));
         debug_assert!(code.is_some(), "{self:?} has no row");
         code.unwrap_or(0)
     }
@@ -249,12 +125,12 @@ impl Answer {
             return Some((row.answer)(code));
         }
         let mut all = NAMED.iter();
-        all.find(|(_, known, _)| *known == code)
-            .map(|(answer, ..)| *answer)
+        all.find(|row| row.code == code).map(|row| row.answer)
     }
 
     /// Whether a message whose connection, or path, ended with it is an error: a server or router
-    /// answered. Otherwise such a message is lost. Of a reply, the codec says whether it is an error.
+    /// answered. Otherwise such a message is lost. Of a reply, the codec decides whether it is an error.
+    /// Also whether warnings name it as an unexpected answer: true if a reply with it can be an error.
     pub const fn is_error(self) -> bool {
         match self {
             Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Icmp(_) | Self::Truncated => true,

@@ -101,7 +101,8 @@ pub struct KindFacts {
     pub needs_reflector: bool,
     /// Whether client and server exchange an opening of the protocol before the first request.
     pub has_opening: bool,
-    /// Whether a connection takes a request while an earlier one waits for its reply.
+    /// Whether requests go out on a connection while an earlier one waits for its reply: not where a
+    /// late reply would hold up the next.
     pub is_pipelined: bool,
     /// Whether its targets may have a user name and a password.
     pub has_credentials: bool,

@@ -11,6 +11,8 @@ mod modules_tests;
 mod parameters;
 #[path = "architecture/picture.rs"]
 mod picture;
+#[path = "architecture/reached.rs"]
+mod reached;
 #[path = "architecture/sleeping.rs"]
 mod sleeping;
 #[path = "architecture/test_targets.rs"]

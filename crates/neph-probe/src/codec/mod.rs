@@ -99,7 +99,7 @@ pub(crate) trait Codec: std::fmt::Debug + Send {
     /// Appends what must be said first on a fresh connection; returns whether requests may follow
     /// at once, without waiting for [`Arrival::Opened`].
     fn open(&mut self, out: &mut Vec<u8>) -> Opening;
-    /// Appends request `seq`.
+    /// Appends request `seq`, possibly ahead of its time and never to be sent.
     fn request(&mut self, seq: u64, out: &mut Vec<u8>);
     /// Reads from the start of `input`.
     fn step(&mut self, input: &mut [u8]) -> Result<Step, String>;

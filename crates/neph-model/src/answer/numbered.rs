@@ -1,0 +1,82 @@
+//! Answers that hold a number of their protocol.
+//!
+//! Owns their codes and names, a row for a protocol.
+
+use std::ops::RangeInclusive;
+
+use super::Answer;
+use crate::{DnsReply, MqttRefusal};
+
+/// Answers that hold a number of their protocol: a row is a protocol.
+pub(super) struct Numbered {
+    /// The codes that journals store for them.
+    pub(super) codes: RangeInclusive<u16>,
+    pub(super) answer: fn(u16) -> Answer,
+    /// The code of an answer of that protocol.
+    pub(super) code: fn(Answer) -> Option<u16>,
+    pub(super) name: fn(u16) -> String,
+    /// The code of the answer of that name.
+    pub(super) named: fn(&str) -> Option<u16>,
+    pub(super) words: fn(u16) -> String,
+}
+
+/// The code of the DNS response code 0.
+const DNS: u16 = 5000;
+/// The code of the CONNACK code 0.
+const MQTT: u16 = 6000;
+
+pub(super) const NUMBERED: [Numbered; 4] = [
+    Numbered {
+        codes: 100..=999,
+        answer: Answer::HttpStatus,
+        code: |answer| match answer {
+            Answer::HttpStatus(status) => Some(status),
+            _ => None,
+        },
+        name: |status| format!("http-{status}"),
+        named: |name| name.strip_prefix("http-")?.parse().ok(),
+        words: |status| format!("HTTP status {status}"),
+    },
+    Numbered {
+        codes: 1000..=4999,
+        answer: Answer::WebSocketClose,
+        code: |answer| match answer {
+            Answer::WebSocketClose(code) => Some(code),
+            _ => None,
+        },
+        name: |code| format!("ws-close-{code}"),
+        named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
+        words: |code| format!("WebSocket close {code}"),
+    },
+    Numbered {
+        codes: DNS..=DNS + DnsReply::NUMBERS - 1,
+        answer: |code| Answer::Dns(DnsReply::from_number(code - DNS)),
+        code: |answer| match answer {
+            Answer::Dns(reply) => Some(DNS + reply.number()),
+            _ => None,
+        },
+        name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
+        named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
+        words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
+    },
+    Numbered {
+        codes: MQTT..=MQTT + 255,
+        answer: |code| Answer::Mqtt(MqttRefusal::from_number(code - MQTT)),
+        code: |answer| match answer {
+            Answer::Mqtt(refusal) => Some(MQTT + u16::from(refusal.0)),
+            _ => None,
+        },
+        name: |code| format!("mqtt-connack-{}", code - MQTT),
+        named: |name| {
+            let code: u8 = name.strip_prefix("mqtt-connack-")?.parse().ok()?;
+            Some(MQTT + u16::from(code))
+        },
+        words: |code| MqttRefusal::from_number(code - MQTT).words(),
+    },
+];
+
+impl Numbered {
+    pub(super) fn of(code: u16) -> Option<&'static Self> {
+        NUMBERED.iter().find(|row| row.codes.contains(&code))
+    }
+}

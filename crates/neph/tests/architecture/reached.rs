@@ -1,0 +1,88 @@
+//! Holds that every file is built: a file that no `mod` names, and a fuzz target without its `[[bin]]`,
+//! are passed over by the compiler in silence.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::{root, sources};
+
+/// The crate of a file, and the file's place in it.
+fn in_crate(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix("crates/")?.split_once('/')
+}
+
+/// What cargo builds by itself: the roots of libraries, programs, tests, benches and examples.
+fn is_root(place: &str) -> bool {
+    let parts: Vec<&str> = place.split('/').collect();
+    match parts[..] {
+        ["build.rs"] | ["src", "lib.rs" | "main.rs"] => true,
+        ["tests" | "benches" | "examples", file] => file != "mod.rs",
+        ["tests" | "benches" | "examples", _, "main.rs"] | ["src", "bin", _] => true,
+        _ => false,
+    }
+}
+
+/// The name by which a `mod` names a file: its stem, of `mod.rs` its folder.
+fn module(place: &str) -> Option<&str> {
+    let path = Path::new(place);
+    let stem = path.file_stem()?.to_str()?;
+    if stem == "mod" {
+        return path.parent()?.file_name()?.to_str();
+    }
+    Some(stem)
+}
+
+#[test]
+fn every_file_of_a_crate_is_named_by_a_mod() {
+    let sources = sources();
+    let mut named: BTreeSet<(&str, &str)> = BTreeSet::new();
+    let mut paths = BTreeSet::new();
+    for (path, text) in &sources {
+        let Some((of, _)) = in_crate(path) else {
+            continue;
+        };
+        for line in text.lines().map(str::trim) {
+            if let Some(by_path) = line.strip_prefix("#[path = \"") {
+                paths.extend(
+                    by_path
+                        .split('"')
+                        .next()
+                        .and_then(|path| path.rsplit('/').next()),
+                );
+            }
+            let module = line
+                .strip_suffix(';')
+                .and_then(|line| line.split_once("mod "));
+            named.extend(module.map(|(_, name)| (of, name)));
+        }
+    }
+    let lost: Vec<&String> = sources
+        .iter()
+        .filter(|(path, _)| {
+            let (of, place) = in_crate(path).expect("a file of a crate");
+            let file = place.rsplit('/').next().unwrap_or(place);
+            let is_named = module(place).is_some_and(|name| named.contains(&(of, name)));
+            !is_root(place) && !is_named && !paths.contains(file)
+        })
+        .map(|(path, _)| path)
+        .collect();
+    assert!(lost.is_empty(), "no `mod` names these: {lost:#?}");
+}
+
+#[test]
+fn every_fuzz_target_is_a_program() {
+    let manifest = fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("a manifest");
+    let targets = fs::read_dir(root().join("fuzz/fuzz_targets")).expect("a folder");
+    let names = targets.map(|entry| entry.expect("an entry").file_name());
+    let lost: Vec<_> = names
+        .filter(|name| {
+            let line = format!("path = \"fuzz_targets/{}\"", name.display());
+            !manifest.contains(&line)
+        })
+        .collect();
+    assert!(
+        lost.is_empty(),
+        "fuzz/Cargo.toml has no [[bin]] for {lost:?}"
+    );
+}
