@@ -16,9 +16,11 @@ fn in_crate(path: &str) -> Option<(&str, &str)> {
 fn is_root(place: &str) -> bool {
     let parts: Vec<&str> = place.split('/').collect();
     match parts[..] {
-        ["build.rs"] | ["src", "lib.rs" | "main.rs"] => true,
         ["tests" | "benches" | "examples", file] => file != "mod.rs",
-        ["tests" | "benches" | "examples", _, "main.rs"] | ["src", "bin", _] => true,
+        ["build.rs"]
+        | ["src", "lib.rs" | "main.rs"]
+        | ["src", "bin", _]
+        | ["tests" | "benches" | "examples", _, "main.rs"] => true,
         _ => false,
     }
 }
