@@ -120,8 +120,20 @@ mod tests {
     #[test]
     fn where_to_listen_is_an_address_with_a_port_and_what_is_none_is_told_how() {
         assert_eq!(listening("[::1]:80").map(|at| at.port()), Ok(80));
-        assert!(listening("[fe80::1%lo]:80").is_ok_and(|at| at.is_ipv6()));
-        for wrong in ["nonsense", "8080", "127.0.0.1", "localhost:80", "[a%lo]:80"] {
+        let zone = |text: &str| match listening(text) {
+            Ok(SocketAddr::V6(address)) => Some(address.scope_id()),
+            _ => None,
+        };
+        assert_eq!(zone("[::1]:80"), Some(0));
+        assert_eq!(zone("[fe80::1%lo]:80"), Some(1));
+        for wrong in [
+            "nonsense",
+            "8080",
+            "127.0.0.1",
+            "localhost:80",
+            "[localhost]:80",
+            "[a%lo]:80",
+        ] {
             assert!(listening(wrong).is_err_and(|told| told.contains("127.0.0.1:8080")));
         }
     }

@@ -67,7 +67,7 @@ pub use reflect::{ANSWERING_PORTS, Bound, Counted, Reflector, ShownCertificate, 
 pub use refusals::RefusalWatch;
 pub use refused::Refusals;
 pub use report::Report;
-pub use resolver::{Resolve, Resolved, Resolving, Silent, own_address};
+pub use resolver::{Resolve, Resolved, Resolving, Silent};
 pub use running::Running;
 pub use secret::{Secret, SecretError};
 pub use silence::{Silence, stamp_suspicion};

@@ -3,8 +3,6 @@
 //! Owns the order in which a host's addresses are tried (RFC 8305) and what counts as answering. Does
 //! not own what is said to the chosen one afterwards.
 
-mod own;
-
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -18,8 +16,6 @@ use crate::datagram;
 use crate::kinds::{self, Opener};
 use crate::spec::FlowSpec;
 use crate::target_error::TargetError;
-
-pub use own::own_address;
 
 /// The next address is tried when the one before has not answered for this long (RFC 8305, section 5:
 /// "Connection Attempt Delay").
