@@ -234,7 +234,7 @@ fn post(agent: &Agent, url: &Url, body: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{TcpListener, ToSocketAddrs};
+    use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 
     use rustls::ServerConfig;
 
@@ -242,6 +242,18 @@ mod tests {
 
     fn find(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok((host, port).to_socket_addrs()?.collect())
+    }
+
+    /// A whole request whose body is a JSON object.
+    fn request(peer: &mut TcpStream) -> Vec<u8> {
+        let mut heard = Vec::new();
+        while !heard.ends_with(b"}") {
+            let mut some = [0; 512];
+            let n = peer.read(&mut some).expect("read");
+            assert!(n > 0, "it hung up: {heard:?}");
+            heard.extend_from_slice(&some[..n]);
+        }
+        heard
     }
 
     #[test]
@@ -283,12 +295,7 @@ mod tests {
             let address = listener.local_addr().expect("address");
             let hearing = std::thread::spawn(move || {
                 let (mut peer, _) = listener.accept().expect("accept");
-                let mut heard = Vec::new();
-                while !heard.ends_with(b"}") {
-                    let mut some = [0; 512];
-                    let n = peer.read(&mut some).expect("read");
-                    heard.extend_from_slice(&some[..n]);
-                }
+                request(&mut peer);
                 let answer = format!("HTTP/1.1 {status}\r\nLocation: /b\r\n\r\n");
                 peer.write_all(answer.as_bytes()).expect("answer");
             });
@@ -331,13 +338,7 @@ mod tests {
         let address = listener.local_addr().expect("address");
         let hearing = std::thread::spawn(move || {
             let (mut peer, _) = listener.accept().expect("accept");
-            let mut heard = Vec::new();
-            while !heard.ends_with(b"}") {
-                let mut some = [0; 512];
-                let n = peer.read(&mut some).expect("read");
-                assert!(n > 0, "it hung up: {heard:?}");
-                heard.extend_from_slice(&some[..n]);
-            }
+            let heard = request(&mut peer);
             peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
                 .expect("answer");
             String::from_utf8(heard).expect("text")
