@@ -10,7 +10,19 @@ pub trait Cell {
 
 impl<T: Cell> Cell for Option<T> {
     fn cell(&self) -> String {
-        self.as_ref().map_or_else(|| "-".to_owned(), Cell::cell)
+        self.as_ref().or_dash(Cell::cell)
+    }
+}
+
+/// A value that is not always there.
+pub trait OrDash<T> {
+    /// Its text; `-` where there is no value.
+    fn or_dash(self, text: impl FnOnce(T) -> String) -> String;
+}
+
+impl<T> OrDash<T> for Option<T> {
+    fn or_dash(self, text: impl FnOnce(T) -> String) -> String {
+        self.map_or_else(|| "-".to_owned(), text)
     }
 }
 

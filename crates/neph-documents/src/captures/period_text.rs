@@ -5,39 +5,17 @@ use neph_model::Span;
 use neph_text::counted::counted;
 
 use super::Lately;
-use super::row::{both_via, n, path, repairs, span};
+use super::row::{both_via, columns, repairs, trips};
 use crate::table::Heading;
 use crate::when;
 
 /// The columns of flows.
-pub const COLUMNS: [Heading; 21] = [
-    Heading::left("CLIENT"),
-    Heading::left("SERVER"),
-    Heading::right("PACKETS/S"),
-    Heading::right("BYTES/S"),
-    Heading::right("PATH MIN"),
-    Heading::right("MEAN"),
-    Heading::right("P50"),
-    Heading::right("P95"),
-    Heading::right("P99"),
-    Heading::right("MAX"),
-    Heading::right("DEVIATION"),
-    Heading::right("N"),
-    Heading::right("WITH DATA"),
-    Heading::right("N"),
-    Heading::right("DELAYED"),
-    Heading::right("N"),
-    Heading::right("CLIENT'S PATH"),
-    Heading::right("N"),
-    Heading::right("RETRANSMITTED"),
-    Heading::right("SPURIOUS"),
-    Heading::left("ODD"),
-];
+pub const COLUMNS: [Heading; 21] = columns("PACKETS/S", "BYTES/S", "WITH DATA");
 
 /// A line of the table: what a flow showed in a period of this length.
 pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<String> {
     let (client, server) = (recent.sent(Side::Client), recent.sent(Side::Server));
-    let trips = recent.trips(Half::Server).laid_out();
+    let seen = recent.trips(Half::Server).laid_out();
     let name = flow.name();
     let mut cells = vec![
         name.client().to_string(),
@@ -45,14 +23,9 @@ pub fn row(length: Span, flow: &Flow, recent: &Recent, method: Method) -> Vec<St
         per_second(client.packets + server.packets, length).to_string(),
         per_second(client.bytes + server.bytes, length).to_string(),
     ];
-    cells.extend(path(&trips, method));
-    for trips in [
-        trips.of(method, Answer::WithData),
-        trips.of(method, Answer::Delayed),
-        recent.trips(Half::Client).path(method),
-    ] {
-        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
-    }
+    let with_data = seen.of(method, Answer::WithData);
+    let client_path = recent.trips(Half::Client).path(method);
+    cells.extend(trips(&seen, with_data, client_path, method));
     cells.extend(repairs((client, server)));
     cells
 }

@@ -9,29 +9,39 @@ use neph_wire::dissect::Tunnel;
 use crate::cell::Cell;
 use crate::table::Heading;
 
-pub const COLUMNS: [Heading; 21] = [
-    Heading::left("CLIENT"),
-    Heading::left("SERVER"),
-    Heading::right("PACKETS"),
-    Heading::right("BYTES"),
-    Heading::right("PATH MIN"),
-    Heading::right("MEAN"),
-    Heading::right("P50"),
-    Heading::right("P95"),
-    Heading::right("P99"),
-    Heading::right("MAX"),
-    Heading::right("DEVIATION"),
-    Heading::right("N"),
-    Heading::right("RESPONSE"),
-    Heading::right("N"),
-    Heading::right("DELAYED"),
-    Heading::right("N"),
-    Heading::right("CLIENT'S PATH"),
-    Heading::right("N"),
-    Heading::right("RETRANSMITTED"),
-    Heading::right("SPURIOUS"),
-    Heading::left("ODD"),
-];
+/// The columns of flows.
+pub const COLUMNS: [Heading; 21] = columns("PACKETS", "BYTES", "RESPONSE");
+
+/// The columns of flows, where these are what is counted and the round trips with data.
+pub const fn columns(
+    packets: &'static str,
+    bytes: &'static str,
+    with_data: &'static str,
+) -> [Heading; 21] {
+    [
+        Heading::left("CLIENT"),
+        Heading::left("SERVER"),
+        Heading::right(packets),
+        Heading::right(bytes),
+        Heading::right("PATH MIN"),
+        Heading::right("MEAN"),
+        Heading::right("P50"),
+        Heading::right("P95"),
+        Heading::right("P99"),
+        Heading::right("MAX"),
+        Heading::right("DEVIATION"),
+        Heading::right("N"),
+        Heading::right(with_data),
+        Heading::right("N"),
+        Heading::right("DELAYED"),
+        Heading::right("N"),
+        Heading::right("CLIENT'S PATH"),
+        Heading::right("N"),
+        Heading::right("RETRANSMITTED"),
+        Heading::right("SPURIOUS"),
+        Heading::left("ODD"),
+    ]
+}
 
 /// By what flows are ordered, and what is told of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,17 +152,26 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
         both(|flow, side| flow.sent(side).packets),
         both(|flow, side| flow.sent(side).bytes),
     ];
-    cells.extend(path(&server, method));
+    let with_data = server.of(Method::Response, Answer::WithData);
     let client = flow.trips(Half::Client).path(method);
-    for trips in [
-        server.of(Method::Response, Answer::WithData),
-        server.of(method, Answer::Delayed),
-        client,
-    ] {
-        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
-    }
+    cells.extend(trips(&server, with_data, client, method));
     let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
     cells.extend(repairs(sent));
+    cells
+}
+
+/// Round trips of the server's path, those with data, those that a timer held back, and those of the
+/// client's path.
+pub fn trips(
+    server: &LaidOut,
+    with_data: Option<Quantiles>,
+    client: Option<Quantiles>,
+    method: Method,
+) -> Vec<String> {
+    let mut cells = Vec::from(path(server, method));
+    for trips in [with_data, server.of(method, Answer::Delayed), client] {
+        cells.extend([span(trips.map(|trips| trips.p50)), n(trips)]);
+    }
     cells
 }
 

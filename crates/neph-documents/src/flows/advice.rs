@@ -1,5 +1,6 @@
 //! Advice on source ports for people.
 
+use crate::cell::OrDash;
 use neph_flows::{Advice, AdvisedPort, Against, Counsel, Guide, Horizon};
 use neph_model::{Fleet, Span};
 
@@ -179,7 +180,7 @@ fn tested(horizon: &Horizon) -> String {
 
 /// Of too few times there is none.
 fn gain(against: Option<Against>) -> String {
-    against.map_or_else(|| "-".to_owned(), |against| against.gain().to_string())
+    against.or_dash(|against| against.gain().to_string())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use neph_probe::FleetTally;
 use super::FlowsResult;
 use super::words::{moment, percent};
 use super::{advice, dip, moves, unfair};
+use crate::cell::OrDash;
 use crate::syn_answers;
 use neph_text::counted::counted;
 
@@ -146,10 +147,7 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
     let moved = &view.pairs[endpoint].moved;
     for (index, class) in classes.iter().enumerate() {
         let rate = moved.get(index).filter(|_| !view.pairs[endpoint].too_short);
-        let rate = rate.map_or_else(
-            || "-".to_owned(),
-            |moved| format!("{:.1}", moved.per_flow_hour),
-        );
+        let rate = rate.or_dash(|moved| format!("{:.1}", moved.per_flow_hour));
         text.push_str(&format!(
             "{:>5}  {:>10}  {:>10}  {:>6}  {:>6}  {:>6}  {:>11}  {:>7}  {}\n",
             index + 1,
@@ -159,9 +157,7 @@ fn classes(view: &FleetView, endpoint: usize) -> String {
             class.left,
             class.joined,
             rate,
-            class
-                .loss()
-                .map_or_else(|| "-".to_owned(), |loss| percent(loss.share)),
+            class.loss().or_dash(|loss| percent(loss.share)),
             ports(view, endpoint, index)
         ));
     }

@@ -6,7 +6,7 @@ use neph_text::counted::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, OrDash};
 
 /// If one in so many transfers took another path than expected, ports are not reliable.
 const MANY_MOVED: u64 = 10;
@@ -75,10 +75,8 @@ impl TransfersFound {
         for one in &self.by_class {
             let interval = one
                 .interval
-                .map_or_else(|| "-".to_owned(), |(low, high)| format!("{low} to {high}"));
-            let ratio = one
-                .ratio
-                .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+                .or_dash(|(low, high)| format!("{low} to {high}"));
+            let ratio = one.ratio.or_dash(|ratio| format!("{ratio:.3}"));
             text.push_str(&format!(
                 "{:>17}  {:>10}  {interval:<23}  {ratio:>6}  {:>4}  {:>5}  {:>6}\n",
                 one.class + 1,

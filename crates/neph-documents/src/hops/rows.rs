@@ -1,5 +1,6 @@
 //! The tables of segments and of the parts of round trips.
 
+use crate::cell::OrDash;
 use neph_capture::Way;
 use neph_capture::clocks::words;
 use neph_capture::path::passages::{PROTOCOLS, Passages, segment_names};
@@ -22,7 +23,7 @@ crate::rows! {
         mean_ns: Option<Span> => right "MEAN",
         /// The error bound of each delay in nanoseconds.
         bound_ns: Option<i64> => right "± BOUND" by |row| {
-            row.bound_ns.map_or_else(|| "-".to_owned(), words::up)
+            row.bound_ns.or_dash(words::up)
         },
         /// The shortest delay in nanoseconds.
         min_ns: Option<Span> => right "MIN",
@@ -121,8 +122,5 @@ fn share(part: i128, total: i128) -> Option<f64> {
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or_else(
-        || "-".to_owned(),
-        |share| format!("{} %", fixed(share * 100.0, 1)),
-    )
+    share.or_dash(|share| format!("{} %", fixed(share * 100.0, 1)))
 }

@@ -8,7 +8,7 @@ use neph_stats::{Histogram, quantile_needs};
 
 use super::tally::{Tally, Way};
 use super::{DIRECTIONS, direction};
-use crate::cell::Cell;
+use crate::cell::{Cell, OrDash};
 use crate::table::{Heading, Table};
 use crate::when::utc;
 
@@ -134,7 +134,7 @@ fn paths(tally: &Tally) -> Table {
             ];
             row.extend(TOLD.map(|permille| quantile(&passed.delay, permille)));
             row.extend(TOLD.map(|permille| quantile(&passed.lateness, permille)));
-            row.push(passed.lateness.most().map_or_else(|| "-".to_owned(), span));
+            row.push(passed.lateness.most().or_dash(span));
             table.push(row);
         }
     }
@@ -156,7 +156,7 @@ fn steps(tally: &Tally) -> Table {
             number.cell(),
             turn.name().to_owned(),
             steps.times.cell(),
-            first.map_or_else(|| "-".to_owned(), span),
+            first.or_dash(span),
         ]);
     }
     if !table.is_empty() {
@@ -190,7 +190,7 @@ fn span(nanos: u64) -> String {
 /// Refused where there are too few for it.
 fn quantile(of: &Histogram, permille: u64) -> String {
     let told = of.quantile(permille).filter(|_| of.n() >= needs(permille));
-    told.map_or_else(|| "-".to_owned(), span)
+    told.or_dash(span)
 }
 
 fn needs(permille: u64) -> u64 {

@@ -3,7 +3,7 @@
 use neph_lab::{Check, LinkCheck, NotMet, Reserved};
 use neph_model::{BitRate, ByteSize, Span};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, OrDash};
 
 crate::rows! {
     /// A direction of a link, one of its paths, or a guest. Null: not asked, or not measured.
@@ -30,7 +30,7 @@ crate::rows! {
         jitter_allowed: Option<f64> => right "AT MOST" by |row| share(row.jitter_allowed),
         /// The loss that was asked: a share.
         loss_asked: Option<f64> => right "LOSS" by |row| {
-            row.loss_asked.map_or_else(|| "-".to_owned(), |loss| format!("{:.2} %", loss * 100.0))
+            row.loss_asked.or_dash(|loss| format!("{:.2} %", loss * 100.0))
         },
         /// The loss that was measured: a share.
         loss_measured: Option<f64> => right "IS" by |row| row.lost_of.cell(),
@@ -172,7 +172,7 @@ fn measured<T: Copy>(check: Option<Check<T>>) -> Option<T> {
 }
 
 fn share(share: Option<f64>) -> String {
-    share.map_or_else(|| "-".to_owned(), |share| format!("{share:.3}"))
+    share.or_dash(|share| format!("{share:.3}"))
 }
 
 /// `ok`, or what is not.

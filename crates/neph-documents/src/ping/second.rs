@@ -2,6 +2,7 @@
 
 use neph_model::{Instant, Message, Own, Span, Tally};
 
+use crate::cell::OrDash;
 use crate::p50::P50;
 
 /// How long the messages of a line were sent.
@@ -30,7 +31,7 @@ impl Second {
 
     fn line(self, messages: u64) -> String {
         let none = self.tally.without_response();
-        let known = |time: Option<&Span>| time.map_or_else(|| "-".to_owned(), Span::to_string);
+        let known = |time: Option<&Span>| time.or_dash(Span::to_string);
         format!(
             "{messages:>6} messages: {} replies, {} without; response median {}, least {}, greatest {}",
             self.times.len(),

@@ -9,6 +9,7 @@ use super::entries::percents;
 use super::merged;
 use super::{FlowMeasured, PingResult};
 use super::{Planned, PlannedFlows};
+use crate::cell::OrDash;
 use crate::syn_answers;
 use neph_text::counted::counted;
 
@@ -140,7 +141,7 @@ fn row(name: &str, values: &RunningSummary, none: Unanswered) -> Option<Row> {
         });
     }
     cells.push(span(values.greatest()?));
-    cells.push(values.sd().map_or_else(|| "-".to_owned(), span));
+    cells.push(values.sd().or_dash(span));
     Some(Row {
         name: name.to_owned(),
         n: values.n(),

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::lists::block;
 use super::{ExperimentRow, PingsRow};
+use crate::cell::OrDash;
 use crate::sections::{Pairs, Sections};
 use crate::version::Version;
 use crate::when;
@@ -235,7 +236,7 @@ impl CampaignDocument {
 
 /// When something ended; `-` while it runs.
 pub(super) fn ended(ended: Option<Wall>, offset: UtcOffset) -> String {
-    ended.map_or_else(|| "-".to_owned(), |at| when::at(at, offset))
+    ended.or_dash(|at| when::at(at, offset))
 }
 
 fn facts(parts: &CampaignParts<'_>) -> CampaignFacts {

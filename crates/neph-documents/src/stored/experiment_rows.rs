@@ -4,6 +4,7 @@ use neph_model::{Span, UtcOffset, Wall, Warning};
 
 use super::campaign::ended;
 use super::lists::{block, share};
+use crate::cell::OrDash;
 use crate::when;
 
 crate::rows! {
@@ -79,7 +80,7 @@ crate::rows! {
         interval_ns: Span => left "interval" by |row| row.interval_ns.exact(),
         /// After which time a flow is replaced by a new one, in nanoseconds.
         renewal_ns: Option<Span> => left "renewal" by |row| {
-            row.renewal_ns.map_or_else(|| "-".to_owned(), Span::exact)
+            row.renewal_ns.or_dash(Span::exact)
         },
         /// When a path change is detected.
         criteria: String => left "changes told by",
@@ -185,11 +186,11 @@ crate::rows! {
         steal_percent: Option<f64> => left "CPU stolen" by |row| percent(row.steal_percent),
         /// The load average over a minute.
         load_average: Option<f64> => left "load average" by |row| {
-            row.load_average.map_or_else(|| "-".to_owned(), |load| format!("{load:.2}"))
+            row.load_average.or_dash(|load| format!("{load:.2}"))
         },
     }
 }
 
 fn percent(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1} %"))
+    value.or_dash(|value| format!("{value:.1} %"))
 }

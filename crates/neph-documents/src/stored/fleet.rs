@@ -1,6 +1,7 @@
 //! What a fleet's experiment holds besides messages: transfers on the ports of its classes, and how
 //! many routes and path changes were traced.
 
+use crate::cell::OrDash;
 use neph_flows::{Compared, completions};
 use neph_model::{ClassTransfer, Experiment, FlowRoute, FlowTrace, Span};
 
@@ -25,7 +26,7 @@ crate::rows! {
         high_ns: Option<Span> => right "HIGH",
         /// The ratio of the median to that of the first class.
         ratio: Option<f64> => right "RATIO" by |row| {
-            row.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
+            row.ratio.or_dash(|ratio| format!("{ratio:.3}"))
         },
     }
 }
