@@ -46,20 +46,24 @@ impl Contents {
             path: path.to_owned(),
             ..Self::default()
         };
-        while let Some((start, record)) = reader.next()? {
-            match record {
-                Record::Message(message) => contents.places.push(Place {
-                    flow: message.flow.0,
-                    seq: message.seq.0,
-                    start,
-                }),
-                Record::Event(event) => contents.events.push(event),
-                Record::Sample(sample) => contents.samples.push(sample),
+        while let Some((start, key)) = reader.next(|record| contents.key_of(record))? {
+            if let Some((flow, seq)) = key {
+                contents.places.push(Place { flow, seq, start });
             }
         }
         contents.places.sort_unstable();
         contents.file = Some(reader.into_file());
         Ok(Some(contents))
+    }
+
+    /// What a message is found by; events and samples are kept here.
+    fn key_of(&mut self, record: Record) -> Option<(u32, u64)> {
+        match record {
+            Record::Message(message) => return Some((message.flow.0, message.seq.0)),
+            Record::Event(event) => self.events.push(event),
+            Record::Sample(sample) => self.samples.push(sample),
+        }
+        None
     }
 
     /// How many messages there are.

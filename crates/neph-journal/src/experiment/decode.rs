@@ -25,6 +25,7 @@ pub(super) fn record(payload: &[u8]) -> Option<Record> {
     bytes.0.is_empty().then_some(record)
 }
 
+#[inline]
 fn message(bytes: &mut Bytes<'_>) -> Option<Message> {
     let mask = bytes.u16()?;
     let flow = FlowIndex(bytes.u32()?);

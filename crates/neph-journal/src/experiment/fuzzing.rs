@@ -59,7 +59,7 @@ fn read(path: &Path, experiment: ExperimentId, bytes: &[u8]) -> Vec<(u64, Record
         .expect("readable")
         .expect("just written");
     let records: Vec<(u64, Record)> =
-        std::iter::from_fn(|| reader.next().expect("readable")).collect();
+        std::iter::from_fn(|| reader.next(|record| record).expect("readable")).collect();
     for (_, record) in &records {
         check(record);
     }

@@ -25,8 +25,13 @@ impl JournalReader {
 
     /// The next record and where its frame begins; `None` at the end or at the first byte that is
     /// not as it was written, which for a reader is the same.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, Record)>, JournalError> {
-        self.0.next(decode::record)
+    ///
+    /// `keep` is what is wanted of the record: a message is large, and moving each costs time.
+    pub(crate) fn next<T>(
+        &mut self,
+        keep: impl FnOnce(Record) -> T,
+    ) -> Result<Option<(u64, T)>, JournalError> {
+        self.0.next(|payload| decode::record(payload).map(keep))
     }
 
     /// The open file, to read from any place of it.

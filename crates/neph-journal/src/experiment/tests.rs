@@ -51,7 +51,7 @@ fn read(path: &std::path::Path, id: ExperimentId) -> Vec<Record> {
     let mut reader = JournalReader::open(path, id)
         .expect("readable")
         .expect("there");
-    std::iter::from_fn(|| reader.next().expect("readable"))
+    std::iter::from_fn(|| reader.next(|record| record).expect("readable"))
         .map(|(_, record)| record)
         .collect()
 }
