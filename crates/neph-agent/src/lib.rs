@@ -25,6 +25,7 @@ mod links;
 mod load;
 mod peer;
 pub mod provenance;
+pub mod remote;
 mod tcp_samples;
 mod trace;
 mod yard;

@@ -4,9 +4,11 @@
 //! Everything acknowledged is in the store before the next step, so a kill at any moment loses
 //! nothing: [`resume`] replays the store's content through the agenda and goes on.
 
+mod adopt;
 mod blocks;
 pub(crate) mod experiment;
 mod ordering;
+mod recording;
 mod seasons;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +16,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use neph_model::{
-    BlockOrder, Campaign, CampaignId, CampaignStatus, Executor, ExecutorLost, Experiment, FlowRole,
-    Scenario, Span, Stop, Wall,
+    BlockOrder, Campaign, CampaignId, CampaignStatus, Executor, ExecutorLost, Experiment,
+    ExperimentId, FlowRole, Scenario, Span, Stop, Wall,
 };
 use neph_store::{Store, StoreError};
 
@@ -234,6 +236,8 @@ struct Run<'r, 'c> {
     addresses: BTreeMap<String, IpAddr>,
     /// Endpoints at which a reflector has answered.
     reflectors: BTreeSet<String>,
+    /// Experiments that had ended in the store before this process began.
+    known: BTreeSet<ExperimentId>,
 }
 
 impl<'r, 'c> Run<'r, 'c> {
@@ -268,6 +272,7 @@ impl<'r, 'c> Run<'r, 'c> {
             begun,
             failed: BTreeMap::new(),
             reflectors: past.iter().filter_map(reflector_of).collect(),
+            known: past.iter().map(|one| one.id).collect(),
         })
     }
 
@@ -279,6 +284,7 @@ impl<'r, 'c> Run<'r, 'c> {
             standing,
             left,
         });
+        self.adopt()?;
         while let Some(slot) = self.next_in_season()? {
             if slot.begins_block {
                 self.begin_block(slot.block)?;

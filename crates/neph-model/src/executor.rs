@@ -8,13 +8,14 @@
 pub mod contract;
 
 use std::fmt::{self, Debug};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ExperimentId, ExperimentResult, Order, OrderFailed, PingBetween, Prepared, Progress, Records,
-    Span, Throughput, Traceroute,
+    CampaignId, ExperimentId, ExperimentResult, Order, OrderFailed, PingBetween, Prepared,
+    Progress, Records, Span, Throughput, Traceroute,
 };
 
 /// An order that was taken on. Each executor counts its own.
@@ -57,6 +58,9 @@ pub enum Update {
     Progress(Progress),
     /// What an experiment measured.
     Recorded(ExperimentId, Records),
+    /// All that an experiment measured is in journals in this folder, of this host. Once, in the place of
+    /// [`Self::Recorded`], by an executor whose results come from another host.
+    Journalled(ExperimentId, PathBuf),
     /// Pings that are decided.
     Pinged(Vec<PingBetween>),
     /// The last of an order: what became of it, or why nothing did.
@@ -85,4 +89,26 @@ pub trait Executor: Debug {
     /// Ends an order early: what was measured is reported, then its result. Does nothing for an order
     /// that is over.
     fn cancel(&mut self, ticket: Ticket);
+
+    /// Whether what experiments measure comes as [`Update::Journalled`], when they are over.
+    fn gives_journals(&self) -> bool {
+        false
+    }
+
+    /// An experiment is stored, as it was reported: an executor that kept its journal may forget it.
+    ///
+    /// # Errors
+    /// That cannot be written down.
+    fn stored(&mut self, _experiment: ExperimentId) -> Result<(), ExecutorLost> {
+        Ok(())
+    }
+
+    /// Orders for experiments of this campaign that an earlier process submitted, and whose results are not
+    /// stored: they go on under these tickets.
+    ///
+    /// # Errors
+    /// What is known of them cannot be written down.
+    fn adopt(&mut self, _campaign: CampaignId) -> Result<Vec<(Ticket, Order)>, ExecutorLost> {
+        Ok(Vec::new())
+    }
 }

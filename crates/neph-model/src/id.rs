@@ -64,6 +64,11 @@ uuid_id!(
     ExperimentId,
     "experiment"
 );
+uuid_id!(
+    /// An order that is carried out by another process: the same for both, however often it is sent.
+    OrderId,
+    "order"
+);
 
 /// What a scenario fixes, in 64 bits of a hash over its canonical text; shown as 16 hex digits.
 #[derive(

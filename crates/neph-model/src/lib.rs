@@ -91,7 +91,7 @@ pub use flow_route::{
     MplsLabel, PathHash, TraceEnd, TraceKind, TracedFlow,
 };
 pub use host::{ascii_host, bare, bracketed, of_many_hosts};
-pub use id::{CampaignId, ExperimentId, ParseIdError, ScenarioId, Seq};
+pub use id::{CampaignId, ExperimentId, OrderId, ParseIdError, ScenarioId, Seq};
 pub use kilometres::{Kilometres, NoDistance};
 pub use kind::{
     Identification, KindFacts, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,

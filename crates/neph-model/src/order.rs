@@ -36,5 +36,17 @@ pub enum Order {
     Capture(CaptureOrder),
 }
 
+impl Order {
+    /// The site that it names, if it is one order for one site; experiments name theirs themselves.
+    pub fn site(&self) -> Option<&str> {
+        match self {
+            Self::Throughput(order) => order.site.as_deref(),
+            Self::Traceroute(order) => order.site.as_deref(),
+            Self::Pings(order) => order.site.as_deref(),
+            Self::Experiments(_) | Self::Load(_) | Self::Capture(_) => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -35,6 +35,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "neph-model",
             "neph-probe",
             "neph-sys",
+            "neph-text",
         ],
     ),
     (
@@ -49,11 +50,27 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "neph-campaign",
-        &["neph-model", "neph-stats", "neph-store", "neph-text"],
+        &[
+            "neph-journal",
+            "neph-model",
+            "neph-stats",
+            "neph-store",
+            "neph-text",
+        ],
     ),
     (
         "neph-capture",
         &["neph-model", "neph-stats", "neph-text", "neph-wire"],
+    ),
+    (
+        "neph-control",
+        &[
+            "neph-agent",
+            "neph-journal",
+            "neph-model",
+            "neph-sys",
+            "neph-text",
+        ],
     ),
     (
         "neph-documents",
@@ -119,8 +136,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// flows against the links of the lab, and the reflector against transfers.
 const TESTS_MAY_USE: &[(&str, &str)] = &[
     ("neph-agent", "neph-campaign"),
-    ("neph-agent", "neph-text"),
     ("neph-campaign", "neph-lab"),
+    ("neph-control", "neph-campaign"),
+    ("neph-control", "neph-probe"),
+    ("neph-control", "neph-store"),
     ("neph-flows", "neph-lab"),
     ("neph-flows", "neph-text"),
     ("neph-probe", "neph-load"),

@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     EchoTo, Ending, Event, EventKind, Experiment, ExperimentId, ExperimentOrder, ExperimentResult,
-    ExperimentStatus, FlowIndex, HostFacts, Load, Order, OrderFailed, OrderResult, Prepared,
-    Progress, Provenance, Recorder, Records, Update, Warning,
+    ExperimentStatus, FlowIndex, FlowTrace, HostFacts, Load, Order, OrderFailed, OrderResult,
+    Prepared, Progress, Provenance, Recorder, Records, Ticket, Update, Warning,
 };
 
+use super::recording::{Outcome, Recording};
 use super::{Build, Run, RunError, address_of, reflector_of, storing};
 use crate::agenda::{Past, Slot};
 use crate::judge::Judge;
-use crate::meter::{Meter, MeteredRecorder, lock};
+use crate::meter::{Meter, lock};
 use crate::observer::{News, Observer};
 use crate::pairs::site_of;
 use crate::plan::Limits;
@@ -40,8 +41,10 @@ impl End {
 struct Begun {
     slot: Slot,
     order: ExperimentOrder,
-    recorder: MeteredRecorder,
+    recording: Recording,
     meter: Arc<Mutex<Meter>>,
+    /// The routes of its flows.
+    flow_trace: Option<FlowTrace>,
     /// The endpoint was at another address in an earlier experiment.
     moved: Option<Warning>,
     /// How it ended, if it did before it could run.
@@ -52,22 +55,35 @@ impl Run<'_, '_> {
     /// Carries out experiments at the same time, stores and notes each, whatever became of it.
     pub(super) fn experiments(&mut self, slots: &[Slot]) -> Result<(), RunError> {
         let orders: Vec<_> = slots.iter().map(|slot| self.order(*slot)).collect();
+        let ticket = self.submit(Order::Experiments(orders.clone()));
+        self.carried_out(ticket, slots, &orders)
+    }
+
+    /// Follows an order for experiments to its end, and stores and notes each.
+    pub(super) fn carried_out(
+        &mut self,
+        ticket: Ticket,
+        slots: &[Slot],
+        orders: &[ExperimentOrder],
+    ) -> Result<(), RunError> {
         let mut begun: Vec<Begun> = Vec::with_capacity(slots.len());
-        let done = self.follow(
-            Order::Experiments(orders.clone()),
-            |run, update| match update {
-                Update::Prepared(all) => {
-                    begun = run.begin_all(slots, &orders, all)?;
-                    Ok(())
-                }
-                Update::Recorded(experiment, records) => run.keep(&mut begun, experiment, &records),
-                Update::Progress(progress) => {
-                    run.show(&begun, progress);
-                    Ok(())
-                }
-                Update::Pinged(_) | Update::Done(_) => Ok(()),
-            },
-        )?;
+        let done = self.follow_ticket(ticket, |run, update| match update {
+            Update::Prepared(all) => {
+                begun = run.begin_all(slots, orders, all)?;
+                Ok(())
+            }
+            Update::Recorded(experiment, records) => run.keep(&mut begun, experiment, &records),
+            Update::Journalled(experiment, folder) => {
+                let mut begun = begun.iter_mut();
+                let found = begun.find(|one| one.order.experiment.id == experiment);
+                found.map_or(Ok(()), |one| one.recording.journals(folder))
+            }
+            Update::Progress(progress) => {
+                run.show(&begun, progress);
+                Ok(())
+            }
+            Update::Pinged(_) | Update::Done(_) => Ok(()),
+        })?;
         let results = match done {
             Ok(OrderResult::Experiments(results)) => results,
             Ok(_) => vec![Err(OrderFailed::another_result("carry experiments out")); slots.len()],
@@ -79,11 +95,11 @@ impl Run<'_, '_> {
                 Ok(_) => Err(OrderFailed::another_result("prepare an experiment")),
                 Err(why) => Err(why.clone()),
             });
-            begun = self.begin_all(slots, &orders, failed.collect())?;
+            begun = self.begin_all(slots, orders, failed.collect())?;
         }
         for (one, result) in begun.iter_mut().zip(results) {
             if one.end.is_none() {
-                one.end = Some(self.came_of(one, result)?);
+                one.end = Some(Self::came_of(one, result));
             }
         }
         begun.into_iter().try_for_each(|one| self.finish(one))
@@ -111,7 +127,10 @@ impl Run<'_, '_> {
         let Some(one) = begun.find(|one| one.order.experiment.id == experiment) else {
             return Ok(());
         };
-        storing("record what is measured", one.recorder.keep(records))?;
+        storing(
+            "record what is measured",
+            one.recording.recorder().keep(records),
+        )?;
         self.crew.observer.tell(&News::Kept {
             experiment,
             records,
@@ -154,19 +173,22 @@ impl Run<'_, '_> {
             Err(failed) => Some(End::failed(failed.to_string())),
         };
         let (standing, left) = (self.agenda.standing(), self.time_left());
-        let begun = self.crew.store.begin(&order.experiment);
-        let recorder = storing("begin an experiment", begun)?;
+        let main = order.experiment.flows.first();
+        let reflector = main.is_some_and(|flow| flow.reflector);
+        let judge = Judge::by(self.plan.alarms_of(&order.scenario));
+        let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(judge)));
+        let mut recording = if self.crew.executor.gives_journals() {
+            Recording::there(order.experiment.id, &meter)
+        } else {
+            let begun = self.crew.store.begin(&order.experiment);
+            Recording::here(storing("begin an experiment", begun)?, &meter)
+        };
         self.crew.observer.tell(&News::ExperimentBegun {
             experiment: &order.experiment,
             scenario: &order.scenario,
             standing,
             left,
         });
-        let main = order.experiment.flows.first();
-        let reflector = main.is_some_and(|flow| flow.reflector);
-        let judge = Judge::by(self.plan.alarms_of(&order.scenario));
-        let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(judge)));
-        let mut recorder = MeteredRecorder::new(recorder, Arc::clone(&meter));
         if let Some(moved) = &moved {
             let event = Event {
                 flow: FlowIndex(0),
@@ -174,13 +196,15 @@ impl Run<'_, '_> {
                 kind: EventKind::AddressChanged,
                 text: moved.to_string(),
             };
-            storing("record a changed address", recorder.event(&event))?;
+            let recorded = recording.recorder().event(&event);
+            storing("record a changed address", recorded)?;
         }
         Ok(Begun {
             slot,
             order,
-            recorder,
+            recording,
             meter,
+            flow_trace: None,
             moved,
             end,
         })
@@ -197,12 +221,13 @@ impl Run<'_, '_> {
         let Begun {
             slot,
             mut order,
-            mut recorder,
+            mut recording,
             meter,
+            flow_trace,
             moved,
             end,
         } = begun;
-        storing("record its alarms", recorder.finish())?;
+        storing("record its alarms", recording.recorder().finish())?;
         tell_alarms(self.crew.observer, &order, &meter);
         let end = end.unwrap_or_else(|| End::failed("it was not carried out".to_owned()));
         let meter = lock(&meter);
@@ -211,12 +236,18 @@ impl Run<'_, '_> {
         let ended = &mut order.experiment.ended;
         ended.get_or_insert_with(|| self.crew.clock.now());
         let provenance = self.provenance(&order, end, &meter);
-        let inner = recorder.into_inner();
-        let finished = self
-            .crew
-            .store
-            .finish(inner, &order.experiment, &provenance);
-        storing("finish an experiment", finished)?;
+        let outcome = Outcome {
+            experiment: &order.experiment,
+            provenance: &provenance,
+            flow_trace: flow_trace.as_ref(),
+        };
+        if self.known.contains(&order.experiment.id) {
+            // The process before this one was ended between storing it and passing that on.
+            self.crew.executor.stored(order.experiment.id)?;
+            return Ok(());
+        }
+        recording.finish(self.crew.store, &outcome)?;
+        self.crew.executor.stored(order.experiment.id)?;
         if order.experiment.status == ExperimentStatus::Failed {
             let pair = (slot.block, slot.scenario);
             self.failed.insert(pair, self.crew.clock.now());
@@ -258,24 +289,16 @@ impl Run<'_, '_> {
     }
 
     /// Keeps what came of an experiment besides its messages.
-    fn came_of(
-        &mut self,
-        begun: &mut Begun,
-        result: Result<ExperimentResult, OrderFailed>,
-    ) -> Result<End, RunError> {
+    fn came_of(begun: &mut Begun, result: Result<ExperimentResult, OrderFailed>) -> End {
         match result {
             Ok(result) => {
                 if let Some(late) = result.late {
                     lock(&begun.meter).late_replies(late);
                 }
-                let experiment = &mut begun.order.experiment;
-                if let Some(trace) = &result.trace {
-                    let added = self.crew.store.add_flow_trace(experiment.id, trace);
-                    storing("add the routes of flows", added)?;
-                }
-                Ok(take(result, experiment))
+                begun.flow_trace.clone_from(&result.trace);
+                take(result, &mut begun.order.experiment)
             }
-            Err(failed) => Ok(End::failed(failed.to_string())),
+            Err(failed) => End::failed(failed.to_string()),
         }
     }
 

@@ -30,9 +30,18 @@ impl Run<'_, '_> {
     pub(super) fn follow(
         &mut self,
         order: Order,
-        mut take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
+        take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
     ) -> Result<Done, RunError> {
         let ticket = self.submit(order);
+        self.follow_ticket(ticket, take)
+    }
+
+    /// Likewise, of an order that is submitted already.
+    pub(super) fn follow_ticket(
+        &mut self,
+        ticket: Ticket,
+        mut take: impl FnMut(&mut Self, Update) -> Result<(), RunError>,
+    ) -> Result<Done, RunError> {
         loop {
             for update in self.updates(ticket)? {
                 if let Update::Done(done) = update {

@@ -9,6 +9,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Executor, OrderResult, Ticket, Update};
@@ -29,17 +30,44 @@ pub struct Subject {
     pub long: fn() -> ExperimentOrder,
     /// One that cannot begin.
     pub impossible: fn() -> ExperimentOrder,
+    /// The messages in the journal of an experiment in this folder.
+    pub journalled: fn(&Path, ExperimentId) -> Vec<(FlowIndex, Seq)>,
 }
 
 /// What was reported of one order, up to its end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Told {
+    subject: Subject,
     updates: Vec<Update>,
     messages: BTreeMap<ExperimentId, BTreeSet<(FlowIndex, Seq)>>,
     ended: Option<Instant>,
 }
 
 impl Told {
+    const fn of(subject: Subject) -> Self {
+        Self {
+            subject,
+            updates: Vec::new(),
+            messages: BTreeMap::new(),
+            ended: None,
+        }
+    }
+
+    /// Whether its messages are being sent.
+    fn sends(&self) -> bool {
+        self.has_sent(1)
+    }
+
+    /// Whether so many of them were due.
+    fn has_sent(&self, count: u64) -> bool {
+        let under_way = |update: &Update| match update {
+            Update::Progress(progress) => progress.due >= count,
+            Update::Recorded(_, records) => !records.messages.is_empty(),
+            _ => false,
+        };
+        self.updates.iter().any(under_way)
+    }
+
     fn results(&self) -> &[Result<crate::ExperimentResult, crate::OrderFailed>] {
         match self.updates.last() {
             Some(Update::Done(Ok(OrderResult::Experiments(results)))) => results,
@@ -56,12 +84,20 @@ impl Told {
     }
 
     fn add(&mut self, update: Update) {
-        if let Update::Recorded(experiment, records) = &update {
-            let seen = self.messages.entry(*experiment).or_default();
-            for message in &records.messages {
-                let is_new = seen.insert((message.flow, message.seq));
-                assert!(is_new, "{message:?} is reported twice");
+        let (experiment, messages) = match &update {
+            Update::Recorded(experiment, records) => {
+                let each = records.messages.iter();
+                let keys = each.map(|message| (message.flow, message.seq));
+                (*experiment, keys.collect())
             }
+            Update::Journalled(experiment, folder) => {
+                (*experiment, (self.subject.journalled)(folder, *experiment))
+            }
+            _ => return self.updates.push(update),
+        };
+        let seen = self.messages.entry(experiment).or_default();
+        for message in messages {
+            assert!(seen.insert(message), "{message:?} is reported twice");
         }
         self.updates.push(update);
     }
@@ -75,13 +111,14 @@ impl Told {
 /// Polls until all these orders have ended; `each` sees the time and what was reported so far.
 fn follow(
     executor: &mut dyn Executor,
+    subject: Subject,
     tickets: &[Ticket],
     mut each: impl FnMut(&mut dyn Executor, &BTreeMap<Ticket, Told>),
 ) -> BTreeMap<Ticket, Told> {
     let began = Instant::now();
     let mut told: BTreeMap<Ticket, Told> = tickets
         .iter()
-        .map(|ticket| (*ticket, Told::default()))
+        .map(|ticket| (*ticket, Told::of(subject)))
         .collect();
     while told.values().any(|one| one.ended.is_none()) {
         let open = told.iter().filter(|(_, one)| one.ended.is_none());
@@ -125,7 +162,7 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
     let order = (subject.short)();
     let (id, expected) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
-    let told = follow(executor, &[ticket], |_, _| {});
+    let told = follow(executor, subject, &[ticket], |_, _| {});
     let told = &told[&ticket];
     assert_eq!(told.endings(), [Ending::Complete]);
     let Some(Update::Prepared(prepared)) = told.updates.first() else {
@@ -144,7 +181,7 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
 fn what_cannot_begin_leaves_the_others_alone(executor: &mut dyn Executor, subject: Subject) {
     let orders = vec![(subject.impossible)(), (subject.short)()];
     let ticket = executor.submit(Order::Experiments(orders));
-    let told = follow(executor, &[ticket], |_, _| {});
+    let told = follow(executor, subject, &[ticket], |_, _| {});
     let endings = told[&ticket].endings();
     assert!(
         matches!(&endings[..], [Ending::Failed(_), Ending::Complete]),
@@ -154,11 +191,15 @@ fn what_cannot_begin_leaves_the_others_alone(executor: &mut dyn Executor, subjec
 
 fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor, subject: Subject) {
     let long = executor.submit(Order::Experiments(vec![(subject.long)()]));
-    let short = executor.submit(Order::Experiments(vec![(subject.short)()]));
+    let order = (subject.short)();
+    let half = order.scenario.messages / 2;
+    let short = executor.submit(Order::Experiments(vec![order]));
     assert_ne!(long, short, "each order has its ticket");
-    // The long one would outlast the contract: the short one ends beside it.
-    let told = follow(executor, &[long, short], |executor, told| {
-        if told[&short].ended.is_some() {
+    // The long one would outlast the contract: the short one ends beside it. Journals travel when nothing is
+    // measured, which is after the long one.
+    let told = follow(executor, subject, &[long, short], |executor, told| {
+        let is_beside = executor.gives_journals() && told[&short].has_sent(half);
+        if told[&short].ended.is_some() || is_beside {
             executor.cancel(long);
         }
     });
@@ -171,8 +212,8 @@ fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject
     let (id, whole) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
     let mut cancelled: Option<Instant> = None;
-    let told = follow(executor, &[ticket], |executor, told| {
-        if cancelled.is_none() && told[&ticket].messages(id) > 0 {
+    let told = follow(executor, subject, &[ticket], |executor, told| {
+        if cancelled.is_none() && told[&ticket].sends() {
             executor.cancel(ticket);
             cancelled = Some(Instant::now());
         }

@@ -7,7 +7,7 @@ use neph_model::{
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params};
 
 use super::row::{get_json, get_json_if_any, get_named, get_parsed, get_wide, json, wide};
-use super::{Catalog, Ended, provenance, series};
+use super::{Catalog, Ended, flow_traces, provenance, series};
 use crate::StoreError;
 
 impl Catalog {
@@ -30,7 +30,9 @@ impl Catalog {
     pub(crate) fn add_ended(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         self.change("add the experiment", |transaction| {
             insert(transaction, ended.experiment)?;
-            end(transaction, ended)
+            end(transaction, ended)?;
+            let mut trace = ended.flow_trace.into_iter();
+            trace.try_for_each(|trace| flow_traces::insert(transaction, ended.experiment.id, trace))
         })
     }
 

@@ -1,7 +1,7 @@
 //! The routes of flows, by experiment.
 
 use neph_model::{ExperimentId, FlowTrace, TraceKind, Wall};
-use rusqlite::{Result, Row, named_params};
+use rusqlite::{Connection, Result, Row, named_params};
 
 use super::Catalog;
 use super::row::{get_json, get_named, get_parsed, json};
@@ -14,19 +14,7 @@ impl Catalog {
         trace: &FlowTrace,
     ) -> Result<(), StoreError> {
         self.change("add the routes of flows", |transaction| {
-            transaction.execute(
-                "INSERT INTO flow_trace VALUES (NULL, :experiment, :destination, :kind, :started,
-                    :enough, :routes)",
-                named_params! {
-                    ":experiment": experiment.to_string(),
-                    ":destination": trace.destination.to_string(),
-                    ":kind": trace.kind.scheme(),
-                    ":started": trace.started.unix_nanos(),
-                    ":enough": trace.enough,
-                    ":routes": json(&trace.routes),
-                },
-            )?;
-            Ok(())
+            insert(transaction, experiment, trace)
         })
     }
 
@@ -45,6 +33,26 @@ impl Catalog {
                 .collect()
         })
     }
+}
+
+pub(super) fn insert(
+    connection: &Connection,
+    experiment: ExperimentId,
+    trace: &FlowTrace,
+) -> Result<()> {
+    connection.execute(
+        "INSERT INTO flow_trace VALUES (NULL, :experiment, :destination, :kind, :started,
+            :enough, :routes)",
+        named_params! {
+            ":experiment": experiment.to_string(),
+            ":destination": trace.destination.to_string(),
+            ":kind": trace.kind.scheme(),
+            ":started": trace.started.unix_nanos(),
+            ":enough": trace.enough,
+            ":routes": json(&trace.routes),
+        },
+    )?;
+    Ok(())
 }
 
 fn flow_trace(row: &Row<'_>) -> Result<FlowTrace> {

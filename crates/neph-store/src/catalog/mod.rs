@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use neph_model::{Event, Experiment, Provenance, Sample};
+use neph_model::{Event, Experiment, FlowTrace, Provenance, Sample};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::{Access, StoreError};
@@ -48,6 +48,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) provenance: Option<&'a Provenance>,
     pub(crate) events: &'a [Event],
     pub(crate) samples: &'a [Sample],
+    /// Traced when it was over.
+    pub(crate) flow_trace: Option<&'a FlowTrace>,
 }
 
 impl Catalog {

@@ -9,10 +9,13 @@ use std::thread;
 
 use neph_journal::{JournalRecorder, journal_path};
 use neph_model::{
-    EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage, Message, Recorder, Wall,
+    Event, EventKind, Experiment, ExperimentId, ExperimentStatus, FleetMessage, Message, Recorder,
+    TraceKind, Wall,
 };
 
-use super::values::{campaign, event, experiment, fleet_message, message, provenance, scenario};
+use super::values::{
+    campaign, event, experiment, fleet_message, flow_trace, message, provenance, scenario,
+};
 use super::{Place, Subject, prepared};
 use crate::{Access, Journalled, SentWithin, Store, StoreError, TakenIn, open};
 
@@ -80,7 +83,14 @@ fn take_in(
         folder,
         experiment,
         provenance: Some(&provenance(experiment.id)),
+        events: &[found_besides()],
+        flow_trace: Some(&flow_trace(10, TraceKind::Udp, None)),
     })
+}
+
+/// An event that is in no journal.
+fn found_besides() -> Event {
+    event(70, EventKind::AlarmRaised)
 }
 
 /// The experiment is there, with these messages of its main flow and of its fleet.
@@ -101,7 +111,11 @@ fn is_there(store: &dyn Store, expected: &Experiment, messages: &[Message], flee
 
 fn is_there_whole(store: &dyn Store, expected: &Experiment) {
     is_there(store, expected, &recorded(), of_fleet().len());
-    assert_eq!(store.events(expected.id).expect("readable").len(), 1);
+    let events = store.events(expected.id).expect("readable");
+    assert_eq!(events.len(), 2);
+    assert!(events.contains(&found_besides()));
+    let traces = store.flow_traces(expected.id).expect("readable");
+    assert_eq!(traces, [flow_trace(10, TraceKind::Udp, None)]);
     let facts = store.provenance(expected.id).expect("readable");
     assert_eq!(facts, Some(provenance(expected.id)));
 }
@@ -195,6 +209,8 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(pla
         folder: folder.path(),
         experiment: &running,
         provenance: None,
+        events: &[],
+        flow_trace: None,
     });
     assert_eq!(taken.expect("taken in"), TakenIn::Now);
     let found = store.experiments(running.campaign).expect("readable");
@@ -228,6 +244,8 @@ pub(super) fn what_is_recorded_here_is_not_taken_in(place: &Place) {
         folder: folder.path(),
         experiment: &ended,
         provenance: Some(&provenance(ExperimentId::new())),
+        events: &[],
+        flow_trace: None,
     });
     of_another.expect_err("the provenance of another one");
     drop((recorder, store));

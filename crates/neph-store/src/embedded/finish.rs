@@ -91,6 +91,7 @@ impl Embedded {
             provenance,
             events: &contents.events,
             samples: &contents.samples,
+            flow_trace: None,
         })?;
         self.gate.passed(Step::EndRecorded)?;
 

@@ -60,6 +60,7 @@ impl Embedded {
                 provenance: None,
                 events: &[],
                 samples: &[],
+                flow_trace: None,
             })?;
             return Ok(experiment);
         }

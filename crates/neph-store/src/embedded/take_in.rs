@@ -70,11 +70,14 @@ impl Embedded {
         self.gate.passed(Step::ColumnsWritten)?;
         name_columns(&self.workspace, id)?;
         self.gate.passed(Step::ColumnsNamed)?;
+        let mut events = contents.events.clone();
+        events.extend_from_slice(journalled.events);
         self.catalog.add_ended(&Ended {
             experiment: &experiment,
             provenance: journalled.provenance,
-            events: &contents.events,
+            events: &events,
             samples: &contents.samples,
+            flow_trace: journalled.flow_trace,
         })?;
         self.gate.passed(Step::EndRecorded)
     }

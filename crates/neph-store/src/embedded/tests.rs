@@ -316,6 +316,8 @@ fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
             folder: folder.path(),
             experiment: &experiment,
             provenance: Some(&facts),
+            events: &[],
+            flow_trace: None,
         };
         let kept = folder.path().join("kept");
         let mut store = open(&kept);

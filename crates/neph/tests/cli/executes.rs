@@ -164,17 +164,16 @@ fn what_a_process_journalled_is_taken_in_by_a_store_once() {
         ..asked.experiment
     };
     ended.tally.messages = 40;
-    let mut store = neph_store::open(
-        &format!("file://{}", place.path("kept").display()),
-        Access::Write,
-    )
-    .expect("a new store");
+    let kept = format!("file://{}", place.path("kept").display());
+    let mut store = neph_store::open(&kept, Access::Write).expect("a new store");
     let added = store.add_campaign(&campaign, &expand::scenarios(&plan));
     added.expect("added");
     let journalled = Journalled {
         folder: &folder,
         experiment: &ended,
         provenance: None,
+        events: &[],
+        flow_trace: None,
     };
     let taken = [store.take_in(&journalled), store.take_in(&journalled)];
     let [now, before] = taken.map(|taken| taken.expect("taken in"));
@@ -193,6 +192,7 @@ fn the_contract_of_executors_holds_across_processes() {
             short: || order(&format!("ws://{}", lasting()), 40),
             long: || order(&format!("ws://{}", lasting()), 100_000),
             impossible: || order("ws://127.0.0.1:1", 40),
+            journalled: |_, _| panic!("what is measured is reported as it comes"),
         },
     );
 }

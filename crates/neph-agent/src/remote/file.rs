@@ -1,0 +1,94 @@
+//! The files that a result is made of, as both sides name them: never a path.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use neph_journal::{fleet_folder, journal_path, segment_numbers, segment_path};
+use neph_model::{ExperimentId, Order};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A file of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultFile {
+    /// The journal of an experiment.
+    Journal(ExperimentId),
+    /// A segment of its fleet's journals, from 1.
+    Segment(ExperimentId, u32),
+    /// Pings between experiments: a JSON document a line.
+    Pings,
+}
+
+/// A file of a result, and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileLength {
+    /// Which.
+    pub file: ResultFile,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+impl ResultFile {
+    /// Where it is: journals in a folder of journals, pings in the folder of their order.
+    pub fn path(&self, journals: &Path, order: &Path) -> PathBuf {
+        match self {
+            Self::Journal(experiment) => journal_path(journals, *experiment),
+            Self::Segment(experiment, number) => {
+                segment_path(&fleet_folder(journals, *experiment), *number)
+            }
+            Self::Pings => order.join("pings.ndjson"),
+        }
+    }
+
+    /// Whether a result of this order can have it.
+    pub fn belongs_to(&self, order: &Order) -> bool {
+        match (self, order) {
+            (Self::Journal(id) | Self::Segment(id, _), Order::Experiments(orders)) => {
+                orders.iter().any(|one| one.experiment.id == *id)
+            }
+            (Self::Pings, Order::Pings(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The files that an order has left.
+///
+/// # Errors
+/// The disk refuses.
+pub(super) fn files_of(
+    order: &Order,
+    journals: &Path,
+    folder: &Path,
+) -> io::Result<Vec<FileLength>> {
+    let mut files = Vec::new();
+    let mut add = |file: ResultFile| -> io::Result<()> {
+        match fs::metadata(file.path(journals, folder)) {
+            Ok(found) => files.push(FileLength {
+                file,
+                bytes: found.len(),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    };
+    match order {
+        Order::Experiments(orders) => {
+            for one in orders {
+                let id = one.experiment.id;
+                add(ResultFile::Journal(id))?;
+                let segments = segment_numbers(&fleet_folder(journals, id), "journal");
+                for number in segments.map_err(io::Error::other)? {
+                    add(ResultFile::Segment(id, number))?;
+                }
+            }
+        }
+        Order::Pings(_) => add(ResultFile::Pings)?,
+        _ => {}
+    }
+    Ok(files)
+}

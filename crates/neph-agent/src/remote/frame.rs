@@ -1,0 +1,172 @@
+//! Messages to bytes and back: the length of the head as four bytes (little-endian), the head as JSON, and
+//! the bytes of a [`Part`](super::Part) behind it.
+//!
+//! Bytes come from outside: what is too long, cut off or of no message is refused, and nothing panics.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{FromAgent, ToAgent};
+
+/// Bytes of a file that travel in one message, at most.
+pub const PART_BYTES: u32 = 256 << 10;
+/// Bytes of the longest message: an order with a long list of pinned ports, or the state of one.
+pub const LONGEST_FRAME: usize = 4 << 20;
+
+const LENGTH_BYTES: usize = 4;
+
+/// Bytes that are no message.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// Longer than any message.
+    #[error("a message of {0} bytes is longer than any that the other side may send")]
+    TooLong(usize),
+    /// Shorter than it claims to be.
+    #[error("a message is cut off after {0} bytes")]
+    CutOff(usize),
+    /// Not one of the messages.
+    #[error("a message cannot be understood: {0}")]
+    Unknown(#[from] serde_json::Error),
+    /// A message that carries no bytes has some behind it.
+    #[error("{0} bytes stand behind a message that has none")]
+    Trailing(usize),
+}
+
+/// The bytes of a message to an agent.
+pub fn encode_to_agent(message: &ToAgent) -> Result<Vec<u8>, FrameError> {
+    encode(message, &[])
+}
+
+/// The message that a controller sent.
+///
+/// # Errors
+/// The bytes are none.
+pub fn decode_to_agent(bytes: &[u8]) -> Result<ToAgent, FrameError> {
+    match decode(bytes)? {
+        (message, []) => Ok(message),
+        (_, behind) => Err(FrameError::Trailing(behind.len())),
+    }
+}
+
+/// The bytes of a message from an agent.
+pub fn encode_from_agent(message: &FromAgent) -> Result<Vec<u8>, FrameError> {
+    match message {
+        FromAgent::Part(part) => encode(message, &part.bytes),
+        _ => encode(message, &[]),
+    }
+}
+
+/// The message that an agent sent.
+///
+/// # Errors
+/// The bytes are none.
+pub fn decode_from_agent(bytes: &[u8]) -> Result<FromAgent, FrameError> {
+    let (mut message, behind) = decode(bytes)?;
+    match &mut message {
+        FromAgent::Part(part) if behind.len() <= PART_BYTES as usize => {
+            part.bytes = behind.to_vec();
+        }
+        FromAgent::Part(_) => return Err(FrameError::TooLong(bytes.len())),
+        _ if behind.is_empty() => {}
+        _ => return Err(FrameError::Trailing(behind.len())),
+    }
+    Ok(message)
+}
+
+fn encode(head: &impl Serialize, behind: &[u8]) -> Result<Vec<u8>, FrameError> {
+    let head = serde_json::to_vec(head)?;
+    let whole = LENGTH_BYTES + head.len() + behind.len();
+    let length = u32::try_from(head.len()).map_err(|_| FrameError::TooLong(whole))?;
+    if whole > LONGEST_FRAME {
+        return Err(FrameError::TooLong(whole));
+    }
+    let mut bytes = Vec::with_capacity(whole);
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(&head);
+    bytes.extend_from_slice(behind);
+    Ok(bytes)
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), FrameError> {
+    if bytes.len() > LONGEST_FRAME {
+        return Err(FrameError::TooLong(bytes.len()));
+    }
+    let cut_off = || FrameError::CutOff(bytes.len());
+    let (length, rest) = bytes
+        .split_first_chunk::<LENGTH_BYTES>()
+        .ok_or_else(cut_off)?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let (head, behind) = rest.split_at_checked(length).ok_or_else(cut_off)?;
+    Ok((serde_json::from_slice(head)?, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::OrderId;
+    use proptest::prelude::*;
+
+    use super::super::{OrderState, Part};
+    use super::*;
+
+    #[test]
+    fn a_message_comes_back_as_it_went() {
+        let id = OrderId::new();
+        let to = ToAgent::Fetch {
+            id,
+            file: 3,
+            from: 1 << 40,
+            most: 1,
+        };
+        let bytes = encode_to_agent(&to).expect("short enough");
+        assert_eq!(decode_to_agent(&bytes).expect("a message"), to);
+        let part = Part {
+            id,
+            file: 0,
+            from: 7,
+            bytes: vec![0, 255, b'{'],
+        };
+        let state = OrderState::Forgotten;
+        for from in [FromAgent::Part(part), FromAgent::State { id, state }] {
+            let bytes = encode_from_agent(&from).expect("short enough");
+            assert_eq!(decode_from_agent(&bytes).expect("a message"), from);
+            for cut in 0..bytes.len().min(40) {
+                assert!(decode_from_agent(&bytes[..cut]).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_or_has_bytes_behind_it_is_refused() {
+        let id = OrderId::new();
+        let mut bytes = encode_to_agent(&ToAgent::Ask { id }).expect("short enough");
+        bytes.push(0);
+        assert!(matches!(
+            decode_to_agent(&bytes),
+            Err(FrameError::Trailing(1))
+        ));
+        let long = vec![0; LONGEST_FRAME + 1];
+        assert!(matches!(
+            decode_to_agent(&long),
+            Err(FrameError::TooLong(_))
+        ));
+        let part = Part {
+            id,
+            file: 0,
+            from: 0,
+            bytes: vec![0; PART_BYTES as usize + 1],
+        };
+        let bytes = encode_from_agent(&FromAgent::Part(part)).expect("short enough");
+        assert!(matches!(
+            decode_from_agent(&bytes),
+            Err(FrameError::TooLong(_))
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode_to_agent(&bytes);
+            let _ = decode_from_agent(&bytes);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! The agent's end of what carries messages.
+
+use std::fmt::Debug;
+
+use neph_model::Span;
+
+use super::{FromAgent, ToAgent};
+
+/// The connection is gone. What was sent last may not have come.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the connection to the controller is gone: {0}")]
+pub struct LinkLost(pub String);
+
+/// Carries messages between an agent and its controller. It may lose messages, and may bring one twice; it
+/// never changes one, and never brings one to another agent.
+pub trait Link: Debug + Send {
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    fn send(&mut self, message: FromAgent) -> Result<(), LinkLost>;
+
+    /// The next message; waits at most `patience` for one.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost>;
+}

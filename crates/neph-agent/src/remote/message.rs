@@ -1,0 +1,133 @@
+//! What a controller and an agent send each other.
+//!
+//! Each message can be lost, and can come twice: what it asks for is done once, and its answer is a state
+//! and not a step.
+
+use neph_model::{Order, OrderFailed, OrderId, OrderResult, Prepared, Progress};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::FileLength;
+
+/// The version of these messages. Both sides must have the same.
+pub const PROTOCOL: u32 = 1;
+
+/// What a controller sends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ToAgent {
+    /// To carry an order out. One that the agent has had is not begun a second time. The answer is its state.
+    Begin {
+        /// Which.
+        id: OrderId,
+        /// What it is.
+        order: Box<Order>,
+    },
+    /// How does this order stand? The answer is its state.
+    Ask {
+        /// Which.
+        id: OrderId,
+    },
+    /// To end an order early.
+    Cancel {
+        /// Which.
+        id: OrderId,
+    },
+    /// To send a part of a file of its result, from this byte on. There is no answer while the agent
+    /// measures.
+    Fetch {
+        /// Which.
+        id: OrderId,
+        /// The file, by its place in [`Ended::files`].
+        file: u32,
+        /// The first byte that is wanted.
+        from: u64,
+        /// How many at the most; never more than [`PART_BYTES`](super::PART_BYTES).
+        most: u32,
+    },
+    /// Its result is stored: the agent may forget it. The answer is its state.
+    Stored {
+        /// Which.
+        id: OrderId,
+    },
+}
+
+/// What an agent sends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FromAgent {
+    /// First on each connection.
+    Hello(Hello),
+    /// How an order stands.
+    State {
+        /// Which.
+        id: OrderId,
+        /// How.
+        state: OrderState,
+    },
+    /// How far an order is.
+    Progress {
+        /// Which.
+        id: OrderId,
+        /// How far.
+        progress: Progress,
+    },
+    /// A part of a file of a result.
+    Part(Part),
+}
+
+/// Who an agent is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    /// The version of its messages.
+    pub protocol: u32,
+    /// The version of the program.
+    pub version: String,
+    /// Orders whose result it keeps, those that run included.
+    pub holds: Vec<OrderId>,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Of which order's result.
+    pub id: OrderId,
+    /// The file, by its place in [`Ended::files`].
+    pub file: u32,
+    /// The place of its first byte.
+    pub from: u64,
+    /// The bytes; they travel behind the message, not in it.
+    #[serde(skip)]
+    pub bytes: Vec<u8>,
+}
+
+/// How an order stands at an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum OrderState {
+    /// The agent has never had it.
+    Unknown,
+    /// It is being carried out.
+    Running {
+        /// Of each experiment, once that is known.
+        prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
+    },
+    /// It is over, and its result is kept until it is stored.
+    Ended(Box<Ended>),
+    /// It is over, and its result was stored: nothing is kept of it.
+    Forgotten,
+}
+
+/// What became of an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ended {
+    /// Of each experiment, where the order came so far.
+    pub prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
+    /// The result, or why there is none.
+    pub result: Result<OrderResult, OrderFailed>,
+    /// What was recorded.
+    pub files: Vec<FileLength>,
+}

@@ -1,0 +1,363 @@
+//! What an agent keeps of its orders on its disk, until their results are stored.
+//!
+//! Owns the folder: one below `orders` for each order, the journals of all, and the list of orders that were
+//! stored, so that one that comes late is not carried out a second time. A kill at any moment leaves an
+//! order that is not here, one that is here without a result, or one with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use neph_journal::{fleet_folder, journal_path};
+use neph_model::{Order, OrderFailed, OrderId, OrderResult, PingBetween, Prepared};
+use neph_text::{Existing, write_whole};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::file::files_of;
+use super::{Ended, OrderState, PART_BYTES, Part, ResultFile};
+
+/// Stored orders that are remembered, at least; one that is older than all of them is taken for stored.
+const REMEMBERED: usize = 4096;
+
+/// What an agent keeps could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ShelfError {
+    /// The disk refuses.
+    #[error("cannot {operation} {path}: {source}", path = path.display())]
+    Disk {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Another agent has the folder.
+    #[error("{path} is in use by another agent; give each a folder of its own", path = .0.display())]
+    InUse(PathBuf),
+}
+
+fn disk(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ShelfError {
+    let path = path.to_owned();
+    move |source| ShelfError::Disk {
+        operation,
+        path,
+        source,
+    }
+}
+
+/// An order that is here.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) order: Order,
+    /// Of each experiment, once it is known whether it can begin.
+    pub(super) prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
+    ended: Option<Ended>,
+}
+
+/// The orders of an agent.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    folder: PathBuf,
+    kept: BTreeMap<OrderId, Kept>,
+    stored: BTreeSet<OrderId>,
+    /// Held as long as this agent runs.
+    _lock: File,
+}
+
+impl Shelf {
+    /// The orders in `folder`, which is made if it is not there.
+    pub(super) fn open(folder: &Path) -> Result<Self, ShelfError> {
+        for part in [folder, &folder.join("orders"), &journals_in(folder)] {
+            fs::create_dir_all(part).map_err(disk("make the folder", part))?;
+        }
+        let lock = lock(folder)?;
+        let mut shelf = Self {
+            folder: folder.to_owned(),
+            kept: BTreeMap::new(),
+            stored: BTreeSet::new(),
+            _lock: lock,
+        };
+        shelf.read_stored()?;
+        shelf.read_orders()?;
+        Ok(shelf)
+    }
+
+    /// Where its journals are.
+    pub(super) fn journals(&self) -> PathBuf {
+        journals_in(&self.folder)
+    }
+
+    fn folder_of(&self, id: OrderId) -> PathBuf {
+        self.folder.join("orders").join(id.to_string())
+    }
+
+    fn stored_path(&self) -> PathBuf {
+        self.folder.join("stored")
+    }
+
+    fn read_stored(&mut self) -> Result<(), ShelfError> {
+        let path = self.stored_path();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(disk("read", &path)(error)),
+        };
+        // A line that a kill cut off is of an order whose folder is still here.
+        self.stored = text.lines().filter_map(|line| line.parse().ok()).collect();
+        while self.stored.len() > REMEMBERED {
+            self.stored.pop_first();
+        }
+        let mut text = String::new();
+        for id in &self.stored {
+            text.push_str(&format!("{id}\n"));
+        }
+        write_whole(&path, text.as_bytes(), Existing::Replace).map_err(disk("write", &path))
+    }
+
+    fn read_orders(&mut self) -> Result<(), ShelfError> {
+        let folder = self.folder.join("orders");
+        let entries = fs::read_dir(&folder).map_err(disk("list", &folder))?;
+        for entry in entries {
+            let entry = entry.map_err(disk("list", &folder))?;
+            let name = entry.file_name();
+            let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            match read_json::<Order>(&entry.path().join("order.json"))? {
+                Some(order) if !self.stored.contains(&id) => {
+                    let kept = Kept {
+                        order,
+                        prepared: read_json(&entry.path().join("prepared.json"))?,
+                        ended: read_json(&entry.path().join("result.json"))?,
+                    };
+                    self.kept.insert(id, kept);
+                }
+                Some(order) => self.remove(id, &order)?,
+                // Killed before the order was whole: nobody was told that it is here.
+                None => remove_folder(&entry.path())?,
+            }
+        }
+        Ok(())
+    }
+
+    /// All that are here.
+    pub(super) fn holds(&self) -> Vec<OrderId> {
+        self.kept.keys().copied().collect()
+    }
+
+    /// Those that have no result yet.
+    pub(super) fn open_orders(&self) -> Vec<OrderId> {
+        let open = self.kept.iter().filter(|(_, kept)| kept.ended.is_none());
+        open.map(|(id, _)| *id).collect()
+    }
+
+    /// An order that is here.
+    pub(super) fn kept(&self, id: OrderId) -> Option<&Kept> {
+        self.kept.get(&id)
+    }
+
+    /// Puts an order here: it is safe when this returns.
+    pub(super) fn add(&mut self, id: OrderId, order: Order) -> Result<(), ShelfError> {
+        let folder = self.folder_of(id);
+        fs::create_dir_all(&folder).map_err(disk("make the folder", &folder))?;
+        write_json(&folder.join("order.json"), &order)?;
+        let kept = Kept {
+            order,
+            prepared: None,
+            ended: None,
+        };
+        self.kept.insert(id, kept);
+        Ok(())
+    }
+
+    /// Its experiments begin.
+    pub(super) fn prepared(
+        &mut self,
+        id: OrderId,
+        prepared: Vec<Result<Prepared, OrderFailed>>,
+    ) -> Result<(), ShelfError> {
+        write_json(&self.folder_of(id).join("prepared.json"), &prepared)?;
+        if let Some(kept) = self.kept.get_mut(&id) {
+            kept.prepared = Some(prepared);
+        }
+        Ok(())
+    }
+
+    /// Pings between experiments.
+    pub(super) fn pinged(&self, id: OrderId, pings: &[PingBetween]) -> Result<(), ShelfError> {
+        let path = ResultFile::Pings.path(&self.journals(), &self.folder_of(id));
+        let append = || -> io::Result<()> {
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let mut lines = Vec::new();
+            for ping in pings {
+                serde_json::to_writer(&mut lines, ping)?;
+                lines.push(b'\n');
+            }
+            file.write_all(&lines)
+        };
+        append().map_err(disk("write", &path))
+    }
+
+    /// It is over: the result is safe when this returns.
+    pub(super) fn end(
+        &mut self,
+        id: OrderId,
+        result: Result<OrderResult, OrderFailed>,
+    ) -> Result<(), ShelfError> {
+        let (journals, folder) = (self.journals(), self.folder_of(id));
+        let Some(kept) = self.kept.get_mut(&id) else {
+            return Ok(());
+        };
+        let files = files_of(&kept.order, &journals, &folder);
+        let ended = Ended {
+            prepared: kept.prepared.clone(),
+            result,
+            files: files.map_err(disk("list what was recorded in", &journals))?,
+        };
+        write_json(&folder.join("result.json"), &ended)?;
+        kept.ended = Some(ended);
+        Ok(())
+    }
+
+    /// How an order stands.
+    pub(super) fn state(&self, id: OrderId) -> OrderState {
+        match self.kept.get(&id) {
+            Some(Kept {
+                ended: Some(ended), ..
+            }) => OrderState::Ended(Box::new(ended.clone())),
+            Some(kept) => OrderState::Running {
+                prepared: kept.prepared.clone(),
+            },
+            None if self.was_stored(id) => OrderState::Forgotten,
+            None => OrderState::Unknown,
+        }
+    }
+
+    fn was_stored(&self, id: OrderId) -> bool {
+        let oldest = self
+            .stored
+            .first()
+            .filter(|_| self.stored.len() >= REMEMBERED);
+        self.stored.contains(&id) || oldest.is_some_and(|oldest| id < *oldest)
+    }
+
+    /// A part of a file of its result; `None` if there is none.
+    pub(super) fn part(
+        &self,
+        id: OrderId,
+        file: u32,
+        from: u64,
+        most: u32,
+    ) -> Result<Option<Part>, ShelfError> {
+        let ended = self.kept.get(&id).and_then(|kept| kept.ended.as_ref());
+        let Some(found) = ended.and_then(|ended| ended.files.get(file as usize)) else {
+            return Ok(None);
+        };
+        let path = found.file.path(&self.journals(), &self.folder_of(id));
+        let most = u64::from(most.min(PART_BYTES));
+        let left = found.bytes.saturating_sub(from).min(most);
+        let read = || -> io::Result<Vec<u8>> {
+            let mut opened = File::open(&path)?;
+            opened.seek(SeekFrom::Start(from))?;
+            let mut bytes = Vec::new();
+            opened.take(left).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().map_err(disk("read", &path))?;
+        Ok(Some(Part {
+            id,
+            file,
+            from,
+            bytes,
+        }))
+    }
+
+    /// Its result is stored. An order that still runs is kept.
+    pub(super) fn forget(&mut self, id: OrderId) -> Result<(), ShelfError> {
+        let Some(kept) = self.kept.get(&id).filter(|kept| kept.ended.is_some()) else {
+            return Ok(());
+        };
+        let path = self.stored_path();
+        let note = || -> io::Result<()> {
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            file.write_all(format!("{id}\n").as_bytes())?;
+            file.sync_data()
+        };
+        note().map_err(disk("write", &path))?;
+        self.stored.insert(id);
+        self.remove(id, &kept.order)?;
+        self.kept.remove(&id);
+        Ok(())
+    }
+
+    fn remove(&self, id: OrderId, order: &Order) -> Result<(), ShelfError> {
+        if let Order::Experiments(orders) = order {
+            for one in orders {
+                let path = journal_path(&self.journals(), one.experiment.id);
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(disk("remove", &path)(error));
+                    }
+                    _ => remove_folder(&fleet_folder(&self.journals(), one.experiment.id))?,
+                }
+            }
+        }
+        remove_folder(&self.folder_of(id))
+    }
+}
+
+fn journals_in(folder: &Path) -> PathBuf {
+    folder.join("journals")
+}
+
+fn lock(folder: &Path) -> Result<File, ShelfError> {
+    let path = folder.join("lock");
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    let file = options.open(&path).map_err(disk("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ShelfError::InUse(folder.to_owned())),
+        Err(TryLockError::Error(error)) => Err(disk("lock", &path)(error)),
+    }
+}
+
+fn remove_folder(path: &Path) -> Result<(), ShelfError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(disk("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ShelfError> {
+    let text = serde_json::to_vec(value).map_err(io::Error::from);
+    let written = text.and_then(|text| write_whole(path, &text, Existing::Replace));
+    written.map_err(disk("write", path))
+}
+
+/// `None` if there is no such file, or none of ours.
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ShelfError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(disk("read", path)(error)),
+    }
+}
+
+/// The pings in a file of a result, up to the last whole line.
+///
+/// # Errors
+/// The disk refuses.
+pub fn read_pings(path: &Path) -> io::Result<Vec<PingBetween>> {
+    let mut pings = Vec::new();
+    for line in BufReader::new(File::open(path)?).lines() {
+        let Ok(ping) = serde_json::from_str(&line?) else {
+            break;
+        };
+        pings.push(ping);
+    }
+    Ok(pings)
+}

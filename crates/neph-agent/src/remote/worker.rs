@@ -1,0 +1,219 @@
+//! An agent without its connection: messages in, messages out, orders to an executor.
+//!
+//! Owns what is done about each message. What it answers is a state, so that an answer that was lost is
+//! asked for a second time without harm.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use neph_model::{
+    Ending, Executor, ExecutorLost, ExperimentResult, HostFacts, Load, Order, OrderFailed, OrderId,
+    OrderResult, Prepared, Span, Stop, Ticket, Update, Wall,
+};
+use neph_sys::clock;
+
+use super::shelf::{Shelf, ShelfError};
+use super::{FromAgent, Hello, Link, LinkLost, OrderState, PROTOCOL, ToAgent};
+use crate::JournallingExecutor;
+use crate::failure::failed;
+
+/// How long a message is waited for before what is measured is looked at.
+const PATIENCE: Span = Span::from_millis(20);
+
+/// Carries orders out for a controller, and keeps their results until they are stored.
+#[derive(Debug)]
+pub struct Worker<E> {
+    executor: JournallingExecutor<E>,
+    shelf: Shelf,
+    running: BTreeMap<Ticket, OrderId>,
+    version: String,
+}
+
+impl<E: Executor> Worker<E> {
+    /// One that keeps orders and results in `folder`. What an earlier one left there without a result, since
+    /// it was killed, is over now, with what it had recorded. `version` is the program's.
+    ///
+    /// # Errors
+    /// The disk refuses, or another agent has the folder.
+    pub fn new(folder: &Path, executor: E, version: &str) -> Result<Self, ShelfError> {
+        let mut shelf = Shelf::open(folder)?;
+        let now = Wall::from_unix_nanos(clock::wall().0);
+        for id in shelf.open_orders() {
+            if let Some(kept) = shelf.kept(id) {
+                let result = cut_off(&kept.order, kept.prepared.as_deref(), now);
+                shelf.end(id, result)?;
+            }
+        }
+        Ok(Self {
+            executor: JournallingExecutor::new(executor, shelf.journals()),
+            shelf,
+            running: BTreeMap::new(),
+            version: version.to_owned(),
+        })
+    }
+
+    /// The first message on a connection.
+    pub fn hello(&self) -> FromAgent {
+        FromAgent::Hello(Hello {
+            protocol: PROTOCOL,
+            version: self.version.clone(),
+            holds: self.shelf.holds(),
+        })
+    }
+
+    /// Whether an order is being carried out.
+    pub fn is_busy(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Does what a message asks for; the answer, if there is one.
+    ///
+    /// # Errors
+    /// The disk refuses: what is here cannot be kept.
+    pub fn take(&mut self, message: ToAgent) -> Result<Option<FromAgent>, ShelfError> {
+        let id = match message {
+            ToAgent::Begin { id, order } => {
+                if self.shelf.state(id) == OrderState::Unknown {
+                    self.shelf.add(id, (*order).clone())?;
+                    self.running.insert(self.executor.submit(*order), id);
+                }
+                id
+            }
+            ToAgent::Ask { id } => id,
+            ToAgent::Cancel { id } => {
+                let mut running = self.running.iter();
+                if let Some((ticket, _)) = running.find(|(_, one)| **one == id) {
+                    self.executor.cancel(*ticket);
+                }
+                return Ok(None);
+            }
+            // Results travel when nothing is measured.
+            ToAgent::Fetch { .. } if self.is_busy() => return Ok(None),
+            ToAgent::Fetch {
+                id,
+                file,
+                from,
+                most,
+            } => {
+                let part = self.shelf.part(id, file, from, most)?;
+                return Ok(part.map(FromAgent::Part));
+            }
+            ToAgent::Stored { id } => {
+                self.shelf.forget(id)?;
+                id
+            }
+        };
+        let state = self.shelf.state(id);
+        Ok(Some(FromAgent::State { id, state }))
+    }
+
+    /// What happened to orders since the last time; waits at most `patience` until something does.
+    ///
+    /// # Errors
+    /// The disk refuses, or the executor is gone: an agent ends then, and the next one reports what it has.
+    pub fn work(&mut self, patience: Span) -> Result<Vec<FromAgent>, WorkerLost> {
+        let mut messages = Vec::new();
+        for (ticket, update) in self.executor.poll(patience)? {
+            let Some(id) = self.running.get(&ticket).copied() else {
+                continue;
+            };
+            match update {
+                Update::Prepared(prepared) => self.shelf.prepared(id, prepared)?,
+                Update::Progress(progress) => {
+                    messages.push(FromAgent::Progress { id, progress });
+                    continue;
+                }
+                // The journals have it.
+                Update::Recorded(..) | Update::Journalled(..) => continue,
+                Update::Pinged(pings) => {
+                    self.shelf.pinged(id, &pings)?;
+                    continue;
+                }
+                Update::Done(result) => {
+                    self.running.remove(&ticket);
+                    self.shelf.end(id, result)?;
+                }
+            }
+            let state = self.shelf.state(id);
+            messages.push(FromAgent::State { id, state });
+        }
+        Ok(messages)
+    }
+}
+
+/// Serves a controller over a connection until `stop` is set. What is measured goes on when the connection is
+/// gone, and is reported on the next one.
+///
+/// # Errors
+/// The connection is gone, or the agent cannot go on.
+pub fn serve<E: Executor>(
+    worker: &mut Worker<E>,
+    link: &mut dyn Link,
+    stop: &Stop,
+) -> Result<(), ServeError> {
+    link.send(worker.hello())?;
+    while !stop.is_set() {
+        if let Some(message) = link.receive(PATIENCE)?
+            && let Some(answer) = worker.take(message).map_err(WorkerLost::from)?
+        {
+            link.send(answer)?;
+        }
+        for message in worker.work(Span::ZERO)? {
+            link.send(message)?;
+        }
+    }
+    Ok(())
+}
+
+/// Why a connection is served no more.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The agent makes another one.
+    #[error(transparent)]
+    Link(#[from] LinkLost),
+    /// The agent ends.
+    #[error(transparent)]
+    Worker(#[from] WorkerLost),
+}
+
+/// An agent cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerLost {
+    /// What it keeps cannot be written.
+    #[error(transparent)]
+    Shelf(#[from] ShelfError),
+    /// Nothing is measured any more.
+    #[error(transparent)]
+    Executor(#[from] ExecutorLost),
+}
+
+/// What became of an order whose agent was killed: what was recorded is kept as failed.
+fn cut_off(
+    order: &Order,
+    prepared: Option<&[Result<Prepared, OrderFailed>]>,
+    now: Wall,
+) -> Result<OrderResult, OrderFailed> {
+    let why = "the agent was ended while it carried this out";
+    match (order, prepared) {
+        (Order::Experiments(_), Some(prepared)) => {
+            let each = prepared.iter().map(|one| {
+                one.as_ref()
+                    .map_err(Clone::clone)
+                    .map(|one| ExperimentResult {
+                        ending: Ending::Failed(why.to_owned()),
+                        ended: now.max(one.started),
+                        flows: one.flows.clone(),
+                        late: None,
+                        trace: None,
+                        anchors: Vec::new(),
+                        host: HostFacts::default(),
+                        load: Load::default(),
+                        warnings: Vec::new(),
+                    })
+            });
+            Ok(OrderResult::Experiments(each.collect()))
+        }
+        (Order::Pings(_), _) => Ok(OrderResult::Pings),
+        _ => Err(failed("carry an order out", why)),
+    }
+}

@@ -1,0 +1,35 @@
+//! Experiments that a process before this one ordered, and that go on without it.
+
+use neph_model::{ExperimentOrder, Order};
+
+use super::{Run, RunError};
+use crate::agenda::Slot;
+
+impl Run<'_, '_> {
+    /// Goes on with experiments that were ordered before this process began.
+    pub(super) fn adopt(&mut self) -> Result<(), RunError> {
+        for (ticket, order) in self.crew.executor.adopt(self.campaign.id)? {
+            let Order::Experiments(orders) = order else {
+                continue;
+            };
+            let slots: Vec<Slot> = orders.iter().filter_map(|one| self.slot_of(one)).collect();
+            if slots.len() == orders.len() {
+                self.carried_out(ticket, &slots, &orders)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn slot_of(&self, order: &ExperimentOrder) -> Option<Slot> {
+        let experiment = &order.experiment;
+        let mut matrix = (0..).zip(&self.matrix);
+        let (scenario, _) = matrix.find(|(_, scenario)| scenario.id == experiment.scenario)?;
+        Some(Slot {
+            block: experiment.block,
+            scenario,
+            position: experiment.position,
+            attempt: experiment.attempt,
+            begins_block: false,
+        })
+    }
+}

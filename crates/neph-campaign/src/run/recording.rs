@@ -1,0 +1,209 @@
+//! Where what an experiment measures goes: record by record into the store, or whole when it is over.
+//!
+//! Owns the difference. Of an experiment whose journals come from elsewhere the store has nothing before all
+//! of it is here, so that a kill between leaves either all of it or nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use neph_journal::{Contents, JournalError, fleet_folder, journal_path, visit_fleet};
+use neph_model::{
+    Event, Experiment, ExperimentId, FleetMessage, FlowTrace, Message, Provenance, RecordError,
+    Recorder, Sample,
+};
+use neph_store::{Journalled, Store};
+
+use super::{RunError, storing};
+use crate::meter::{Meter, MeteredRecorder};
+
+/// Messages that are looked at together.
+const BATCH: usize = 1000;
+
+/// Where an experiment's records go.
+pub(super) enum Recording {
+    /// Into the store, as they come.
+    Here(MeteredRecorder),
+    /// They are in a journal that comes at the end.
+    There(Received),
+}
+
+/// What has come of an experiment that is measured by another host.
+pub(super) struct Received {
+    metered: MeteredRecorder,
+    noted: Arc<Mutex<Vec<Event>>>,
+    meter: Arc<Mutex<Meter>>,
+    /// The folder of its journals, once they are here.
+    folder: Option<PathBuf>,
+}
+
+/// How an experiment ended.
+pub(super) struct Outcome<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) provenance: &'a Provenance,
+    pub(super) flow_trace: Option<&'a FlowTrace>,
+}
+
+impl Recording {
+    /// Begins in the store.
+    pub(super) fn here(recorder: Box<dyn Recorder>, meter: &Arc<Mutex<Meter>>) -> Self {
+        Self::Here(MeteredRecorder::new(recorder, Arc::clone(meter)))
+    }
+
+    /// Waits for a journal.
+    pub(super) fn there(experiment: ExperimentId, meter: &Arc<Mutex<Meter>>) -> Self {
+        let noted = Arc::default();
+        let noting = Noting {
+            experiment,
+            noted: Arc::clone(&noted),
+        };
+        Self::There(Received {
+            metered: MeteredRecorder::new(Box::new(noting), Arc::clone(meter)),
+            noted,
+            meter: Arc::clone(meter),
+            folder: None,
+        })
+    }
+
+    /// What alarms, and whatever else is found here, is recorded with.
+    pub(super) const fn recorder(&mut self) -> &mut MeteredRecorder {
+        match self {
+            Self::Here(recorder) => recorder,
+            Self::There(received) => &mut received.metered,
+        }
+    }
+
+    /// Its journals are here: what is in them is counted.
+    pub(super) fn journals(&mut self, folder: PathBuf) -> Result<(), RunError> {
+        let Self::There(received) = self else {
+            return Ok(());
+        };
+        let read = received.read(&folder);
+        received.folder = Some(folder);
+        read
+    }
+
+    /// Ends the experiment in the store.
+    pub(super) fn finish(self, store: &mut dyn Store, end: &Outcome<'_>) -> Result<(), RunError> {
+        let recorder = match self {
+            Self::Here(recorder) => recorder.into_inner(),
+            Self::There(received) => {
+                let noted = lock(&received.noted).clone();
+                let Some(folder) = received.folder else {
+                    return without_journal(store, end, &noted);
+                };
+                let taken = store.take_in(&Journalled {
+                    folder: &folder,
+                    experiment: end.experiment,
+                    provenance: Some(end.provenance),
+                    events: &noted,
+                    flow_trace: end.flow_trace,
+                });
+                return storing("take in an experiment", taken).map(drop);
+            }
+        };
+        add_trace(store, end)?;
+        let finished = store.finish(recorder, end.experiment, end.provenance);
+        storing("finish an experiment", finished)
+    }
+}
+
+fn add_trace(store: &mut dyn Store, end: &Outcome<'_>) -> Result<(), RunError> {
+    let Some(trace) = end.flow_trace else {
+        return Ok(());
+    };
+    let added = store.add_flow_trace(end.experiment.id, trace);
+    storing("add the routes of flows", added)
+}
+
+/// An experiment of which nothing was recorded.
+fn without_journal(
+    store: &mut dyn Store,
+    end: &Outcome<'_>,
+    noted: &[Event],
+) -> Result<(), RunError> {
+    let begun = store.begin(end.experiment);
+    let mut recorder = storing("begin an experiment", begun)?;
+    for event in noted {
+        storing("record what happened", recorder.event(event))?;
+    }
+    add_trace(store, end)?;
+    let finished = store.finish(recorder, end.experiment, end.provenance);
+    storing("finish an experiment", finished)
+}
+
+impl Received {
+    fn read(&mut self, folder: &Path) -> Result<(), RunError> {
+        let id = self.metered.experiment();
+        let path = journal_path(folder, id);
+        let contents = storing("read a journal", Contents::of(&path, id))?;
+        let Some(contents) = contents else {
+            return Ok(());
+        };
+        for event in &contents.events {
+            crate::meter::lock(&self.meter).event(event);
+        }
+        let mut batch = Vec::with_capacity(BATCH);
+        contents.each_message(|message| {
+            batch.push(message);
+            if batch.len() == BATCH {
+                self.count(&batch)?;
+                batch.clear();
+            }
+            Ok::<(), RunError>(())
+        })?;
+        self.count(&batch)?;
+        let mut fleet =
+            |batch: &[FleetMessage]| storing("count what was measured", self.metered.fleet(batch));
+        visit_fleet(&fleet_folder(folder, id), id, &mut fleet)?;
+        let samples = contents.samples.iter();
+        for sample in samples {
+            storing("count what was measured", self.metered.sample(sample))?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, batch: &[Message]) -> Result<(), RunError> {
+        storing("count what was measured", self.metered.messages(batch))
+    }
+}
+
+/// Keeps the events that are found here; what was recorded is in the journal.
+#[derive(Debug)]
+struct Noting {
+    experiment: ExperimentId,
+    noted: Arc<Mutex<Vec<Event>>>,
+}
+
+fn lock(noted: &Mutex<Vec<Event>>) -> std::sync::MutexGuard<'_, Vec<Event>> {
+    noted
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Recorder for Noting {
+    fn experiment(&self) -> ExperimentId {
+        self.experiment
+    }
+    fn messages(&mut self, _messages: &[Message]) -> Result<(), RecordError> {
+        Ok(())
+    }
+    fn fleet(&mut self, _messages: &[FleetMessage]) -> Result<(), RecordError> {
+        Ok(())
+    }
+    fn event(&mut self, event: &Event) -> Result<(), RecordError> {
+        lock(&self.noted).push(event.clone());
+        Ok(())
+    }
+    fn sample(&mut self, _sample: &Sample) -> Result<(), RecordError> {
+        Ok(())
+    }
+}
+
+impl From<JournalError> for RunError {
+    fn from(source: JournalError) -> Self {
+        Self::Store {
+            operation: "read a journal",
+            source: source.into(),
+        }
+    }
+}

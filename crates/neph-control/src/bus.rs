@@ -1,0 +1,33 @@
+//! The controller's end of what carries messages.
+
+use std::fmt::Debug;
+
+use neph_agent::remote::{AgentName, FromAgent, ToAgent};
+use neph_model::Span;
+
+/// The agent is not there now. What is sent to it later may reach it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("agent {0} is not connected")]
+pub struct NotConnected(pub AgentName);
+
+/// What comes from a bus. The name is the one that the agent has proved.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FromBus {
+    /// An agent sent this.
+    Message(AgentName, FromAgent),
+    /// An agent is gone: what was sent to it last may not have come.
+    Gone(AgentName),
+}
+
+/// Carries messages between a controller and its agents. It may lose messages, and may bring one twice; it
+/// never changes one, and never takes one agent for another.
+pub trait Bus: Debug + Send {
+    /// Sends a message. Returns at once.
+    ///
+    /// # Errors
+    /// The agent is not connected.
+    fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected>;
+
+    /// What came since the last time; waits at most `patience` until something does.
+    fn receive(&mut self, patience: Span) -> Vec<FromBus>;
+}

@@ -1,0 +1,332 @@
+//! The executor whose orders are carried out by agents at a distance.
+//!
+//! Owns which agent a site is, and joins what several agents report of one order. What is measured comes in
+//! journals, after the measurement.
+
+mod shares;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+use neph_agent::remote::AgentName;
+use neph_model::{
+    CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span, Ticket,
+    Update,
+};
+use neph_sys::clock;
+
+use crate::dispatcher::Dispatcher;
+use crate::{Bus, FromBus, InboxError};
+use shares::{Running, Share};
+
+/// Which agent is at which site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sites {
+    /// By the name of the site in the plan.
+    pub agents: BTreeMap<String, AgentName>,
+    /// Who carries out orders that name no site.
+    pub default: Option<AgentName>,
+}
+
+impl Sites {
+    fn agent_at(&self, site: Option<&str>) -> Result<AgentName, OrderFailed> {
+        let found = match site {
+            Some(site) => self.agents.get(site),
+            None => self.default.as_ref(),
+        };
+        found.cloned().ok_or_else(|| OrderFailed {
+            operation: "send an order".to_owned(),
+            reason: match site {
+                Some(site) => format!("site '{site}' has no agent"),
+                None => "it names no site, and no agent is the default".to_owned(),
+            },
+        })
+    }
+}
+
+/// The time since the executor was made.
+struct Elapsed(Box<dyn Fn() -> Span + Send>);
+
+impl fmt::Debug for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", (self.0)())
+    }
+}
+
+/// Has orders carried out by agents.
+#[derive(Debug)]
+pub struct AgentsExecutor<B> {
+    bus: B,
+    sites: Sites,
+    dispatcher: Dispatcher,
+    elapsed: Elapsed,
+    next: Ticket,
+    running: BTreeMap<Ticket, Running>,
+    /// Experiments that were reported and are not stored yet, by the order that an agent has.
+    unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
+    waiting: Vec<(Ticket, Update)>,
+}
+
+impl<B: Bus> AgentsExecutor<B> {
+    /// One that keeps orders that are out, and what comes of them, in `folder`.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn new(folder: &Path, sites: Sites, bus: B) -> Result<Self, InboxError> {
+        let began = clock::raw();
+        let elapsed = move || Span::from_nanos(clock::raw().0 - began.0);
+        Self::with_time(folder, sites, bus, Elapsed(Box::new(elapsed)))
+    }
+
+    fn with_time(
+        folder: &Path,
+        sites: Sites,
+        bus: B,
+        elapsed: Elapsed,
+    ) -> Result<Self, InboxError> {
+        Ok(Self {
+            bus,
+            sites,
+            dispatcher: Dispatcher::open(folder)?,
+            elapsed,
+            next: Ticket(0),
+            running: BTreeMap::new(),
+            unstored: BTreeMap::new(),
+            waiting: Vec::new(),
+        })
+    }
+
+    /// Messages of agents about orders that are not theirs, or that make no sense; each had no effect.
+    pub const fn disbelieved(&self) -> u64 {
+        self.dispatcher.disbelieved
+    }
+
+    fn ticket(&mut self) -> Ticket {
+        let ticket = self.next;
+        self.next.0 += 1;
+        ticket
+    }
+
+    /// Sends a share of an order.
+    fn share(&mut self, site: Option<&str>, order: Order, places: Vec<usize>) -> Share {
+        let agent = self.sites.agent_at(site);
+        let submitted = agent.and_then(|agent| {
+            let submitted = self.dispatcher.submit(agent, order);
+            submitted.map_err(|error| OrderFailed {
+                operation: "keep an order".to_owned(),
+                reason: error.to_string(),
+            })
+        });
+        Share {
+            id: submitted.as_ref().ok().copied(),
+            places,
+            prepared: None,
+            result: submitted.err().map(Err),
+        }
+    }
+
+    fn send_due(&mut self) {
+        let now = (self.elapsed.0)();
+        for (agent, message) in self.dispatcher.due(now) {
+            if let Err(error) = self.bus.send(&agent, message) {
+                tracing::debug!("{error}");
+            }
+        }
+    }
+
+    /// What an update of a share means for its order.
+    fn join(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
+        let mut all = self.running.iter_mut();
+        let is_of_it = |running: &Running| running.shares.iter().any(|share| share.id == Some(id));
+        let Some((ticket, running)) = all.find(|(_, one)| is_of_it(one)) else {
+            return Ok(Vec::new());
+        };
+        let (ticket, mut updates) = (*ticket, Vec::new());
+        let mut shares = running.shares.iter_mut();
+        if let Some(share) = shares.find(|share| share.id == Some(id)) {
+            running.held.extend(share.note(update));
+        }
+        if let Some(prepared) = running.all_prepared() {
+            updates.push((ticket, Update::Prepared(prepared)));
+        }
+        if running.is_prepared || running.experiments.is_empty() {
+            updates.extend(running.held.drain(..).map(|held| (ticket, held)));
+        }
+        if let Some(result) = running.all_done() {
+            updates.push((ticket, Update::Done(result)));
+            if let Some(running) = self.running.remove(&ticket) {
+                self.await_storage(&running)?;
+            }
+        }
+        Ok(updates)
+    }
+
+    /// The results of experiments are kept until they are stored; the caller has all of other orders.
+    fn await_storage(&mut self, running: &Running) -> Result<(), InboxError> {
+        for share in &running.shares {
+            let Some(id) = share.id else { continue };
+            let of_share = share
+                .places
+                .iter()
+                .filter_map(|place| running.experiments.get(*place));
+            let experiments: BTreeSet<ExperimentId> = of_share.copied().collect();
+            if experiments.is_empty() {
+                self.dispatcher.stored(id)?;
+            } else {
+                self.unstored.insert(id, experiments);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<InboxError> for ExecutorLost {
+    fn from(error: InboxError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl<B: Bus> Executor for AgentsExecutor<B> {
+    fn submit(&mut self, order: Order) -> Ticket {
+        let ticket = self.ticket();
+        let mut experiments = Vec::new();
+        let mut shares = Vec::new();
+        if let Order::Experiments(orders) = order {
+            experiments.extend(orders.iter().map(|one| one.experiment.id));
+            let mut by_site: BTreeMap<Option<String>, (Vec<usize>, Vec<_>)> = BTreeMap::new();
+            for (place, one) in orders.into_iter().enumerate() {
+                let (places, of_site) = by_site.entry(one.site.clone()).or_default();
+                places.push(place);
+                of_site.push(one);
+            }
+            for (site, (places, of_site)) in by_site {
+                let order = Order::Experiments(of_site);
+                shares.push(self.share(site.as_deref(), order, places));
+            }
+        } else {
+            let site = order.site().map(str::to_owned);
+            shares.push(self.share(site.as_deref(), order, Vec::new()));
+        }
+        let mut running = Running {
+            shares,
+            experiments,
+            is_prepared: false,
+            held: Vec::new(),
+        };
+        if let Some(result) = running.all_done() {
+            self.waiting.push((ticket, Update::Done(result)));
+        } else {
+            self.running.insert(ticket, running);
+        }
+        self.send_due();
+        ticket
+    }
+
+    fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        let mut updates = std::mem::take(&mut self.waiting);
+        self.send_due();
+        let patience = if updates.is_empty() {
+            patience
+        } else {
+            Span::ZERO
+        };
+        for one in self.bus.receive(patience) {
+            let FromBus::Message(agent, message) = one else {
+                continue;
+            };
+            for (id, update) in self.dispatcher.heard(&agent, message)? {
+                updates.extend(self.join(id, update)?);
+            }
+        }
+        self.send_due();
+        // What was reported is taken first.
+        let silent = self.dispatcher.unanswered((self.elapsed.0)());
+        match silent.filter(|_| updates.is_empty()) {
+            Some(agent) => Err(ExecutorLost(format!(
+                "agent {agent} does not answer; neph resume fetches what it has measured"
+            ))),
+            None => Ok(updates),
+        }
+    }
+
+    fn cancel(&mut self, ticket: Ticket) {
+        let Some(running) = self.running.get(&ticket) else {
+            return;
+        };
+        for share in running.shares.iter().filter(|share| share.result.is_none()) {
+            if let Some(id) = share.id {
+                self.dispatcher.cancel(id);
+            }
+        }
+    }
+
+    fn gives_journals(&self) -> bool {
+        true
+    }
+
+    fn stored(&mut self, experiment: ExperimentId) -> Result<(), ExecutorLost> {
+        let mut whole = Vec::new();
+        for (id, experiments) in &mut self.unstored {
+            experiments.remove(&experiment);
+            if experiments.is_empty() {
+                whole.push(*id);
+            }
+        }
+        for id in whole {
+            self.unstored.remove(&id);
+            self.dispatcher.stored(id)?;
+        }
+        self.send_due();
+        Ok(())
+    }
+
+    fn adopt(&mut self, campaign: CampaignId) -> Result<Vec<(Ticket, Order)>, ExecutorLost> {
+        let known: BTreeSet<OrderId> = self
+            .running
+            .values()
+            .flat_map(|running| running.shares.iter().filter_map(|share| share.id))
+            .chain(self.unstored.keys().copied())
+            .collect();
+        let open = self.dispatcher.open_orders();
+        let left: Vec<(OrderId, Order)> = open
+            .filter(|(id, _)| !known.contains(id))
+            .map(|(id, order)| (id, order.clone()))
+            .collect();
+        let mut adopted = Vec::new();
+        for (id, order) in left {
+            let Order::Experiments(orders) = &order else {
+                // It is done over with its block.
+                self.dispatcher.cancel(id);
+                self.dispatcher.stored(id)?;
+                continue;
+            };
+            let experiments: Vec<_> = orders.iter().map(|one| &one.experiment).collect();
+            if experiments.iter().any(|one| one.campaign != campaign) {
+                continue;
+            }
+            let experiments: Vec<ExperimentId> = experiments.iter().map(|one| one.id).collect();
+            let share = Share {
+                id: Some(id),
+                places: (0..experiments.len()).collect(),
+                prepared: None,
+                result: None,
+            };
+            let ticket = self.ticket();
+            self.running.insert(
+                ticket,
+                Running {
+                    shares: vec![share],
+                    experiments,
+                    is_prepared: false,
+                    held: Vec::new(),
+                },
+            );
+            adopted.push((ticket, order));
+        }
+        Ok(adopted)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! What several agents do of one order, and what that means for the order as it is.
+
+use std::collections::BTreeMap;
+
+use neph_model::{ExperimentId, OrderFailed, OrderId, OrderResult, Prepared, Update};
+
+/// What one agent does of an order.
+#[derive(Debug)]
+pub(super) struct Share {
+    pub(super) id: Option<OrderId>,
+    /// The places of its experiments in the order.
+    pub(super) places: Vec<usize>,
+    pub(super) prepared: Option<Vec<Result<Prepared, OrderFailed>>>,
+    pub(super) result: Option<Result<OrderResult, OrderFailed>>,
+}
+
+/// An order that is not over.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) shares: Vec<Share>,
+    /// Of an order for experiments.
+    pub(super) experiments: Vec<ExperimentId>,
+    pub(super) is_prepared: bool,
+    /// What has to wait until all of them are prepared.
+    pub(super) held: Vec<Update>,
+}
+
+impl Share {
+    /// Takes note of an update; gives back one that concerns the order as it is.
+    pub(super) fn note(&mut self, update: Update) -> Option<Update> {
+        match update {
+            Update::Prepared(prepared) => self.prepared = Some(prepared),
+            Update::Done(result) => self.result = Some(result),
+            other => return Some(other),
+        }
+        None
+    }
+}
+
+impl Running {
+    /// What is prepared, once, when every agent has said so or has ended.
+    pub(super) fn all_prepared(&mut self) -> Option<Vec<Result<Prepared, OrderFailed>>> {
+        let is_known = |share: &Share| share.prepared.is_some() || share.result.is_some();
+        let is_any = self.shares.iter().any(|share| share.prepared.is_some());
+        if self.is_prepared || !is_any || !self.shares.iter().all(is_known) {
+            return None;
+        }
+        self.is_prepared = true;
+        let mut all: BTreeMap<usize, Result<Prepared, OrderFailed>> = BTreeMap::new();
+        for share in &self.shares {
+            let why = match &share.result {
+                Some(Err(why)) => why.clone(),
+                _ => OrderFailed::another_result("prepare an experiment"),
+            };
+            let failed = vec![Err(why); share.places.len()];
+            let prepared = share.prepared.clone().unwrap_or(failed);
+            all.extend(share.places.iter().copied().zip(prepared));
+        }
+        Some(all.into_values().collect())
+    }
+
+    /// The result, when every agent has ended.
+    pub(super) fn all_done(&mut self) -> Option<Result<OrderResult, OrderFailed>> {
+        if !self.shares.iter().all(|share| share.result.is_some()) {
+            return None;
+        }
+        if self.experiments.is_empty() || self.shares.len() == 1 {
+            return self.shares.first_mut()?.result.take();
+        }
+        let mut all = BTreeMap::new();
+        for share in &mut self.shares {
+            let results = match share.result.take()? {
+                Ok(OrderResult::Experiments(results)) => results,
+                Ok(_) => vec![
+                    Err(OrderFailed::another_result("carry experiments out"));
+                    share.places.len()
+                ],
+                Err(why) => vec![Err(why); share.places.len()],
+            };
+            all.extend(share.places.iter().copied().zip(results));
+        }
+        Some(Ok(OrderResult::Experiments(all.into_values().collect())))
+    }
+}

@@ -1,0 +1,51 @@
+//! Orders over a bus that loses messages, brings some twice, and between processes that are killed.
+
+mod agent;
+mod campaign;
+mod contract;
+mod fake;
+mod wire;
+mod world;
+
+use std::collections::BTreeMap;
+
+use world::World;
+
+/// Runs of the world, each from another seed.
+const SEEDS: u64 = 300;
+
+#[test]
+fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
+    let mut killed = BTreeMap::new();
+    for seed in 1..=SEEDS {
+        let mut world = World::new(seed);
+        world.live(400);
+        world.settle();
+        world.check();
+        for (what, count) in world.happened {
+            *killed.entry(what).or_insert(0) += count;
+        }
+    }
+    for what in [
+        "agent killed",
+        "controller killed",
+        "lost",
+        "doubled",
+        "cut off",
+    ] {
+        assert!(
+            killed.get(what).is_some_and(|count| *count > SEEDS / 4),
+            "{what}: {killed:?}"
+        );
+    }
+}
+
+#[test]
+fn a_hostile_agent_changes_nothing_that_is_anothers() {
+    let mut world = World::new(7);
+    world.live(40);
+    world.lie();
+    world.settle();
+    world.check();
+    assert!(world.controller().disbelieved() >= 4);
+}

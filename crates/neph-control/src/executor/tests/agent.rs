@@ -1,0 +1,148 @@
+//! An agent in this process that measures with sockets, the bus to it, and something to measure.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::thread::JoinHandle;
+
+use neph_agent::LocalExecutor;
+use neph_agent::remote::{AgentName, FromAgent, Link, LinkLost, ToAgent, Worker, serve};
+use neph_campaign::expand::scenarios;
+use neph_campaign::plan::parse;
+use neph_model::{CampaignId, Experiment, ExperimentOrder, ReflectorSpec, Span, Stop, Wall};
+use neph_probe::Reflector;
+use neph_text::Source;
+
+use crate::{AgentsExecutor, Bus, FromBus, NotConnected, Sites};
+
+/// An experiment of one message to `url`.
+pub(super) fn order(url: &str) -> ExperimentOrder {
+    let plan = format!(
+        "version = 1\nname = \"p\"\ninterval = \"1ms\"\nmessages = 1\n\
+         [[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
+    );
+    let plan = parse(&Source::new("p.toml", plan)).expect("a good plan");
+    let scenario = scenarios(&plan).remove(0);
+    ExperimentOrder {
+        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
+        scenario,
+        site: None,
+        reflector: false,
+        last_address: None,
+        timeout: Span::from_millis(10),
+        companion: None,
+        pings: Vec::new(),
+        trace: None,
+    }
+}
+
+/// A reflector that stays for all claims.
+pub(super) fn lasting() -> SocketAddr {
+    static OURS: OnceLock<Reflector> = OnceLock::new();
+    let start = || {
+        let here = ([127, 0, 0, 1], 0).into();
+        Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
+    };
+    OURS.get_or_init(start).address()
+}
+
+/// The agent's end.
+#[derive(Debug)]
+struct Wire {
+    from: Sender<FromAgent>,
+    to: Receiver<ToAgent>,
+}
+
+impl Link for Wire {
+    fn send(&mut self, message: FromAgent) -> Result<(), LinkLost> {
+        self.from
+            .send(message)
+            .map_err(|error| LinkLost(error.to_string()))
+    }
+
+    fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost> {
+        Ok(self.to.recv_timeout(patience.to_duration()).ok())
+    }
+}
+
+/// One agent that lives as long as this.
+#[derive(Debug)]
+pub(super) struct OneAgent {
+    bus: ToOne,
+    stop: Stop,
+    thread: Option<JoinHandle<()>>,
+    _folder: tempfile::TempDir,
+}
+
+/// The controller's end.
+#[derive(Clone, Debug)]
+pub(super) struct ToOne {
+    to: Sender<ToAgent>,
+    from: Arc<Mutex<Receiver<FromAgent>>>,
+}
+
+fn name() -> AgentName {
+    "here".parse().expect("a name")
+}
+
+impl OneAgent {
+    pub(super) fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ((from, received), (to, heard)) = (channel(), channel());
+        let stop = Stop::new();
+        let (ended, path) = (stop.clone(), folder.path().to_owned());
+        let thread = std::thread::spawn(move || {
+            let mut wire = Wire { from, to: heard };
+            let mut worker = Worker::new(&path, LocalExecutor::new(), "1").expect("writable");
+            serve(&mut worker, &mut wire, &ended).expect("it is there until it ends");
+        });
+        Self {
+            bus: ToOne {
+                to,
+                from: Arc::new(Mutex::new(received)),
+            },
+            stop,
+            thread: Some(thread),
+            _folder: folder,
+        }
+    }
+
+    /// An executor whose orders go to it.
+    pub(super) fn executor(&self, inbox: &Path) -> AgentsExecutor<ToOne> {
+        let sites = Sites {
+            default: Some(name()),
+            ..Sites::default()
+        };
+        AgentsExecutor::new(inbox, sites, self.bus.clone()).expect("writable")
+    }
+}
+
+impl Drop for OneAgent {
+    fn drop(&mut self) {
+        self.stop.set();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("it ended well");
+        }
+    }
+}
+
+impl ToOne {
+    fn from(&self) -> MutexGuard<'_, Receiver<FromAgent>> {
+        self.from.lock().expect("whole")
+    }
+}
+
+impl Bus for ToOne {
+    fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
+        self.to.send(message).map_err(|_| NotConnected(to.clone()))
+    }
+
+    fn receive(&mut self, patience: Span) -> Vec<FromBus> {
+        let from = self.from();
+        let first = from.recv_timeout(patience.to_duration());
+        let all = first.into_iter().chain(from.try_iter());
+        all.map(|message| FromBus::Message(name(), message))
+            .collect()
+    }
+}

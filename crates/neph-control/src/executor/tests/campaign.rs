@@ -1,0 +1,180 @@
+//! Campaigns whose experiments an agent carries out: the store has what it would have of this process's.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use neph_campaign::plan::parse;
+use neph_campaign::{Build, Clock, Crew, Nobody, Plan, resume, start};
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, EventKind, Executor, ExecutorLost, Experiment,
+    ExperimentId, ExperimentStatus, FlowIndex, Order, Span, Stop, Ticket, Update, Wall,
+};
+use neph_store::{Access, Store, open};
+use neph_sys::clock;
+use neph_text::Source;
+
+use super::agent::{OneAgent, lasting};
+use crate::AgentsExecutor;
+
+const MESSAGES: usize = 30;
+const EXPERIMENTS: usize = 6;
+
+/// Two endpoints, three blocks, and an alarm that every round trip raises.
+fn plan() -> Plan {
+    let text = format!(
+        "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = {MESSAGES}\nblocks = 3\n\
+         timeout = \"1s\"\nalarm = \"round_trip > 1ns p50\"\n\
+         [[endpoint]]\nname = \"one\"\nurl = \"ws://{at}\"\n\
+         [[endpoint]]\nname = \"two\"\nurl = \"http://{at}\"\n",
+        at = lasting()
+    );
+    parse(&Source::new("p.toml", text)).expect("a good plan")
+}
+
+/// The time of this machine.
+#[derive(Debug)]
+struct Here;
+
+impl Clock for Here {
+    fn now(&self) -> Wall {
+        Wall::from_unix_nanos(clock::wall().0)
+    }
+
+    /// Pauses are not waited for.
+    fn wait_until(&self, _until: Wall, _stop: &Stop) {}
+}
+
+/// Ends after so many polls, as a process that is killed.
+#[derive(Debug)]
+struct Dying<E> {
+    inner: E,
+    polls: u32,
+}
+
+impl<E: Executor> Executor for Dying<E> {
+    fn submit(&mut self, order: Order) -> Ticket {
+        self.inner.submit(order)
+    }
+
+    fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        self.polls = self
+            .polls
+            .checked_sub(1)
+            .ok_or_else(|| ExecutorLost("killed".to_owned()))?;
+        self.inner.poll(patience)
+    }
+
+    fn cancel(&mut self, _ticket: Ticket) {}
+
+    fn gives_journals(&self) -> bool {
+        self.inner.gives_journals()
+    }
+
+    fn stored(&mut self, experiment: ExperimentId) -> Result<(), ExecutorLost> {
+        self.inner.stored(experiment)
+    }
+
+    fn adopt(&mut self, campaign: CampaignId) -> Result<Vec<(Ticket, Order)>, ExecutorLost> {
+        self.inner.adopt(campaign)
+    }
+}
+
+/// Begins a campaign, or goes on with it.
+fn run(
+    folder: &Path,
+    executor: &mut dyn Executor,
+    before: Option<&Campaign>,
+) -> Result<Campaign, neph_campaign::RunError> {
+    let path = folder.join("store");
+    let mut store = open(path.to_str().expect("text"), Access::Write).expect("writable");
+    let build = Build {
+        version: "1".to_owned(),
+        commit: "c".to_owned(),
+    };
+    let mut crew = Crew {
+        store: store.as_mut(),
+        executor,
+        observer: &mut Nobody,
+        clock: &Here,
+        stop: &Stop::new(),
+    };
+    let ended = match before {
+        None => start(&plan(), None, None, &build, &mut crew),
+        Some(campaign) => resume(&plan(), campaign, &build, &mut crew),
+    };
+    ended.map(|(campaign, _)| campaign)
+}
+
+fn stored(folder: &Path) -> (Box<dyn Store>, Vec<Experiment>) {
+    let path = folder.join("store");
+    let store = open(path.to_str().expect("text"), Access::Read).expect("readable");
+    let campaigns = store.campaigns().expect("readable");
+    let experiments = store.experiments(campaigns[0].id).expect("readable");
+    (store, experiments)
+}
+
+/// Each was carried out once, is whole, and has its alarm.
+fn check(folder: &Path) {
+    let (store, experiments) = stored(folder);
+    let places: BTreeSet<_> = experiments
+        .iter()
+        .map(|one| (one.block, one.scenario))
+        .collect();
+    assert_eq!(
+        (experiments.len(), places.len()),
+        (EXPERIMENTS, EXPERIMENTS)
+    );
+    for one in &experiments {
+        assert_eq!(
+            (one.status, one.attempt),
+            (ExperimentStatus::Complete, 0),
+            "{one:?}"
+        );
+        assert_eq!(one.tally.messages, MESSAGES as u64);
+        let messages = store.messages(one.id).expect("readable");
+        let main = messages.iter().filter(|one| one.flow == FlowIndex(0));
+        assert_eq!(main.count(), MESSAGES);
+        let events = store.events(one.id).expect("readable");
+        let raised = events
+            .iter()
+            .filter(|event| event.kind == EventKind::AlarmRaised);
+        assert!(raised.count() >= 1, "{events:?}");
+        let provenance = store.provenance(one.id).expect("readable").expect("there");
+        assert!(provenance.lateness_p99.is_some());
+    }
+}
+
+#[test]
+fn a_campaign_is_stored_as_if_it_were_carried_out_here() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agent = OneAgent::start();
+    let mut executor = agent.executor(&folder.path().join("inbox"));
+    let ended = run(folder.path(), &mut executor, None).expect("it goes on");
+    assert_eq!(ended.status, CampaignStatus::Complete);
+    check(folder.path());
+}
+
+#[test]
+fn a_controller_that_ends_at_any_moment_is_followed_by_one_that_adopts_what_is_under_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agent = OneAgent::start();
+    let mut polls = 1;
+    let mut campaign = None;
+    loop {
+        // Each lives longer than the one before.
+        polls += 3;
+        let inner: AgentsExecutor<_> = agent.executor(&folder.path().join("inbox"));
+        let mut executor = Dying { inner, polls };
+        match run(folder.path(), &mut executor, campaign.as_ref()) {
+            Ok(ended) => {
+                assert_eq!(ended.status, CampaignStatus::Complete);
+                break;
+            }
+            Err(error) => assert!(error.to_string().contains("killed"), "{error}"),
+        }
+        let (store, _) = stored(folder.path());
+        campaign = store.campaigns().expect("readable").pop();
+    }
+    assert!(polls > 7, "it was killed some times");
+    check(folder.path());
+}

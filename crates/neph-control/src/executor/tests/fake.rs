@@ -1,0 +1,102 @@
+//! An executor that measures nothing, and counts.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use neph_model::{
+    Ending, Executor, ExecutorLost, ExperimentId, ExperimentOrder, ExperimentResult, FlowIndex,
+    HostFacts, Instant, Load, Marks, Message, Order, OrderResult, Prepared, Records, Seq, Span,
+    Ticket, Update, Wall,
+};
+
+/// Messages of each experiment.
+pub(super) const MESSAGES: u64 = 6;
+
+/// An executor that measures a message a poll, and counts how often each experiment was begun.
+#[derive(Debug)]
+pub(super) struct Fake {
+    begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
+    running: BTreeMap<Ticket, (Vec<ExperimentOrder>, u64)>,
+    next: Ticket,
+}
+
+pub(super) fn message(seq: u64) -> Message {
+    let at = Instant::from_nanos(i64::try_from(seq).expect("few") * 1_000_000);
+    Message::new(FlowIndex(0), Seq(seq), Marks::intended_at(at))
+}
+
+pub(super) fn ended(ending: Ending) -> ExperimentResult {
+    ExperimentResult {
+        ending,
+        ended: Wall::from_unix_nanos(9),
+        flows: Vec::new(),
+        late: None,
+        trace: None,
+        anchors: Vec::new(),
+        host: HostFacts::default(),
+        load: Load::default(),
+        warnings: Vec::new(),
+    }
+}
+
+impl Fake {
+    pub(super) fn new(begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>) -> Self {
+        Self {
+            begun,
+            running: BTreeMap::new(),
+            next: Ticket(0),
+        }
+    }
+}
+
+impl Executor for Fake {
+    fn submit(&mut self, order: Order) -> Ticket {
+        let Order::Experiments(orders) = order else {
+            panic!("only experiments are ordered")
+        };
+        let ticket = self.next;
+        self.next.0 += 1;
+        for one in &orders {
+            let mut begun = self.begun.lock().expect("whole");
+            *begun.entry(one.experiment.id).or_default() += 1;
+        }
+        self.running.insert(ticket, (orders, 0));
+        ticket
+    }
+
+    fn poll(&mut self, _patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        let mut updates = Vec::new();
+        self.running.retain(|ticket, (orders, done)| {
+            let started = Wall::from_unix_nanos(1);
+            if *done == 0 {
+                let prepared = |_: &ExperimentOrder| {
+                    Ok(Prepared {
+                        started,
+                        flows: Vec::new(),
+                        fleet: None,
+                    })
+                };
+                let all = orders.iter().map(prepared).collect();
+                updates.push((*ticket, Update::Prepared(all)));
+            } else {
+                for one in &*orders {
+                    let records = Records {
+                        messages: vec![message(*done - 1)],
+                        ..Records::default()
+                    };
+                    updates.push((*ticket, Update::Recorded(one.experiment.id, records)));
+                }
+            }
+            *done += 1;
+            if *done > MESSAGES {
+                let all = orders.iter().map(|_| Ok(ended(Ending::Complete)));
+                let result = OrderResult::Experiments(all.collect());
+                updates.push((*ticket, Update::Done(Ok(result))));
+            }
+            *done <= MESSAGES
+        });
+        Ok(updates)
+    }
+
+    fn cancel(&mut self, _ticket: Ticket) {}
+}

@@ -1,0 +1,69 @@
+//! What is on its way between a controller and its agents, and the dice that decide what becomes of it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use neph_agent::remote::{AgentName, FromAgent, ToAgent};
+use neph_model::Span;
+
+use crate::{Bus, FromBus, NotConnected};
+
+/// Random numbers from a seed (xorshift64*).
+#[derive(Debug)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(super) fn roll(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33
+    }
+
+    /// True in so many of 100 cases.
+    pub(super) fn percent(&mut self, percent: u64) -> bool {
+        self.roll() % 100 < percent
+    }
+}
+
+/// What is on its way.
+#[derive(Debug, Default)]
+pub(super) struct Wires {
+    pub(super) to_agents: BTreeMap<AgentName, VecDeque<ToAgent>>,
+    pub(super) to_controller: VecDeque<(AgentName, FromAgent)>,
+    /// A message that came once already, and comes again when the next one is kept here.
+    pub(super) late: Option<(AgentName, FromAgent)>,
+}
+
+/// The controller's end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wire(Arc<Mutex<Wires>>);
+
+impl Wire {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Wires> {
+        self.0.lock().expect("whole")
+    }
+}
+
+impl Bus for Wire {
+    fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
+        let mut wires = self.lock();
+        wires
+            .to_agents
+            .entry(to.clone())
+            .or_default()
+            .push_back(message);
+        Ok(())
+    }
+
+    fn receive(&mut self, _patience: Span) -> Vec<FromBus> {
+        let mut wires = self.lock();
+        let all = wires.to_controller.drain(..);
+        all.map(|(agent, message)| FromBus::Message(agent, message))
+            .collect()
+    }
+}

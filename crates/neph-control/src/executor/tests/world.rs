@@ -1,0 +1,384 @@
+//! A controller, two agents and a bus between them, in one thread and in virtual time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use neph_agent::remote::{
+    AgentName, Ended, FileLength, FromAgent, OrderState, Part, ResultFile, Worker,
+};
+use neph_journal::{Contents, JournalError, journal_path};
+use neph_model::{
+    CampaignId, Ending, Executor, ExperimentId, ExperimentOrder, Message, Order, OrderFailed,
+    OrderId, OrderResult, Span, Ticket, Update,
+};
+
+use super::super::Elapsed;
+use super::agent::order;
+use super::fake::{Fake, MESSAGES, ended, message};
+use super::wire::{Dice, Wire};
+use crate::{AgentsExecutor, Sites};
+
+/// Bytes of a file that travel at once: a journal takes several.
+const PART: u32 = 100;
+/// Orders of a run.
+const ORDERS: usize = 5;
+
+#[derive(Debug)]
+pub(super) struct World {
+    folder: tempfile::TempDir,
+    wire: Wire,
+    time: Arc<AtomicI64>,
+    controller: Option<AgentsExecutor<Wire>>,
+    agents: BTreeMap<AgentName, Option<Worker<Fake>>>,
+    begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
+    campaign: CampaignId,
+    orders: Vec<Order>,
+    /// Experiments of each open ticket.
+    open: BTreeMap<Ticket, Vec<ExperimentId>>,
+    journals: BTreeMap<ExperimentId, PathBuf>,
+    /// The store: what was measured, and how it ended.
+    stored: BTreeMap<ExperimentId, (Vec<Message>, Ending)>,
+    dice: Dice,
+    lossy: bool,
+    pub(super) happened: BTreeMap<&'static str, u64>,
+}
+
+fn name(text: &str) -> AgentName {
+    text.parse().expect("a name")
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let campaign = CampaignId::new();
+        let of = |at: usize| {
+            let mut experiments: Vec<ExperimentOrder> =
+                (0..=at % 3).map(|_| order("udp://127.0.0.1:1")).collect();
+            for (place, one) in experiments.iter_mut().enumerate() {
+                one.experiment.campaign = campaign;
+                one.site = Some(["a", "b"][(place + at) % 2].to_owned());
+            }
+            Order::Experiments(experiments)
+        };
+        let agents = [name("a"), name("b")].map(|agent| (agent, None));
+        Self {
+            folder: tempfile::tempdir_in(memory_or_disk()).expect("a folder"),
+            wire: Wire::default(),
+            time: Arc::default(),
+            controller: None,
+            agents: agents.into_iter().collect(),
+            begun: Arc::default(),
+            campaign,
+            orders: (0..ORDERS).map(of).collect(),
+            open: BTreeMap::new(),
+            journals: BTreeMap::new(),
+            stored: BTreeMap::new(),
+            dice: Dice::new(seed),
+            lossy: true,
+            happened: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn controller(&mut self) -> &mut AgentsExecutor<Wire> {
+        if self.controller.is_none() {
+            let sites = Sites {
+                agents: ["a", "b"].map(|site| (site.to_owned(), name(site))).into(),
+                default: None,
+            };
+            let time = Arc::clone(&self.time);
+            let elapsed = Elapsed(Box::new(move || {
+                Span::from_nanos(time.load(Ordering::Relaxed))
+            }));
+            let folder = self.folder.path().join("controller");
+            let made = AgentsExecutor::with_time(&folder, sites, self.wire.clone(), elapsed);
+            let mut made = made.expect("readable");
+            self.open.clear();
+            for (ticket, order) in made.adopt(self.campaign).expect("readable") {
+                self.open.insert(ticket, experiments_of(&order));
+            }
+            made.dispatcher.part_bytes = PART;
+            self.controller = Some(made);
+        }
+        self.controller.as_mut().expect("made")
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.happened.entry(what).or_default() += 1;
+    }
+
+    /// Lives for so many steps.
+    pub(super) fn live(&mut self, steps: u64) {
+        for _ in 0..steps {
+            self.step();
+        }
+    }
+
+    /// Loses nothing any more, until all is done.
+    pub(super) fn settle(&mut self) {
+        self.lossy = false;
+        for _ in 0..20_000 {
+            self.step();
+            let idle = self.agents.values().flatten().all(
+                |one| matches!(one.hello(), FromAgent::Hello(hello) if hello.holds.is_empty()),
+            );
+            let inbox = self.folder.path().join("controller");
+            let is_empty = std::fs::read_dir(inbox).is_ok_and(|mut all| all.next().is_none());
+            if self.orders.is_empty() && self.open.is_empty() && idle && is_empty {
+                return;
+            }
+        }
+        panic!("it does not come to its end: {self:?}");
+    }
+
+    fn step(&mut self) {
+        self.time.fetch_add(100_000_000, Ordering::Relaxed);
+        match self.dice.roll() % 10 {
+            0 => self.order_one(),
+            1..=3 => self.control(),
+            4..=8 => self.agent(),
+            _ if self.lossy && self.dice.percent(25) => self.kill(),
+            _ => self.control(),
+        }
+    }
+
+    /// As a campaign that orders what is not stored and not out.
+    fn order_one(&mut self) {
+        self.controller();
+        if !self.open.is_empty() {
+            return;
+        }
+        while let Some(order) = self.orders.pop() {
+            let experiments = experiments_of(&order);
+            if experiments.iter().all(|id| self.stored.contains_key(id)) {
+                continue;
+            }
+            let ticket = self.controller().submit(order);
+            self.open.insert(ticket, experiments);
+            return;
+        }
+    }
+
+    fn control(&mut self) {
+        let updates = self.controller().poll(Span::ZERO).expect("it is there");
+        for (ticket, update) in updates {
+            match update {
+                Update::Journalled(experiment, folder) => {
+                    self.journals.insert(experiment, folder);
+                }
+                Update::Done(result) => {
+                    let experiments = self.open.remove(&ticket).expect("it was open");
+                    if !self.store(&experiments, result) {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Stores a result, as a campaign does; may be killed between. Whether it was not.
+    fn store(
+        &mut self,
+        experiments: &[ExperimentId],
+        result: Result<OrderResult, OrderFailed>,
+    ) -> bool {
+        let endings: Vec<Ending> = match result {
+            Ok(OrderResult::Experiments(all)) => {
+                let each = all.into_iter().map(|one| match one {
+                    Ok(one) => one.ending,
+                    Err(why) => Ending::Failed(why.to_string()),
+                });
+                each.collect()
+            }
+            Ok(_) => panic!("a result of another kind"),
+            Err(why) => vec![Ending::Failed(why.to_string()); experiments.len()],
+        };
+        assert_eq!(endings.len(), experiments.len());
+        for (id, ending) in experiments.iter().zip(endings) {
+            if self.lossy && self.dice.percent(10) {
+                self.kill_controller();
+                return false;
+            }
+            if !self.stored.contains_key(id) {
+                let journal = self.journals.get(id);
+                let messages = journal.map_or_else(Vec::new, |folder| read(folder, *id));
+                self.stored.insert(*id, (messages, ending));
+            }
+            if self.lossy && self.dice.percent(10) {
+                self.kill_controller();
+                return false;
+            }
+            self.controller().stored(*id).expect("writable");
+        }
+        true
+    }
+
+    /// One of the agents does something.
+    fn agent(&mut self) {
+        let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
+        let begun = Arc::clone(&self.begun);
+        let folder = self.folder.path().join(which.as_str());
+        let mut said = Vec::new();
+        let worker = self.agents.get_mut(&which).expect("it is there");
+        let worker = worker.get_or_insert_with(|| {
+            let worker = Worker::new(&folder, Fake::new(begun), "1").expect("readable");
+            said.push(worker.hello());
+            worker
+        });
+        let heard = {
+            let mut wires = self.wire.lock();
+            wires
+                .to_agents
+                .entry(which.clone())
+                .or_default()
+                .pop_front()
+        };
+        if let Some(message) = heard {
+            if self.lossy && self.dice.percent(15) {
+                *self.happened.entry("doubled").or_default() += 1;
+                let mut wires = self.wire.lock();
+                let queue = wires.to_agents.entry(which.clone()).or_default();
+                queue.push_back(message.clone());
+            }
+            if self.lossy && self.dice.percent(15) {
+                *self.happened.entry("lost").or_default() += 1;
+            } else {
+                said.extend(worker.take(message).expect("writable"));
+            }
+        } else {
+            said.extend(worker.work(Span::ZERO).expect("writable"));
+        }
+        for message in said {
+            if self.lossy && self.dice.percent(15) {
+                self.count("lost");
+                continue;
+            }
+            let again = self.lossy && self.dice.percent(10);
+            let mut wires = self.wire.lock();
+            if again && let Some(late) = wires.late.replace((which.clone(), message.clone())) {
+                wires.to_controller.push_back(late);
+            }
+            wires.to_controller.push_back((which.clone(), message));
+        }
+    }
+
+    fn kill(&mut self) {
+        if self.dice.percent(40) {
+            self.kill_controller();
+            return;
+        }
+        let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
+        self.count("agent killed");
+        self.agents.insert(which.clone(), None);
+        self.wire.lock().to_agents.remove(&which);
+    }
+
+    fn kill_controller(&mut self) {
+        self.count("controller killed");
+        self.controller = None;
+        self.journals.clear();
+        self.wire.lock().to_controller.clear();
+    }
+
+    /// Agent b sends what a hostile one would about an order of a.
+    pub(super) fn lie(&mut self) {
+        self.orders.clear();
+        while !self.open.is_empty() {
+            self.lossy = false;
+            self.step();
+        }
+        let mut one = order("udp://127.0.0.1:1");
+        one.experiment.campaign = self.campaign;
+        one.site = Some("a".to_owned());
+        let experiment = one.experiment.id;
+        let ticket = self.controller().submit(Order::Experiments(vec![one]));
+        self.open.insert(ticket, vec![experiment]);
+        let id = self
+            .controller()
+            .dispatcher
+            .open_orders()
+            .next()
+            .expect("it is out")
+            .0;
+        let ended = |files| {
+            OrderState::Ended(Box::new(Ended {
+                prepared: None,
+                result: Ok(OrderResult::Experiments(vec![Ok(ended(Ending::Complete))])),
+                files,
+            }))
+        };
+        let of = |file| FileLength { file, bytes: 3 };
+        let foreign = vec![of(ResultFile::Journal(ExperimentId::new()))];
+        let part = Part {
+            id,
+            file: 0,
+            from: 0,
+            bytes: vec![1, 2, 3],
+        };
+        let state = |id: OrderId, state: OrderState| FromAgent::State { id, state };
+        let lies = [
+            ("b", state(id, ended(Vec::new()))),
+            ("b", FromAgent::Part(part)),
+            ("b", state(id, OrderState::Forgotten)),
+            ("a", state(id, ended(foreign))),
+            ("a", state(OrderId::new(), OrderState::Forgotten)),
+        ];
+        for (agent, lie) in lies {
+            let mut wires = self.wire.lock();
+            wires.to_controller.push_back((name(agent), lie));
+        }
+    }
+
+    /// Nothing was done twice, lost or invented.
+    pub(super) fn check(&mut self) {
+        let failed = |(_, ending): &&(Vec<Message>, Ending)| *ending != Ending::Complete;
+        let cut_off = self.stored.values().filter(failed).count();
+        *self.happened.entry("cut off").or_default() += cut_off as u64;
+        let begun = self.begun.lock().expect("whole");
+        assert!(begun.values().all(|times| *times == 1), "{begun:?}");
+        let whole: Vec<Message> = (0..MESSAGES).map(message).collect();
+        let ids: BTreeSet<_> = self.stored.keys().collect();
+        assert!(
+            begun.keys().all(|id| ids.contains(id)),
+            "what was carried out is stored"
+        );
+        for (id, (messages, ending)) in &self.stored {
+            match ending {
+                Ending::Complete => assert_eq!(*messages, whole, "{id}"),
+                Ending::Failed(why) if why.contains("agent was ended") => {
+                    assert!(whole.starts_with(messages), "{id}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+/// Where writing through to the disk costs nothing, if there is such a place.
+fn memory_or_disk() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
+    }
+}
+
+fn experiments_of(order: &Order) -> Vec<ExperimentId> {
+    match order {
+        Order::Experiments(orders) => orders.iter().map(|one| one.experiment.id).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn read(folder: &Path, id: ExperimentId) -> Vec<Message> {
+    let contents = Contents::of(&journal_path(folder, id), id).expect("readable");
+    let mut messages = Vec::new();
+    let each = contents.expect("there").each_message(|message| {
+        messages.push(message);
+        Ok::<(), JournalError>(())
+    });
+    each.expect("readable");
+    messages
+}
