@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
-    Anchor, Ending, Event, EventKind, FleetMessage, Flow, FlowIndex, Instant, Lane, Marks, Message,
-    Outcome, Own, Records, Sample, Span, Tally, Warning,
+    Anchor, Answer, Ending, Event, EventKind, FleetMessage, Flow, FlowIndex, IcmpKind, Instant,
+    Lane, Marks, Message, Own, Records, Sample, Span, Tally, Warning,
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 
@@ -110,8 +110,7 @@ impl Intake {
         match report {
             Report::Message(mut message) => {
                 if flow.0 == 0 {
-                    let answered = matches!(message.outcome, Outcome::Reply | Outcome::Error);
-                    self.so_far.take(answered);
+                    self.so_far.take(&message);
                     self.backends.add(&message);
                 }
                 message.marks = since(self.origin.at, message.marks);
@@ -235,15 +234,15 @@ impl Intake {
     }
 
     /// How the main flow's end is to be judged: without a single answer nothing was measured. Errors are
-    /// answers, and what the endpoint is to be judged by.
+    /// answers of the endpoint, and what it is to be judged by; an ICMP error comes from the network, or from
+    /// a host at which nothing listens.
     pub(crate) fn verdict(&self) -> Ending {
-        if self.main.replies + self.main.errors > 0 {
+        if self.so_far.answered || self.main.replies > 0 {
             return Ending::Complete;
         }
-        let why = self
-            .trouble
-            .clone()
-            .unwrap_or_else(|| "nobody answers".to_owned());
+        let why = self.so_far.unreached.map(unreached);
+        let why = why.or_else(|| self.trouble.clone());
+        let why = why.unwrap_or_else(|| "nobody answers".to_owned());
         Ending::Failed(format!(
             "no reply to {} messages: {why}",
             self.main.messages
@@ -292,5 +291,15 @@ fn since(origin: Instant<Own>, marks: Marks) -> Marks {
         peer: marks.peer,
         nic_rx: marks.nic_rx.map(rebase),
         app_recv: marks.app_recv.map(rebase),
+    }
+}
+
+/// Why nobody answered, where the network said so.
+fn unreached(answer: Answer) -> String {
+    match answer {
+        Answer::Icmp(IcmpKind::PortUnreachable) => {
+            format!("nothing listens at its port ({})", answer.words())
+        }
+        other => other.words().into_owned(),
     }
 }

@@ -244,7 +244,7 @@ fn told(rows: u64, chosen: &Chosen, args: &Args) -> String {
         Of::Pings => "ping",
     };
     let is_written = rows > 0 || chosen.is_answered_by_none(args);
-    let is_file = args.output.as_os_str() != "-" && !args.is_folder();
+    let is_file = args.output.as_os_str() != "-";
     let nothing = if is_written || !is_file {
         ""
     } else {
@@ -321,8 +321,11 @@ fn to_folder(store: &dyn Store, chosen: &Chosen, path: &Path) -> Result<u64, Fai
     let written =
         export_latency_tester_folder(store, &chosen.campaign, &chosen.experiments, &partial)
             .map_err(Failure::refused)
-            .and_then(|rows| fs::rename(&partial, path).map_err(refused).map(|()| rows));
-    if written.is_err() {
+            .and_then(|rows| match rows {
+                0 => Ok(0),
+                _ => fs::rename(&partial, path).map_err(refused).map(|()| rows),
+            });
+    if !matches!(written, Ok(1..)) {
         // It is ours: nobody else had a folder of that name when we made it.
         let _ = fs::remove_dir_all(&partial);
     }

@@ -39,11 +39,26 @@ fn a_fleet_and_a_single_flow_that_nobody_answers_are_given_up_long_before_their_
         alone.scenario.parameters.remove(name);
     }
     for order in [fleet, alone] {
-        given_up(order);
+        given_up(order, "nobody answers");
     }
 }
 
-fn given_up(mut order: ExperimentOrder) {
+#[test]
+fn a_port_unreachable_is_no_answer_of_the_endpoint() {
+    let closed = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let url = format!("udp://{}", closed.local_addr().expect("bound"));
+    drop(closed);
+    let mut order = fleet_order(&url);
+    for name in [ParameterName::Flows, ParameterName::Renewal] {
+        order.scenario.parameters.remove(name);
+    }
+    given_up(
+        order,
+        "nothing listens at its port (ICMP: port unreachable)",
+    );
+}
+
+fn given_up(mut order: ExperimentOrder, expected: &str) {
     // More than half an hour.
     order.scenario.messages = 100_000;
     let mut ready = flows::ready(&order, None).expect("silence is an answer for UDP");
@@ -58,5 +73,5 @@ fn given_up(mut order: ExperimentOrder) {
     let Ending::Failed(why) = ended.ending else {
         panic!("nobody answered");
     };
-    assert!(why.ends_with("nobody answers"), "{why}");
+    assert!(why.ends_with(expected), "{why}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use neph_model::{Event, EventKind, FlowIndex, Instant, Tally};
+use neph_model::{Answer, Event, EventKind, FlowIndex, Instant, Message, Outcome, Tally};
 use neph_probe::{FleetReport, FleetTally};
 
 use super::Intake;
@@ -15,15 +15,21 @@ const LEAST: u64 = 16;
 pub(super) struct SoFar {
     /// Messages that ended, in whatever way.
     ended: u64,
-    /// Somebody replied to one of them.
-    answered: bool,
+    /// The endpoint answered one of them.
+    pub(super) answered: bool,
+    /// The latest ICMP error that one met.
+    pub(super) unreached: Option<Answer>,
 }
 
 impl SoFar {
     /// A message of a single flow has ended.
-    pub(super) const fn take(&mut self, answered: bool) {
+    pub(super) fn take(&mut self, message: &Message) {
         self.ended += 1;
-        self.answered |= answered;
+        match (message.outcome, message.answer) {
+            (Outcome::Error, answer @ Some(Answer::Icmp(_))) => self.unreached = answer,
+            (Outcome::Reply | Outcome::Error, _) => self.answered = true,
+            _ => {}
+        }
     }
 }
 

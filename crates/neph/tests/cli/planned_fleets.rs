@@ -163,6 +163,13 @@ fn exports(place: &Place) {
         "x",
     ];
     assert_eq!(place.neph(wrong).status, 2);
+    // A Latency Tester knows no fleets: there is nothing to write.
+    let none = ["export", "--format", "latency-tester", "--output", "x"];
+    let ran = place.neph(none);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let nothing = ran.err.contains("nothing is written to x");
+    assert!(nothing && !place.path("x").exists(), "{}", ran.err);
+    assert!(!place.path("x.partial").exists());
 }
 
 #[test]
