@@ -4,11 +4,23 @@
 //! Owns which orders are out, what has come of their results, and the executor that a campaign gives orders
 //! to. Plans nothing, and stores nothing but what it has received and not passed on yet.
 
+mod authority;
 mod bus;
+mod campaign_socket;
+mod controller;
 mod dispatcher;
 mod executor;
+mod hub;
 mod inbox;
+mod registry;
+mod server;
 
+pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};
+pub use campaign_socket::{CampaignSocket, CampaignSocketError};
+pub use controller::{Controller, ControllerError, connected};
 pub use executor::{AgentsExecutor, Sites};
+pub use hub::Presence;
 pub use inbox::InboxError;
+pub use registry::{Enrolee, INVITATION, Registry, RegistryError};
+pub use server::ServerError;

@@ -1,23 +1,29 @@
 //! Orders from another process: what a controller and an agent send each other, and the agent's side of it.
 //!
 //! Owns the messages, what an agent keeps of an order until the controller has stored its result, and the
-//! worker that joins these to an executor. Owns no socket: a [`Link`] carries messages, and may lose any of
-//! them. Whatever is lost is asked for by the controller a second time; nothing is done twice.
+//! worker that joins these to an executor. A [`Link`] carries messages, and may lose any of them. Whatever is lost is asked for by the controller a second time; nothing is done twice.
 
 mod file;
 mod frame;
+mod identity;
+mod invitation;
 mod link;
 mod message;
 mod name;
 mod shelf;
+mod websocket;
 mod worker;
 
 pub use file::{FileLength, ResultFile};
-pub use frame::{FrameError, LONGEST_FRAME, PART_BYTES, decode_from_agent, decode_to_agent};
-#[doc(hidden)]
-pub use frame::{encode_from_agent, encode_to_agent};
+pub use frame::{
+    FrameError, LONGEST_FRAME, PART_BYTES, decode_from_agent, decode_to_agent, encode_from_agent,
+    encode_to_agent,
+};
+pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
+pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
 pub use link::{Link, LinkLost};
 pub use message::{Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent};
 pub use name::{AgentName, AgentNameError};
 pub use shelf::{ShelfError, read_pings};
+pub use websocket::{ControllerAddress, EnrolError, NoController, WebSocketLink, enrol};
 pub use worker::{ServeError, Worker, WorkerLost, serve};

@@ -4,6 +4,7 @@ mod agent;
 mod campaign;
 mod contract;
 mod fake;
+mod over_tls;
 mod wire;
 mod world;
 

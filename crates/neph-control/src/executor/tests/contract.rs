@@ -12,7 +12,7 @@ use neph_model::{
 use super::agent::{OneAgent, ToOne, lasting, order};
 use crate::AgentsExecutor;
 
-fn of_messages(messages: u64) -> ExperimentOrder {
+pub(super) fn of_messages(messages: u64) -> ExperimentOrder {
     let mut order = order(&format!("ws://{}", lasting()));
     order.scenario.interval = Span::from_millis(5);
     order.scenario.messages = messages;
@@ -20,7 +20,7 @@ fn of_messages(messages: u64) -> ExperimentOrder {
     order
 }
 
-fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq)> {
+pub(super) fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq)> {
     let contents = Contents::of(&journal_path(folder, id), id).expect("readable");
     let mut messages = Vec::new();
     let each = contents.expect("there").each_message(|message| {

@@ -1,0 +1,162 @@
+//! Who an agent is to its controller: its key, its certificate, and the authority that it trusts.
+//!
+//! Owns the files in the agent's folder (`key.pem` for its owner alone), and TLS as the agent speaks it. The
+//! key never leaves the folder.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
+/// The name in every controller's certificate, whatever its address is: agents trust its authority.
+pub const CONTROLLER_NAME: &str = "controller.neph";
+
+const KEY: &str = "key.pem";
+const CERTIFICATE: &str = "certificate.pem";
+const AUTHORITY: &str = "authority.pem";
+
+/// An agent's key and certificate could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The agent was never enrolled.
+    #[error(
+        "{0} holds no certificate: give the line that neph control invite NAME printed with --invite"
+    )]
+    None(String),
+    /// The disk refuses.
+    #[error("cannot use {path}: {source}")]
+    Disk {
+        /// Which file.
+        path: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Something in it is wrong.
+    #[error("key or certificate in {path}: {why}")]
+    Wrong {
+        /// Which folder.
+        path: String,
+        /// What.
+        why: String,
+    },
+}
+
+/// Keys and certificates, as PEM.
+#[derive(Clone)]
+pub struct Identity {
+    key: String,
+    certificate: String,
+    authority: String,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Identity")
+    }
+}
+
+fn disk(path: &Path) -> impl FnOnce(io::Error) -> IdentityError {
+    let path = path.display().to_string();
+    move |source| IdentityError::Disk { path, source }
+}
+
+impl Identity {
+    /// What an agent got when it was enrolled.
+    pub const fn new(key: String, certificate: String, authority: String) -> Self {
+        Self {
+            key,
+            certificate,
+            authority,
+        }
+    }
+
+    /// The identity in an agent's folder.
+    ///
+    /// # Errors
+    /// There is none, or the disk refuses.
+    pub fn load(folder: &Path) -> Result<Self, IdentityError> {
+        let read = |name: &str| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => IdentityError::None(folder.display().to_string()),
+                _ => disk(&path)(error),
+            })
+        };
+        Ok(Self {
+            key: read(KEY)?,
+            certificate: read(CERTIFICATE)?,
+            authority: read(AUTHORITY)?,
+        })
+    }
+
+    /// Keeps it in an agent's folder; one that is there is replaced. The certificate comes last: without it
+    /// there is no identity.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
+        fs::create_dir_all(folder).map_err(disk(folder))?;
+        let files = [
+            (KEY, &self.key),
+            (AUTHORITY, &self.authority),
+            (CERTIFICATE, &self.certificate),
+        ];
+        for (name, text) in files {
+            let path = folder.join(name);
+            let write = || -> io::Result<()> {
+                let mut options = fs::OpenOptions::new();
+                options.create(true).truncate(true).write(true).mode(0o600);
+                let mut file = options.open(&path)?;
+                file.write_all(text.as_bytes())?;
+                file.sync_all()
+            };
+            write().map_err(disk(&path))?;
+        }
+        Ok(())
+    }
+
+    /// TLS with this certificate, which trusts the controller's authority alone.
+    ///
+    /// # Errors
+    /// Something in it is wrong.
+    pub fn tls(&self) -> Result<Arc<ClientConfig>, IdentityError> {
+        let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes());
+        let chain = chain.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(wrong)?;
+        let builder = trusting(&self.authority)?;
+        let config = builder.with_client_auth_cert(chain, key).map_err(wrong)?;
+        Ok(Arc::new(config))
+    }
+}
+
+/// TLS before an agent has a certificate.
+pub(super) fn tls_without_certificate(authority: &str) -> Result<Arc<ClientConfig>, IdentityError> {
+    Ok(Arc::new(trusting(authority)?.with_no_client_auth()))
+}
+
+type Trusting = rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>;
+
+fn trusting(authority: &str) -> Result<Trusting, IdentityError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
+        roots.add(certificate.map_err(wrong)?).map_err(wrong)?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider);
+    let builder = builder
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(wrong)?;
+    Ok(builder.with_root_certificates(roots))
+}
+
+fn wrong(error: impl std::fmt::Display) -> IdentityError {
+    IdentityError::Wrong {
+        path: "the agent's folder".to_owned(),
+        why: error.to_string(),
+    }
+}

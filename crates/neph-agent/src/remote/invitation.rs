@@ -1,0 +1,102 @@
+//! What an agent needs to be taken on by a controller: one line of text, used once.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::AgentName;
+
+/// What the text begins with: its kind and version.
+const MARK: &str = "neph-invite-1.";
+
+/// An invitation to one agent. Whoever has it can enrol in its place, once, until it expires.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Invitation {
+    /// The agent's name.
+    pub name: AgentName,
+    /// The secret that proves it.
+    pub secret: String,
+    /// The certificate of the controller's authority (PEM): the agent trusts no other.
+    pub authority: String,
+}
+
+/// A text that is no invitation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no invitation: give the whole line that neph control invite printed")]
+pub struct NoInvitation;
+
+impl fmt::Debug for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Invitation of {}", self.name)
+    }
+}
+
+impl fmt::Display for Invitation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let json = serde_json::to_vec(self).map_err(|_| fmt::Error)?;
+        write!(f, "{MARK}{}", BASE64_URL_SAFE_NO_PAD.encode(json))
+    }
+}
+
+impl FromStr for Invitation {
+    type Err = NoInvitation;
+
+    fn from_str(text: &str) -> Result<Self, NoInvitation> {
+        let coded = text.trim().strip_prefix(MARK).ok_or(NoInvitation)?;
+        let json = BASE64_URL_SAFE_NO_PAD
+            .decode(coded)
+            .map_err(|_| NoInvitation)?;
+        serde_json::from_slice(&json).map_err(|_| NoInvitation)
+    }
+}
+
+/// How an agent asks to be enrolled.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enrolment {
+    /// The invitation's secret.
+    pub secret: String,
+    /// The agent's public key: an uncompressed point of P-256, in base64.
+    pub public_key: String,
+}
+
+impl fmt::Debug for Enrolment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Enrolment")
+    }
+}
+
+/// What a controller answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Enrolled {
+    /// The agent's certificate (PEM).
+    Certificate(String),
+    /// Why there is none.
+    Refused(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invitation_is_one_line_that_reads_back_and_hides_its_secret_from_logs() {
+        let invitation = Invitation {
+            name: "ams-1".parse().expect("a name"),
+            secret: "s3cret".to_owned(),
+            authority: "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n".to_owned(),
+        };
+        let text = invitation.to_string();
+        assert!(!text.contains(char::is_whitespace), "{text}");
+        assert_eq!(format!(" {text}\n").parse(), Ok(invitation.clone()));
+        assert!(!format!("{invitation:?}").contains("s3cret"));
+        for wrong in ["", "neph-invite-1.", "neph-invite-1.e30", &text[1..]] {
+            assert_eq!(wrong.parse::<Invitation>(), Err(NoInvitation), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Messages over a WebSocket over TLS, as the agent dials it.
+//!
+//! Owns the connection and nothing of what the messages mean. Threads and blocking calls, as everywhere in an
+//! agent.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use neph_model::Span;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use tungstenite::protocol::WebSocketConfig;
+use tungstenite::{Message, WebSocket};
+
+use super::frame::{LONGEST_FRAME, decode_to_agent, encode_from_agent};
+use super::identity::{CONTROLLER_NAME, Identity, IdentityError, tls_without_certificate};
+use super::invitation::{Enrolled, Enrolment, Invitation};
+use super::{FromAgent, Link, LinkLost, ToAgent};
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a message may take to be sent.
+const SEND: Duration = Duration::from_secs(30);
+
+/// Where a controller listens: `wss://HOST:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerAddress {
+    /// Host name or address, IPv6 in brackets, with a port.
+    authority: String,
+}
+
+/// A text that is no address of a controller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no address of a controller: write wss://HOST:PORT")]
+pub struct NoController(String);
+
+impl FromStr for ControllerAddress {
+    type Err = NoController;
+
+    fn from_str(text: &str) -> Result<Self, NoController> {
+        let no = || NoController(text.to_owned());
+        let authority = text.strip_prefix("wss://").ok_or_else(no)?;
+        let authority = authority.strip_suffix('/').unwrap_or(authority);
+        let (host, port) = authority.rsplit_once(':').ok_or_else(no)?;
+        let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
+        let is_host = !host.is_empty() && !host.contains(['/', '@', ' ']);
+        if is_port && is_host {
+            Ok(Self {
+                authority: authority.to_owned(),
+            })
+        } else {
+            Err(no())
+        }
+    }
+}
+
+impl fmt::Display for ControllerAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wss://{}", self.authority)
+    }
+}
+
+/// An agent could not be enrolled.
+#[derive(Debug, thiserror::Error)]
+pub enum EnrolError {
+    /// The controller was not reached.
+    #[error(transparent)]
+    Link(#[from] LinkLost),
+    /// It refuses.
+    #[error("the controller refuses: {0}")]
+    Refused(String),
+    /// Keys or files.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
+type Socket = WebSocket<StreamOwned<ClientConnection, TcpStream>>;
+
+/// A connection to a controller.
+pub struct WebSocketLink {
+    socket: Socket,
+}
+
+impl fmt::Debug for WebSocketLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebSocketLink")
+    }
+}
+
+fn lost(what: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
+    move |why| LinkLost(format!("{what}: {why}"))
+}
+
+fn dial(
+    address: &ControllerAddress,
+    path: &str,
+    tls: &Arc<ClientConfig>,
+) -> Result<Socket, LinkLost> {
+    let connect = lost("connect");
+    let mut last = LinkLost(format!("{address} has no address"));
+    let addresses = address
+        .authority
+        .to_socket_addrs()
+        .map_err(|error| connect(&error))?;
+    for one in addresses {
+        match TcpStream::connect_timeout(&one, CONNECT) {
+            Ok(stream) => return handshake(stream, path, tls).map_err(|error| connect(&error)),
+            Err(error) => last = connect(&format!("{one}: {error}")),
+        }
+    }
+    Err(last)
+}
+
+fn handshake(
+    stream: TcpStream,
+    path: &str,
+    tls: &Arc<ClientConfig>,
+) -> Result<Socket, Box<dyn std::error::Error>> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(CONNECT))?;
+    stream.set_write_timeout(Some(SEND))?;
+    let name = ServerName::try_from(CONTROLLER_NAME)?;
+    let connection = ClientConnection::new(Arc::clone(tls), name)?;
+    let stream = StreamOwned::new(connection, stream);
+    let mut config = WebSocketConfig::default();
+    config.max_message_size = Some(LONGEST_FRAME);
+    config.max_frame_size = Some(LONGEST_FRAME);
+    let url = format!("wss://{CONTROLLER_NAME}{path}");
+    let (socket, _) = tungstenite::client::client_with_config(url, stream, Some(config))
+        .map_err(|error| error.to_string())?;
+    Ok(socket)
+}
+
+impl WebSocketLink {
+    /// Connects an enrolled agent.
+    ///
+    /// # Errors
+    /// Nobody is there, or one of the two is not who the other expects.
+    pub fn connect(address: &ControllerAddress, identity: &Identity) -> Result<Self, EnrolError> {
+        let socket = dial(address, "/agent", &identity.tls()?)?;
+        Ok(Self { socket })
+    }
+}
+
+/// Redeems an invitation: makes a key, has it certified, and keeps both in `folder`.
+///
+/// # Errors
+/// Nobody is there, the invitation is void, or the disk refuses.
+pub fn enrol(
+    address: &ControllerAddress,
+    invitation: &Invitation,
+    folder: &Path,
+) -> Result<Identity, EnrolError> {
+    let key = rcgen::KeyPair::generate().map_err(|error| EnrolError::Refused(error.to_string()))?;
+    let asked = Enrolment {
+        secret: invitation.secret.clone(),
+        public_key: BASE64_STANDARD.encode(key.public_key_raw()),
+    };
+    let tls = tls_without_certificate(&invitation.authority)?;
+    let mut socket = dial(address, "/enrol", &tls)?;
+    let failed = lost("enrol");
+    let text = serde_json::to_string(&asked).map_err(|error| failed(&error))?;
+    socket
+        .send(Message::text(text))
+        .map_err(|error| failed(&error))?;
+    let answer = socket.read().map_err(|error| failed(&error))?;
+    let answer = answer.into_text().map_err(|error| failed(&error))?;
+    match serde_json::from_str(&answer).map_err(|error| failed(&error))? {
+        Enrolled::Refused(why) => Err(EnrolError::Refused(why)),
+        Enrolled::Certificate(certificate) => {
+            let authority = invitation.authority.clone();
+            let identity = Identity::new(key.serialize_pem(), certificate, authority);
+            identity.tls()?;
+            identity.save(folder)?;
+            Ok(identity)
+        }
+    }
+}
+
+fn is_wait(error: &tungstenite::Error) -> bool {
+    matches!(error, tungstenite::Error::Io(error)
+        if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted))
+}
+
+impl Link for WebSocketLink {
+    fn send(&mut self, message: FromAgent) -> Result<(), LinkLost> {
+        let failed = lost("send");
+        let bytes = encode_from_agent(&message).map_err(|error| failed(&error))?;
+        let sent = self.socket.send(Message::binary(bytes));
+        sent.map_err(|error| failed(&error))
+    }
+
+    fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost> {
+        let failed = lost("receive");
+        let wait = patience.to_duration().max(Duration::from_millis(1));
+        let set = |stream: &TcpStream| -> io::Result<()> { stream.set_read_timeout(Some(wait)) };
+        set(self.socket.get_ref().get_ref()).map_err(|error| failed(&error))?;
+        match self.socket.read() {
+            Ok(Message::Binary(bytes)) => {
+                let message = decode_to_agent(&bytes).map_err(|error| failed(&error))?;
+                Ok(Some(message))
+            }
+            Ok(Message::Close(_)) => Err(failed(&"the controller has closed it")),
+            Ok(_) => {
+                // A ping is answered by its library; the answer must not wait for the next message.
+                let flushed = self.socket.flush();
+                flushed.map_err(|error| failed(&error)).map(|()| None)
+            }
+            Err(error) if is_wait(&error) => Ok(None),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_a_controller_has_a_scheme_a_host_and_a_port() {
+        for good in [
+            "wss://c.example:7443",
+            "wss://[::1]:1",
+            "wss://10.0.0.1:65535/",
+        ] {
+            assert!(good.parse::<ControllerAddress>().is_ok(), "{good}");
+        }
+        for bad in [
+            "c.example:7443",
+            "ws://c:1",
+            "wss://c",
+            "wss://c:0",
+            "wss://:1",
+            "wss://c:1/x",
+        ] {
+            assert!(bad.parse::<ControllerAddress>().is_err(), "{bad}");
+        }
+    }
+}

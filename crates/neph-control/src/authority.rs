@@ -1,0 +1,184 @@
+//! The controller's own certificate authority.
+//!
+//! Owns its key (for its owner alone) and what it signs: a certificate for the controller, made anew at each
+//! start, and one for each agent.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use neph_agent::remote::{AgentName, CONTROLLER_NAME};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+/// The bytes of an uncompressed point of P-256.
+const POINT_BYTES: usize = 65;
+
+/// The authority could not be made, read or used.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// The disk refuses.
+    #[error("cannot {operation} {path}: {source}")]
+    Disk {
+        /// What was tried.
+        operation: &'static str,
+        /// On which file.
+        path: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A key or certificate cannot be made or used.
+    #[error("keys and certificates of the controller: {0}")]
+    Wrong(String),
+}
+
+fn wrong(error: impl std::fmt::Display) -> AuthorityError {
+    AuthorityError::Wrong(error.to_string())
+}
+
+/// Signs certificates.
+#[derive(Debug)]
+pub(crate) struct Authority {
+    key: KeyPair,
+    /// Its certificate, PEM.
+    certificate: String,
+}
+
+/// An agent's public key.
+struct AgentKey(Vec<u8>);
+
+impl PublicKeyData for AgentKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ECDSA_P256_SHA256
+    }
+}
+
+fn params_of_authority() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "Nephoscope controller");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
+    params
+}
+
+impl Authority {
+    /// The authority in `folder`; made at the first time.
+    pub(crate) fn open(folder: &Path) -> Result<Self, AuthorityError> {
+        let [key_path, path] = ["authority.key.pem", "authority.pem"].map(|name| folder.join(name));
+        match fs::read_to_string(&path) {
+            Ok(certificate) => {
+                let key = fs::read_to_string(&key_path).map_err(disk("read", &key_path))?;
+                let key = KeyPair::from_pem(&key).map_err(wrong)?;
+                Ok(Self { key, certificate })
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let key = KeyPair::generate().map_err(wrong)?;
+                let certificate = params_of_authority()
+                    .self_signed(&key)
+                    .map_err(wrong)?
+                    .pem();
+                // Without the certificate there is no authority: it comes last.
+                write_private(&key_path, &key.serialize_pem())?;
+                write_private(&path, &certificate)?;
+                Ok(Self { key, certificate })
+            }
+            Err(error) => Err(disk("read", &path)(error)),
+        }
+    }
+
+    /// Its certificate (PEM).
+    pub(crate) fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    fn sign(
+        &self,
+        params: &CertificateParams,
+        key: &impl PublicKeyData,
+    ) -> Result<rcgen::Certificate, AuthorityError> {
+        let own = params_of_authority();
+        let issuer = Issuer::from_params(&own, &self.key);
+        params.signed_by(key, &issuer).map_err(wrong)
+    }
+
+    /// A certificate for an agent, for its public key.
+    pub(crate) fn certify(
+        &self,
+        name: &AgentName,
+        public_key: Vec<u8>,
+    ) -> Result<rcgen::Certificate, AuthorityError> {
+        if public_key.len() != POINT_BYTES || public_key.first() != Some(&4) {
+            return Err(wrong("the public key is no uncompressed point of P-256"));
+        }
+        let mut params =
+            CertificateParams::new(vec![format!("{name}.agent.neph")]).map_err(wrong)?;
+        params
+            .distinguished_name
+            .push(DnType::CommonName, name.as_str());
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(&params, &AgentKey(public_key))
+    }
+
+    /// TLS as the controller speaks it: agents prove who they are, but for those that enrol.
+    pub(crate) fn tls(&self) -> Result<Arc<ServerConfig>, AuthorityError> {
+        let key = KeyPair::generate().map_err(wrong)?;
+        let mut params = CertificateParams::new(vec![CONTROLLER_NAME.to_owned()]).map_err(wrong)?;
+        params
+            .distinguished_name
+            .push(DnType::CommonName, CONTROLLER_NAME);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let own = self.sign(&params, &key)?;
+        let mut roots = RootCertStore::empty();
+        let authority =
+            CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(wrong)?;
+        roots.add(authority.clone()).map_err(wrong)?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let verifier = verifier.allow_unauthenticated().build().map_err(wrong)?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(wrong)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(vec![own.der().clone(), authority], key)
+            .map_err(wrong)?;
+        Ok(Arc::new(config))
+    }
+}
+
+fn disk(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AuthorityError {
+    let path = path.display().to_string();
+    move |source| AuthorityError::Disk {
+        operation,
+        path,
+        source,
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> Result<(), AuthorityError> {
+    let write = || -> io::Result<()> {
+        let mut options = fs::OpenOptions::new();
+        options.create(true).truncate(true).write(true).mode(0o600);
+        let mut file = options.open(path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(disk("write", path))
+}

@@ -1,0 +1,236 @@
+//! The bus as another process on the same host reaches it: a Unix socket in the controller's folder.
+//!
+//! Owns both ends. A campaign runs in a process of its own (`neph run`), so that it can be stopped, resumed
+//! and looked at as any other; agents stay connected to the controller between campaigns. A message is its
+//! length (four bytes, little-endian), the length of the agent's name (one byte), the name, and the bytes of
+//! the message; without these the agent is gone.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use neph_agent::remote::{
+    AgentName, LONGEST_FRAME, ToAgent, decode_from_agent, decode_to_agent, encode_from_agent,
+    encode_to_agent,
+};
+use neph_model::{Span, Stop};
+use neph_sys::clock;
+
+use crate::hub::Hub;
+use crate::{Bus, FromBus, NotConnected};
+
+/// How often a socket that is idle is looked at.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Messages that wait in the campaign's process.
+const WAITING: usize = 4096;
+/// A message, the name of its agent, and their lengths.
+const LONGEST: usize = LONGEST_FRAME + 64;
+
+/// The socket in a controller's folder.
+pub(crate) fn socket_path(folder: &Path) -> PathBuf {
+    folder.join("control.sock")
+}
+
+/// The controller was not reached.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignSocketError {
+    /// Nobody listens there.
+    #[error("no controller runs in {path}: {source}; start one with neph control serve", path = .path.display())]
+    None {
+        /// Its folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It serves another campaign.
+    #[error("the controller carries out another campaign; wait until that has ended")]
+    Busy,
+}
+
+fn write_frame(stream: &mut impl Write, agent: &AgentName, bytes: &[u8]) -> io::Result<()> {
+    let name = agent.as_str().as_bytes();
+    let (Ok(length), Ok(name_length)) = (
+        u32::try_from(1 + name.len() + bytes.len()),
+        u8::try_from(name.len()),
+    ) else {
+        return Err(io::Error::from(ErrorKind::InvalidInput));
+    };
+    let mut frame = Vec::with_capacity(5 + name.len() + bytes.len());
+    frame.extend_from_slice(&length.to_le_bytes());
+    frame.push(name_length);
+    frame.extend_from_slice(name);
+    frame.extend_from_slice(bytes);
+    stream.write_all(&frame)
+}
+
+/// The next frame: its agent, and the bytes of the message.
+fn read_frame(stream: &mut impl Read) -> io::Result<(AgentName, Vec<u8>)> {
+    let bad = || io::Error::from(ErrorKind::InvalidData);
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if !(1..=LONGEST).contains(&length) {
+        return Err(bad());
+    }
+    let mut frame = vec![0; length];
+    stream.read_exact(&mut frame)?;
+    let (name_length, rest) = frame.split_first().ok_or_else(bad)?;
+    let (name, bytes) = rest
+        .split_at_checked(usize::from(*name_length))
+        .ok_or_else(bad)?;
+    let name = std::str::from_utf8(name)
+        .ok()
+        .and_then(|name| name.parse().ok());
+    Ok((name.ok_or_else(bad)?, bytes.to_vec()))
+}
+
+/// Serves campaigns, one at a time, until `stop` is set.
+pub(crate) fn serve(listener: &UnixListener, hub: &Arc<Hub>, stop: &Stop) {
+    while !stop.is_set() {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if let Err(error) = campaign(stream, hub, stop) {
+                    tracing::debug!("a campaign's connection: {error}");
+                }
+            }
+            Err(_) => clock::nap(PATIENCE),
+        }
+    }
+}
+
+fn campaign(mut stream: UnixStream, hub: &Arc<Hub>, stop: &Stop) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    let Some(mut bus) = hub.attach() else {
+        return Ok(());
+    };
+    stream.write_all(&[READY])?;
+    let mut reading = stream.try_clone()?;
+    let (sender, to_agents) = sync_channel(WAITING);
+    let reader = std::thread::spawn(move || {
+        while let Ok((agent, bytes)) = read_frame(&mut reading) {
+            let Ok(message) = decode_to_agent(&bytes) else {
+                return;
+            };
+            if sender.send((agent, message)).is_err() {
+                return;
+            }
+        }
+    });
+    let done = loop {
+        if stop.is_set() || reader.is_finished() {
+            break Ok(());
+        }
+        for (agent, message) in to_agents.try_iter() {
+            // It is asked for a second time.
+            let _ = bus.send(&agent, message);
+        }
+        let received = bus.receive(Span::from_millis(5));
+        if let Err(error) = received
+            .into_iter()
+            .try_for_each(|one| pass_on(&mut stream, one))
+        {
+            break Err(error);
+        }
+    };
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+    let _ = reader.join();
+    done
+}
+
+fn pass_on(stream: &mut UnixStream, one: FromBus) -> io::Result<()> {
+    match one {
+        FromBus::Gone(agent) => write_frame(stream, &agent, &[]),
+        FromBus::Message(agent, message) => match encode_from_agent(&message) {
+            Ok(bytes) => write_frame(stream, &agent, &bytes),
+            Err(error) => Err(io::Error::other(error)),
+        },
+    }
+}
+
+/// The first byte of a connection that a campaign may use.
+const READY: u8 = b'r';
+
+/// The bus, from a campaign's process.
+#[derive(Debug)]
+pub struct CampaignSocket {
+    stream: UnixStream,
+    from: Mutex<Receiver<FromBus>>,
+    is_lost: bool,
+}
+
+impl CampaignSocket {
+    /// Connects to the controller that runs in `folder`.
+    ///
+    /// # Errors
+    /// None runs there, or it carries out another campaign.
+    pub fn connect(folder: &Path) -> Result<Self, CampaignSocketError> {
+        let none = |source| CampaignSocketError::None {
+            path: folder.to_owned(),
+            source,
+        };
+        let stream = UnixStream::connect(socket_path(folder)).map_err(none)?;
+        let mut reading = stream.try_clone().map_err(none)?;
+        reading
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .map_err(none)?;
+        let mut ready = [0];
+        match reading.read(&mut ready) {
+            Ok(1) if ready == [READY] => {}
+            _ => return Err(CampaignSocketError::Busy),
+        }
+        reading.set_read_timeout(None).map_err(none)?;
+        let (sender, from) = sync_channel(WAITING);
+        std::thread::spawn(move || {
+            while let Ok((agent, bytes)) = read_frame(&mut reading) {
+                let one = match decode_from_agent(&bytes) {
+                    _ if bytes.is_empty() => FromBus::Gone(agent),
+                    Ok(message) => FromBus::Message(agent, message),
+                    Err(error) => return tracing::warn!("from the controller: {error}"),
+                };
+                if sender.send(one).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self {
+            stream,
+            from: Mutex::new(from),
+            is_lost: false,
+        })
+    }
+}
+
+impl Drop for CampaignSocket {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+impl Bus for CampaignSocket {
+    fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
+        let bytes = encode_to_agent(&message).map_err(|_| NotConnected(to.clone()))?;
+        write_frame(&mut self.stream, to, &bytes).map_err(|_| NotConnected(to.clone()))
+    }
+
+    fn receive(&mut self, patience: Span) -> Vec<FromBus> {
+        let from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
+        match from.recv_timeout(patience.to_duration()) {
+            Ok(first) => std::iter::once(first).chain(from.try_iter()).collect(),
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => {
+                if !self.is_lost {
+                    self.is_lost = true;
+                    tracing::warn!(
+                        "the controller is gone; agents go on, and neph resume fetches their results"
+                    );
+                }
+                drop(from);
+                clock::nap(patience.to_duration());
+                Vec::new()
+            }
+        }
+    }
+}

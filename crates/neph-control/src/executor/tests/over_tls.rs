@@ -1,0 +1,211 @@
+//! The contract of executors over the real way: an agent enrols, connects by WebSocket over TLS, and a
+//! campaign reaches it through the controller's socket.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use neph_agent::LocalExecutor;
+use neph_agent::remote::{
+    AgentName, ControllerAddress, EnrolError, Identity, Invitation, ServeError, WebSocketLink,
+    Worker, enrol, serve,
+};
+use neph_model::executor::contract;
+use neph_model::{Executor, ExecutorLost, ExperimentId, Order, Span, Stop, Ticket, Update, Wall};
+use neph_sys::deadline::wait_until;
+
+use super::agent::order;
+use super::contract::{journalled, of_messages};
+use crate::{AgentsExecutor, CampaignSocket, Controller, Registry, Sites, connected};
+
+fn name(text: &str) -> AgentName {
+    text.parse().expect("a name")
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(neph_sys::clock::wall().0)
+}
+
+fn address_of(controller: &Controller) -> ControllerAddress {
+    format!("wss://{}", controller.address())
+        .parse()
+        .expect("an address")
+}
+
+fn invite(folder: &Path, agent: &str, byte: u8) -> Invitation {
+    let registry = Registry::open(folder).expect("writable");
+    registry
+        .invite(name(agent), now(), [byte; 32])
+        .expect("invited")
+}
+
+fn eventually(what: &str, fact: impl FnMut() -> bool) {
+    assert!(wait_until(Duration::from_secs(30), fact), "{what}");
+}
+
+fn controller(folder: &Path) -> Controller {
+    let address: SocketAddr = ([127, 0, 0, 1], 0).into();
+    Controller::start(folder, address).expect("it starts")
+}
+
+/// An agent that connects as often as it is cut off.
+#[derive(Debug)]
+struct Running {
+    stop: Stop,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(address: ControllerAddress, identity: Identity, folder: PathBuf) -> Self {
+        let stop = Stop::new();
+        let ended = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let mut worker = Worker::new(&folder, LocalExecutor::new(), "1").expect("writable");
+            while !ended.is_set() {
+                let Ok(mut link) = WebSocketLink::connect(&address, &identity) else {
+                    worker.work(Span::from_millis(20)).expect("writable");
+                    continue;
+                };
+                match serve(&mut worker, &mut link, &ended) {
+                    Ok(()) | Err(ServeError::Link(_)) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.set();
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("it ended well");
+        }
+    }
+}
+
+/// An executor with all that it needs.
+#[derive(Debug)]
+struct Everything {
+    executor: AgentsExecutor<CampaignSocket>,
+    _agent: Running,
+    _controller: Controller,
+}
+
+fn everything(folder: &Path) -> Everything {
+    let controller = controller(&folder.join("control"));
+    let invitation = invite(&folder.join("control"), "here", 1);
+    let address = address_of(&controller);
+    let identity = enrol(&address, &invitation, &folder.join("agent")).expect("enrolled");
+    let agent = Running::start(address, identity, folder.join("agent"));
+    let bus = CampaignSocket::connect(&folder.join("control")).expect("it runs");
+    let sites = Sites {
+        default: Some(name("here")),
+        ..Sites::default()
+    };
+    let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus).expect("writable");
+    Everything {
+        executor,
+        _agent: agent,
+        _controller: controller,
+    }
+}
+
+impl Executor for Everything {
+    fn submit(&mut self, order: Order) -> Ticket {
+        self.executor.submit(order)
+    }
+
+    fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        self.executor.poll(patience)
+    }
+
+    fn cancel(&mut self, ticket: Ticket) {
+        self.executor.cancel(ticket);
+    }
+
+    fn gives_journals(&self) -> bool {
+        self.executor.gives_journals()
+    }
+
+    fn stored(&mut self, experiment: ExperimentId) -> Result<(), ExecutorLost> {
+        self.executor.stored(experiment)
+    }
+}
+
+#[test]
+fn the_contract_of_executors_holds_over_tls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut count = 0;
+    let mut make = || -> Box<dyn Executor> {
+        count += 1;
+        Box::new(everything(&folder.path().join(count.to_string())))
+    };
+    let subject = contract::Subject {
+        short: || of_messages(40),
+        long: || of_messages(100_000),
+        impossible: || order("ws://127.0.0.1:1"),
+        journalled,
+    };
+    contract::hold(&mut make, subject);
+}
+
+#[test]
+fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [ours, theirs] = ["ours", "theirs"].map(|one| folder.path().join(one));
+    let (here, there) = (controller(&ours), controller(&theirs));
+    let (address, elsewhere) = (address_of(&here), address_of(&there));
+    let invitation = invite(&ours, "ams", 1);
+    let mine = enrol(&address, &invitation, &folder.path().join("ams")).expect("enrolled");
+    let used = enrol(&address, &invitation, &folder.path().join("x")).expect_err("it is used");
+    assert!(matches!(used, EnrolError::Refused(_)), "{used}");
+    let forged = Invitation {
+        secret: "guessed".to_owned(),
+        ..invitation
+    };
+    enrol(&address, &forged, &folder.path().join("x")).expect_err("no such invitation");
+    assert!(!folder.path().join("x").exists(), "nothing is left of it");
+
+    let foreign = invite(&theirs, "ams", 2);
+    let other = enrol(&elsewhere, &foreign, &folder.path().join("other")).expect("enrolled");
+    // Neither believes the other's authority.
+    WebSocketLink::connect(&address, &other).expect_err("another controller's agent");
+    WebSocketLink::connect(&elsewhere, &mine).expect_err("another controller");
+    drop(there);
+
+    let agent = Running::start(address, mine, folder.path().join("ams"));
+    let present = || connected(&ours).expect("readable").expect("it runs");
+    eventually("it is connected", || {
+        present().first().is_some_and(|one| one.version.is_some())
+    });
+    assert_eq!(present()[0].agent, name("ams"));
+    Registry::open(&ours)
+        .expect("readable")
+        .revoke(&name("ams"))
+        .expect("it was there");
+    eventually("it is cut off", || present().is_empty());
+    drop(agent);
+    drop(here);
+    assert_eq!(connected(&ours).expect("readable"), None);
+}
+
+#[test]
+fn one_controller_has_a_folder_and_one_campaign_a_controller() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = controller(folder.path());
+    Controller::start(folder.path(), ([127, 0, 0, 1], 0).into()).expect_err("one runs there");
+    let campaign = CampaignSocket::connect(folder.path()).expect("it runs");
+    CampaignSocket::connect(folder.path()).expect_err("one is under way");
+    drop(campaign);
+    eventually("there is room", || {
+        CampaignSocket::connect(folder.path()).is_ok()
+    });
+    drop(first);
+    CampaignSocket::connect(folder.path()).expect_err("none runs");
+}

@@ -1,0 +1,180 @@
+//! Who is connected, and the queues between agents and the campaign that runs.
+//!
+//! Owns no socket. Queues are bounded: what does not fit is lost, and asked for a second time by whoever
+//! misses it.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use neph_agent::remote::{AgentName, FromAgent, Hello, ToAgent};
+use neph_model::{Span, Wall};
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::{Bus, FromBus, NotConnected};
+
+/// Messages that wait for an agent.
+const TO_AGENT: usize = 64;
+/// Messages of all agents that wait for the campaign.
+const TO_CAMPAIGN: usize = 4096;
+
+/// An agent that is connected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Presence {
+    /// Its name.
+    pub agent: AgentName,
+    /// Since when.
+    #[serde(rename = "connected_unix_ns")]
+    pub connected: Wall,
+    /// When it was heard last.
+    #[serde(rename = "heard_unix_ns")]
+    pub heard: Wall,
+    /// The version of its program; `null` until it has said so.
+    pub version: Option<String>,
+    /// Orders that it has, those whose result waits to be stored included; as of its connection.
+    pub holds: usize,
+}
+
+#[derive(Debug)]
+struct Connected {
+    /// The connection: a later one of the same agent takes its place.
+    number: u64,
+    to: mpsc::Sender<ToAgent>,
+    hello: Option<Hello>,
+    presence: Presence,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    agents: BTreeMap<AgentName, Connected>,
+    campaign: Option<SyncSender<FromBus>>,
+    connections: u64,
+}
+
+/// All that are connected.
+#[derive(Debug, Default)]
+pub(crate) struct Hub(Mutex<Inner>);
+
+/// The campaign's end: a bus to all agents.
+#[derive(Debug)]
+pub(crate) struct HubBus {
+    hub: Arc<Hub>,
+    from: Mutex<Receiver<FromBus>>,
+}
+
+impl Hub {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A campaign begins, or `None` if one runs. What agents said of themselves comes first.
+    pub(crate) fn attach(self: &Arc<Self>) -> Option<HubBus> {
+        let mut inner = self.lock();
+        if inner.campaign.is_some() {
+            return None;
+        }
+        let (sender, from) = sync_channel(TO_CAMPAIGN);
+        for (agent, one) in &inner.agents {
+            if let Some(hello) = &one.hello {
+                let message = FromBus::Message(agent.clone(), FromAgent::Hello(hello.clone()));
+                // What does not fit is asked for.
+                let _ = sender.try_send(message);
+            }
+        }
+        inner.campaign = Some(sender);
+        Some(HubBus {
+            hub: Arc::clone(self),
+            from: Mutex::new(from),
+        })
+    }
+
+    /// An agent has connected: the number of the connection, and what it is sent.
+    pub(crate) fn connected(&self, agent: &AgentName, now: Wall) -> (u64, mpsc::Receiver<ToAgent>) {
+        let (to, queue) = mpsc::channel(TO_AGENT);
+        let mut inner = self.lock();
+        inner.connections += 1;
+        let number = inner.connections;
+        let connected = Connected {
+            number,
+            to,
+            hello: None,
+            presence: Presence {
+                agent: agent.clone(),
+                connected: now,
+                heard: now,
+                version: None,
+                holds: 0,
+            },
+        };
+        inner.agents.insert(agent.clone(), connected);
+        (number, queue)
+    }
+
+    /// Something came from an agent; `None` is a sign of life.
+    pub(crate) fn heard(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
+        let mut inner = self.lock();
+        if let Some(one) = inner.agents.get_mut(agent) {
+            one.presence.heard = now;
+            if let Some(FromAgent::Hello(hello)) = &message {
+                one.presence.version = Some(hello.version.clone());
+                one.presence.holds = hello.holds.len();
+                one.hello = Some(hello.clone());
+            }
+        }
+        if let (Some(message), Some(campaign)) = (message, &inner.campaign) {
+            let _ = campaign.try_send(FromBus::Message(agent.clone(), message));
+        }
+    }
+
+    /// A connection is gone.
+    pub(crate) fn gone(&self, agent: &AgentName, number: u64) {
+        let mut inner = self.lock();
+        if inner
+            .agents
+            .get(agent)
+            .is_some_and(|one| one.number == number)
+        {
+            inner.agents.remove(agent);
+            if let Some(campaign) = &inner.campaign {
+                let _ = campaign.try_send(FromBus::Gone(agent.clone()));
+            }
+        }
+    }
+
+    /// Who is connected, by name.
+    pub(crate) fn presence(&self) -> Vec<Presence> {
+        let inner = self.lock();
+        inner
+            .agents
+            .values()
+            .map(|one| one.presence.clone())
+            .collect()
+    }
+}
+
+impl Drop for HubBus {
+    fn drop(&mut self) {
+        self.hub.lock().campaign = None;
+    }
+}
+
+impl Bus for HubBus {
+    fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
+        let inner = self.hub.lock();
+        let sent = inner.agents.get(to).map(|one| one.to.try_send(message));
+        match sent {
+            Some(Ok(())) => Ok(()),
+            _ => Err(NotConnected(to.clone())),
+        }
+    }
+
+    fn receive(&mut self, patience: Span) -> Vec<FromBus> {
+        let from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
+        match from.recv_timeout(patience.to_duration()) {
+            Ok(first) => std::iter::once(first).chain(from.try_iter()).collect(),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
+        }
+    }
+}

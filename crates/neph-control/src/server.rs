@@ -1,0 +1,287 @@
+//! The controller's port: WebSocket over TLS for agents that enrol and for those that are enrolled.
+//!
+//! Owns the sockets and their limits. Who an agent is, its certificate says; what it says goes to the hub.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Extension;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use neph_agent::remote::{AgentName, Enrolled, LONGEST_FRAME, decode_from_agent, encode_to_agent};
+use neph_model::Wall;
+use neph_sys::clock;
+use rustls::ServerConfig;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::authority::AuthorityError;
+use crate::hub::Hub;
+use crate::registry::Registry;
+
+/// How long a connection may take to say who it is.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How often an agent is asked for a sign of life, and looked up in the registry.
+const BEAT: Duration = Duration::from_secs(3);
+/// After so many beats without one it is gone.
+const SILENT_BEATS: u32 = 5;
+/// Connections at a time: NATS is for fleets that outgrow this.
+const CONNECTIONS: usize = 8192;
+/// The longest message of an agent that enrols.
+const LONGEST_ENROLMENT: usize = 4096;
+
+/// The server could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The address cannot be used.
+    #[error("cannot listen at {0}: {1}")]
+    Listen(SocketAddr, io::Error),
+    /// The thread or its runtime cannot be made.
+    #[error("cannot start the controller's thread: {0}")]
+    Thread(io::Error),
+    /// Keys and certificates.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+}
+
+/// A server that runs as long as this.
+#[derive(Debug)]
+pub(crate) struct Server {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What each connection needs.
+#[derive(Clone)]
+struct Shared {
+    registry: Arc<Registry>,
+    hub: Arc<Hub>,
+}
+
+/// An agent that has proved who it is, and its certificate (DER).
+#[derive(Clone)]
+struct Proved {
+    name: AgentName,
+    certificate: Arc<[u8]>,
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+impl Server {
+    /// Listens at `address`; port 0 is a free one.
+    pub(crate) fn start(
+        address: SocketAddr,
+        registry: Arc<Registry>,
+        hub: Arc<Hub>,
+    ) -> Result<Self, ServerError> {
+        let tls = registry.authority().tls()?;
+        let listen = |error| ServerError::Listen(address, error);
+        let listener = TcpListener::bind(address).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let (stop, stopped) = oneshot::channel();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().map_err(ServerError::Thread)?;
+        let shared = Shared { registry, hub };
+        let thread = std::thread::Builder::new().name("controller".to_owned());
+        let thread = thread.spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = accept(listener, tls, shared) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Ok(Self {
+            address,
+            stop: Some(stop),
+            thread: Some(thread.map_err(ServerError::Thread)?),
+        })
+    }
+
+    /// Where it listens.
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, tls: Arc<ServerConfig>, shared: Shared) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!("cannot listen: {error}"),
+    };
+    let acceptor = TlsAcceptor::from(tls);
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                let (acceptor, shared) = (acceptor.clone(), shared.clone());
+                tokio::spawn(async move {
+                    if let Err(error) = connection(stream, &acceptor, shared).await {
+                        tracing::debug!("connection from {from}: {error}");
+                    }
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!("cannot accept a connection: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    acceptor: &TlsAcceptor,
+    shared: Shared,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    stream.set_nodelay(true)?;
+    let stream = timeout(HANDSHAKE, acceptor.accept(stream)).await??;
+    let chain = stream.get_ref().1.peer_certificates();
+    let certificate: Option<Arc<[u8]>> = chain
+        .and_then(|chain| chain.first())
+        .map(|one| Arc::from(one.as_ref()));
+    let proved = match certificate {
+        Some(certificate) => {
+            let found = shared.registry.agent_with(&certificate)?;
+            found.map(|name| Proved { name, certificate })
+        }
+        None => None,
+    };
+    let router = Router::new()
+        .route("/agent", get(agent))
+        .route("/enrol", get(enrol))
+        .route("/health", get(|| async { "ok" }))
+        .layer(Extension(shared))
+        .layer(Extension(proved));
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    let timer = hyper_util::rt::TokioTimer::new();
+    let builder = builder.timer(timer).header_read_timeout(HANDSHAKE);
+    let service = TowerToHyperService::new(router);
+    let served = builder.serve_connection(TokioIo::new(stream), service);
+    Ok(served.with_upgrades().await?)
+}
+
+async fn agent(
+    Extension(shared): Extension<Shared>,
+    Extension(proved): Extension<Option<Proved>>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Some(proved) = proved else {
+        let why = "your certificate is of no agent that is enrolled here";
+        return (StatusCode::UNAUTHORIZED, why).into_response();
+    };
+    upgrade
+        .max_message_size(LONGEST_FRAME)
+        .max_frame_size(LONGEST_FRAME)
+        .on_upgrade(move |socket| serve(socket, shared, proved))
+}
+
+/// Carries messages of one agent until it is gone or revoked.
+async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
+    let Proved { name, certificate } = proved;
+    let (number, mut queue) = shared.hub.connected(&name, now());
+    let mut beat = interval(BEAT);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut silent = 0;
+    loop {
+        let sent = tokio::select! {
+            message = queue.recv() => match message.map(|message| encode_to_agent(&message)) {
+                Some(Ok(bytes)) => socket.send(Message::Binary(bytes.into())).await,
+                Some(Err(error)) => {
+                    tracing::warn!("a message to agent {name} is not sent: {error}");
+                    Ok(())
+                }
+                // A later connection has taken its place.
+                None => break,
+            },
+            received = socket.recv() => {
+                silent = 0;
+                match received {
+                    Some(Ok(Message::Binary(bytes))) => match decode_from_agent(&bytes) {
+                        Ok(message) => {
+                            shared.hub.heard(&name, Some(message), now());
+                            Ok(())
+                        }
+                        Err(error) => {
+                            tracing::warn!("agent {name} is cut off: {error}");
+                            break;
+                        }
+                    },
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => break,
+                    Some(Ok(_)) => {
+                        shared.hub.heard(&name, None, now());
+                        Ok(())
+                    }
+                }
+            }
+            _ = beat.tick() => {
+                silent += 1;
+                if silent > SILENT_BEATS || !shared.registry.is_enrolled(&name, &certificate) {
+                    break;
+                }
+                socket.send(Message::Ping(Vec::new().into())).await
+            }
+        };
+        if sent.is_err() {
+            break;
+        }
+    }
+    shared.hub.gone(&name, number);
+}
+
+async fn enrol(Extension(shared): Extension<Shared>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade
+        .max_message_size(LONGEST_ENROLMENT)
+        .max_frame_size(LONGEST_ENROLMENT)
+        .on_upgrade(move |socket| redeem(socket, shared))
+}
+
+async fn redeem(mut socket: WebSocket, shared: Shared) {
+    let Ok(Some(Ok(Message::Text(text)))) = timeout(HANDSHAKE, socket.recv()).await else {
+        return;
+    };
+    let enrolled = match serde_json::from_str(&text) {
+        Ok(asked) => shared.registry.enrol(&asked, now()),
+        Err(error) => Err(AuthorityError::Wrong(error.to_string()).into()),
+    };
+    let answer = match enrolled {
+        Ok((name, certificate)) => {
+            tracing::info!("agent {name} is enrolled");
+            Enrolled::Certificate(certificate)
+        }
+        Err(error) => Enrolled::Refused(error.to_string()),
+    };
+    if let Ok(text) = serde_json::to_string(&answer) {
+        let _ = socket.send(Message::Text(text.into())).await;
+        let _ = socket.send(Message::Close(None)).await;
+    }
+}
