@@ -4,6 +4,7 @@
 //! [`Plan`] is what the rest of the program sees. The Latency Tester's settings take the same way
 //! from [`crate::settings`].
 
+mod agents;
 mod alarms;
 mod compare;
 mod fleet;
@@ -17,6 +18,7 @@ mod sections;
 mod trust;
 mod typed;
 
+pub use agents::AgentSite;
 pub use compare::{ComparePlan, ComparedLayer};
 pub use meaning::{
     Axes, Endpoint, LabPlan, LabReflector, Length, Limits, PairOrder, ParameterLists, Plan, Skip,

@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use neph_agent::remote::{AgentName, FromAgent, ToAgent};
+use neph_agent::remote::{FromAgent, ToAgent};
+use neph_model::AgentName;
 use neph_model::Span;
 
 /// The agent is not there now. What is sent to it later may reach it.

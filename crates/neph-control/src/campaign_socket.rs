@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use neph_agent::remote::{
-    AgentName, LONGEST_FRAME, ToAgent, decode_from_agent, decode_to_agent, encode_from_agent,
-    encode_to_agent,
+    LONGEST_FRAME, ToAgent, decode_from_agent, decode_to_agent, encode_from_agent, encode_to_agent,
 };
+use neph_model::AgentName;
 use neph_model::{Span, Stop};
 use neph_sys::clock;
 

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use neph_agent::remote::{
-    AgentName, Ended, FromAgent, OrderState, PART_BYTES, PROTOCOL, Part, ResultFile, ToAgent,
+    Ended, FromAgent, OrderState, PART_BYTES, PROTOCOL, Part, ResultFile, ToAgent,
 };
+use neph_model::AgentName;
 use neph_model::{Order, OrderFailed, OrderId, OrderResult, Span, Update};
 
 use crate::inbox::{Inbox, InboxError, Sent};
@@ -102,6 +103,12 @@ impl Dispatcher {
         open.map(|(id, out)| (*id, &out.order))
     }
 
+    /// Whether an agent is still to be told that its result is stored.
+    pub(crate) fn has_confirmations(&self) -> bool {
+        let mut out = self.out.values();
+        out.any(|one| matches!(one.stage, Stage::Stored))
+    }
+
     /// Takes an order on: from here on it is carried out once.
     pub(crate) fn submit(&mut self, agent: AgentName, order: Order) -> Result<OrderId, InboxError> {
         let id = OrderId::new();
@@ -152,7 +159,7 @@ impl Dispatcher {
             let id = *id;
             let (message, again) = match &out.stage {
                 Stage::Sent => {
-                    let order = Box::new(out.order.clone());
+                    let order = Box::new(out.order.clone().at_its_site());
                     (ToAgent::Begin { id, order }, REPEAT)
                 }
                 Stage::Running if out.is_cancelled => (ToAgent::Cancel { id }, REPEAT),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use neph_agent::remote::AgentName;
+use neph_model::AgentName;
 use neph_model::{
     CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span, Ticket,
     Update,
@@ -45,6 +45,9 @@ impl Sites {
     }
 }
 
+/// How long agents are told at the end what is stored; the rest is for the next campaign.
+const FAREWELL: Span = Span::from_secs(2);
+
 /// The time since the executor was made.
 struct Elapsed(Box<dyn Fn() -> Span + Send>);
 
@@ -56,7 +59,7 @@ impl fmt::Debug for Elapsed {
 
 /// Has orders carried out by agents.
 #[derive(Debug)]
-pub struct AgentsExecutor<B> {
+pub struct AgentsExecutor<B: Bus> {
     bus: B,
     sites: Sites,
     dispatcher: Dispatcher,
@@ -184,6 +187,18 @@ impl<B: Bus> AgentsExecutor<B> {
 impl From<InboxError> for ExecutorLost {
     fn from(error: InboxError) -> Self {
         Self(error.to_string())
+    }
+}
+
+/// Agents are told what is stored, as far as they are there.
+impl<B: Bus> Drop for AgentsExecutor<B> {
+    fn drop(&mut self) {
+        let until = (self.elapsed.0)() + FAREWELL;
+        while self.dispatcher.has_confirmations() && (self.elapsed.0)() < until {
+            if self.poll(Span::from_millis(20)).is_err() {
+                return;
+            }
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_agent::remote::{AgentName, FromAgent, Hello, ToAgent};
+use neph_agent::remote::{FromAgent, Hello, ToAgent};
+use neph_model::AgentName;
 use neph_model::{Span, Wall};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;

@@ -8,7 +8,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use neph_agent::remote::{AgentName, Part, ResultFile};
+use neph_agent::remote::{Part, ResultFile};
+use neph_model::AgentName;
 use neph_model::{Order, OrderId};
 use neph_text::{Existing, write_whole};
 use serde::{Deserialize, Serialize};

@@ -4,13 +4,14 @@
 //! and the running controller use it at the same time, so each step is one file that is made or removed.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use neph_agent::remote::{AgentName, Enrolment, Invitation};
+use neph_agent::remote::{Enrolment, Invitation};
+use neph_model::AgentName;
 use neph_model::{Span, Wall};
 use neph_text::{Existing, write_whole};
 use serde::{Deserialize, Serialize};
@@ -81,6 +82,16 @@ pub struct Enrolee {
 pub struct Registry {
     folder: PathBuf,
     authority: Authority,
+}
+
+/// Bytes for an invitation that cannot be guessed.
+///
+/// # Errors
+/// The system gives none.
+pub fn random() -> io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// How long an invitation is good for.

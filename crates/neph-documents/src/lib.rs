@@ -4,6 +4,7 @@
 //! it. Owns the structs and the text made of them. Measures nothing, reads no store, knows no
 //! command line and prints nothing.
 
+pub mod agents;
 pub mod alarm;
 pub mod captures;
 pub mod cell;

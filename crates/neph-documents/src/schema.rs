@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema};
 
 use crate::version::VERSION;
 use crate::{
-    alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops, lab, ping,
-    reflected, stored, trace,
+    agents, alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops, lab,
+    ping, reflected, stored, trace,
 };
 
 /// A kind of document.
@@ -57,6 +57,7 @@ fn schema_of<T: JsonSchema>() -> Schema {
 pub const KINDS: &[Kind] = &[
     Kind::of::<Vec<stored::CampaignRow>>("list", "neph list --format json"),
     Kind::of::<Vec<stored::ExperimentRow>>("list-campaign", "neph list CAMPAIGN --format json"),
+    Kind::of::<Vec<agents::AgentRow>>("agents", "neph agents --format json"),
     Kind::of::<stored::CampaignDocument>("show-campaign", "neph show CAMPAIGN --format json"),
     Kind::of::<stored::ExperimentDocument>("show-experiment", "neph show EXPERIMENT --format json"),
     Kind::of::<diagnosed::DiagnosesDocument>("diagnose", "neph diagnose --format json"),

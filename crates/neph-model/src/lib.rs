@@ -3,6 +3,7 @@
 //! Owns what a word means (units, identities, marks, the ledger, outcomes, warnings). Does no
 //! input or output, reads no clock and knows no format but the ones serde derives.
 
+mod agent_name;
 pub mod alarm;
 mod answer;
 mod authority;
@@ -69,6 +70,7 @@ mod version;
 mod wall_course;
 mod warning;
 
+pub use agent_name::{AgentName, AgentNameError};
 pub use answer::{Answer, Answers, IcmpKind, LocalFault};
 pub use authority::{TargetMistake, port_number, split_authority};
 pub use campaign::{BlockOrder, Campaign, CampaignStatus};

@@ -46,6 +46,19 @@ impl Order {
             Self::Experiments(_) | Self::Load(_) | Self::Capture(_) => None,
         }
     }
+
+    /// The same for an executor that is at the site: it names none.
+    #[must_use]
+    pub fn at_its_site(mut self) -> Self {
+        match &mut self {
+            Self::Experiments(orders) => orders.iter_mut().for_each(|one| one.site = None),
+            Self::Throughput(order) => order.site = None,
+            Self::Traceroute(order) => order.site = None,
+            Self::Pings(order) => order.site = None,
+            Self::Load(_) | Self::Capture(_) => {}
+        }
+        self
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    campaign, clock, demo, diagnose, execute, export, flows, gallery, hops, import, lab, list,
-    ping, read, reflect, report, shell, show, stress, trace, version, watch,
+    agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, hops, import,
+    lab, list, ping, read, reflect, report, shell, show, stress, trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -63,6 +63,12 @@ pub(crate) enum Command {
     Lab(lab::Args),
     /// Load for machines that are measured: a share of their processors' time, or traffic.
     Stress(stress::Args),
+    /// The controller of agents at other sites: serve, invite, revoke.
+    Control(control::Args),
+    /// Lists the agents of a controller.
+    Agents(control::AgentsArgs),
+    /// Carries out orders of a controller at this host, until ctrl-C.
+    Agent(agent::Args),
     /// Prints a completion script for a shell.
     Completions(shell::CompletionArgs),
     /// Writes the man pages.

@@ -54,6 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     };
     fs::create_dir_all(&args.folder).map_err(refused)?;
     let settings = Settings {
+        control: None,
         workspace: Workspace {
             place: args.folder.display().to_string(),
         },

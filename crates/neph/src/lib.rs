@@ -3,6 +3,7 @@
 //! Joins the other crates and measures nothing itself. Data goes to standard output, everything
 //! else to standard error.
 
+mod agent;
 mod alarm;
 mod approval;
 mod awake;
@@ -10,6 +11,7 @@ mod campaign;
 mod cli;
 mod clock;
 mod congestion;
+mod control;
 mod demo;
 mod diagnose;
 mod execute;
@@ -91,6 +93,9 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Stress(args) => stress::run(&args),
         Command::Completions(args) => shell::completions(&args, Cli::command()),
         Command::Man(args) => shell::man(&args, Cli::command()),
+        Command::Control(args) => control::run(&args),
+        Command::Agents(args) => control::agents(&args),
+        Command::Agent(args) => agent::run(&args),
         Command::Execute(args) => execute::run(&args),
     }
 }

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
-use super::AgentName;
+use neph_model::AgentName;
 
 /// What the text begins with: its kind and version.
 const MARK: &str = "neph-invite-1.";

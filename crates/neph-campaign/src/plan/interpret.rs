@@ -9,11 +9,11 @@ use std::ops::Range;
 use neph_model::{ByteSize, EchoTo, Parameter, ParameterName, Span};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
 
-use super::meaning::{Endpoint, Plan, Skip};
+use super::meaning::{Axes, Endpoint, Plan, Skip};
 use super::parameter::{PARAMETERS, PlanParameter};
 use super::sections::TypedPing;
-use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
-use super::{alarms, compare, fleet, season};
+use super::typed::{TypedAxes, TypedEndpoint, TypedPlan, TypedSkip, Written};
+use super::{agents, alarms, compare, fleet, season};
 use crate::{expand, stress};
 use scope::Scope;
 use throughput::throughput;
@@ -39,6 +39,8 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let congestions = written(&typed, Parameter::congestion);
     let stresses = written(&typed, Parameter::stress);
     let names = names(&typed);
+    agents::check(&typed.sections.agents, &sites, problems);
+    agents::check_alone(&typed.sections.agents, typed.sections.has_lab, problems);
     season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
@@ -80,6 +82,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         baseline: sections.baseline.map(|name| name.value),
         seasons: sections.seasons,
         lab: sections.lab,
+        agents: sections.agents,
         sites,
         key_files,
         congestions,
@@ -233,12 +236,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
         let seasons = &typed.sections.seasons;
         season::apply(&mut axes, seasons, pause, &endpoint.span, problems);
-        for key in [ParameterName::Site, ParameterName::Stress] {
-            if axes.parameters.contains_key(&key) && !typed.sections.has_lab {
-                let what = format!("'{key}' names a lab site, but there is no lab");
-                problems.add(endpoint.span.clone(), Fault::new(what, "add [lab]"));
-            }
-        }
+        check_sites(&axes, endpoint, typed, problems);
         endpoints.push(Endpoint {
             name: name.value.clone(),
             target: target.value.clone(),
@@ -249,6 +247,38 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
     }
     alarms::check(typed, &endpoints, problems);
     endpoints
+}
+
+/// Whether what is measured has a place, and each place that it names is there to be.
+fn check_sites(axes: &Axes, endpoint: &TypedEndpoint, typed: &TypedPlan, problems: &Problems<'_>) {
+    let sections = &typed.sections;
+    let is_named = |key| axes.parameters.contains_key(&key);
+    let fault = if is_named(ParameterName::Stress) && !sections.has_lab {
+        let what = format!(
+            "'{}' names a lab site, but there is no lab",
+            ParameterName::Stress
+        );
+        Fault::new(what, "add [lab]")
+    } else if is_named(ParameterName::Site) && !sections.has_lab && sections.agents.is_empty() {
+        let what = format!(
+            "'{}' names a lab site, but there is no lab",
+            ParameterName::Site
+        );
+        Fault::new(what, "add [lab], or a [[site]] with an agent")
+    } else if !is_named(ParameterName::Site) && sections.agents.len() > 1 {
+        let what = "there are several sites, and nothing says from which this is measured";
+        Fault::new(
+            what,
+            format!(
+                "add {} = \"{}\"",
+                ParameterName::Site,
+                sections.agents[0].name.value
+            ),
+        )
+    } else {
+        return;
+    };
+    problems.add(endpoint.span.clone(), fault);
 }
 
 fn skips(typed: Vec<TypedSkip>, names: &[String], problems: &Problems<'_>) -> Vec<Skip> {

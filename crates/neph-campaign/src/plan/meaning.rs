@@ -12,6 +12,7 @@ use neph_model::{
 use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
+use super::agents::AgentSite;
 use super::{ComparePlan, PlotPlan, Season};
 use crate::judge::Judged;
 
@@ -64,6 +65,8 @@ pub struct Plan {
     pub seasons: Vec<Season>,
     /// The lab that is brought up for it.
     pub lab: Option<LabPlan>,
+    /// Sites at a distance, with their agents; none where there is a lab.
+    pub agents: Vec<AgentSite>,
     /// Sites that `from` names, wherever it is written: the topology knows which there are.
     pub sites: Vec<Placed<String>>,
     /// Files that `key_file` names, wherever it is written.

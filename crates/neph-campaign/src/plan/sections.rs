@@ -9,6 +9,7 @@ use neph_model::{
 };
 use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
 
+use super::agents::{self, AgentSite};
 use super::compare::{self, ComparePlan};
 use super::meaning::{LabPlan, LabReflector, Limits};
 use super::parameter::{target_fault, word};
@@ -61,6 +62,7 @@ pub(crate) struct Sections {
     pub(crate) lab: Option<LabPlan>,
     /// There is a `[lab]`, also where mistakes in it leave no lab.
     pub(crate) has_lab: bool,
+    pub(crate) agents: Vec<AgentSite>,
     pub(crate) limits: Limits,
 }
 
@@ -75,6 +77,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         seasons: season::read(fields),
         has_lab: lab_table.is_some(),
         lab: lab_table.and_then(lab),
+        agents: agents::read(fields),
         limits: fields.table("limits").map_or_else(Limits::default, limits),
         ..Sections::default()
     };

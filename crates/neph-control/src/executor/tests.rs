@@ -23,7 +23,7 @@ fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
         world.live(400);
         world.settle();
         world.check();
-        for (what, count) in world.happened {
+        for (what, count) in std::mem::take(&mut world.happened) {
             *killed.entry(what).or_insert(0) += count;
         }
     }

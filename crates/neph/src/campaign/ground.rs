@@ -1,12 +1,14 @@
 //! The lab of a plan, as an executor needs it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use neph_agent::LocalExecutor;
 use neph_agent::lab::{GroundError, LabGround, LabPlan, SiteReflector};
 use neph_campaign::Plan;
+use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites};
 use neph_lab::Lab;
-use neph_model::Stop;
+use neph_model::{Executor, Stop};
 
 use super::Read;
 use crate::exit::Failure;
@@ -25,11 +27,20 @@ pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
 pub(super) fn executor(
     read: &Read,
     season: Option<&str>,
+    control: Option<&Path>,
     stop: &Stop,
-) -> Result<LocalExecutor, Failure> {
+) -> Result<Box<dyn Executor>, Failure> {
     let Read { plan, scenes, .. } = read;
+    if !plan.agents.is_empty() {
+        return agents(plan, control);
+    }
+    if control.is_some() {
+        return Err(Failure::usage(
+            "--control has no effect: the plan has no site with an agent; add [[site]] with name and agent",
+        ));
+    }
     let Some(wanted) = &plan.lab else {
-        return Ok(LocalExecutor::new());
+        return Ok(Box::new(LocalExecutor::new()));
     };
     let seasons = plan.seasons.iter().map(|season| season.name.as_str());
     let topology_of = seasons.filter_map(|season| {
@@ -47,7 +58,37 @@ pub(super) fn executor(
         topology_of: topology_of.collect::<BTreeMap<_, _>>(),
     };
     let ground = LabGround::up(plan, season, stop).map_err(failure)?;
-    Ok(LocalExecutor::in_lab(Box::new(ground)))
+    Ok(Box::new(LocalExecutor::in_lab(Box::new(ground))))
+}
+
+/// The executor whose orders go to agents.
+fn agents(plan: &Plan, control: Option<&Path>) -> Result<Box<dyn Executor>, Failure> {
+    let folder = control.ok_or_else(|| {
+        Failure::usage(
+            "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs",
+        )
+    })?;
+    let known = Registry::open(folder).and_then(|registry| registry.agents());
+    let known = known.map_err(Failure::refused)?;
+    for site in &plan.agents {
+        let agent = &site.agent.value;
+        if !known.iter().any(|(name, _)| name == agent) {
+            return Err(Failure::usage(format!(
+                "site '{}' has agent {agent}, which is not enrolled; neph agents --folder {} lists those that are",
+                site.name.value,
+                folder.display()
+            )));
+        }
+    }
+    let pairs = plan.agents.iter();
+    let pairs = pairs.map(|site| (site.name.value.clone(), site.agent.value.clone()));
+    let sites = Sites {
+        agents: pairs.collect(),
+        default: None,
+    };
+    let bus = CampaignSocket::connect(folder).map_err(Failure::refused)?;
+    let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus);
+    Ok(Box::new(executor.map_err(Failure::refused)?))
 }
 
 fn failure(error: GroundError) -> Failure {

@@ -97,6 +97,9 @@ pub(crate) struct Settings {
     /// Tell each alarm of the plan to this address too, by a POST
     #[arg(long, value_name = "URL", value_parser = neph_export::url)]
     pub(crate) webhook: Option<Url>,
+    /// Have the sites of the plan measured by agents of the controller that runs in this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) control: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) approval: Approval,
 }
@@ -183,7 +186,7 @@ pub(crate) fn carry_out(
         None => None,
         Some(campaign) => season_of_next(read, campaign, store.as_ref())?,
     };
-    let mut executor = executor(read, season.as_deref(), &stop)?;
+    let mut executor = executor(read, season.as_deref(), settings.control.as_deref(), &stop)?;
     let mut watch = Watch::new(settings.quiet, Alarming::new(settings.webhook.clone()));
     let mut acknowledging;
     let observer: &mut dyn Observer = match &settings.acknowledge {
@@ -195,7 +198,7 @@ pub(crate) fn carry_out(
     };
     let mut crew = Crew {
         store: store.as_mut(),
-        executor: &mut executor,
+        executor: executor.as_mut(),
         observer,
         clock: &RealClock,
         stop: &stop,

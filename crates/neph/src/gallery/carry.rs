@@ -49,6 +49,7 @@ impl Gallery {
     pub(super) fn run(&self, entry: &'static Entry, side: Side) -> Result<Ended, Failure> {
         let (plan, _) = self.write(entry, side)?;
         let settings = Settings {
+            control: None,
             workspace: self.workspace(),
             quiet: self.quiet,
             no_report: false,

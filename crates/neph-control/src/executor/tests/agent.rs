@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 
 use neph_agent::LocalExecutor;
-use neph_agent::remote::{AgentName, FromAgent, Link, LinkLost, ToAgent, Worker, serve};
+use neph_agent::remote::{FromAgent, Link, LinkLost, ToAgent, Worker, serve};
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
+use neph_model::AgentName;
 use neph_model::{CampaignId, Experiment, ExperimentOrder, ReflectorSpec, Span, Stop, Wall};
 use neph_probe::Reflector;
 use neph_text::Source;

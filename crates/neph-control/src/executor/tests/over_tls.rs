@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use neph_agent::LocalExecutor;
 use neph_agent::remote::{
-    AgentName, ControllerAddress, EnrolError, Identity, Invitation, ServeError, WebSocketLink,
-    Worker, enrol, serve,
+    ControllerAddress, EnrolError, Identity, Invitation, ServeError, WebSocketLink, Worker, enrol,
+    serve,
 };
+use neph_model::AgentName;
 use neph_model::executor::contract;
 use neph_model::{Executor, ExecutorLost, ExperimentId, Order, Span, Stop, Ticket, Update, Wall};
 use neph_sys::deadline::wait_until;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use neph_agent::remote::{AgentName, FromAgent, ToAgent};
+use neph_agent::remote::{FromAgent, ToAgent};
+use neph_model::AgentName;
 use neph_model::Span;
 
 use crate::{Bus, FromBus, NotConnected};

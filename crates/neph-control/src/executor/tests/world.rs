@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use neph_agent::remote::{
-    AgentName, Ended, FileLength, FromAgent, OrderState, Part, ResultFile, Worker,
-};
+use neph_agent::remote::{Ended, FileLength, FromAgent, OrderState, Part, ResultFile, Worker};
 use neph_journal::{Contents, JournalError, journal_path};
+use neph_model::AgentName;
 use neph_model::{
     CampaignId, Ending, Executor, ExperimentId, ExperimentOrder, Message, Order, OrderFailed,
     OrderId, OrderResult, Span, Ticket, Update,
@@ -47,6 +46,12 @@ pub(super) struct World {
 
 fn name(text: &str) -> AgentName {
     text.parse().expect("a name")
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl World {
@@ -101,6 +106,11 @@ impl World {
             self.controller = Some(made);
         }
         self.controller.as_mut().expect("made")
+    }
+
+    /// Nor does the last one: here time stands still.
+    fn end(&mut self) {
+        std::mem::forget(self.controller.take());
     }
 
     fn count(&mut self, what: &'static str) {
@@ -276,7 +286,8 @@ impl World {
 
     fn kill_controller(&mut self) {
         self.count("controller killed");
-        self.controller = None;
+        // It says no farewell.
+        std::mem::forget(self.controller.take());
         self.journals.clear();
         self.wire.lock().to_controller.clear();
     }

@@ -1,0 +1,29 @@
+//! The agents of a controller.
+
+use neph_model::{AgentName, Wall};
+
+use crate::when;
+
+crate::rows! {
+    /// An agent that is enrolled.
+    pub struct AgentRow {
+        /// Its name.
+        agent: AgentName => left "AGENT" by |row| row.agent.to_string(),
+        /// Whether it is connected to the controller now.
+        connected: bool => left "STATE" by |row| match row.connected {
+            true => "connected",
+            false => "away",
+        }.to_owned(),
+        /// The version of its program; `null` while it is away.
+        version: Option<String> => left "VERSION",
+        /// Orders that run there, or whose result waits to be stored, as of its connection; `null` while it is
+        /// away.
+        orders: Option<u64> => right "ORDERS",
+        /// When it was heard last; `null` while it is away.
+        heard_unix_ns: Option<Wall> => left "LAST HEARD" by |row| {
+            row.heard_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
+        },
+        /// When it was enrolled.
+        enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
+    }
+}

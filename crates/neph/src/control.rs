@@ -1,0 +1,168 @@
+//! `neph control` and `neph agents`: the controller of agents at a distance, and who they are.
+//!
+//! Owns the commands. What a controller does is neph-control's.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand};
+use neph_control::{Controller, INVITATION, Presence, Registry, connected, random};
+use neph_documents::Format;
+use neph_documents::agents::AgentRow;
+use neph_documents::rows;
+use neph_model::{AgentName, Wall};
+use neph_sys::clock;
+
+use crate::exit::{Failure, Outcome};
+use crate::{format, interrupt, output, value};
+
+/// How often ctrl-C is looked for.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The folder of a controller.
+#[derive(Clone, Debug, ClapArgs)]
+pub(crate) struct ControlFolder {
+    /// Folder of the controller: its keys, its agents, and orders whose results are on their way
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        env = "NEPH_CONTROL",
+        default_value = ".neph-control"
+    )]
+    folder: PathBuf,
+}
+
+/// Options of `neph control`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the controller until ctrl-C: agents connect to it, campaigns reach them through it.
+    Serve(ServeArgs),
+    /// Prints an invitation: one line, with which one agent enrols within an hour.
+    Invite(NameArgs),
+    /// Takes an agent's rights away; one that is connected is cut off within seconds.
+    Revoke(NameArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+struct ServeArgs {
+    /// Address and port to listen on, TCP; [::] is all addresses of IPv6 and IPv4
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7443", value_parser = value::listening)]
+    listen: SocketAddr,
+    #[command(flatten)]
+    folder: ControlFolder,
+}
+
+#[derive(Debug, ClapArgs)]
+struct NameArgs {
+    /// The agent: 1 to 63 lower-case letters, digits and hyphens
+    name: AgentName,
+    #[command(flatten)]
+    folder: ControlFolder,
+}
+
+/// Options of `neph agents`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AgentsArgs {
+    #[command(flatten)]
+    folder: ControlFolder,
+    /// How to write the list
+    #[arg(long, default_value = "text", value_parser = format::one_of(format::ALL))]
+    format: Format,
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+/// Carries the command out.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    match &args.command {
+        Command::Serve(args) => serve(args),
+        Command::Invite(args) => invite(&args.name, &args.folder.folder),
+        Command::Revoke(args) => {
+            let registry = there(&args.folder.folder)?;
+            registry.revoke(&args.name).map_err(Failure::usage)?;
+            output::say(&format!("neph control: agent {} is revoked", args.name));
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let folder = &args.folder.folder;
+    let controller = Controller::start(folder, args.listen).map_err(Failure::refused)?;
+    output::say(&format!(
+        "neph control: listening at {}, folder {}; neph control invite NAME makes an invitation, \
+         ctrl-C ends it",
+        controller.address(),
+        folder.display()
+    ));
+    while !stop.is_set() {
+        clock::nap(PATIENCE);
+    }
+    drop(controller);
+    Ok(Outcome::Done)
+}
+
+fn invite(name: &AgentName, folder: &Path) -> Result<Outcome, Failure> {
+    let registry = Registry::open(folder).map_err(Failure::refused)?;
+    let random = random().map_err(Failure::refused)?;
+    let invitation = registry.invite(name.clone(), now(), random);
+    output::line(&invitation.map_err(Failure::usage)?.to_string())?;
+    let minutes = INVITATION.nanos() / 60_000_000_000;
+    output::say(&format!(
+        "neph control: whoever has this line can be agent {name}, once, within {minutes} minutes; on its \
+         host: neph agent --controller wss://HOST:7443 --invite LINE"
+    ));
+    Ok(Outcome::Done)
+}
+
+/// The registry of a controller that was set up.
+fn there(folder: &Path) -> Result<Registry, Failure> {
+    if !folder.join("authority.pem").exists() {
+        return Err(Failure::usage(format!(
+            "{} is the folder of no controller; neph control serve makes one, --folder names another",
+            folder.display()
+        )));
+    }
+    Registry::open(folder).map_err(Failure::refused)
+}
+
+/// Lists the agents.
+pub(crate) fn agents(args: &AgentsArgs) -> Result<Outcome, Failure> {
+    let folder = &args.folder.folder;
+    let enrolled = there(folder)?.agents().map_err(Failure::refused)?;
+    let connected = connected(folder).map_err(Failure::refused)?;
+    let runs = connected.is_some();
+    let connected = connected.unwrap_or_default();
+    let rows: Vec<AgentRow> = enrolled
+        .into_iter()
+        .map(|(agent, enrolee)| {
+            let present: Option<&Presence> = connected.iter().find(|one| one.agent == agent);
+            AgentRow {
+                connected: present.is_some(),
+                version: present.and_then(|one| one.version.clone()),
+                orders: present.map(|one| one.holds as u64),
+                heard_unix_ns: present.map(|one| one.heard),
+                enrolled_unix_ns: enrolee.enrolled,
+                agent,
+            }
+        })
+        .collect();
+    let mut out = output::data();
+    rows::write(&rows, args.format, &mut out)?;
+    out.flush()?;
+    if !runs {
+        output::say("neph agents: no controller runs in this folder; neph control serve starts it");
+    }
+    Ok(Outcome::Done)
+}
