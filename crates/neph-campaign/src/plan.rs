@@ -17,6 +17,7 @@ mod season;
 mod sections;
 mod trust;
 mod typed;
+mod word;
 
 pub use agents::AgentSite;
 pub use compare::{ComparePlan, ComparedLayer};
@@ -33,13 +34,14 @@ pub use trust::Certificates;
 
 pub(crate) use interpret::plan as interpret;
 pub(crate) use meaning::hash_of;
-pub(crate) use parameter::{target, target_fault, word};
+pub(crate) use parameter::{target, target_fault};
 pub(crate) use plot::{BOX, blocks as plot_blocks, check as check_plot};
 pub(crate) use sections::{
     IPERF3_PORT, Sections, THROUGHPUT_DURATION, TypedPing, TypedThroughput, host,
 };
 pub(crate) use trust::ANY_CERTIFICATE;
 pub(crate) use typed::{TypedAxes, TypedCourse, TypedEndpoint, TypedPlan};
+pub(crate) use word::word;
 
 /// Reads a TOML plan (`version = 1`). Never panics, whatever the text.
 ///

@@ -8,7 +8,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use neph_agent::remote::{
 };
 use neph_model::AgentName;
 use neph_model::{Span, Stop};
-use neph_sys::clock;
+use neph_sys::clock::{self, RawNanos};
 
 use crate::hub::Hub;
 use crate::{Bus, FromBus, NotConnected};
@@ -153,13 +153,25 @@ fn pass_on(stream: &mut UnixStream, one: FromBus) -> io::Result<()> {
 /// The first byte of a connection that a campaign may use.
 const READY: u8 = b'r';
 
-/// The bus, from a campaign's process.
+/// The bus, from a campaign's process. When the controller ends, it is connected to the next one in the same
+/// folder.
 #[derive(Debug)]
 pub struct CampaignSocket {
+    folder: PathBuf,
+    connection: Connection,
+    /// When the next try to connect is due, once the controller is gone.
+    again: Option<RawNanos>,
+}
+
+/// A connection to one controller.
+#[derive(Debug)]
+struct Connection {
     stream: UnixStream,
     from: Mutex<Receiver<FromBus>>,
-    is_lost: bool,
 }
+
+/// Time between two tries to reach a controller that is gone.
+const AGAIN: i64 = 500_000_000;
 
 impl CampaignSocket {
     /// Connects to the controller that runs in `folder`.
@@ -167,15 +179,46 @@ impl CampaignSocket {
     /// # Errors
     /// None runs there, or it carries out another campaign.
     pub fn connect(folder: &Path) -> Result<Self, CampaignSocketError> {
+        Ok(Self {
+            folder: folder.to_owned(),
+            connection: Connection::new(folder)?,
+            again: None,
+        })
+    }
+
+    /// The controller is gone: tries to reach the next one, from time to time.
+    fn reconnect(&mut self) {
+        let now = clock::raw();
+        match self.again {
+            None => {
+                tracing::warn!(
+                    "the controller is gone; agents measure on, and it is looked for until it is back"
+                );
+            }
+            Some(due) if now < due => return,
+            Some(_) => {
+                if let Ok(connection) = Connection::new(&self.folder) {
+                    tracing::warn!("the controller is back");
+                    self.connection = connection;
+                    self.again = None;
+                    return;
+                }
+            }
+        }
+        self.again = Some(RawNanos(now.0 + AGAIN));
+    }
+}
+
+impl Connection {
+    fn new(folder: &Path) -> Result<Self, CampaignSocketError> {
         let none = |source| CampaignSocketError::None {
             path: folder.to_owned(),
             source,
         };
         let stream = UnixStream::connect(socket_path(folder)).map_err(none)?;
         let mut reading = stream.try_clone().map_err(none)?;
-        reading
-            .set_read_timeout(Some(Duration::from_secs(5)))
-            .map_err(none)?;
+        let patience = Some(Duration::from_secs(5));
+        reading.set_read_timeout(patience).map_err(none)?;
         let mut ready = [0];
         match reading.read(&mut ready) {
             Ok(1) if ready == [READY] => {}
@@ -183,27 +226,29 @@ impl CampaignSocket {
         }
         reading.set_read_timeout(None).map_err(none)?;
         let (sender, from) = sync_channel(WAITING);
-        std::thread::spawn(move || {
-            while let Ok((agent, bytes)) = read_frame(&mut reading) {
-                let one = match decode_from_agent(&bytes) {
-                    _ if bytes.is_empty() => FromBus::Gone(agent),
-                    Ok(message) => FromBus::Message(agent, message),
-                    Err(error) => return tracing::warn!("from the controller: {error}"),
-                };
-                if sender.send(one).is_err() {
-                    return;
-                }
-            }
-        });
+        std::thread::spawn(move || read_all(reading, &sender));
         Ok(Self {
             stream,
             from: Mutex::new(from),
-            is_lost: false,
         })
     }
 }
 
-impl Drop for CampaignSocket {
+/// Hands on what the controller sends, until it is gone.
+fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
+    while let Ok((agent, bytes)) = read_frame(&mut reading) {
+        let one = match decode_from_agent(&bytes) {
+            _ if bytes.is_empty() => FromBus::Gone(agent),
+            Ok(message) => FromBus::Message(agent, message),
+            Err(error) => return tracing::warn!("from the controller: {error}"),
+        };
+        if sender.send(one).is_err() {
+            return;
+        }
+    }
+}
+
+impl Drop for Connection {
     fn drop(&mut self) {
         let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
@@ -212,22 +257,22 @@ impl Drop for CampaignSocket {
 impl Bus for CampaignSocket {
     fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
         let bytes = encode_to_agent(&message).map_err(|_| NotConnected(to.clone()))?;
-        write_frame(&mut self.stream, to, &bytes).map_err(|_| NotConnected(to.clone()))
+        let stream = &mut self.connection.stream;
+        write_frame(stream, to, &bytes).map_err(|_| NotConnected(to.clone()))
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
-        let from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
-        match from.recv_timeout(patience.to_duration()) {
-            Ok(first) => std::iter::once(first).chain(from.try_iter()).collect(),
+        let from = &self.connection.from;
+        let received = {
+            let from = from.lock().unwrap_or_else(PoisonError::into_inner);
+            from.recv_timeout(patience.to_duration())
+                .map(|first| std::iter::once(first).chain(from.try_iter()).collect())
+        };
+        match received {
+            Ok(all) => all,
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => {
-                if !self.is_lost {
-                    self.is_lost = true;
-                    tracing::warn!(
-                        "the controller is gone; agents go on, and neph resume fetches their results"
-                    );
-                }
-                drop(from);
+                self.reconnect();
                 clock::nap(patience.to_duration());
                 Vec::new()
             }

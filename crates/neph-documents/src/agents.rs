@@ -10,10 +10,9 @@ crate::rows! {
         /// Its name.
         agent: AgentName => left "AGENT" by |row| row.agent.to_string(),
         /// Whether it is connected to the controller now.
-        connected: bool => left "STATE" by |row| match row.connected {
-            true => "connected",
-            false => "away",
-        }.to_owned(),
+        connected: bool => left "STATE" by |row| {
+            if row.connected { "connected" } else { "away" }.to_owned()
+        },
         /// The version of its program; `null` while it is away.
         version: Option<String> => left "VERSION",
         /// Orders that run there, or whose result waits to be stored, as of its connection; `null` while it is

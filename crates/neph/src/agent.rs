@@ -4,7 +4,6 @@
 //! listens nowhere.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use neph_agent::LocalExecutor;
@@ -75,7 +74,7 @@ fn wait(rest: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(
     while clock::raw().0 < until && !stop.is_set() {
         // What it reports is asked for on the next connection.
         worker.work(Span::ZERO).map_err(Failure::refused)?;
-        clock::nap(Duration::from(PATIENCE.to_duration()));
+        clock::nap(PATIENCE.to_duration());
     }
     Ok(())
 }

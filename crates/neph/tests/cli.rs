@@ -1,6 +1,8 @@
 //! The command line from outside: bad input, what is listed, shown, exported and imported, and
 //! the edges. The program runs as its users run it.
 
+#[path = "cli/agents.rs"]
+mod agents;
 #[path = "cli/alarms.rs"]
 mod alarms;
 #[path = "cli/approvals.rs"]

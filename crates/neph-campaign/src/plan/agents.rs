@@ -3,7 +3,7 @@
 use neph_model::AgentName;
 use neph_text::{Fault, Fields, Node, Placed, Problems};
 
-use super::parameter::word;
+use super::word::word;
 
 /// A site at a distance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +41,22 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
     sites
 }
 
-/// What `from` names must be there.
-pub(super) fn check(sites: &[AgentSite], named: &[Placed<String>], problems: &Problems<'_>) {
-    if sites.is_empty() {
+/// What `from` names must be there, and a lab and sites at a distance do not go into one plan.
+pub(super) fn check(
+    sites: &[AgentSite],
+    has_lab: bool,
+    named: &[Placed<String>],
+    problems: &Problems<'_>,
+) {
+    let Some(first) = sites.first() else {
         return;
+    };
+    if has_lab {
+        let what = "a plan has a [lab] or a [[site]] with an agent, not both";
+        problems.add(
+            first.name.span.clone(),
+            Fault::new(what, "remove one of them"),
+        );
     }
     for name in named {
         if !sites.iter().any(|site| site.name.value == name.value) {
@@ -53,16 +65,5 @@ pub(super) fn check(sites: &[AgentSite], named: &[Placed<String>], problems: &Pr
             let remedy = format!("write one of {}, or add a [[site]]", known.join(", "));
             problems.add(name.span.clone(), Fault::new(what, remedy));
         }
-    }
-}
-
-/// A lab and sites at a distance do not go into one plan.
-pub(super) fn check_alone(sites: &[AgentSite], has_lab: bool, problems: &Problems<'_>) {
-    if let (Some(first), true) = (sites.first(), has_lab) {
-        let what = "a plan has a [lab] or a [[site]] with an agent, not both";
-        problems.add(
-            first.name.span.clone(),
-            Fault::new(what, "remove one of them"),
-        );
     }
 }

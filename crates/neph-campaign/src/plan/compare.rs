@@ -6,8 +6,8 @@ use std::ops::Range;
 use neph_model::Span;
 use neph_text::{Fault, Fields, Placed, Problems, choice};
 
-use super::parameter::word;
 use super::sections::{Sections, positive};
+use super::word::word;
 
 /// Endpoints and the difference between their medians that begins to matter.
 #[derive(Clone, Debug, PartialEq, Eq)]

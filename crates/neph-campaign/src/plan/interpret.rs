@@ -1,5 +1,6 @@
 //! From what was typed to what is meant: defaults are filled in, what contradicts itself is told.
 
+mod places;
 mod scope;
 mod throughput;
 
@@ -9,10 +10,10 @@ use std::ops::Range;
 use neph_model::{ByteSize, EchoTo, Parameter, ParameterName, Span};
 use neph_text::{Bytes, Fault, Nanos, Placed, Problems, did_you_mean};
 
-use super::meaning::{Axes, Endpoint, Plan, Skip};
+use super::meaning::{Endpoint, Plan, Skip};
 use super::parameter::{PARAMETERS, PlanParameter};
 use super::sections::TypedPing;
-use super::typed::{TypedAxes, TypedEndpoint, TypedPlan, TypedSkip, Written};
+use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
 use super::{agents, alarms, compare, fleet, season};
 use crate::{expand, stress};
 use scope::Scope;
@@ -39,8 +40,6 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let congestions = written(&typed, Parameter::congestion);
     let stresses = written(&typed, Parameter::stress);
     let names = names(&typed);
-    agents::check(&typed.sections.agents, &sites, problems);
-    agents::check_alone(&typed.sections.agents, typed.sections.has_lab, problems);
     season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
     let sections = typed.sections;
@@ -53,6 +52,9 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     fleet::check_pairs(course.pairs.as_ref(), &endpoints, problems);
     let positive =
         |value: Option<Placed<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
+    let counted = |key, value: Option<Placed<u32>>, default| {
+        value.map_or(default, |value| at_least_one(&value, key, problems))
+    };
     let plan = Plan {
         name: typed.name.unwrap_or_default(),
         text: source.text().to_owned(),
@@ -60,18 +62,14 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         notes: typed.notes.into_iter().chain(raised(&endpoints)).collect(),
         endpoints,
         skips: skips(typed.skips, &names, problems),
-        blocks: course
-            .blocks
-            .map_or(1, |blocks| at_least_one(&blocks, "blocks", problems)),
+        blocks: counted("blocks", course.blocks, 1),
         block_interval: course.block_interval.map_or(Span::ZERO, |v| span(v.value)),
         pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
         order: course.order.unwrap_or_default(),
         pairs: course.pairs.map(|pairs| pairs.value).unwrap_or_default(),
         seed: course.seed,
         timeout: positive(course.timeout).unwrap_or(DEFAULT_TIMEOUT),
-        tries: course.tries.map_or(DEFAULT_TRIES, |tries| {
-            at_least_one(&tries, "tries", problems)
-        }),
+        tries: counted("tries", course.tries, DEFAULT_TRIES),
         companion: sections.companion,
         pings: pings(typed.pings, problems),
         throughput,
@@ -168,6 +166,8 @@ fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32
 /// What the top of a plan can get wrong whatever the endpoints are.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     stress::check_names(&written(typed, Parameter::stress), problems);
+    let (sections, sites) = (&typed.sections, written(typed, Parameter::site));
+    agents::check(&sections.agents, sections.has_lab, &sites, problems);
     if typed.endpoints.is_empty() {
         for (what, remedy) in scope::without_endpoint(&typed.axes) {
             problems.add(typed.span.clone(), Fault::new(what, remedy));
@@ -236,7 +236,7 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let pause = pause.map_or(Span::ZERO, |pause| span(pause.value));
         let seasons = &typed.sections.seasons;
         season::apply(&mut axes, seasons, pause, &endpoint.span, problems);
-        check_sites(&axes, endpoint, typed, problems);
+        places::check(&axes, endpoint, typed, problems);
         endpoints.push(Endpoint {
             name: name.value.clone(),
             target: target.value.clone(),
@@ -247,38 +247,6 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
     }
     alarms::check(typed, &endpoints, problems);
     endpoints
-}
-
-/// Whether what is measured has a place, and each place that it names is there to be.
-fn check_sites(axes: &Axes, endpoint: &TypedEndpoint, typed: &TypedPlan, problems: &Problems<'_>) {
-    let sections = &typed.sections;
-    let is_named = |key| axes.parameters.contains_key(&key);
-    let fault = if is_named(ParameterName::Stress) && !sections.has_lab {
-        let what = format!(
-            "'{}' names a lab site, but there is no lab",
-            ParameterName::Stress
-        );
-        Fault::new(what, "add [lab]")
-    } else if is_named(ParameterName::Site) && !sections.has_lab && sections.agents.is_empty() {
-        let what = format!(
-            "'{}' names a lab site, but there is no lab",
-            ParameterName::Site
-        );
-        Fault::new(what, "add [lab], or a [[site]] with an agent")
-    } else if !is_named(ParameterName::Site) && sections.agents.len() > 1 {
-        let what = "there are several sites, and nothing says from which this is measured";
-        Fault::new(
-            what,
-            format!(
-                "add {} = \"{}\"",
-                ParameterName::Site,
-                sections.agents[0].name.value
-            ),
-        )
-    } else {
-        return;
-    };
-    problems.add(endpoint.span.clone(), fault);
 }
 
 fn skips(typed: Vec<TypedSkip>, names: &[String], problems: &Problems<'_>) -> Vec<Skip> {

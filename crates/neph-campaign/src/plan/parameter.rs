@@ -10,9 +10,10 @@ use neph_model::{
     ExpectedStatus, IpVersion, Kilometres, Known, Parameter, ParameterName, Span, Target,
     TargetMistake, TcpStatsWhen, TlsVersion,
 };
-use neph_text::{Fault, Nanos, Node, Port, Take, Value, is_hidden};
+use neph_text::{Fault, Nanos, Node, Port, Take, Value};
 
 use super::fleet;
+use super::word::word;
 
 /// A parameter that a plan may write.
 #[derive(Clone, Copy, Debug)]
@@ -278,20 +279,6 @@ fn algorithm(node: &Node) -> Result<Parameter, Fault> {
         what,
         "write for example \"cubic\", \"bbr\" or \"reno\"",
     ))
-}
-
-/// A text of one line.
-pub(crate) fn word(node: &Node) -> Result<String, Fault> {
-    let text = String::take(node)?;
-    if text.trim().is_empty() {
-        return Err(Fault::new("this text is empty", "write a name"));
-    }
-    if text.contains(is_hidden) || text.len() > 200 {
-        let what =
-            "this text has line breaks, control or invisible characters, or more than 200 bytes";
-        return Err(Fault::new(what, "write one short line"));
-    }
-    Ok(text)
 }
 
 /// A target, without the credentials that a plan must not have.

@@ -5,7 +5,7 @@
 use neph_model::Span;
 use neph_text::{Fields, Nanos, Percent, Placed};
 
-use super::parameter::word;
+use super::word::word;
 
 /// What the report shows. Each absent value is chosen by the report.
 #[derive(Clone, Debug, PartialEq)]

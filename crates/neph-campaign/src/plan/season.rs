@@ -7,9 +7,9 @@ use neph_model::{Parameter, ParameterName, Span, Wall};
 use neph_text::{Fault, Fields, Node, Placed, Problems, Take, choice, did_you_mean};
 
 use super::meaning::Axes;
-use super::parameter::word;
 use super::sections::Sections;
 use super::typed::TypedAxes;
+use super::word::word;
 
 const MINUTE: i64 = 60 * 1_000_000_000;
 const DAY: i64 = 24 * 60;

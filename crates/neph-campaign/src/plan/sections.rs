@@ -12,10 +12,11 @@ use neph_text::{Fault, Fields, Nanos, Node, Percent, Placed, Take, choice};
 use super::agents::{self, AgentSite};
 use super::compare::{self, ComparePlan};
 use super::meaning::{LabPlan, LabReflector, Limits};
-use super::parameter::{target_fault, word};
+use super::parameter::target_fault;
 use super::plot::{self, PlotPlan};
 use super::reflector::reflector;
 use super::season::{self, Season};
+use super::word::word;
 
 /// iperf3's own port.
 pub(crate) const IPERF3_PORT: u16 = 5201;
@@ -73,7 +74,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         throughput: fields.table("throughput").and_then(throughput),
         traceroute: fields.table("traceroute").and_then(traceroute),
         compares: compare::read(fields),
-        baseline: fields.optional_with("baseline", super::parameter::word),
+        baseline: fields.optional_with("baseline", super::word::word),
         seasons: season::read(fields),
         has_lab: lab_table.is_some(),
         lab: lab_table.and_then(lab),

@@ -209,7 +209,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "",
         "from = \"client\"",
-        "p.toml:8:1: 'from' names a lab site, but there is no lab; add [lab]",
+        "p.toml:8:1: 'from' names a lab site, but there is no lab; add [lab], or a [[site]] with an agent",
     ),
     (
         "",

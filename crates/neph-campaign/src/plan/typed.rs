@@ -10,8 +10,9 @@ use neph_model::alarm::Rule;
 use neph_model::{BlockOrder, Parameter, ParameterName, Target};
 use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
-use super::parameter::{PARAMETERS, PlanParameter, target, word};
+use super::parameter::{PARAMETERS, PlanParameter, target};
 use super::sections::{self, Sections, TypedPing};
+use super::word::word;
 use super::{PairOrder, alarms};
 use crate::judge::Judged;
 

@@ -8,7 +8,7 @@ use neph_sys::process;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 24] = [
+pub(crate) const COMMANDS: [&str; 27] = [
     "demo",
     "gallery",
     "ping",
@@ -31,6 +31,9 @@ pub(crate) const COMMANDS: [&str; 24] = [
     "import",
     "lab",
     "stress",
+    "control",
+    "agents",
+    "agent",
     "completions",
     "man",
 ];

@@ -112,6 +112,7 @@ fn a_crate_with_a_fault_is_found_and_a_mended_one_is_not() {
         version: version.to_owned(),
         source: None,
         checksum: None,
+        uses: Vec::new(),
     };
     let advisories = advisories(&snapshot());
     let known = |version| known(&[of_version(version)], &advisories, &["RUSTSEC-2025-0010"]);

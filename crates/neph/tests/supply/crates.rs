@@ -24,6 +24,8 @@ pub(crate) struct Locked {
     /// `None` for our own.
     pub(crate) source: Option<String>,
     pub(crate) checksum: Option<String>,
+    /// Names of the crates that it uses.
+    pub(crate) uses: Vec<String>,
 }
 
 /// The crates of a lock file.
@@ -37,9 +39,17 @@ pub(crate) fn locked(path: &str) -> Vec<Locked> {
             version: text("version").expect("a version"),
             source: text("source"),
             checksum: text("checksum"),
+            uses: package.get("dependencies").map_or_else(Vec::new, names),
         }
     })
     .collect()
+}
+
+/// The names in a package's list of dependencies: `name`, or `name version`.
+fn names(list: &toml::Value) -> Vec<String> {
+    let all = list.as_array().into_iter().flatten();
+    let first = all.filter_map(|one| one.as_str()?.split(' ').next());
+    first.map(str::to_owned).collect()
 }
 
 /// `cargo metadata` of what is built on this host, from what is on its disk.

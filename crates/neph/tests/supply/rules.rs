@@ -52,10 +52,24 @@ fn every_licence_is_one_that_is_allowed() {
 #[test]
 fn no_crate_is_there_that_is_banned() {
     let rules = toml("deny.toml");
-    let banned = strings(&rules["bans"]["deny"], Some("crate"));
-    assert!(banned.contains(&"openssl-sys"));
-    for package in locked("Cargo.lock") {
-        assert!(!banned.contains(&package.name.as_str()), "{package:?}");
+    let banned = &rules["bans"]["deny"];
+    assert!(strings(banned, Some("crate")).contains(&"openssl-sys"));
+    let locked = locked("Cargo.lock");
+    for one in banned.as_array().expect("a list") {
+        let name = one["crate"].as_str().expect("a name");
+        let allowed = one.get("wrappers").map(|list| strings(list, None));
+        let users = locked
+            .iter()
+            .filter(|package| package.uses.iter().any(|used| used == name));
+        match allowed {
+            None => assert!(locked.iter().all(|package| package.name != name), "{name}"),
+            Some(allowed) => {
+                for user in users {
+                    let is_allowed = allowed.contains(&user.name.as_str());
+                    assert!(is_allowed, "{} uses {name}: see deny.toml", user.name);
+                }
+            }
+        }
     }
 }
 

@@ -1,0 +1,17 @@
+//! A name in a plan: one short line of visible characters.
+
+use neph_text::{Fault, Node, Take, is_hidden};
+
+/// A text of one line.
+pub(crate) fn word(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if text.trim().is_empty() {
+        return Err(Fault::new("this text is empty", "write a name"));
+    }
+    if text.contains(is_hidden) || text.len() > 200 {
+        let what =
+            "this text has line breaks, control or invisible characters, or more than 200 bytes";
+        return Err(Fault::new(what, "write one short line"));
+    }
+    Ok(text)
+}

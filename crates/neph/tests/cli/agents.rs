@@ -1,0 +1,278 @@
+//! Agents at other sites: enrolled by invitation, ordered by a campaign, killed at any moment.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+
+use neph_probe::Reflector;
+use serde_json::Value;
+
+use crate::neph::{Place, SOON, begin, eventually};
+use crate::pings::reflector;
+
+const MESSAGES: usize = 60;
+const BLOCKS: usize = 4;
+const SITES: [&str; 2] = ["ams", "lju"];
+
+/// A program that runs until this is dropped.
+struct Program(Child);
+
+impl Program {
+    /// Starts neph, and waits until its messages have this; gives the line.
+    fn start(place: &Place, arguments: &[&str], awaited: &str) -> (Self, String) {
+        let mut command = place.command(arguments.iter().copied());
+        let (child, said, mut line) = begin(&mut command);
+        let mut lines = std::io::BufRead::lines(said);
+        while !line.contains(awaited) {
+            let next = lines.next().expect("it goes on");
+            line = next.expect("readable");
+        }
+        // Whatever else it says must not stop it.
+        thread::spawn(move || lines.for_each(drop));
+        (Self(child), line)
+    }
+
+    /// As `kill -9` does.
+    fn kill(mut self) {
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it ended");
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A controller and two agents, in a folder.
+struct Sites {
+    place: Place,
+    port: u16,
+    controller: Option<Program>,
+    agents: BTreeMap<&'static str, Program>,
+    _reflector: Reflector,
+}
+
+impl Sites {
+    fn new() -> Self {
+        let place = Place::empty();
+        let reflector = reflector();
+        let froms = SITES.map(|site| format!("\"at {site}\"")).join(", ");
+        let sites =
+            SITES.map(|site| format!("[[site]]\nname = \"at {site}\"\nagent = \"{site}\"\n"));
+        let plan = format!(
+            "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = {MESSAGES}\nblocks = {BLOCKS}\n\
+             {}[[endpoint]]\nname = \"e\"\nurl = \"ws://{}\"\nfrom = [{froms}]\n\
+             [companion]\nenabled = false\n",
+            sites.concat(),
+            reflector.address()
+        );
+        fs::write(place.path("p.toml"), plan).expect("writable");
+        let mut sites = Self {
+            place,
+            port: 0,
+            controller: None,
+            agents: BTreeMap::new(),
+            _reflector: reflector,
+        };
+        sites.start_controller();
+        for site in SITES {
+            let ran = sites.neph(&["control", "invite", site, "--folder", "control"]);
+            sites.start_agent(site, Some(ran.trim()));
+        }
+        sites
+    }
+
+    fn neph(&self, arguments: &[&str]) -> String {
+        self.place.neph(arguments.iter().copied()).out
+    }
+
+    fn start_controller(&mut self) {
+        let listen = format!("127.0.0.1:{}", self.port);
+        let arguments = [
+            "control", "serve", "--folder", "control", "--listen", &listen,
+        ];
+        let (program, line) = Program::start(&self.place, &arguments, "listening at");
+        let address = line.split("listening at ").nth(1).expect("an address");
+        let address = address.split(',').next().expect("its end");
+        self.port = address
+            .rsplit(':')
+            .next()
+            .expect("a port")
+            .parse()
+            .expect("a number");
+        self.controller = Some(program);
+    }
+
+    fn start_agent(&mut self, site: &'static str, invitation: Option<&str>) {
+        let controller = format!("wss://127.0.0.1:{}", self.port);
+        let folder = format!("agent-{site}");
+        let mut arguments = vec!["agent", "--controller", &controller, "--folder", &folder];
+        arguments.extend(invitation.iter().flat_map(|line| ["--invite", *line]));
+        let (program, _) = Program::start(&self.place, &arguments, "connected to");
+        self.agents.insert(site, program);
+    }
+
+    fn run(&self, arguments: &[&str]) -> Program {
+        let mut command = self.place.command(arguments.iter().copied());
+        command.args(["--control", "control", "-q", "--no-report"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Program(command.spawn().expect("neph runs"))
+    }
+
+    /// Waits until an agent is carrying something out.
+    fn measures(&self, site: &str) {
+        let journals = self.place.path(&format!("agent-{site}/journals"));
+        let what = format!("{site} measures");
+        eventually(&what, SOON, || !is_empty(&journals));
+    }
+
+    fn experiments(&self) -> Vec<Value> {
+        let text = self.neph(&["list", "last", "--format", "json"]);
+        serde_json::from_str(&text).expect("JSON")
+    }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
+}
+
+#[test]
+fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
+    let mut sites = Sites::new();
+    let run = sites.run(&["run", "p.toml"]);
+    sites.measures("ams");
+    sites.agents.remove("ams").expect("it runs").kill();
+    sites.start_agent("ams", None);
+    sites.measures("lju");
+    sites.controller.take().expect("it runs").kill();
+    sites.start_controller();
+    sites.measures("ams");
+    run.kill();
+    let mut ended = 1;
+    for _ in 0..3 {
+        let mut resumed = sites.run(&["resume"]);
+        ended = resumed.0.wait().expect("it ends").code().unwrap_or(1);
+        if ended == 0 {
+            break;
+        }
+    }
+    let experiments = sites.experiments();
+    assert_eq!(ended, 0, "{experiments:?}");
+    let mut complete = BTreeMap::new();
+    for one in &experiments {
+        if one["status"] == "complete" {
+            assert_eq!(one["messages"], MESSAGES, "{one}");
+            let key = (one["block"].to_string(), one["scenario"].to_string());
+            *complete.entry(key).or_insert(0) += 1;
+        } else {
+            assert_eq!(one["status"], "failed", "{one}");
+        }
+    }
+    assert_eq!(complete.len(), BLOCKS * SITES.len(), "{complete:?}");
+    assert!(complete.values().all(|times| *times == 1), "{complete:?}");
+    assert!(
+        experiments.len() <= BLOCKS * SITES.len() + 2,
+        "{experiments:?}"
+    );
+    eventually("nothing is left of it", SOON, || {
+        is_empty(&sites.place.path("control/inbox"))
+            && SITES.iter().all(|site| {
+                is_empty(&sites.place.path(&format!("agent-{site}/orders")))
+                    && is_empty(&sites.place.path(&format!("agent-{site}/journals")))
+            })
+    });
+}
+
+/// A plan of one message.
+fn plan(sites: &str, from: &str) -> String {
+    format!(
+        "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 1\n{sites}\
+         [[endpoint]]\nname = \"e\"\nurl = \"ws://127.0.0.1:1\"\n{from}"
+    )
+}
+
+/// A site with an agent.
+const ONE: &str = "[[site]]\nname = \"s\"\nagent = \"a\"\n";
+
+#[test]
+fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
+    let place = Place::empty();
+    let two = format!("{ONE}[[site]]\nname = \"t\"\nagent = \"b\"\n");
+    let lab = format!("{ONE}[lab]\ntopology = \"t.toml\"\nprober = \"p\"\n");
+    for (text, part) in [
+        (
+            plan("[[site]]\nname = \"s\"\nagent = \"A_b\"\n", ""),
+            "cannot be the name of an agent",
+        ),
+        (plan(&format!("{ONE}{ONE}"), ""), "there are two sites 's'"),
+        (plan(&two, ""), "several sites, but no 'from'"),
+        (plan(&two, "from = \"u\"\n"), "there is no site 'u'"),
+        (
+            plan(&lab, ""),
+            "a [lab] or a [[site]] with an agent, not both",
+        ),
+    ] {
+        fs::write(place.path("p.toml"), text).expect("writable");
+        let ran = place.neph(["check", "p.toml"]);
+        assert!(
+            ran.status == 2 && ran.err.contains(part),
+            "{part}: {}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
+    let place = Place::empty();
+    fs::write(place.path("p.toml"), plan(ONE, "")).expect("writable");
+    fs::write(place.path("q.toml"), plan("", "")).expect("writable");
+    for (arguments, part) in [
+        (vec!["run", "p.toml"], "add --control FOLDER"),
+        (
+            vec!["run", "q.toml", "--control", "c"],
+            "--control has no effect",
+        ),
+        (
+            vec!["run", "p.toml", "--control", "c"],
+            "agent a, which is not enrolled",
+        ),
+        (
+            vec!["agents", "--folder", "d"],
+            "the folder of no controller",
+        ),
+        (
+            vec!["control", "revoke", "a", "--folder", "c"],
+            "there is no agent a",
+        ),
+        (
+            vec!["control", "invite", "A", "--folder", "c"],
+            "cannot be an agent's name",
+        ),
+        (
+            vec!["agent", "--controller", "ws://h:1"],
+            "write wss://HOST:PORT",
+        ),
+        (
+            vec!["agent", "--controller", "wss://h:1"],
+            "give the line that neph control invite",
+        ),
+        (
+            vec!["agent", "--controller", "wss://h:1", "--invite", "x"],
+            "this is no invitation",
+        ),
+    ] {
+        let ran = place.neph(arguments.iter().copied());
+        assert!(
+            ran.status == 2 && ran.err.contains(part),
+            "{arguments:?}: {}",
+            ran.err
+        );
+    }
+    assert!(!place.path("d").exists());
+}
