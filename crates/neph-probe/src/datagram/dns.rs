@@ -1,6 +1,6 @@
 //! DNS over UDP (RFC 1035), the asking side.
 
-use neph_model::Wall;
+use neph_model::{Outcome, Wall};
 
 use super::{Answered, Codec, Opened, udp};
 use crate::ProbeError;
@@ -30,6 +30,7 @@ impl Codec for Dns {
             seq,
             marks: None,
             answer: Some(answer),
+            outcome: Outcome::Reply,
         })
     }
 

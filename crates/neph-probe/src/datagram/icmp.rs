@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use neph_model::Wall;
+use neph_model::{Outcome, Wall};
 use neph_wire::icmp::{EchoRequest, Family, IcmpMessage, PAYLOAD_WITH_TOKEN, parse};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -107,6 +107,7 @@ impl Codec for Icmp {
             seq: echo.seq()?,
             marks: None,
             answer: None,
+            outcome: Outcome::Reply,
         })
     }
 

@@ -1,4 +1,4 @@
-//! Probes without a connection: STAMP over UDP, ICMP echo, TCP SYN. One socket a flow.
+//! Probes without a connection: one socket per flow, one [`Codec`] per kind.
 
 pub(crate) mod dns;
 mod driver;
@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use neph_model::{Answer, Span, Wall};
+use neph_model::{Answer, Outcome, Span, Wall};
 use neph_wire::marks::PeerMarks;
 use socket2::Socket;
 
@@ -27,6 +27,8 @@ pub(crate) struct Answered {
     pub(crate) marks: Option<PeerMarks>,
     /// In the protocol's words, where it has any.
     pub(crate) answer: Option<Answer>,
+    /// [`Outcome::Reply`], or [`Outcome::Error`] where the answer is not an expected one.
+    pub(crate) outcome: Outcome,
 }
 
 /// One kind's datagrams.

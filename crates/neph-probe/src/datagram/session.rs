@@ -1,7 +1,7 @@
 //! A flow's session over datagrams: its schedule and its book, without input or output.
 
 use neph_model::{
-    Answer, EventKind, IcmpKind, Instant, LocalFault, Message, Outcome, Own, Seq, Span, Tally,
+    Answer, EventKind, IcmpKind, Instant, LocalFault, Message, Own, Seq, Span, Tally,
 };
 
 use super::Answered;
@@ -139,7 +139,7 @@ impl Session {
             app_recv: at,
             marks: answer.marks,
             answer: answer.answer,
-            outcome: Outcome::Reply,
+            outcome: answer.outcome,
         };
         if let Some(message) = self.book.replied(Seq(answer.seq), &reply) {
             self.notes.push(Note::Reply(*message));
@@ -185,5 +185,36 @@ impl Session {
     }
     pub(crate) const fn tally(&self) -> &Tally {
         self.book.tally()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::{Outcome, Target};
+
+    use super::*;
+    use crate::resolver::Resolve;
+
+    #[test]
+    fn an_error_of_the_codec_is_the_outcome_of_the_message() {
+        let target = Target::parse("udp://127.0.0.1:862").expect("a target");
+        let address = target.addresses(None).expect("an address")[0];
+        let mut session = Session::new(&FlowSpec::plain(target, address));
+        let at = Instant::from_nanos;
+        session.begin(at(0));
+        let seq = session.sending(at(1)).expect("a message is due");
+        let answered = Answered {
+            seq: seq.0,
+            marks: None,
+            answer: Some(Answer::HttpStatus(503)),
+            outcome: Outcome::Error,
+        };
+        session.answered(&answered, None, at(2));
+        let message = session.take_rest().expect("the message");
+        assert_eq!(
+            (message.outcome, message.answer),
+            (answered.outcome, answered.answer)
+        );
+        assert_eq!((session.tally().replies, session.tally().errors), (0, 1));
     }
 }

@@ -7,7 +7,7 @@
 
 use std::os::fd::AsFd;
 
-use neph_model::Wall;
+use neph_model::{Outcome, Wall};
 use neph_sys::port_filter;
 use neph_wire::syn::{self, Ends, Numbers};
 
@@ -99,6 +99,7 @@ impl Codec for Syn {
             seq: widen(self.numbers.number(answer.seq), latest),
             marks: None,
             answer: Some(neph_model::Answer::Syn(raw_tcp::answer(answer.verdict))),
+            outcome: Outcome::Reply,
         })
     }
 

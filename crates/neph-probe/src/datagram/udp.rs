@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use neph_model::{Authenticated, ByteSize, ProbeKind, Wall, sent_size, stamp_sizes};
+use neph_model::{Authenticated, ByteSize, Outcome, ProbeKind, Wall, sent_size, stamp_sizes};
 use neph_wire::marks::PeerMarks;
 use neph_wire::stamp::{
     Auth, ErrorEstimate, Format, Key, Reply, SenderPacket, Timestamp, decode_reply, encode_request,
@@ -156,6 +156,7 @@ impl Codec for Udp {
             seq,
             marks: marks_of(&reply, latest),
             answer: None,
+            outcome: Outcome::Reply,
         })
     }
 
