@@ -21,6 +21,9 @@ const DNS_PATH: PathRule = PathRule::Checked {
 /// The longest payload of a WebSocket ping (RFC 6455, section 5.5), which every server returns as it is.
 pub const LONGEST_WS_PING: ByteSize = ByteSize(125);
 
+/// The longest payload of a datagram (RFC 768: 65,535 less the IPv4 and UDP headers).
+const LONGEST_DATAGRAM: ByteSize = ByteSize(65_507);
+
 /// What carries the messages of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
@@ -142,12 +145,10 @@ impl KindFacts {
         has_fleets: false,
         may_alarm: false,
     };
-    /// What datagrams have in common: one that we do not fragment (RFC 768: 65,535 less the IPv4 and UDP
-    /// headers).
+    /// What datagrams have in common.
     const DATAGRAM: Self = Self {
         transport: Transport::Udp,
-        most_payload: ByteSize(65_507),
-        longest_echo: Some(ByteSize(65_507)),
+        most_payload: LONGEST_DATAGRAM,
         ..Self::CONNECTION
     };
 }
@@ -217,6 +218,7 @@ kinds! {
         name: "udp",
         method: "measured by STAMP",
         request_size: RequestSize::Stamp,
+        longest_echo: Some(LONGEST_DATAGRAM),
         identification: Identification::Optional,
         has_key: true,
         has_fleets: true,
@@ -227,6 +229,7 @@ kinds! {
         name: "icmp",
         transport: Transport::Icmp,
         method: "ICMP echo",
+        longest_echo: Some(LONGEST_DATAGRAM),
         is_answered_by_kernel: true,
         ..KindFacts::DATAGRAM
     };
@@ -247,7 +250,6 @@ kinds! {
         name: "dns",
         method: "measured by DNS queries over UDP",
         request_size: RequestSize::Fixed("a DNS query is as long as its question"),
-        longest_echo: None,
         path: DNS_PATH,
         ..KindFacts::DATAGRAM
     };
