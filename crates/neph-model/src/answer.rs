@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DnsReply, MqttRefusal, SynAnswer};
 use named::NAMED;
-use numbered::{NUMBERED, Numbered};
+use numbered::{NUMBERED, Numbered, numbered};
 
 /// The answer to a message in the words of its protocol, or the reason why there is none.
 #[derive(
@@ -102,7 +102,7 @@ impl Answer {
 
     /// The answer of that name.
     pub fn named(name: &str) -> Option<Self> {
-        for row in &NUMBERED {
+        for row in NUMBERED {
             if let Some(code) = (row.named)(name) {
                 return row.codes.contains(&code).then(|| (row.answer)(code));
             }
@@ -157,11 +157,9 @@ impl Answer {
         match self {
             Self::Syn(SynAnswer::SynAck) => "SYN-ACK".into(),
             Self::Syn(SynAnswer::Rst) => "RST".into(),
-            Self::HttpStatus(_) | Self::WebSocketClose(_) | Self::Dns(_) | Self::Mqtt(_) => {
-                Numbered::of(self.code())
-                    .map_or_else(String::new, |row| (row.words)(self.code()))
-                    .into()
-            }
+            numbered!() => Numbered::of(self.code())
+                .map_or_else(String::new, |row| (row.words)(self.code()))
+                .into(),
             Self::Icmp(kind) => kind.words().into(),
             Self::Truncated => "reply cut off".into(),
             Self::Closed => "connection closed by the peer".into(),

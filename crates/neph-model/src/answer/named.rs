@@ -2,6 +2,7 @@
 //!
 //! Owns their names and codes.
 
+use super::numbered::numbered;
 use super::{Answer, IcmpKind, LocalFault};
 use crate::SynAnswer;
 
@@ -31,10 +32,7 @@ macro_rules! rows {
                     code: $code,
                     name: $name,
                 }),)*
-                Answer::HttpStatus(_)
-                | Answer::WebSocketClose(_)
-                | Answer::Dns(_)
-                | Answer::Mqtt(_) => None,
+                numbered!() => None,
             }
         }
     };

@@ -20,13 +20,26 @@ pub(super) struct Numbered {
     pub(super) words: fn(u16) -> String,
 }
 
+/// The table, and the pattern of its answers: without its row a new answer does not compile.
+macro_rules! rows {
+    ($($kind:ident => $row:expr;)*) => {
+        pub(super) const NUMBERED: &[Numbered] = &[$($row),*];
+
+        macro_rules! numbered {
+            () => { $(Answer::$kind(_))|* };
+        }
+        pub(super) use numbered;
+    };
+}
+
 /// The code of the DNS response code 0.
 const DNS: u16 = 5000;
 /// The code of the CONNACK code 0.
 const MQTT: u16 = 6000;
 
-pub(super) const NUMBERED: [Numbered; 4] = [
-    Numbered {
+// A new protocol takes a thousand of its own: 7000 is the next that is free.
+rows! {
+    HttpStatus => Numbered {
         codes: 100..=999,
         answer: Answer::HttpStatus,
         code: |answer| match answer {
@@ -36,8 +49,8 @@ pub(super) const NUMBERED: [Numbered; 4] = [
         name: |status| format!("http-{status}"),
         named: |name| name.strip_prefix("http-")?.parse().ok(),
         words: |status| format!("HTTP status {status}"),
-    },
-    Numbered {
+    };
+    WebSocketClose => Numbered {
         codes: 1000..=4999,
         answer: Answer::WebSocketClose,
         code: |answer| match answer {
@@ -47,8 +60,8 @@ pub(super) const NUMBERED: [Numbered; 4] = [
         name: |code| format!("ws-close-{code}"),
         named: |name| name.strip_prefix("ws-close-")?.parse().ok(),
         words: |code| format!("WebSocket close {code}"),
-    },
-    Numbered {
+    };
+    Dns => Numbered {
         codes: DNS..=DNS + DnsReply::NUMBERS - 1,
         answer: |code| Answer::Dns(DnsReply::from_number(code - DNS)),
         code: |answer| match answer {
@@ -58,8 +71,8 @@ pub(super) const NUMBERED: [Numbered; 4] = [
         name: |code| format!("dns-{}", DnsReply::from_number(code - DNS).name()),
         named: |name| Some(DNS + DnsReply::named(name.strip_prefix("dns-")?)?.number()),
         words: |code| format!("DNS {}", DnsReply::from_number(code - DNS).words()),
-    },
-    Numbered {
+    };
+    Mqtt => Numbered {
         codes: MQTT..=MQTT + 255,
         answer: |code| Answer::Mqtt(MqttRefusal::from_number(code - MQTT)),
         code: |answer| match answer {
@@ -72,8 +85,8 @@ pub(super) const NUMBERED: [Numbered; 4] = [
             Some(MQTT + u16::from(code))
         },
         words: |code| MqttRefusal::from_number(code - MQTT).words(),
-    },
-];
+    };
+}
 
 impl Numbered {
     pub(super) fn of(code: u16) -> Option<&'static Self> {

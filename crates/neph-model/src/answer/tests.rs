@@ -28,3 +28,15 @@ fn every_answer_is_found_again_by_its_name_and_by_its_code() {
         assert_eq!(Answer::named(wrong), None, "{wrong}");
     }
 }
+
+#[test]
+fn each_code_is_of_one_protocol() {
+    for row in NUMBERED {
+        for code in row.codes.clone() {
+            assert_eq!((row.code)((row.answer)(code)), Some(code));
+        }
+    }
+    for pair in NUMBERED.windows(2) {
+        assert!(pair[0].codes.end() < pair[1].codes.start());
+    }
+}
