@@ -2,16 +2,11 @@
 //!
 //! Owns making and comparing them; packets are in `neph_wire::stamp`.
 
-use crate::unguessable::unguessable;
+use crate::unguessable::unguessable_bytes;
 
 /// The identifier of a session: nobody who does not see its packets knows it.
 pub(crate) fn new_ssid() -> u16 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "an identifier, not a number"
-    )]
-    let ssid = unguessable() as u16;
-    ssid.max(1)
+    u16::from_le_bytes(unguessable_bytes()).max(1)
 }
 
 /// Whether a reply with this identifier is of the session with that one: a reflector of RFC 8762 alone leaves

@@ -1,4 +1,5 @@
-//! Numbers that nobody who does not see our packets can guess: tokens of flows, identifiers of sessions.
+//! Numbers that nobody who does not see our packets can guess: tokens of flows, identifiers of sessions and
+//! transactions.
 //!
 //! Not for keys: the standard library promises no more than that hash maps cannot be attacked.
 
@@ -7,4 +8,25 @@ use std::hash::{BuildHasher, RandomState};
 /// Such a number. Two calls give two.
 pub(crate) fn unguessable() -> u64 {
     RandomState::new().hash_one(0)
+}
+
+/// A number of another length, in bytes: 12 for 96 bits.
+pub(crate) fn unguessable_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    for part in bytes.chunks_mut(size_of::<u64>()) {
+        part.copy_from_slice(&unguessable().to_le_bytes()[..part.len()]);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_96_bits_differ_in_each_part() {
+        let [one, other]: [[u8; 12]; 2] = [unguessable_bytes(), unguessable_bytes()];
+        assert_ne!(one[..8], other[..8]);
+        assert_ne!(one[8..], other[8..]);
+    }
 }

@@ -11,7 +11,7 @@ use neph_wire::dns::{Question, encode_framed_query, next_message, parse_response
 
 use super::{Arrival, Codec, Opening, Replied, Step};
 use crate::spec::FlowSpec;
-use crate::unguessable::unguessable;
+use crate::unguessable::unguessable_bytes;
 
 /// The queries of one socket: their question, and the number that each had.
 #[derive(Debug)]
@@ -47,8 +47,7 @@ impl Queries {
             self.messages.remove(&oldest);
         }
         loop {
-            let [low, high, ..] = unguessable().to_le_bytes();
-            let number = u16::from_le_bytes([low, high]);
+            let number = u16::from_le_bytes(unguessable_bytes());
             if let Entry::Vacant(free) = self.messages.entry(number) {
                 free.insert(seq);
                 self.numbers.push_back(number);
