@@ -3,14 +3,12 @@
 mod resolver;
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::thread;
-use std::time::Duration;
+use std::net::{TcpStream, UdpSocket};
 
-use neph_model::{Answer, Outcome, Span};
-use neph_probe::FlowSpec;
+use neph_model::{Answer, Outcome};
 
-use crate::loopback::{flow, measure};
+use crate::loopback::{measure, short_flow};
+use crate::support::{serve_tcp, serve_udp};
 
 /// A query's place of the number, of the flags and of the first label.
 const FLAGS: usize = 2;
@@ -48,30 +46,6 @@ fn lies(query: &[u8]) -> Vec<Vec<u8>> {
     ]
 }
 
-/// Replies to each query over UDP with all that `reply` makes of it; ends with silence.
-fn over_udp(reply: fn(&[u8]) -> Vec<Vec<u8>>) -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let address = socket.local_addr().expect("bound");
-    let patience = Some(Duration::from_secs(5));
-    socket.set_read_timeout(patience).expect("it is positive");
-    thread::spawn(move || {
-        let mut buffer = [0; 512];
-        while let Ok((count, peer)) = socket.recv_from(&mut buffer) {
-            for datagram in reply(&buffer[..count]) {
-                let _ = socket.send_to(&datagram, peer);
-            }
-        }
-    });
-    address
-}
-
-fn spec(target: &str, count: u64) -> FlowSpec {
-    FlowSpec {
-        timeout: Span::from_millis(500),
-        ..flow(target, count)
-    }
-}
-
 fn count_of(messages: &[neph_model::Message], name: &str) -> usize {
     let answer = Answer::named(name);
     assert!(answer.is_some(), "{name}");
@@ -80,13 +54,13 @@ fn count_of(messages: &[neph_model::Message], name: &str) -> usize {
 
 #[test]
 fn only_the_response_to_the_very_query_is_believed_and_a_second_one_is_a_duplicate() {
-    let address = over_udp(|query| {
+    let address = serve_udp(|query| {
         let mut all = lies(query);
         all.push(response(query, 2));
         all.push(response(query, 2));
         all
     });
-    let (messages, tally) = measure(spec(&format!("dns://{address}/example.org"), 20));
+    let (messages, tally) = measure(short_flow(&format!("dns://{address}/example.org"), 20));
     assert_eq!((tally.messages, tally.replies, tally.lost), (20, 20, 0));
     assert_eq!(tally.duplicates, 20);
     assert_eq!(count_of(&messages, "dns-servfail"), 20);
@@ -94,8 +68,8 @@ fn only_the_response_to_the_very_query_is_believed_and_a_second_one_is_a_duplica
 
 #[test]
 fn lies_alone_leave_every_query_without_a_reply() {
-    let address = over_udp(lies);
-    let (messages, tally) = measure(spec(&format!("dns://{address}/example.org"), 10));
+    let address = serve_udp(lies);
+    let (messages, tally) = measure(short_flow(&format!("dns://{address}/example.org"), 10));
     assert_eq!((tally.replies, tally.lost), (0, 10));
     assert!(
         messages
@@ -109,7 +83,6 @@ const QUERIES: usize = 5;
 
 /// Responds to each query behind lies, a few bytes at a time.
 fn serve(stream: &mut TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
     for _ in 0..QUERIES {
         let mut len = [0; 2];
         stream.read_exact(&mut len)?;
@@ -130,14 +103,8 @@ fn serve(stream: &mut TcpStream) -> io::Result<()> {
 
 #[test]
 fn over_tcp_a_connection_that_the_server_ends_costs_no_query() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    let address = listener.local_addr().expect("bound");
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            thread::spawn(move || serve(&mut stream));
-        }
-    });
-    let (messages, tally) = measure(spec(&format!("dns-tcp://{address}/example.org"), 20));
+    let address = serve_tcp(serve);
+    let (messages, tally) = measure(short_flow(&format!("dns-tcp://{address}/example.org"), 20));
     assert_eq!((tally.replies, tally.lost, tally.failed), (20, 0, 0));
     assert_eq!(count_of(&messages, "dns-nxdomain"), 20);
     let latest = messages.iter().map(|m| m.connection).max();
@@ -152,7 +119,7 @@ fn a_port_at_which_nobody_listens_is_an_error_with_its_reason() {
     let socket = UdpSocket::bind("127.86.53.1:0").expect("loopback has a free port");
     let address = socket.local_addr().expect("bound");
     drop(socket);
-    let (messages, tally) = measure(spec(&format!("dns://{address}/example.org"), 5));
+    let (messages, tally) = measure(short_flow(&format!("dns://{address}/example.org"), 5));
     assert_eq!((tally.replies, tally.errors), (0, 5));
     assert_eq!(count_of(&messages, "icmp-port-unreachable"), 5);
 }

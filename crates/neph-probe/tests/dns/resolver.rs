@@ -7,8 +7,8 @@ use neph_model::Span;
 use neph_probe::ConnectionUse;
 use neph_sys::process;
 
-use super::{count_of, spec};
-use crate::loopback::measure;
+use super::count_of;
+use crate::loopback::{measure, short_flow};
 use crate::support::{eventually, has, skip};
 
 /// A dnsmasq that answers from its own records; ended when dropped.
@@ -90,7 +90,7 @@ fn a_resolver_replies_to_every_query_over_udp_and_tcp_with_kernel_stamps() {
             ("elsewhere.test?type=AAAA", "dns-refused"),
         ] {
             let target = server.target(scheme, question);
-            let (messages, tally) = measure(spec(&target, 10));
+            let (messages, tally) = measure(short_flow(&target, 10));
             assert_eq!((tally.replies, tally.lost), (10, 0), "{target}");
             assert_eq!(
                 count_of(&messages, name),
@@ -124,7 +124,7 @@ fn a_response_that_does_not_fit_a_datagram_is_truncated_and_whole_over_tcp() {
     };
     for (scheme, name) in [("dns", "dns-noerror-tc"), ("dns-tcp", "dns-noerror")] {
         let target = server.target(scheme, "long.test?type=TXT");
-        let (messages, tally) = measure(spec(&target, 5));
+        let (messages, tally) = measure(short_flow(&target, 5));
         assert_eq!(tally.replies, 5, "{target}");
         assert_eq!(
             count_of(&messages, name),
@@ -140,7 +140,7 @@ fn a_connection_per_query_has_its_connect_in_the_ledger() {
     let Some(server) = Dnsmasq::start("dns: a connection per query") else {
         return;
     };
-    let mut spec = spec(&server.target("dns-tcp", "example.org"), 10);
+    let mut spec = short_flow(&server.target("dns-tcp", "example.org"), 10);
     spec.connection_use = ConnectionUse::PerMessage;
     let (messages, tally) = measure(spec);
     assert_eq!(tally.replies, 10);

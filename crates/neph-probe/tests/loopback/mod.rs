@@ -45,6 +45,14 @@ pub(crate) fn flow(url: &str, count: u64) -> FlowSpec {
     }
 }
 
+/// A flow that waits half a second for each reply.
+pub(crate) fn short_flow(url: &str, count: u64) -> FlowSpec {
+    FlowSpec {
+        timeout: Span::from_millis(500),
+        ..flow(url, count)
+    }
+}
+
 pub(crate) fn measure(spec: FlowSpec) -> (Vec<Message>, Tally) {
     let flow = Flow::start(spec, Stop::new()).expect("a thread");
     let mut messages = Vec::new();

@@ -10,7 +10,8 @@ use neph_probe::{ConnectionUse, Trust};
 use neph_sys::process;
 use tempfile::TempDir;
 
-use super::{measure, spec};
+use super::measure;
+use crate::loopback::short_flow;
 use crate::support::{eventually, has, skip};
 
 /// A mosquitto with a plain and a TLS listener; ended when dropped.
@@ -106,7 +107,7 @@ fn a_broker_answers_every_ping_over_tcp_and_tls_with_kernel_stamps() {
         format!("mqtts://{}", server.tls),
     ] {
         for connection_use in [ConnectionUse::Lasting, ConnectionUse::PerMessage] {
-            let mut spec = spec(&target, 20);
+            let mut spec = short_flow(&target, 20);
             spec.connection_use = connection_use;
             spec.trust = Trust::File(server.folder.path().join("cert.pem"));
             let (messages, tally, said) = measure(spec);
@@ -135,7 +136,7 @@ fn a_broker_with_users_takes_those_of_the_target_and_refuses_others() {
     let Some(server) = Mosquitto::start("mqtt: a broker with users", users) else {
         return;
     };
-    let ping = |user: &str| measure(spec(&format!("mqtt://{user}{}", server.plain), 5));
+    let ping = |user: &str| measure(short_flow(&format!("mqtt://{user}{}", server.plain), 5));
     let (_, tally, said) = ping("me:secret%3A1@");
     assert_eq!(tally.replies, 5, "{said:?}");
     for user in ["", "me:wrong@", "me@"] {

@@ -3,22 +3,15 @@
 mod broker;
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use neph_model::{Answer, Message, Outcome, Span, Stop, Tally};
 use neph_probe::{Flow, FlowSpec, Report};
 use neph_sys::clock;
 
-use crate::loopback::flow;
-
-fn spec(target: &str, count: u64) -> FlowSpec {
-    FlowSpec {
-        timeout: Span::from_millis(500),
-        ..flow(target, count)
-    }
-}
+use crate::loopback::short_flow;
+use crate::support::serve_tcp;
 
 /// What a flow measured, and what it said.
 fn measure(spec: FlowSpec) -> (Vec<Message>, Tally, Vec<String>) {
@@ -39,21 +32,6 @@ fn measure(spec: FlowSpec) -> (Vec<Message>, Tally, Vec<String>) {
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
 const PINGRESP: [u8; 2] = [0xd0, 0];
 
-/// A server that handles each connection so.
-fn server(handle: fn(&mut TcpStream) -> io::Result<()>) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    let address = listener.local_addr().expect("bound");
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            thread::spawn(move || {
-                stream.set_nodelay(true)?;
-                handle(&mut stream)
-            });
-        }
-    });
-    address
-}
-
 /// Reads a packet of at most 127 bytes.
 fn packet(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut head = [0; 2];
@@ -65,7 +43,7 @@ fn packet(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 
 #[test]
 fn packets_in_pieces_are_whole_packets() {
-    let address = server(|stream| {
+    let address = serve_tcp(|stream| {
         packet(stream)?;
         for byte in CONNACK {
             stream.write_all(&[byte])?;
@@ -78,7 +56,7 @@ fn packets_in_pieces_are_whole_packets() {
         }
         Ok(())
     });
-    let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 20));
+    let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 20));
     assert_eq!((tally.replies, tally.lost), (20, 0), "{said:?}");
     assert!(messages.iter().all(|message| message.answer.is_none()));
 }
@@ -86,7 +64,7 @@ fn packets_in_pieces_are_whole_packets() {
 /// Each ping is answered 40 ms later, while the next ones are due every 5 ms.
 #[test]
 fn a_late_reply_answers_its_own_ping_on_its_own_connection() {
-    let address = server(|stream| {
+    let address = serve_tcp(|stream| {
         packet(stream)?;
         stream.write_all(&CONNACK)?;
         while packet(stream)? == [0xc0, 0] {
@@ -95,7 +73,7 @@ fn a_late_reply_answers_its_own_ping_on_its_own_connection() {
         }
         Ok(())
     });
-    let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 30));
+    let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 30));
     assert_eq!(tally.replies, 30, "{said:?}");
     for message in &messages {
         let service = message.ledger().expect("replied to").service_time();
@@ -109,23 +87,23 @@ fn a_late_reply_answers_its_own_ping_on_its_own_connection() {
 fn a_peer_that_speaks_something_else_is_told_in_a_sentence() {
     for (address, why) in [
         (
-            server(|stream| stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")),
+            serve_tcp(|stream| stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")),
             "begins with 0x48",
         ),
         (
-            server(|stream| stream.write_all(&[0x20, 2, 1, 0])),
+            serve_tcp(|stream| stream.write_all(&[0x20, 2, 1, 0])),
             "malformed MQTT packet",
         ),
         (
-            server(|stream| stream.write_all(&PINGRESP)),
+            serve_tcp(|stream| stream.write_all(&PINGRESP)),
             "PINGRESP before CONNACK",
         ),
         (
-            server(|stream| packet(stream).map(drop)),
+            serve_tcp(|stream| packet(stream).map(drop)),
             "before the protocol's opening was done",
         ),
     ] {
-        let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 3));
+        let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 3));
         assert_eq!((tally.replies, tally.failed), (0, 3), "{why}: {said:?}");
         assert!(messages.iter().all(|m| m.outcome == Outcome::Failed));
         assert!(
@@ -137,7 +115,7 @@ fn a_peer_that_speaks_something_else_is_told_in_a_sentence() {
 
 #[test]
 fn a_publish_that_nobody_subscribed_to_ends_the_connection() {
-    let address = server(|stream| {
+    let address = serve_tcp(|stream| {
         packet(stream)?;
         stream.write_all(&CONNACK)?;
         packet(stream)?;
@@ -145,7 +123,7 @@ fn a_publish_that_nobody_subscribed_to_ends_the_connection() {
         // Until the client leaves.
         packet(stream).map(drop)
     });
-    let (_, tally, said) = measure(spec(&format!("mqtt://{address}"), 3));
+    let (_, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 3));
     assert_eq!((tally.replies, tally.lost), (0, 3), "{said:?}");
     assert!(
         said.iter().any(|text| text.contains("begins with 0x30")),
@@ -155,11 +133,11 @@ fn a_publish_that_nobody_subscribed_to_ends_the_connection() {
 
 #[test]
 fn a_connack_that_refuses_is_the_answer_of_each_message() {
-    let address = server(|stream| {
+    let address = serve_tcp(|stream| {
         packet(stream)?;
         stream.write_all(&[0x20, 2, 0, 3])
     });
-    let (messages, tally, said) = measure(spec(&format!("mqtt://{address}"), 5));
+    let (messages, tally, said) = measure(short_flow(&format!("mqtt://{address}"), 5));
     assert_eq!((tally.replies, tally.failed), (0, 5), "{said:?}");
     let refused = Answer::named("mqtt-connack-3");
     assert!(

@@ -1,7 +1,8 @@
-//! What several tests need: skipping with a word, waiting with a deadline.
+//! What several tests need: skipping with a word, waiting with a deadline, servers, namespaces.
 
 mod memory;
 mod net;
+mod server;
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use neph_sys::process;
 
 pub(crate) use memory::{is_alone, peak_of, reset_peak};
 pub(crate) use net::{End, Net};
+pub(crate) use server::{serve_tcp, serve_udp};
 
 /// Prints why a test cannot run here; under CI that is a failure.
 pub(crate) fn skip(test: &str, reason: &str) {
