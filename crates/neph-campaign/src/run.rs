@@ -17,7 +17,7 @@ use std::net::IpAddr;
 
 use neph_model::{
     BlockOrder, Campaign, CampaignId, CampaignStatus, Executor, ExecutorLost, Experiment,
-    ExperimentId, FlowRole, Scenario, Span, Stop, Wall,
+    ExperimentId, FlowRole, Scenario, Span, Stop, Ticket, Update, Wall,
 };
 use neph_store::{Store, StoreError};
 
@@ -236,6 +236,8 @@ struct Run<'r, 'c> {
     addresses: BTreeMap<String, IpAddr>,
     /// Endpoints at which a reflector has answered.
     reflectors: BTreeSet<String>,
+    /// What was reported of orders that are not followed now.
+    reported: BTreeMap<Ticket, Vec<Update>>,
     /// Experiments that had ended in the store before this process began.
     known: BTreeSet<ExperimentId>,
 }
@@ -272,6 +274,7 @@ impl<'r, 'c> Run<'r, 'c> {
             begun,
             failed: BTreeMap::new(),
             reflectors: past.iter().filter_map(reflector_of).collect(),
+            reported: BTreeMap::new(),
             known: past.iter().map(|one| one.id).collect(),
         })
     }

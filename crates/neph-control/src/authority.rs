@@ -4,13 +4,13 @@
 //! start, and one for each agent.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
 use neph_agent::remote::CONTROLLER_NAME;
 use neph_model::AgentName;
+use neph_text::write_durable;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
@@ -174,12 +174,5 @@ fn disk(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Autho
 }
 
 fn write_private(path: &Path, text: &str) -> Result<(), AuthorityError> {
-    let write = || -> io::Result<()> {
-        let mut options = fs::OpenOptions::new();
-        options.create(true).truncate(true).write(true).mode(0o600);
-        let mut file = options.open(path)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(disk("write", path))
+    write_durable(path, text.as_bytes()).map_err(disk("write", path))
 }

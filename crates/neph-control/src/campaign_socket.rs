@@ -24,6 +24,8 @@ use crate::{Bus, FromBus, NotConnected};
 
 /// How often a socket that is idle is looked at.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// How long the other process may take nothing: it is stopped, or gone.
+const STUCK: Duration = Duration::from_secs(10);
 /// Messages that wait in the campaign's process.
 const WAITING: usize = 4096;
 /// A message, the name of its agent, and their lengths.
@@ -103,6 +105,7 @@ pub(crate) fn serve(listener: &UnixListener, hub: &Arc<Hub>, stop: &Stop) {
 
 fn campaign(mut stream: UnixStream, hub: &Arc<Hub>, stop: &Stop) -> io::Result<()> {
     stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(STUCK))?;
     let Some(mut bus) = hub.attach() else {
         return Ok(());
     };
@@ -136,6 +139,8 @@ fn campaign(mut stream: UnixStream, hub: &Arc<Hub>, stop: &Stop) -> io::Result<(
         }
     };
     let _ = stream.shutdown(std::net::Shutdown::Both);
+    // The thread must not wait for room in a queue that is read no more.
+    drop(to_agents);
     let _ = reader.join();
     done
 }
@@ -225,6 +230,7 @@ impl Connection {
             _ => return Err(CampaignSocketError::Busy),
         }
         reading.set_read_timeout(None).map_err(none)?;
+        stream.set_write_timeout(Some(STUCK)).map_err(none)?;
         let (sender, from) = sync_channel(WAITING);
         std::thread::spawn(move || read_all(reading, &sender));
         Ok(Self {

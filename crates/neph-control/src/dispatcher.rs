@@ -4,66 +4,25 @@
 //! Owns what is asked, when it is asked a second time, and what is believed. An agent is believed about its
 //! own orders only.
 
+mod out;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use neph_agent::remote::{
-    Ended, FromAgent, OrderState, PART_BYTES, PROTOCOL, Part, ResultFile, ToAgent,
-};
-use neph_model::AgentName;
-use neph_model::{Order, OrderFailed, OrderId, OrderResult, Span, Update};
+use neph_agent::remote::{Ended, FromAgent, OrderState, PART_BYTES, Part, ResultFile, ToAgent};
+use neph_model::{AgentName, Order, OrderId, Span, Update};
 
 use crate::inbox::{Inbox, InboxError, Sent};
+use out::{Out, Stage, fits, has_experiments};
 
 /// After how long without an answer a message is sent a second time.
 const REPEAT: Span = Span::from_secs(1);
+/// The same of a part of a file, which takes its time on a slow way.
+const REPEAT_FETCH: Span = Span::from_secs(5);
 /// How long an agent may take to end an order that is cancelled, also where a connection has to be made anew.
 const MOST_AFTER_CANCEL: Span = Span::from_secs(30);
 /// How often an order that runs is asked for: its end is reported without being asked, unless that is lost.
 const ASK: Span = Span::from_secs(2);
-
-/// How far an order is.
-#[derive(Debug)]
-enum Stage {
-    /// It is not known to have come.
-    Sent,
-    /// The agent carries it out.
-    Running,
-    /// It is over, and its files are fetched: this one, by its place.
-    Fetching { ended: Box<Ended>, file: usize },
-    /// All of its result is here and was reported.
-    Reported,
-    /// The result is stored; its agent is told so until it has forgotten it.
-    Stored,
-}
-
-/// An order that is out.
-#[derive(Debug)]
-struct Out {
-    agent: AgentName,
-    order: Order,
-    stage: Stage,
-    /// When its next message is due, since the dispatcher's start.
-    due: Span,
-    is_cancelled: bool,
-    /// When that was sent first.
-    cancelled: Option<Span>,
-    is_prepared: bool,
-}
-
-impl Out {
-    fn new(sent: Sent, stage: Stage) -> Self {
-        Self {
-            agent: sent.agent,
-            order: sent.order,
-            stage,
-            due: Span::ZERO,
-            is_cancelled: false,
-            cancelled: None,
-            is_prepared: false,
-        }
-    }
-}
 
 /// All orders that are out.
 #[derive(Debug)]
@@ -73,7 +32,7 @@ pub(crate) struct Dispatcher {
     /// How much of a file is asked for at once.
     pub(crate) part_bytes: u32,
     /// Messages about orders that are not the sender's, or that make no sense.
-    pub(crate) disbelieved: u64,
+    pub(crate) rejected: u64,
 }
 
 impl Dispatcher {
@@ -92,7 +51,7 @@ impl Dispatcher {
             out: out.collect(),
             inbox,
             part_bytes: PART_BYTES,
-            disbelieved: 0,
+            rejected: 0,
         })
     }
 
@@ -114,8 +73,19 @@ impl Dispatcher {
         let id = OrderId::new();
         let sent = Sent { agent, order };
         self.inbox.add(id, &sent)?;
-        self.out.insert(id, Out::new(sent, Stage::Sent));
+        let out = Out {
+            is_followed: true,
+            ..Out::new(sent, Stage::Sent)
+        };
+        self.out.insert(id, out);
         Ok(id)
+    }
+
+    /// Goes on with an order that an earlier process submitted.
+    pub(crate) fn follow(&mut self, id: OrderId) {
+        if let Some(out) = self.out.get_mut(&id) {
+            out.is_followed = true;
+        }
     }
 
     /// Ends an order early.
@@ -129,7 +99,7 @@ impl Dispatcher {
     /// An agent that has not ended a cancelled order in time.
     pub(crate) fn unanswered(&self, now: Span) -> Option<&AgentName> {
         let is_late = |out: &&Out| {
-            let is_open = matches!(out.stage, Stage::Sent | Stage::Running);
+            let is_open = !matches!(out.stage, Stage::Reported | Stage::Stored);
             let cancelled = out.cancelled.filter(|_| is_open);
             cancelled.is_some_and(|since| now - since > MOST_AFTER_CANCEL)
         };
@@ -150,9 +120,12 @@ impl Dispatcher {
     pub(crate) fn due(&mut self, now: Span) -> Vec<(AgentName, ToAgent)> {
         let mut messages = Vec::new();
         for (id, out) in &mut self.out {
-            if out.due > now {
+            // An order of another campaign rests until that goes on.
+            let is_meant = out.is_followed || matches!(out.stage, Stage::Stored);
+            if out.due > now || !is_meant {
                 continue;
             }
+            out.await_answer(now);
             if out.is_cancelled {
                 out.cancelled.get_or_insert(now);
             }
@@ -177,7 +150,7 @@ impl Dispatcher {
                         from,
                         most,
                     };
-                    (fetch, REPEAT)
+                    (fetch, REPEAT_FETCH)
                 }
                 Stage::Reported => continue,
                 Stage::Stored => (ToAgent::Stored { id }, REPEAT),
@@ -185,7 +158,11 @@ impl Dispatcher {
             out.due = now + again;
             messages.push((out.agent.clone(), message));
             match out.stage {
+                // A fetch that is not answered says nothing of why.
                 Stage::Running if out.is_cancelled => {
+                    messages.push((out.agent.clone(), ToAgent::Ask { id }));
+                }
+                Stage::Fetching { .. } => {
                     messages.push((out.agent.clone(), ToAgent::Ask { id }));
                 }
                 // Nothing will be done with it: an agent forgets only what is over.
@@ -205,13 +182,7 @@ impl Dispatcher {
         message: FromAgent,
     ) -> Result<Vec<(OrderId, Update)>, InboxError> {
         match message {
-            FromAgent::Hello(hello) => {
-                if hello.protocol != PROTOCOL {
-                    let theirs = hello.protocol;
-                    tracing::warn!(
-                        "agent {agent} speaks version {theirs} of the messages, this controller {PROTOCOL}"
-                    );
-                }
+            FromAgent::Hello(_) => {
                 let own = self.out.values_mut().filter(|out| out.agent == *agent);
                 own.for_each(|out| out.due = Span::ZERO);
                 Ok(Vec::new())
@@ -223,6 +194,7 @@ impl Dispatcher {
                 _ => Vec::new(),
             }),
             FromAgent::State { id, state } => self.state(agent, id, state),
+            FromAgent::Beat(_) => Ok(Vec::new()),
             FromAgent::Part(part) => self.part(agent, &part),
         }
     }
@@ -230,7 +202,7 @@ impl Dispatcher {
     /// The order, if it is this agent's.
     fn of(&mut self, agent: &AgentName, id: OrderId) -> Option<&mut Out> {
         let found = self.out.get_mut(&id).filter(|out| out.agent == *agent);
-        self.disbelieved += u64::from(found.is_none());
+        self.rejected += u64::from(found.is_none());
         found
     }
 
@@ -245,13 +217,12 @@ impl Dispatcher {
         };
         let mut updates = Vec::new();
         match (&out.stage, state) {
-            (Stage::Sent | Stage::Running, OrderState::Unknown) => {
-                out.stage = Stage::Sent;
-                out.due = Span::ZERO;
-            }
             (Stage::Sent | Stage::Running, OrderState::Running { prepared }) => {
                 out.stage = Stage::Running;
-                if let Some(prepared) = prepared.filter(|_| !out.is_prepared) {
+                let count = prepared.as_ref().map(Vec::len);
+                if count.is_some_and(|count| !has_experiments(&out.order, count)) {
+                    self.rejected += 1;
+                } else if let Some(prepared) = prepared.filter(|_| !out.is_prepared) {
                     out.is_prepared = true;
                     updates.push((id, Update::Prepared(prepared)));
                 }
@@ -259,13 +230,10 @@ impl Dispatcher {
             (Stage::Sent | Stage::Running, OrderState::Ended(ended)) => {
                 return self.ended(id, ended);
             }
-            (Stage::Sent | Stage::Running | Stage::Fetching { .. }, OrderState::Forgotten) => {
-                out.stage = Stage::Reported;
-                let why = OrderFailed {
-                    operation: format!("fetch the result from agent {agent}"),
-                    reason: "the agent has it no more".to_owned(),
-                };
-                updates.push((id, Update::Done(Err(why))));
+            // It had the order: to send it a second time could carry it out a second time.
+            (Stage::Running | Stage::Fetching { .. }, OrderState::Unknown)
+            | (Stage::Sent | Stage::Running | Stage::Fetching { .. }, OrderState::Forgotten) => {
+                updates.push((id, out.lost("the agent has it no more")));
             }
             (Stage::Stored, OrderState::Forgotten | OrderState::Unknown) => {
                 self.out.remove(&id);
@@ -285,13 +253,8 @@ impl Dispatcher {
         let Some(out) = self.out.get_mut(&id) else {
             return Ok(Vec::new());
         };
-        if !ended
-            .files
-            .iter()
-            .all(|one| one.file.belongs_to(&out.order))
-            || !fits(&out.order, &ended)
-        {
-            self.disbelieved += 1;
+        if !fits(&out.order, &ended) {
+            self.rejected += 1;
             return Ok(Vec::new());
         }
         let mut updates = Vec::new();
@@ -320,10 +283,16 @@ impl Dispatcher {
             return Ok(Vec::new());
         };
         let here = self.inbox.length_of(part.id, wanted.file)?;
-        let is_next = part.from == here && !part.bytes.is_empty();
-        if is_next && here + part.bytes.len() as u64 <= wanted.bytes {
-            self.inbox.append(wanted.file, part)?;
+        if part.from != here {
+            // It is late, or came twice.
+            return Ok(Vec::new());
         }
+        if part.bytes.is_empty() || here + part.bytes.len() as u64 > wanted.bytes {
+            let why = "its files are not as long as the agent reported";
+            let lost = self.of(agent, part.id).map(|out| (part.id, out.lost(why)));
+            return Ok(lost.into_iter().collect());
+        }
+        self.inbox.append(wanted.file, part)?;
         self.next_file(part.id)
     }
 
@@ -340,6 +309,9 @@ impl Dispatcher {
             let here = self.inbox.length_of(id, wanted.file)?;
             if here < wanted.bytes {
                 return Ok(Vec::new());
+            }
+            if wanted.bytes == 0 {
+                self.inbox.touch(id, wanted.file)?;
             }
             if here > wanted.bytes {
                 self.inbox.discard(id, wanted.file)?;
@@ -374,26 +346,4 @@ impl Dispatcher {
         updates.push(Update::Done(ended.result));
         updates
     }
-}
-
-/// Whether a result is one of this order.
-fn fits(order: &Order, ended: &Ended) -> bool {
-    let as_many = |count: usize| match order {
-        Order::Experiments(orders) => orders.len() == count,
-        _ => false,
-    };
-    let prepared = ended.prepared.as_ref();
-    let is_prepared = prepared.is_none_or(|prepared| as_many(prepared.len()));
-    is_prepared
-        && match (order, &ended.result) {
-            (_, Err(_))
-            | (Order::Throughput(_), Ok(OrderResult::Throughput(_)))
-            | (Order::Traceroute(_), Ok(OrderResult::Traceroute(_)))
-            | (Order::Pings(_), Ok(OrderResult::Pings))
-            | (Order::Load(_), Ok(OrderResult::Load)) => true,
-            (Order::Experiments(_), Ok(OrderResult::Experiments(results))) => {
-                as_many(results.len())
-            }
-            _ => false,
-        }
 }

@@ -46,7 +46,7 @@ impl Sites {
 }
 
 /// How long agents are told at the end what is stored; the rest is for the next campaign.
-const FAREWELL: Span = Span::from_secs(2);
+const CONFIRMATION_WAIT: Span = Span::from_secs(2);
 
 /// The time since the executor was made.
 struct Elapsed(Box<dyn Fn() -> Span + Send>);
@@ -64,6 +64,8 @@ pub struct AgentsExecutor<B: Bus> {
     sites: Sites,
     dispatcher: Dispatcher,
     elapsed: Elapsed,
+    /// How long it waits at its end until agents know what is stored.
+    confirmation_wait: Span,
     next: Ticket,
     running: BTreeMap<Ticket, Running>,
     /// Experiments that were reported and are not stored yet, by the order that an agent has.
@@ -93,6 +95,7 @@ impl<B: Bus> AgentsExecutor<B> {
             sites,
             dispatcher: Dispatcher::open(folder)?,
             elapsed,
+            confirmation_wait: CONFIRMATION_WAIT,
             next: Ticket(0),
             running: BTreeMap::new(),
             unstored: BTreeMap::new(),
@@ -101,8 +104,8 @@ impl<B: Bus> AgentsExecutor<B> {
     }
 
     /// Messages of agents about orders that are not theirs, or that make no sense; each had no effect.
-    pub const fn disbelieved(&self) -> u64 {
-        self.dispatcher.disbelieved
+    pub const fn rejected(&self) -> u64 {
+        self.dispatcher.rejected
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -148,7 +151,11 @@ impl<B: Bus> AgentsExecutor<B> {
         let (ticket, mut updates) = (*ticket, Vec::new());
         let mut shares = running.shares.iter_mut();
         if let Some(share) = shares.find(|share| share.id == Some(id)) {
-            running.held.extend(share.note(update));
+            // How far one is means nothing before all are prepared.
+            let is_early = matches!(update, Update::Progress(_)) && !running.is_prepared;
+            running
+                .held
+                .extend(share.note(update).filter(|_| !is_early));
         }
         if let Some(prepared) = running.all_prepared() {
             updates.push((ticket, Update::Prepared(prepared)));
@@ -193,7 +200,7 @@ impl From<InboxError> for ExecutorLost {
 /// Agents are told what is stored, as far as they are there.
 impl<B: Bus> Drop for AgentsExecutor<B> {
     fn drop(&mut self) {
-        let until = (self.elapsed.0)() + FAREWELL;
+        let until = (self.elapsed.0)() + self.confirmation_wait;
         while self.dispatcher.has_confirmations() && (self.elapsed.0)() < until {
             if self.poll(Span::from_millis(20)).is_err() {
                 return;
@@ -259,7 +266,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         let silent = self.dispatcher.unanswered((self.elapsed.0)());
         match silent.filter(|_| updates.is_empty()) {
             Some(agent) => Err(ExecutorLost(format!(
-                "agent {agent} does not answer; neph resume fetches what it has measured"
+                "agent {agent} does not answer; what it has measured is fetched when the campaign goes on"
             ))),
             None => Ok(updates),
         }
@@ -327,6 +334,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 prepared: None,
                 result: None,
             };
+            self.dispatcher.follow(id);
             let ticket = self.ticket();
             self.running.insert(
                 ticket,

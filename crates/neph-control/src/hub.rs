@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use neph_agent::remote::{FromAgent, Hello, ToAgent};
+use neph_agent::remote::{ClockApart, FromAgent, Hello, ToAgent};
 use neph_model::AgentName;
 use neph_model::{Span, Wall};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,10 @@ pub struct Presence {
     pub version: Option<String>,
     /// Orders that it has, those whose result waits to be stored included; as of its connection.
     pub holds: usize,
+    /// Orders that it is carrying out.
+    pub running: u32,
+    /// How far its clock is from the controller's, once that is known.
+    pub clock: Option<ClockApart>,
 }
 
 #[derive(Debug)]
@@ -107,6 +111,8 @@ impl Hub {
                 heard: now,
                 version: None,
                 holds: 0,
+                running: 0,
+                clock: None,
             },
         };
         inner.agents.insert(agent.clone(), connected);
@@ -118,6 +124,11 @@ impl Hub {
         let mut inner = self.lock();
         if let Some(one) = inner.agents.get_mut(agent) {
             one.presence.heard = now;
+            if let Some(FromAgent::Beat(beat)) = &message {
+                one.presence.running = beat.running;
+                one.presence.clock = beat.clock;
+                return;
+            }
             if let Some(FromAgent::Hello(hello)) = &message {
                 one.presence.version = Some(hello.version.clone());
                 one.presence.holds = hello.holds.len();

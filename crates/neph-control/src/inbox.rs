@@ -4,14 +4,14 @@
 //! Owns these files. An order is here from before it is sent until its agent has forgotten it, so that a
 //! controller that was killed finds every result.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use neph_agent::remote::{Part, ResultFile};
 use neph_model::AgentName;
 use neph_model::{Order, OrderId};
-use neph_text::{Existing, write_whole};
+use neph_text::write_durable;
 use serde::{Deserialize, Serialize};
 
 /// What is kept of orders could not be read or written.
@@ -49,10 +49,27 @@ pub(crate) struct Found {
     pub(crate) is_stored: bool,
 }
 
+fn lock(folder: &Path) -> Result<File, InboxError> {
+    let path = folder.join("lock");
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true);
+    let file = options.open(&path).map_err(disk("open", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let used = io::Error::new(ErrorKind::WouldBlock, "another campaign uses it");
+            Err(disk("lock", &path)(used))
+        }
+        Err(TryLockError::Error(error)) => Err(disk("lock", &path)(error)),
+    }
+}
+
 /// The folder of all orders that are out.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     folder: PathBuf,
+    /// Held as long as this process uses it.
+    _lock: File,
 }
 
 impl Inbox {
@@ -61,6 +78,7 @@ impl Inbox {
         fs::create_dir_all(folder).map_err(disk("make the folder", folder))?;
         let inbox = Self {
             folder: folder.to_owned(),
+            _lock: lock(folder)?,
         };
         let mut orders = Vec::new();
         for entry in fs::read_dir(folder).map_err(disk("list", folder))? {
@@ -76,8 +94,9 @@ impl Inbox {
                     sent,
                     is_stored: inbox.stored_mark(id).exists(),
                 }),
+                // It is whole or not there: this one is of another version.
+                Ok(Err(error)) => return Err(disk("understand", &path)(error.into())),
                 // Killed before the order was whole: it was never sent.
-                Ok(Err(_)) => inbox.remove(id)?,
                 Err(error) if error.kind() == ErrorKind::NotFound => inbox.remove(id)?,
                 Err(error) => return Err(disk("read", &path)(error)),
             }
@@ -106,7 +125,7 @@ impl Inbox {
         fs::create_dir_all(&folder).map_err(disk("make the folder", &folder))?;
         let path = folder.join("order.json");
         let text = serde_json::to_vec(sent).map_err(io::Error::from);
-        let written = text.and_then(|text| write_whole(&path, &text, Existing::Replace));
+        let written = text.and_then(|text| write_durable(&path, &text));
         written.map_err(disk("write", &path))
     }
 
@@ -131,6 +150,18 @@ impl Inbox {
             opened.write_all(&part.bytes)
         };
         append().map_err(disk("write", &path))
+    }
+
+    /// A file of a result that is empty.
+    pub(crate) fn touch(&self, id: OrderId, file: ResultFile) -> Result<(), InboxError> {
+        let path = self.path_of(id, file);
+        let touch = || -> io::Result<File> {
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            OpenOptions::new().create(true).append(true).open(&path)
+        };
+        touch().map(drop).map_err(disk("write", &path))
     }
 
     /// What is here of a file is not what the agent has: it is fetched from its first byte.

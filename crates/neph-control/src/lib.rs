@@ -22,5 +22,5 @@ pub use controller::{Controller, ControllerError, connected};
 pub use executor::{AgentsExecutor, Sites};
 pub use hub::Presence;
 pub use inbox::InboxError;
-pub use registry::{Enrolee, INVITATION, Registry, RegistryError, random};
+pub use registry::{EnrolledAgent, INVITATION, Registry, RegistryError, random};
 pub use server::ServerError;

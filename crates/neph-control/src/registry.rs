@@ -13,7 +13,7 @@ use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use neph_agent::remote::{Enrolment, Invitation};
 use neph_model::AgentName;
 use neph_model::{Span, Wall};
-use neph_text::{Existing, write_whole};
+use neph_text::write_durable;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -69,7 +69,7 @@ struct Open {
 /// An agent that was enrolled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Enrolee {
+pub struct EnrolledAgent {
     /// SHA-256 of its certificate, as hexadecimal digits.
     pub fingerprint: String,
     /// When.
@@ -184,11 +184,11 @@ impl Registry {
         let key = BASE64_STANDARD.decode(&asked.public_key);
         let key = key.map_err(|error| AuthorityError::Wrong(error.to_string()))?;
         let certificate = self.authority.certify(&open.name, key)?;
-        let enrolee = Enrolee {
+        let enrolled = EnrolledAgent {
             fingerprint: fingerprint(certificate.der()),
             enrolled: now,
         };
-        Self::write(&self.agent_path(&open.name), &enrolee)?;
+        Self::write(&self.agent_path(&open.name), &enrolled)?;
         Ok((open.name, certificate.pem()))
     }
 
@@ -203,28 +203,31 @@ impl Registry {
         Ok(found.next().map(|(name, _)| name))
     }
 
-    /// Whether this is still the agent's certificate (DER). If it cannot be found out, it is not.
-    pub(crate) fn is_enrolled(&self, name: &AgentName, certificate: &[u8]) -> bool {
-        let read = fs::read(self.agent_path(name)).ok();
-        let enrolee = read.and_then(|bytes| serde_json::from_slice::<Enrolee>(&bytes).ok());
-        enrolee.is_some_and(|one| one.fingerprint == fingerprint(certificate))
+    /// Whether the agent was revoked since it proved who it is by this certificate (DER). A file that cannot
+    /// be read for another reason than that it is gone revokes nobody.
+    pub(crate) fn is_revoked(&self, name: &AgentName, certificate: &[u8]) -> bool {
+        match fs::read(self.agent_path(name)) {
+            Ok(bytes) => serde_json::from_slice::<EnrolledAgent>(&bytes)
+                .is_ok_and(|one| one.fingerprint != fingerprint(certificate)),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
     }
 
     /// All agents that are enrolled, by name.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn agents(&self) -> Result<Vec<(AgentName, Enrolee)>, RegistryError> {
+    pub fn agents(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
         let folder = self.folder.join("agents");
         let mut agents = Vec::new();
         for entry in fs::read_dir(&folder).map_err(disk("list", &folder))? {
             let path = entry.map_err(disk("list", &folder))?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
             let name: Option<AgentName> = stem.and_then(|stem| stem.parse().ok());
-            let read = fs::read(&path).map(|bytes| serde_json::from_slice::<Enrolee>(&bytes));
+            let read = fs::read(&path).map(|bytes| serde_json::from_slice::<EnrolledAgent>(&bytes));
             // One that is revoked meanwhile is none.
-            if let (Some(name), Ok(Ok(enrolee))) = (name, read) {
-                agents.push((name, enrolee));
+            if let (Some(name), Ok(Ok(enrolled))) = (name, read) {
+                agents.push((name, enrolled));
             }
         }
         agents.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -245,7 +248,7 @@ impl Registry {
 
     fn write(path: &Path, value: &impl Serialize) -> Result<(), RegistryError> {
         let text = serde_json::to_vec(value).map_err(io::Error::from);
-        let written = text.and_then(|text| write_whole(path, &text, Existing::Replace));
+        let written = text.and_then(|text| write_durable(path, &text));
         written.map_err(disk("write", path))
     }
 }

@@ -12,11 +12,14 @@ use axum::Router;
 use axum::extract::Extension;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::http::StatusCode;
+use axum::http::header::{CONNECTION, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use neph_agent::remote::{Enrolled, LONGEST_FRAME, decode_from_agent, encode_to_agent};
+use neph_agent::remote::{
+    Enrolled, FromAgent, LONGEST_FRAME, PROTOCOL, ToAgent, decode_from_agent, encode_to_agent,
+};
 use neph_model::AgentName;
 use neph_model::Wall;
 use neph_sys::clock;
@@ -38,6 +41,8 @@ const BEAT: Duration = Duration::from_secs(3);
 const SILENT_BEATS: u32 = 5;
 /// Connections at a time: NATS is for fleets that outgrow this.
 const CONNECTIONS: usize = 8192;
+/// The buffer of a request, bytes: the least that hyper takes is 8 KiB.
+const REQUEST: usize = 16 << 10;
 /// The longest message of an agent that enrols.
 const LONGEST_ENROLMENT: usize = 4096;
 
@@ -180,15 +185,24 @@ async fn connection(
     let router = Router::new()
         .route("/agent", get(agent))
         .route("/enrol", get(enrol))
-        .route("/health", get(|| async { "ok" }))
+        .route("/health", get(health))
         .layer(Extension(shared))
         .layer(Extension(proved));
     let mut builder = hyper::server::conn::http1::Builder::new();
     let timer = hyper_util::rt::TokioTimer::new();
+    // A stranger gets little memory.
     let builder = builder.timer(timer).header_read_timeout(HANDSHAKE);
+    let builder = builder.max_buf_size(REQUEST);
     let service = TowerToHyperService::new(router);
     let served = builder.serve_connection(TokioIo::new(stream), service);
     Ok(served.with_upgrades().await?)
+}
+
+/// The connection ends with this answer: it holds no place.
+const CLOSE: [(HeaderName, &str); 1] = [(CONNECTION, "close")];
+
+async fn health() -> Response {
+    (CLOSE, "ok").into_response()
 }
 
 async fn agent(
@@ -198,7 +212,7 @@ async fn agent(
 ) -> Response {
     let Some(proved) = proved else {
         let why = "your certificate is of no agent that is enrolled here";
-        return (StatusCode::UNAUTHORIZED, why).into_response();
+        return (StatusCode::UNAUTHORIZED, CLOSE, why).into_response();
     };
     upgrade
         .max_message_size(LONGEST_FRAME)
@@ -214,49 +228,88 @@ async fn serve(mut socket: WebSocket, shared: Shared, proved: Proved) {
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut silent = 0;
     loop {
-        let sent = tokio::select! {
-            message = queue.recv() => match message.map(|message| encode_to_agent(&message)) {
-                Some(Ok(bytes)) => socket.send(Message::Binary(bytes.into())).await,
-                Some(Err(error)) => {
-                    tracing::warn!("a message to agent {name} is not sent: {error}");
-                    Ok(())
-                }
+        let goes_on = tokio::select! {
+            message = queue.recv() => match message {
+                Some(message) => answer(&mut socket, &message).await,
                 // A later connection has taken its place.
-                None => break,
+                None => false,
             },
             received = socket.recv() => {
                 silent = 0;
-                match received {
-                    Some(Ok(Message::Binary(bytes))) => match decode_from_agent(&bytes) {
-                        Ok(message) => {
-                            shared.hub.heard(&name, Some(message), now());
-                            Ok(())
-                        }
-                        Err(error) => {
-                            tracing::warn!("agent {name} is cut off: {error}");
-                            break;
-                        }
-                    },
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => break,
-                    Some(Ok(_)) => {
-                        shared.hub.heard(&name, None, now());
-                        Ok(())
-                    }
-                }
+                take(received, &mut socket, &shared, &name).await
             }
             _ = beat.tick() => {
                 silent += 1;
-                if silent > SILENT_BEATS || !shared.registry.is_enrolled(&name, &certificate) {
-                    break;
-                }
-                socket.send(Message::Ping(Vec::new().into())).await
+                silent <= SILENT_BEATS
+                    && !shared.registry.is_revoked(&name, &certificate)
+                    && send(&mut socket, Message::Ping(Vec::new().into())).await
             }
         };
-        if sent.is_err() {
+        if !goes_on {
             break;
         }
     }
     shared.hub.gone(&name, number);
+}
+
+/// Takes what came from an agent; whether its connection goes on.
+async fn take(
+    received: Option<Result<Message, axum::Error>>,
+    socket: &mut WebSocket,
+    shared: &Shared,
+    name: &AgentName,
+) -> bool {
+    let bytes = match received {
+        Some(Ok(Message::Binary(bytes))) => bytes,
+        Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
+        Some(Ok(_)) => {
+            shared.hub.heard(name, None, now());
+            return true;
+        }
+    };
+    match decode_from_agent(&bytes) {
+        Ok(FromAgent::Beat(beat)) => {
+            let received = now();
+            shared
+                .hub
+                .heard(name, Some(FromAgent::Beat(beat)), received);
+            let sent = beat.sent;
+            answer(socket, &ToAgent::Beat { sent, received }).await
+        }
+        Ok(FromAgent::Hello(hello)) if hello.protocol != PROTOCOL => {
+            let theirs = hello.protocol;
+            tracing::warn!(
+                "agent {name} is refused: it speaks version {theirs} of the messages, this controller \
+                 {PROTOCOL}; run the same version of neph at both"
+            );
+            false
+        }
+        Ok(message) => {
+            shared.hub.heard(name, Some(message), now());
+            true
+        }
+        Err(error) => {
+            tracing::warn!("agent {name} is cut off: {error}");
+            false
+        }
+    }
+}
+
+/// Sends a message; whether the agent took it. One that cannot be sent at all is left out.
+async fn answer(socket: &mut WebSocket, message: &ToAgent) -> bool {
+    match encode_to_agent(message) {
+        Ok(bytes) => send(socket, Message::Binary(bytes.into())).await,
+        Err(error) => {
+            tracing::warn!("a message to an agent is not sent: {error}");
+            true
+        }
+    }
+}
+
+/// Sends, or gives up an agent that takes nothing.
+async fn send(socket: &mut WebSocket, message: Message) -> bool {
+    let sent = timeout(BEAT * SILENT_BEATS, socket.send(message)).await;
+    matches!(sent, Ok(Ok(())))
 }
 
 async fn enrol(Extension(shared): Extension<Shared>, upgrade: WebSocketUpgrade) -> Response {

@@ -1,6 +1,6 @@
 //! The agents of a controller.
 
-use neph_model::{AgentName, Wall};
+use neph_model::{AgentName, Span, Wall};
 
 use crate::when;
 
@@ -15,9 +15,15 @@ crate::rows! {
         },
         /// The version of its program; `null` while it is away.
         version: Option<String> => left "VERSION",
-        /// Orders that run there, or whose result waits to be stored, as of its connection; `null` while it is
-        /// away.
-        orders: Option<u64> => right "ORDERS",
+        /// Orders that it carries out; `null` while it is away.
+        running: Option<u32> => right "RUNNING",
+        /// Its clock minus the controller's; `null` while that is not known.
+        clock_offset_ns: Option<Span> => right "CLOCK" by |row| match (row.clock_offset_ns, row.clock_bound_ns) {
+            (Some(offset), Some(bound)) => format!("{offset} ± {bound}"),
+            _ => "-".to_owned(),
+        },
+        /// How far that may be wrong, either way.
+        clock_bound_ns: Option<Span>,
         /// When it was heard last; `null` while it is away.
         heard_unix_ns: Option<Wall> => left "LAST HEARD" by |row| {
             row.heard_unix_ns.map_or_else(|| "-".to_owned(), when::utc)

@@ -13,6 +13,7 @@
 pub mod counted;
 mod csv;
 pub mod decimals;
+mod durable;
 mod fields;
 mod file;
 mod node;
@@ -28,6 +29,7 @@ mod whole;
 mod yaml;
 
 pub use csv::csv_field;
+pub use durable::write_durable;
 pub use fields::{Fields, Placed};
 pub use file::{FileError, FileKind, is_output_handed_over, open_file, read_bytes, read_text};
 pub use node::{Entry, Node, Table, Value};

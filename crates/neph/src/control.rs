@@ -13,7 +13,7 @@ use neph_documents::Format;
 use neph_documents::agents::AgentRow;
 use neph_documents::rows;
 use neph_model::{AgentName, Wall};
-use neph_sys::clock;
+use neph_sys::{clock, files};
 
 use crate::exit::{Failure, Outcome};
 use crate::{format, interrupt, output, value};
@@ -98,6 +98,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
 
 fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
+    // A connection is a file.
+    files::raise_limit().map_err(Failure::refused)?;
     let folder = &args.folder.folder;
     let controller = Controller::start(folder, args.listen).map_err(Failure::refused)?;
     output::say(&format!(
@@ -127,7 +129,7 @@ fn invite(name: &AgentName, folder: &Path) -> Result<Outcome, Failure> {
 }
 
 /// The registry of a controller that was set up.
-fn there(folder: &Path) -> Result<Registry, Failure> {
+pub(crate) fn there(folder: &Path) -> Result<Registry, Failure> {
     if !folder.join("authority.pem").exists() {
         return Err(Failure::usage(format!(
             "{} is the folder of no controller; neph control serve makes one, --folder names another",
@@ -146,14 +148,16 @@ pub(crate) fn agents(args: &AgentsArgs) -> Result<Outcome, Failure> {
     let connected = connected.unwrap_or_default();
     let rows: Vec<AgentRow> = enrolled
         .into_iter()
-        .map(|(agent, enrolee)| {
+        .map(|(agent, enrolled)| {
             let present: Option<&Presence> = connected.iter().find(|one| one.agent == agent);
             AgentRow {
                 connected: present.is_some(),
                 version: present.and_then(|one| one.version.clone()),
-                orders: present.map(|one| one.holds as u64),
+                running: present.map(|one| one.running),
+                clock_offset_ns: present.and_then(|one| one.clock).map(|clock| clock.offset),
+                clock_bound_ns: present.and_then(|one| one.clock).map(|clock| clock.bound),
                 heard_unix_ns: present.map(|one| one.heard),
-                enrolled_unix_ns: enrolee.enrolled,
+                enrolled_unix_ns: enrolled.enrolled,
                 agent,
             }
         })

@@ -4,11 +4,11 @@
 //! key never leaves the folder.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
+use neph_text::write_durable;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -108,14 +108,7 @@ impl Identity {
         ];
         for (name, text) in files {
             let path = folder.join(name);
-            let write = || -> io::Result<()> {
-                let mut options = fs::OpenOptions::new();
-                options.create(true).truncate(true).write(true).mode(0o600);
-                let mut file = options.open(&path)?;
-                file.write_all(text.as_bytes())?;
-                file.sync_all()
-            };
-            write().map_err(disk(&path))?;
+            write_durable(&path, text.as_bytes()).map_err(disk(&path))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Each message can be lost, and can come twice: what it asks for is done once, and its answer is a state
 //! and not a step.
 
-use neph_model::{Order, OrderFailed, OrderId, OrderResult, Prepared, Progress};
+use neph_model::{Order, OrderFailed, OrderId, OrderResult, Prepared, Progress, Span, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,15 @@ pub enum ToAgent {
         /// How many at the most; never more than [`PART_BYTES`](super::PART_BYTES).
         most: u32,
     },
+    /// The answer to a sign of life.
+    Beat {
+        /// When the agent sent it, by the agent's clock: names the one that is answered.
+        #[serde(rename = "sent_unix_ns")]
+        sent: Wall,
+        /// When it came, by the controller's clock.
+        #[serde(rename = "received_unix_ns")]
+        received: Wall,
+    },
     /// Its result is stored: the agent may forget it. The answer is its state.
     Stored {
         /// Which.
@@ -74,6 +83,33 @@ pub enum FromAgent {
     },
     /// A part of a file of a result.
     Part(Part),
+    /// A sign of life, every few seconds.
+    Beat(Beat),
+}
+
+/// A sign of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Beat {
+    /// When it was sent, by the agent's clock.
+    #[serde(rename = "sent_unix_ns")]
+    pub sent: Wall,
+    /// Orders that run.
+    pub running: u32,
+    /// How far the agent's clock is from the controller's, once that is known.
+    pub clock: Option<ClockApart>,
+}
+
+/// How far an agent's clock is from its controller's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClockApart {
+    /// The agent's clock minus the controller's.
+    #[serde(rename = "offset_ns")]
+    pub offset: Span,
+    /// How far that may be wrong, either way.
+    #[serde(rename = "bound_ns")]
+    pub bound: Span,
 }
 
 /// Who an agent is.

@@ -3,6 +3,7 @@
 //! Owns the messages, what an agent keeps of an order until the controller has stored its result, and the
 //! worker that joins these to an executor. A [`Link`] carries messages, and may lose any of them. Whatever is lost is asked for by the controller a second time; nothing is done twice.
 
+mod beat;
 mod file;
 mod frame;
 mod identity;
@@ -21,7 +22,7 @@ pub use frame::{
 pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
 pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
 pub use link::{Link, LinkLost};
-pub use message::{Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent};
+pub use message::{Beat, ClockApart, Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent};
 pub use shelf::{ShelfError, read_pings};
 pub use websocket::{ControllerAddress, EnrolError, NoController, WebSocketLink, enrol};
 pub use worker::{ServeError, Worker, WorkerLost, serve};

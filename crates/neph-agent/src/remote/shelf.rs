@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use neph_journal::{fleet_folder, journal_path};
 use neph_model::{Order, OrderFailed, OrderId, OrderResult, PingBetween, Prepared};
-use neph_text::{Existing, write_whole};
+use neph_text::write_durable;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -114,7 +114,7 @@ impl Shelf {
         for id in &self.stored {
             text.push_str(&format!("{id}\n"));
         }
-        write_whole(&path, text.as_bytes(), Existing::Replace).map_err(disk("write", &path))
+        write_durable(&path, text.as_bytes()).map_err(disk("write", &path))
     }
 
     fn read_orders(&mut self) -> Result<(), ShelfError> {
@@ -334,14 +334,18 @@ fn remove_folder(path: &Path) -> Result<(), ShelfError> {
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ShelfError> {
     let text = serde_json::to_vec(value).map_err(io::Error::from);
-    let written = text.and_then(|text| write_whole(path, &text, Existing::Replace));
+    let written = text.and_then(|text| write_durable(path, &text));
     written.map_err(disk("write", path))
 }
 
-/// `None` if there is no such file, or none of ours.
+/// `None` if there is no such file. One that is there is whole: what cannot be understood is of another
+/// version, and is kept.
 fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ShelfError> {
     match fs::read(path) {
-        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Ok(bytes) => {
+            let read = serde_json::from_slice(&bytes).map_err(io::Error::from);
+            read.map(Some).map_err(disk("understand", path))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(disk("read", path)(error)),
     }

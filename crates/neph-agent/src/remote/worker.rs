@@ -12,6 +12,7 @@ use neph_model::{
 };
 use neph_sys::clock;
 
+use super::beat::Beats;
 use super::shelf::{Shelf, ShelfError};
 use super::{FromAgent, Hello, Link, LinkLost, OrderState, PROTOCOL, ToAgent};
 use crate::JournallingExecutor;
@@ -66,6 +67,11 @@ impl<E: Executor> Worker<E> {
         !self.running.is_empty()
     }
 
+    /// How many orders are being carried out.
+    pub fn running(&self) -> u32 {
+        u32::try_from(self.running.len()).unwrap_or(u32::MAX)
+    }
+
     /// Does what a message asks for; the answer, if there is one.
     ///
     /// # Errors
@@ -80,6 +86,8 @@ impl<E: Executor> Worker<E> {
                 id
             }
             ToAgent::Ask { id } => id,
+            // Whoever serves the connection has asked.
+            ToAgent::Beat { .. } => return Ok(None),
             ToAgent::Cancel { id } => {
                 let mut running = self.running.iter();
                 if let Some((ticket, _)) = running.find(|(_, one)| **one == id) {
@@ -152,10 +160,25 @@ pub fn serve<E: Executor>(
     stop: &Stop,
 ) -> Result<(), ServeError> {
     link.send(worker.hello())?;
+    let mut beats = Beats::default();
     while !stop.is_set() {
-        if let Some(message) = link.receive(PATIENCE)?
-            && let Some(answer) = worker.take(message).map_err(WorkerLost::from)?
-        {
+        let wall = Wall::from_unix_nanos(clock::wall().0);
+        if let Some(beat) = beats.due(clock::raw(), wall, worker.running()) {
+            link.send(FromAgent::Beat(beat))?;
+        }
+        if beats.is_silent(clock::raw()) {
+            let why = "it has answered nothing for 20 s";
+            return Err(LinkLost(why.to_owned()).into());
+        }
+        let answer = match link.receive(PATIENCE)? {
+            Some(ToAgent::Beat { sent, received }) => {
+                beats.answered(sent, received, clock::raw());
+                None
+            }
+            Some(message) => worker.take(message).map_err(WorkerLost::from)?,
+            None => None,
+        };
+        if let Some(answer) = answer {
             link.send(answer)?;
         }
         for message in worker.work(Span::ZERO)? {

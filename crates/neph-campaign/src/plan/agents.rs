@@ -34,6 +34,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
                 let what = format!("there are two sites '{}'", name.value);
                 table.fault(name.span.clone(), what, "give each a name of its own");
             }
+            if sites.iter().any(|other| other.agent.value == agent.value) {
+                let what = format!("two sites have agent {}", agent.value);
+                table.fault(agent.span.clone(), what, "an agent is at one site");
+            }
             sites.push(AgentSite { name, agent });
         }
         table.finish();

@@ -20,9 +20,11 @@ impl Run<'_, '_> {
         if self.crew.stop.is_set() {
             self.crew.executor.cancel(ticket);
         }
-        let all = self.crew.executor.poll(PATIENCE)?.into_iter();
-        let own = all.filter(|(of, _)| *of == ticket);
-        Ok(own.map(|(_, update)| update).collect())
+        // Orders that were adopted report at the same time, and are followed one after the other.
+        for (of, update) in self.crew.executor.poll(PATIENCE)? {
+            self.reported.entry(of).or_default().push(update);
+        }
+        Ok(self.reported.remove(&ticket).unwrap_or_default())
     }
 
     /// Follows an order to its end, and hands every update before that to `take`. What cannot be kept is

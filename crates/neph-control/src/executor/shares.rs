@@ -53,7 +53,9 @@ impl Running {
                 _ => OrderFailed::another_result("prepare an experiment"),
             };
             let failed = vec![Err(why); share.places.len()];
-            let prepared = share.prepared.clone().unwrap_or(failed);
+            let mut prepared = share.prepared.clone().unwrap_or(failed);
+            let missing = OrderFailed::another_result("prepare an experiment");
+            prepared.resize(share.places.len(), Err(missing));
             all.extend(share.places.iter().copied().zip(prepared));
         }
         Some(all.into_values().collect())

@@ -6,13 +6,13 @@ use std::path::Path;
 use neph_agent::LocalExecutor;
 use neph_agent::lab::{GroundError, LabGround, LabPlan, SiteReflector};
 use neph_campaign::Plan;
-use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites};
+use neph_control::{AgentsExecutor, CampaignSocket, Sites};
 use neph_lab::Lab;
 use neph_model::{Executor, Stop};
 
 use super::Read;
 use crate::exit::Failure;
-use crate::lab;
+use crate::{control, lab};
 
 /// Whether what a plan's lab needs is permitted: asked before anything is written.
 pub(super) fn check_rights(plan: &Plan) -> Result<(), Failure> {
@@ -62,14 +62,13 @@ pub(super) fn executor(
 }
 
 /// The executor whose orders go to agents.
-fn agents(plan: &Plan, control: Option<&Path>) -> Result<Box<dyn Executor>, Failure> {
-    let folder = control.ok_or_else(|| {
+fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failure> {
+    let folder = given.ok_or_else(|| {
         Failure::usage(
             "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs",
         )
     })?;
-    let known = Registry::open(folder).and_then(|registry| registry.agents());
-    let known = known.map_err(Failure::refused)?;
+    let known = control::there(folder)?.agents().map_err(Failure::refused)?;
     for site in &plan.agents {
         let agent = &site.agent.value;
         if !known.iter().any(|(name, _)| name == agent) {

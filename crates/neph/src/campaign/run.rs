@@ -104,6 +104,16 @@ pub(crate) struct Settings {
     pub(crate) approval: Approval,
 }
 
+impl Settings {
+    /// The command that goes on with a campaign.
+    fn resume(&self, id: CampaignId) -> String {
+        match &self.control {
+            None => format!("neph resume {id}"),
+            Some(folder) => format!("neph resume {id} --control {}", folder.display()),
+        }
+    }
+}
+
 /// Carries a plan out.
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
     let mut read = read(&args.plan)?;
@@ -206,13 +216,23 @@ pub(crate) fn carry_out(
     let conducted = conduct(read, order, earlier, &mut crew);
     // Its lab goes before anything is said.
     drop(executor);
+    let resume = watch.campaign().map(|id| settings.resume(id));
     let conducted =
-        conducted.map_err(|error| Failure::refused(with_the_way_on(&error, watch.campaign())));
+        conducted.map_err(|error| Failure::refused(with_the_way_on(&error, resume.clone())));
     let ended = conducted.and_then(|(campaign, standing)| {
         // Where the store cannot say how it stands, the report and the way on are told all the same.
         let stood = stand(store.as_ref(), &campaign, settings);
         let told = tell(read, store.as_ref(), &campaign, settings);
-        let outcome = outcome(read, store.as_ref(), &campaign, standing, &stop)?;
+        let resume = settings.resume(campaign.id);
+        let outcome = if stop.is_set() {
+            output::say(&format!("neph: stopped; {resume} goes on"));
+            Outcome::Interrupted
+        } else {
+            outcome(read, store.as_ref(), &campaign)?
+        };
+        if let Outcome::Nothing = outcome {
+            unfinished::tell(store.as_ref(), &campaign, standing, &resume)?;
+        }
         stood.and(told).map(|()| outcome)
     });
     // Last: who does not hear must not keep the report back.
@@ -263,36 +283,15 @@ fn tell(
     }
 }
 
-/// How a campaign ended that could be carried out. What raised an alarm was measured as a whole.
-fn outcome(
-    read: &Read,
-    store: &dyn Store,
-    campaign: &Campaign,
-    standing: Standing,
-    stop: &Stop,
-) -> Result<Outcome, Failure> {
-    match (campaign.status, stop.is_set()) {
-        (_, true) => {
-            output::say(&format!(
-                "neph: stopped; neph resume {} goes on",
-                campaign.id
-            ));
-            Ok(Outcome::Interrupted)
-        }
-        (CampaignStatus::Complete, false) if read.plan.has_alarms() => {
-            let is_alarmed = alarming::was_raised(store, campaign)?;
-            Ok(if is_alarmed {
-                Outcome::Alarmed
-            } else {
-                Outcome::Done
-            })
-        }
-        (CampaignStatus::Complete, false) => Ok(Outcome::Done),
-        (_, false) => {
-            unfinished::tell(store, campaign, standing)?;
-            Ok(Outcome::Nothing)
-        }
+/// How a campaign ended that was not stopped. What raised an alarm was measured as a whole.
+fn outcome(read: &Read, store: &dyn Store, campaign: &Campaign) -> Result<Outcome, Failure> {
+    if campaign.status != CampaignStatus::Complete {
+        return Ok(Outcome::Nothing);
     }
+    if read.plan.has_alarms() && alarming::was_raised(store, campaign)? {
+        return Ok(Outcome::Alarmed);
+    }
+    Ok(Outcome::Done)
 }
 
 /// The season of what a campaign goes on with, by its experiments so far.
@@ -327,13 +326,13 @@ fn conduct(
 }
 
 /// Why a campaign that has begun was cut off, and how it goes on.
-fn with_the_way_on(error: &RunError, campaign: Option<CampaignId>) -> String {
-    match (error, campaign) {
+fn with_the_way_on(error: &RunError, resume: Option<String>) -> String {
+    match (error, resume) {
         (RunError::MatrixDiffers { .. }, _) | (_, None) => error.to_string(),
-        (_, Some(id)) if error.is_disk_full() => {
-            format!("{error}; what was measured is kept: free space, then neph resume {id}")
+        (_, Some(resume)) if error.is_disk_full() => {
+            format!("{error}; what was measured is kept: free space, then {resume}")
         }
-        (_, Some(id)) => format!("{error}; what was measured is kept: neph resume {id} goes on"),
+        (_, Some(resume)) => format!("{error}; what was measured is kept: {resume} goes on"),
     }
 }
 
@@ -380,11 +379,12 @@ mod tests {
     fn a_campaign_that_the_store_cut_off_is_told_with_the_way_on() {
         let id = CampaignId::new();
         let full = refused(io::ErrorKind::StorageFull.into());
-        let told = with_the_way_on(&full, Some(id));
+        let resume = Some(format!("neph resume {id}"));
+        let told = with_the_way_on(&full, resume.clone());
         let way = format!("; what was measured is kept: free space, then neph resume {id}");
         assert!(told.ends_with(&way), "{told}");
         assert_eq!(with_the_way_on(&full, None), full.to_string());
-        let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), Some(id));
+        let other = with_the_way_on(&refused(io::ErrorKind::PermissionDenied.into()), resume);
         assert!(
             other.ends_with(&format!("neph resume {id} goes on")),
             "{other}"

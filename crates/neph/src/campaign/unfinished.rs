@@ -18,6 +18,7 @@ pub(super) fn tell(
     store: &dyn Store,
     campaign: &Campaign,
     standing: Standing,
+    resume: &str,
 ) -> Result<(), Failure> {
     let scenarios = store.scenarios(campaign.id)?;
     let experiments = store.experiments(campaign.id)?;
@@ -41,8 +42,7 @@ pub(super) fn tell(
         total, given_up, ..
     } = standing;
     output::say(&format!(
-        "neph: {given_up} of {total} experiments are left to do; neph resume {} tries them again",
-        campaign.id
+        "neph: {given_up} of {total} experiments are left to do; {resume} tries them again"
     ));
     Ok(())
 }

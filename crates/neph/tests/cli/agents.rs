@@ -137,8 +137,10 @@ impl Sites {
     }
 }
 
+/// Whether nothing but a lock is in it.
 fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.into_iter().all(|entry| entry.file_name() == "lock")
 }
 
 #[test]
@@ -231,12 +233,22 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
 fn what_cannot_be_with_agents_is_one_sentence_before_anything_is_measured() {
     let place = Place::empty();
     fs::write(place.path("p.toml"), plan(ONE, "")).expect("writable");
+    assert_eq!(
+        place
+            .neph(["control", "invite", "b", "--folder", "c"])
+            .status,
+        0
+    );
     fs::write(place.path("q.toml"), plan("", "")).expect("writable");
     for (arguments, part) in [
         (vec!["run", "p.toml"], "add --control FOLDER"),
         (
             vec!["run", "q.toml", "--control", "c"],
             "--control has no effect",
+        ),
+        (
+            vec!["run", "p.toml", "--control", "none"],
+            "the folder of no controller",
         ),
         (
             vec!["run", "p.toml", "--control", "c"],

@@ -79,6 +79,7 @@ pub(super) struct OneAgent {
 /// The controller's end.
 #[derive(Clone, Debug)]
 pub(super) struct ToOne {
+    name: AgentName,
     to: Sender<ToAgent>,
     from: Arc<Mutex<Receiver<FromAgent>>>,
 }
@@ -89,6 +90,10 @@ fn name() -> AgentName {
 
 impl OneAgent {
     pub(super) fn start() -> Self {
+        Self::named(&name())
+    }
+
+    pub(super) fn named(name: &AgentName) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let ((from, received), (to, heard)) = (channel(), channel());
         let stop = Stop::new();
@@ -100,6 +105,7 @@ impl OneAgent {
         });
         Self {
             bus: ToOne {
+                name: name.clone(),
                 to,
                 from: Arc::new(Mutex::new(received)),
             },
@@ -107,6 +113,17 @@ impl OneAgent {
             thread: Some(thread),
             _folder: folder,
         }
+    }
+
+    /// An executor of several, each at the site of its name.
+    pub(super) fn executor_of(all: &[Self], inbox: &Path) -> AgentsExecutor<ToAll> {
+        let of = |one: &Self| (one.bus.name.to_string(), one.bus.name.clone());
+        let sites = Sites {
+            agents: all.iter().map(of).collect(),
+            default: None,
+        };
+        let bus = ToAll(all.iter().map(|one| one.bus.clone()).collect());
+        AgentsExecutor::new(inbox, sites, bus).expect("writable")
     }
 
     /// An executor whose orders go to it.
@@ -140,10 +157,37 @@ impl Bus for ToOne {
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
-        let from = self.from();
-        let first = from.recv_timeout(patience.to_duration());
-        let all = first.into_iter().chain(from.try_iter());
-        all.map(|message| FromBus::Message(name(), message))
+        let received: Vec<FromAgent> = {
+            let from = self.from();
+            let first = from.recv_timeout(patience.to_duration());
+            first.into_iter().chain(from.try_iter()).collect()
+        };
+        for message in &received {
+            if let FromAgent::Beat(beat) = message {
+                let (sent, received) = (beat.sent, beat.sent);
+                let _ = self.to.send(ToAgent::Beat { sent, received });
+            }
+        }
+        let all = received.into_iter();
+        all.map(|message| FromBus::Message(self.name.clone(), message))
             .collect()
+    }
+}
+
+/// The controller's end of several agents.
+#[derive(Clone, Debug)]
+pub(super) struct ToAll(Vec<ToOne>);
+
+impl Bus for ToAll {
+    fn send(&mut self, to: &AgentName, message: ToAgent) -> Result<(), NotConnected> {
+        let mut all = self.0.iter_mut();
+        let one = all.find(|one| one.name == *to);
+        one.ok_or_else(|| NotConnected(to.clone()))?
+            .send(to, message)
+    }
+
+    fn receive(&mut self, patience: Span) -> Vec<FromBus> {
+        let each = self.0.iter_mut();
+        each.flat_map(|one| one.receive(patience)).collect()
     }
 }

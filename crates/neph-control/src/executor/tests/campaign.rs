@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use neph_campaign::plan::parse;
-use neph_campaign::{Build, Clock, Crew, Nobody, Plan, resume, start};
+use neph_campaign::{Build, Clock, Crew, Nobody, Plan, RunError, resume, start};
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, EventKind, Executor, ExecutorLost, Experiment,
-    ExperimentId, ExperimentStatus, FlowIndex, Order, Span, Stop, Ticket, Update, Wall,
+    ExperimentId, ExperimentStatus, FleetMessage, FlowIndex, Order, Span, Stop, Ticket, Update,
+    Wall,
 };
-use neph_store::{Access, Store, open};
+use neph_store::{Access, SentWithin, Store, open};
 use neph_sys::clock;
 use neph_text::Source;
 
@@ -84,7 +85,16 @@ fn run(
     folder: &Path,
     executor: &mut dyn Executor,
     before: Option<&Campaign>,
-) -> Result<Campaign, neph_campaign::RunError> {
+) -> Result<Campaign, RunError> {
+    run_plan(&plan(), folder, executor, before)
+}
+
+fn run_plan(
+    plan: &Plan,
+    folder: &Path,
+    executor: &mut dyn Executor,
+    before: Option<&Campaign>,
+) -> Result<Campaign, RunError> {
     let path = folder.join("store");
     let mut store = open(path.to_str().expect("text"), Access::Write).expect("writable");
     let build = Build {
@@ -99,8 +109,8 @@ fn run(
         stop: &Stop::new(),
     };
     let ended = match before {
-        None => start(&plan(), None, None, &build, &mut crew),
-        Some(campaign) => resume(&plan(), campaign, &build, &mut crew),
+        None => start(plan, None, None, &build, &mut crew),
+        Some(campaign) => resume(plan, campaign, &build, &mut crew),
     };
     ended.map(|(campaign, _)| campaign)
 }
@@ -152,6 +162,60 @@ fn a_campaign_is_stored_as_if_it_were_carried_out_here() {
     let ended = run(folder.path(), &mut executor, None).expect("it goes on");
     assert_eq!(ended.status, CampaignStatus::Complete);
     check(folder.path());
+}
+
+/// The same from two sites at the same time.
+fn plan_of_two() -> Plan {
+    let text = format!(
+        "version = 1\nname = \"p\"\ninterval = \"5ms\"\nmessages = {MESSAGES}\nblocks = 3\n\
+         timeout = \"1s\"\nflows = 4\npairs = \"at once\"\n\
+         [[site]]\nname = \"a\"\nagent = \"a\"\n[[site]]\nname = \"b\"\nagent = \"b\"\n\
+         [[endpoint]]\nname = \"one\"\nurl = \"udp://{at}\"\nfrom = [\"a\", \"b\"]\n",
+        at = lasting()
+    );
+    parse(&Source::new("p.toml", text)).expect("a good plan")
+}
+
+#[test]
+fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agents = ["a", "b"].map(|name| OneAgent::named(&name.parse().expect("a name")));
+    let mut campaign = None;
+    // The last one has time enough, unless it waits for what never comes.
+    for polls in [3, 6, 2_000] {
+        let inner = OneAgent::executor_of(&agents, &folder.path().join("inbox"));
+        let mut executor = Dying { inner, polls };
+        let ended = run_plan(
+            &plan_of_two(),
+            folder.path(),
+            &mut executor,
+            campaign.as_ref(),
+        );
+        assert_eq!(ended.is_ok(), polls == 2_000, "{polls}: {ended:?}");
+        let (store, _) = stored(folder.path());
+        campaign = store.campaigns().expect("readable").pop();
+    }
+    assert_eq!(
+        campaign.expect("it is there").status,
+        CampaignStatus::Complete
+    );
+    let (store, experiments) = stored(folder.path());
+    assert_eq!(experiments.len(), EXPERIMENTS);
+    for one in &experiments {
+        assert_eq!(
+            (one.status, one.attempt),
+            (ExperimentStatus::Complete, 0),
+            "{one:?}"
+        );
+        let mut count = 0;
+        let mut visit = |batch: &[FleetMessage]| {
+            count += batch.len() as u64;
+            Ok(())
+        };
+        let visited = store.visit_fleet(one.id, SentWithin::ALL, &mut visit);
+        visited.expect("readable");
+        assert!(count > 0 && count == one.tally.messages, "{count}: {one:?}");
+    }
 }
 
 #[test]

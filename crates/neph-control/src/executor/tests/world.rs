@@ -48,12 +48,6 @@ fn name(text: &str) -> AgentName {
     text.parse().expect("a name")
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 impl World {
     pub(super) fn new(seed: u64) -> Self {
         let campaign = CampaignId::new();
@@ -103,14 +97,11 @@ impl World {
                 self.open.insert(ticket, experiments_of(&order));
             }
             made.dispatcher.part_bytes = PART;
+            // Time stands still at its end, as for one that is killed.
+            made.confirmation_wait = Span::ZERO;
             self.controller = Some(made);
         }
         self.controller.as_mut().expect("made")
-    }
-
-    /// Nor does the last one: here time stands still.
-    fn end(&mut self) {
-        std::mem::forget(self.controller.take());
     }
 
     fn count(&mut self, what: &'static str) {
@@ -133,7 +124,8 @@ impl World {
                 |one| matches!(one.hello(), FromAgent::Hello(hello) if hello.holds.is_empty()),
             );
             let inbox = self.folder.path().join("controller");
-            let is_empty = std::fs::read_dir(inbox).is_ok_and(|mut all| all.next().is_none());
+            let is_empty = std::fs::read_dir(inbox)
+                .is_ok_and(|all| all.flatten().all(|one| one.path().is_file()));
             if self.orders.is_empty() && self.open.is_empty() && idle && is_empty {
                 return;
             }
@@ -286,8 +278,7 @@ impl World {
 
     fn kill_controller(&mut self) {
         self.count("controller killed");
-        // It says no farewell.
-        std::mem::forget(self.controller.take());
+        self.controller = None;
         self.journals.clear();
         self.wire.lock().to_controller.clear();
     }
@@ -333,6 +324,15 @@ impl World {
             ("b", FromAgent::Part(part)),
             ("b", state(id, OrderState::Forgotten)),
             ("a", state(id, ended(foreign))),
+            (
+                "a",
+                state(
+                    id,
+                    OrderState::Running {
+                        prepared: Some(Vec::new()),
+                    },
+                ),
+            ),
             ("a", state(OrderId::new(), OrderState::Forgotten)),
         ];
         for (agent, lie) in lies {

@@ -1,0 +1,174 @@
+//! Signs of life: what an agent is doing, and how far its clock is from the controller's.
+//!
+//! Owns when one is due and what its answer says of the clock. The controller reads its clock between our
+//! sending and our hearing its answer, so the offset is known to within half of that time, whatever the ways
+//! there and back take (RFC 5905, 8, uses the same four moments).
+
+use neph_model::{Span, Wall};
+use neph_sys::clock::RawNanos;
+
+use super::message::{Beat, ClockApart};
+
+/// Time between two signs of life, nanoseconds.
+const EVERY: i64 = 5_000_000_000;
+/// After how long without an answer the controller is gone, nanoseconds.
+const SILENT: i64 = 20_000_000_000;
+/// How fast two clocks may drift apart: an offset that was good is worth less as it gets older.
+const DRIFT_PPM: i64 = 100;
+
+/// The signs of life on one connection.
+#[derive(Debug, Default)]
+pub(super) struct Beats {
+    next: Option<RawNanos>,
+    /// The one that is not answered: its moment by both clocks.
+    asked: Option<(Wall, RawNanos)>,
+    /// The first one since the last answer.
+    unanswered: Option<RawNanos>,
+    best: Option<Known>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    clock: ClockApart,
+    at: RawNanos,
+}
+
+impl Known {
+    /// Its bound by now.
+    fn bound(&self, now: RawNanos) -> Span {
+        let age = now.0.saturating_sub(self.at.0);
+        self.clock.bound + Span::from_nanos(age / 1_000_000 * DRIFT_PPM)
+    }
+}
+
+impl Beats {
+    /// The next sign of life, if it is due at `now`, which is `wall` by the wall clock.
+    pub(super) fn due(&mut self, now: RawNanos, wall: Wall, running: u32) -> Option<Beat> {
+        if self.next.is_some_and(|next| now.0 < next.0) {
+            return None;
+        }
+        self.next = Some(RawNanos(now.0 + EVERY));
+        self.asked = Some((wall, now));
+        self.unanswered.get_or_insert(now);
+        let clock = self.best.map(|known| ClockApart {
+            bound: known.bound(now),
+            ..known.clock
+        });
+        Some(Beat {
+            sent: wall,
+            running,
+            clock,
+        })
+    }
+
+    /// Whether the controller has answered nothing for long: a connection whose other end lost its power
+    /// tells nothing itself.
+    pub(super) fn is_silent(&self, now: RawNanos) -> bool {
+        let since = self.unanswered;
+        since.is_some_and(|since| now.0.saturating_sub(since.0) > SILENT)
+    }
+
+    /// The answer to the one that was sent at `sent`: the controller had it at `received`, by its own clock.
+    pub(super) fn answered(&mut self, sent: Wall, received: Wall, now: RawNanos) {
+        let Some((_, began)) = self.asked.filter(|(asked, _)| *asked == sent) else {
+            return;
+        };
+        self.asked = None;
+        self.unanswered = None;
+        let half = now.0.saturating_sub(began.0) / 2;
+        let ours = sent.unix_nanos().saturating_add(half);
+        let clock = ClockApart {
+            offset: Span::from_nanos(ours.saturating_sub(received.unix_nanos())),
+            bound: Span::from_nanos(half),
+        };
+        let is_better = self
+            .best
+            .is_none_or(|known| clock.bound <= known.bound(now));
+        if is_better {
+            self.best = Some(Known { clock, at: now });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    const MS: i64 = 1_000_000;
+
+    fn wall(nanos: i64) -> Wall {
+        Wall::from_unix_nanos(nanos)
+    }
+
+    /// Our clock is 3 s ahead of the controller's; the ways take so long.
+    fn exchanged(beats: &mut Beats, at: i64, there: i64, back: i64) {
+        let ours = wall(at + 3 * SECOND);
+        let beat = beats.due(RawNanos(at), ours, 0).expect("it is due");
+        beats.answered(beat.sent, wall(at + there), RawNanos(at + there + back));
+    }
+
+    #[test]
+    fn the_offset_is_within_its_bound_however_unequal_the_ways_are() {
+        for (there, back) in [(MS, MS), (0, 40 * MS), (40 * MS, 0), (7 * MS, 13 * MS)] {
+            let mut beats = Beats::default();
+            exchanged(&mut beats, 0, there, back);
+            let clock = beats
+                .due(RawNanos(EVERY), wall(EVERY), 0)
+                .expect("due")
+                .clock;
+            let clock = clock.expect("it was answered");
+            let apart = clock.offset.nanos() - 3 * SECOND;
+            assert!(
+                apart.abs() <= clock.bound.nanos(),
+                "{there} {back}: {clock:?}"
+            );
+            assert!(
+                clock.bound.nanos() <= i64::midpoint(there, back) + EVERY / 1_000_000 * DRIFT_PPM
+            );
+        }
+    }
+
+    #[test]
+    fn a_better_answer_stays_until_its_age_has_made_it_worse() {
+        let mut beats = Beats::default();
+        exchanged(&mut beats, 0, MS, MS);
+        // Within 5 s a bound of 1 ms became 1.5 ms: 20 ms are worse.
+        exchanged(&mut beats, EVERY, 20 * MS, 20 * MS);
+        let bound = |beats: &mut Beats, at| {
+            let beat = beats.due(RawNanos(at), wall(at), 0).expect("due");
+            beat.clock.expect("known").bound.nanos()
+        };
+        assert_eq!(bound(&mut beats, 2 * EVERY), 2 * MS);
+        // After more than three minutes it is the better one.
+        exchanged(&mut beats, 41 * EVERY, 20 * MS, 20 * MS);
+        assert_eq!(
+            bound(&mut beats, 42 * EVERY),
+            20 * MS + EVERY / 1_000_000 * DRIFT_PPM
+        );
+    }
+
+    #[test]
+    fn a_controller_that_answers_nothing_for_twenty_seconds_is_gone() {
+        let mut beats = Beats::default();
+        exchanged(&mut beats, 0, MS, MS);
+        for beat in 1..=5 {
+            assert!(!beats.is_silent(RawNanos(beat * EVERY)), "{beat}");
+            let _ = beats.due(RawNanos(beat * EVERY), wall(beat * EVERY), 0);
+        }
+        assert!(!beats.is_silent(RawNanos(EVERY + SILENT)));
+        assert!(beats.is_silent(RawNanos(EVERY + SILENT + 1)));
+    }
+
+    #[test]
+    fn an_answer_to_nothing_that_was_asked_says_nothing() {
+        let mut beats = Beats::default();
+        beats.answered(wall(1), wall(2), RawNanos(3));
+        let beat = beats.due(RawNanos(4), wall(4), 2).expect("due");
+        assert_eq!((beat.clock, beat.running), (None, 2));
+        assert!(
+            beats.due(RawNanos(5), wall(5), 0).is_none(),
+            "not before five seconds"
+        );
+    }
+}

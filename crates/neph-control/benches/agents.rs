@@ -1,0 +1,276 @@
+//! How many agents a controller serves: connections, the time of an order to each, its memory and CPU.
+//!
+//! `NEPH=target/release/neph cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS]` starts a
+//! controller as a process of its own, connects that many stub agents (TLS with a certificate each, as real
+//! ones; they answer an order at once, without measuring) and sends each an order per round, over the socket
+//! of campaigns.
+
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+#![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
+#![expect(clippy::cast_precision_loss, reason = "figures for people")]
+#![expect(clippy::unwrap_used, reason = "a benchmark may end at the first error")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use neph_agent::remote::{
+    CONTROLLER_NAME, Ended, Enrolment, FromAgent, Hello, Identity, OrderState, PROTOCOL, ToAgent,
+    decode_to_agent, encode_from_agent,
+};
+use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites, random};
+use neph_model::{
+    AgentName, Executor, Order, OrderResult, Span, Ticket, TraceLimits, Traceroute,
+    TracerouteOrder, Update, Wall,
+};
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_tungstenite::tungstenite::Message;
+
+fn main() {
+    let mut numbers = std::env::args().filter_map(|argument| argument.parse::<usize>().ok());
+    let agents = numbers.next().unwrap_or(500);
+    let rounds = numbers.next().unwrap_or(3);
+    let folder = tempfile::tempdir().unwrap();
+    let identities = enrol(folder.path(), agents);
+    let (controller, port) = controller(folder.path());
+    let controller = Running(controller);
+
+    let connected = Arc::new(AtomicUsize::new(0));
+    let began = Instant::now();
+    connect(identities, port, &connected);
+    while connected.load(Ordering::Relaxed) < agents {
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(began.elapsed() < Duration::from_mins(5), "not all connect");
+    }
+    let took = began.elapsed();
+    println!("{agents} agents connected in {:.2} s", took.as_secs_f64());
+    let before = usage(controller.0.id());
+    std::thread::sleep(Duration::from_secs(10));
+    let idle = usage(controller.0.id());
+    println!(
+        "controller: {} KiB, {:.1} KiB an agent; idle {:.2} % of a core",
+        idle.kib,
+        per(idle.kib, agents),
+        (idle.cpu - before.cpu) * 10.0
+    );
+    for round in 1..=rounds {
+        order_all(folder.path(), agents, round);
+    }
+    let after = usage(controller.0.id());
+    println!(
+        "controller: {} KiB, {:.3} s CPU for {} orders",
+        after.kib,
+        after.cpu - idle.cpu,
+        agents * rounds
+    );
+}
+
+fn per(kib: u64, agents: usize) -> f64 {
+    kib as f64 / agents as f64
+}
+
+/// Ends the controller with the benchmark.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn name(at: usize) -> AgentName {
+    format!("agent-{at}").parse().unwrap()
+}
+
+/// Enrols all without a connection, as many would over days.
+fn enrol(folder: &Path, agents: usize) -> Vec<Identity> {
+    let registry = Registry::open(folder).unwrap();
+    let now = Wall::from_unix_nanos(1);
+    let one = |at| {
+        let invitation = registry.invite(name(at), now, random().unwrap()).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let asked = Enrolment {
+            secret: invitation.secret,
+            public_key: BASE64_STANDARD.encode(key.public_key_raw()),
+        };
+        let (_, certificate) = registry.enrol(&asked, now).unwrap();
+        Identity::new(key.serialize_pem(), certificate, invitation.authority)
+    };
+    (0..agents).map(one).collect()
+}
+
+fn controller(folder: &Path) -> (Child, u16) {
+    let neph = std::env::var("NEPH").unwrap_or_else(|_| "target/release/neph".to_owned());
+    let mut child = Command::new(neph)
+        .args(["control", "serve", "--listen", "127.0.0.1:0", "--folder"])
+        .arg(folder)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.next().unwrap().unwrap();
+    std::thread::spawn(move || lines.for_each(drop));
+    let address = line.split("listening at ").nth(1).unwrap();
+    let port = address
+        .split(',')
+        .next()
+        .unwrap()
+        .rsplit(':')
+        .next()
+        .unwrap();
+    (child, port.parse().unwrap())
+}
+
+/// Connects stubs from a thread of their own.
+fn connect(identities: Vec<Identity>, port: u16, connected: &Arc<AtomicUsize>) {
+    let connected = Arc::clone(connected);
+    std::thread::spawn(move || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut all = tokio::task::JoinSet::new();
+            for identity in identities {
+                let tls = identity.tls().unwrap();
+                let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                let connected = Arc::clone(&connected);
+                all.spawn(stub(stream, TlsConnector::from(tls), connected));
+            }
+            while all.join_next().await.is_some() {}
+        });
+    });
+}
+
+async fn stub(stream: TcpStream, tls: TlsConnector, connected: Arc<AtomicUsize>) {
+    use futures_util::{SinkExt, StreamExt};
+    let server = ServerName::try_from(CONTROLLER_NAME).unwrap();
+    let stream = tls.connect(server, stream).await.unwrap();
+    let url = format!("wss://{CONTROLLER_NAME}/agent");
+    let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
+    let hello = FromAgent::Hello(Hello {
+        protocol: PROTOCOL,
+        version: "stub".to_owned(),
+        holds: Vec::new(),
+    });
+    let bytes = encode_from_agent(&hello).unwrap();
+    socket.send(Message::binary(bytes)).await.unwrap();
+    connected.fetch_add(1, Ordering::Relaxed);
+    while let Some(Ok(message)) = socket.next().await {
+        let Message::Binary(bytes) = message else {
+            continue;
+        };
+        let (id, state) = match decode_to_agent(&bytes).unwrap() {
+            ToAgent::Begin { id, order } => (id, ended(&order)),
+            ToAgent::Stored { id } => (id, OrderState::Forgotten),
+            ToAgent::Beat { .. } => continue,
+            ToAgent::Ask { id } | ToAgent::Cancel { id } | ToAgent::Fetch { id, .. } => {
+                (id, OrderState::Unknown)
+            }
+        };
+        let bytes = encode_from_agent(&FromAgent::State { id, state }).unwrap();
+        if socket.send(Message::binary(bytes)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A traceroute that found nothing.
+fn ended(order: &Order) -> OrderState {
+    let Order::Traceroute(order) = order else {
+        return OrderState::Unknown;
+    };
+    let found = Traceroute {
+        block: order.block,
+        endpoint: order.endpoint.clone(),
+        site: None,
+        destination: [127, 0, 0, 1].into(),
+        started: Wall::from_unix_nanos(1),
+        hops: Vec::new(),
+        reached: false,
+        failure: None,
+    };
+    OrderState::Ended(Box::new(Ended {
+        prepared: None,
+        result: Ok(OrderResult::Traceroute(found)),
+        files: Vec::new(),
+    }))
+}
+
+fn order_all(folder: &Path, agents: usize, round: usize) {
+    let sites = Sites {
+        agents: (0..agents).map(|at| (at.to_string(), name(at))).collect(),
+        default: None,
+    };
+    let bus = CampaignSocket::connect(folder).unwrap();
+    let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus).unwrap();
+    let mut out: BTreeMap<Ticket, Instant> = BTreeMap::new();
+    let began = Instant::now();
+    for at in 0..agents {
+        let order = Order::Traceroute(TracerouteOrder {
+            block: 0,
+            endpoint: "x".repeat(1500),
+            host: "h".to_owned(),
+            limits: TraceLimits::default(),
+            site: Some(at.to_string()),
+        });
+        out.insert(executor.submit(order), Instant::now());
+    }
+    let mut took = Vec::with_capacity(agents);
+    while !out.is_empty() {
+        assert!(
+            began.elapsed() < Duration::from_mins(2),
+            "{} are left",
+            out.len()
+        );
+        for (ticket, update) in executor.poll(Span::from_millis(20)).unwrap() {
+            if let Update::Done(result) = update {
+                result.unwrap();
+                took.push(out.remove(&ticket).unwrap().elapsed());
+            }
+        }
+    }
+    let all = began.elapsed();
+    took.sort_unstable();
+    let at = |percent: usize| took[(took.len() - 1) * percent / 100].as_secs_f64() * 1e3;
+    println!(
+        "round {round}: {agents} orders in {:.2} s; an order p50 {:.1} ms, p99 {:.1} ms",
+        all.as_secs_f64(),
+        at(50),
+        at(99)
+    );
+}
+
+struct Usage {
+    kib: u64,
+    cpu: f64,
+}
+
+/// Resident memory and CPU time of a process.
+fn usage(pid: u32) -> Usage {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let rss = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Usage {
+        kib: rss.split_whitespace().next().unwrap().parse().unwrap(),
+        cpu: ticks as f64 / 100.0,
+    }
+}
