@@ -241,7 +241,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
         } else {
             self.running.insert(ticket, running);
         }
-        self.send_due();
+        // The next poll sends it, with all that were submitted meanwhile.
         ticket
     }
 

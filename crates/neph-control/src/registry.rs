@@ -108,6 +108,7 @@ impl Registry {
         for part in [
             folder.to_owned(),
             folder.join("agents"),
+            folder.join("certificates"),
             folder.join("invitations"),
         ] {
             builder
@@ -126,6 +127,13 @@ impl Registry {
 
     fn agent_path(&self, name: &AgentName) -> PathBuf {
         self.folder.join("agents").join(format!("{name}.json"))
+    }
+
+    /// The file that leads from a certificate to its agent: thousands connect at a time.
+    fn certificate_path(&self, fingerprint: &str) -> PathBuf {
+        self.folder
+            .join("certificates")
+            .join(format!("{fingerprint}.json"))
     }
 
     fn invitation_path(&self, secret: &str) -> PathBuf {
@@ -188,6 +196,8 @@ impl Registry {
             fingerprint: fingerprint(certificate.der()),
             enrolled: now,
         };
+        // Where the certificate leads comes first: without the agent it leads nowhere.
+        Self::write(&self.certificate_path(&enrolled.fingerprint), &open.name)?;
         Self::write(&self.agent_path(&open.name), &enrolled)?;
         Ok((open.name, certificate.pem()))
     }
@@ -198,9 +208,14 @@ impl Registry {
     /// The disk refuses.
     pub fn agent_with(&self, certificate: &[u8]) -> Result<Option<AgentName>, RegistryError> {
         let fingerprint = fingerprint(certificate);
-        let agents = self.agents()?.into_iter();
-        let mut found = agents.filter(|(_, one)| one.fingerprint == fingerprint);
-        Ok(found.next().map(|(name, _)| name))
+        let path = self.certificate_path(&fingerprint);
+        let name = match fs::read(&path).map(|bytes| serde_json::from_slice::<AgentName>(&bytes)) {
+            Ok(Ok(name)) => name,
+            Ok(Err(error)) => return Err(disk("understand", &path)(error.into())),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(disk("read", &path)(error)),
+        };
+        Ok(Some(name).filter(|name| !self.is_revoked(name, certificate)))
     }
 
     /// Whether the agent was revoked since it proved who it is by this certificate (DER). A file that cannot
@@ -240,6 +255,11 @@ impl Registry {
     /// There is no such agent, or the disk refuses.
     pub fn revoke(&self, name: &AgentName) -> Result<(), RegistryError> {
         let path = self.agent_path(name);
+        let enrolled = fs::read(&path).map(|bytes| serde_json::from_slice::<EnrolledAgent>(&bytes));
+        if let Ok(Ok(enrolled)) = enrolled {
+            // One that stays leads to an agent that has another certificate, or to none.
+            let _ = fs::remove_file(self.certificate_path(&enrolled.fingerprint));
+        }
         fs::remove_file(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => RegistryError::NoAgent(name.clone()),
             _ => disk("remove", &path)(error),

@@ -43,6 +43,9 @@ const SILENT_BEATS: u32 = 5;
 const CONNECTIONS: usize = 8192;
 /// The buffer of a request, bytes: the least that hyper takes is 8 KiB.
 const REQUEST: usize = 16 << 10;
+/// The buffers of an agent's connection, bytes each: thousands of agents are mostly idle, and with its usual
+/// buffers a connection takes 145 KiB.
+const BUFFER: usize = 4 << 10;
 /// The longest message of an agent that enrols.
 const LONGEST_ENROLMENT: usize = 4096;
 
@@ -217,6 +220,8 @@ async fn agent(
     upgrade
         .max_message_size(LONGEST_FRAME)
         .max_frame_size(LONGEST_FRAME)
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER)
         .on_upgrade(move |socket| serve(socket, shared, proved))
 }
 
