@@ -8,7 +8,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How long the other process may take nothing: it is stopped, or gone.
 const STUCK: Duration = Duration::from_secs(10);
 /// Messages that wait in the campaign's process.
-const WAITING: usize = 4096;
+const WAITING: usize = 16_384;
 /// A message, the name of its agent, and their lengths.
 const LONGEST: usize = LONGEST_FRAME + 64;
 
@@ -248,7 +248,9 @@ fn read_all(mut reading: UnixStream, sender: &SyncSender<FromBus>) {
             Ok(message) => FromBus::Message(agent, message),
             Err(error) => return tracing::warn!("from the controller: {error}"),
         };
-        if sender.send(one).is_err() {
+        // It must not wait: the campaign may be writing, and the controller with it. What has no room is
+        // asked for once more.
+        if let Err(TrySendError::Disconnected(_)) = sender.try_send(one) {
             return;
         }
     }

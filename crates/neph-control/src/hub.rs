@@ -18,7 +18,7 @@ use crate::{Bus, FromBus, NotConnected};
 /// Messages that wait for an agent.
 const TO_AGENT: usize = 64;
 /// Messages of all agents that wait for the campaign.
-const TO_CAMPAIGN: usize = 4096;
+const TO_CAMPAIGN: usize = 16_384;
 
 /// An agent that is connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
