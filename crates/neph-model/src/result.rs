@@ -60,6 +60,23 @@ pub struct ExperimentResult {
     pub warnings: Vec<Warning>,
 }
 
+impl ExperimentResult {
+    /// One of which nothing is known but its end and its flows.
+    pub fn of_end(ending: Ending, ended: Wall, flows: Vec<Flow>) -> Self {
+        Self {
+            ending,
+            ended,
+            flows,
+            late: None,
+            trace: None,
+            anchors: Vec::new(),
+            host: HostFacts::default(),
+            load: Load::default(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// What was ordered did not come about: a name without an address, a connection refused. It may be
 /// tried again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]

@@ -6,9 +6,9 @@ use std::num::NonZeroU32;
 use std::sync::mpsc::Receiver;
 
 use neph_model::{
-    CampaignId, EchoTo, Ending, EventKind, Experiment, ExperimentOrder, ExperimentResult,
-    FleetMessage, FleetOutcome, FlowTraceOrder, Lifetime, OrderFailed, Parameter, Prepared,
-    Progress, Records, ReflectorCaps, ReflectorSpec, Scenario, Span, TraceLimits, Wall, Warning,
+    EchoTo, Ending, EventKind, ExperimentOrder, ExperimentResult, FleetMessage, FleetOutcome,
+    FlowTraceOrder, Lifetime, OrderFailed, Parameter, Prepared, Progress, Records, ReflectorCaps,
+    ReflectorSpec, Scenario, Span, TraceLimits, Wall, Warning,
 };
 use neph_probe::Reflector;
 use neph_text::Source;
@@ -32,18 +32,7 @@ fn scenario(url: &str) -> Scenario {
 }
 
 pub(crate) fn order(url: &str) -> ExperimentOrder {
-    let scenario = scenario(url);
-    ExperimentOrder {
-        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
-        scenario,
-        site: None,
-        reflector: false,
-        last_address: None,
-        timeout: Span::from_millis(10),
-        companion: None,
-        pings: Vec::new(),
-        trace: None,
-    }
+    neph_model::executor::contract::order_of(scenario(url), Span::from_millis(10))
 }
 
 pub(crate) fn reflector() -> Reflector {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use neph_model::{
-    Ending, Executor, ExecutorLost, ExperimentResult, HostFacts, Load, Order, OrderFailed, OrderId,
-    OrderResult, Prepared, Span, Stop, Ticket, Update, Wall,
+    Ending, Executor, ExecutorLost, ExperimentResult, Order, OrderFailed, OrderId, OrderResult,
+    Prepared, Span, Stop, Ticket, Update, Wall,
 };
 use neph_sys::clock;
 
@@ -86,7 +86,7 @@ impl<E: Executor> Worker<E> {
                 id
             }
             ToAgent::Ask { id } => id,
-            // Whoever serves the connection has asked.
+            // The answer to a sign of life is for `serve`.
             ToAgent::Beat { .. } => return Ok(None),
             ToAgent::Cancel { id } => {
                 let mut running = self.running.iter();
@@ -220,19 +220,10 @@ fn cut_off(
     match (order, prepared) {
         (Order::Experiments(_), Some(prepared)) => {
             let each = prepared.iter().map(|one| {
-                one.as_ref()
-                    .map_err(Clone::clone)
-                    .map(|one| ExperimentResult {
-                        ending: Ending::Failed(why.to_owned()),
-                        ended: now.max(one.started),
-                        flows: one.flows.clone(),
-                        late: None,
-                        trace: None,
-                        anchors: Vec::new(),
-                        host: HostFacts::default(),
-                        load: Load::default(),
-                        warnings: Vec::new(),
-                    })
+                let one = one.as_ref().map_err(Clone::clone)?;
+                let ending = Ending::Failed(why.to_owned());
+                let ended = now.max(one.started);
+                Ok(ExperimentResult::of_end(ending, ended, one.flows.clone()))
             });
             Ok(OrderResult::Experiments(each.collect()))
         }

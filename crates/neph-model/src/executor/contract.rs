@@ -13,7 +13,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{Executor, OrderResult, Ticket, Update};
-use crate::{Ending, ExperimentId, ExperimentOrder, FlowIndex, Order, Seq, Span};
+use crate::{
+    CampaignId, Ending, Experiment, ExperimentId, ExperimentOrder, FlowIndex, Order, Scenario, Seq,
+    Span, Wall,
+};
 
 /// How long an order may take to end once it is cancelled.
 const MOST_AFTER_CANCEL: Duration = Duration::from_secs(10);
@@ -32,6 +35,21 @@ pub struct Subject {
     pub impossible: fn() -> ExperimentOrder,
     /// The messages in the journal of an experiment in this folder.
     pub journalled: fn(&Path, ExperimentId) -> Vec<(FlowIndex, Seq)>,
+}
+
+/// An order for a new experiment of a scenario, of this host, with nothing besides.
+pub fn order_of(scenario: Scenario, timeout: Span) -> ExperimentOrder {
+    ExperimentOrder {
+        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
+        scenario,
+        site: None,
+        reflector: false,
+        last_address: None,
+        timeout,
+        companion: None,
+        pings: Vec::new(),
+        trace: None,
+    }
 }
 
 /// What was reported of one order, up to its end.

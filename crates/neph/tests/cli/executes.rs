@@ -12,8 +12,8 @@ use std::thread;
 use neph_campaign::{expand, plan};
 use neph_model::executor::contract;
 use neph_model::{
-    Campaign, CampaignId, Executor, ExecutorLost, Experiment, ExperimentOrder, ExperimentStatus,
-    Order, OrderResult, Span, Ticket, Update, Wall,
+    Campaign, Executor, ExecutorLost, Experiment, ExperimentOrder, ExperimentStatus, Order,
+    OrderResult, Span, Ticket, Update, Wall,
 };
 use neph_probe::Reflector;
 use neph_store::{Access, Journalled, TakenIn};
@@ -106,18 +106,7 @@ fn order(url: &str, messages: u64) -> ExperimentOrder {
          [[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
     );
     let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
-    let scenario = expand::scenarios(&plan).remove(0);
-    ExperimentOrder {
-        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
-        scenario,
-        site: None,
-        reflector: false,
-        last_address: None,
-        timeout: Span::from_secs(1),
-        companion: None,
-        pings: Vec::new(),
-        trace: None,
-    }
+    contract::order_of(expand::scenarios(&plan).remove(0), Span::from_secs(1))
 }
 
 /// A host that measures journals; the journals are taken in where the store is.

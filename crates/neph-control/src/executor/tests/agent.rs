@@ -10,8 +10,8 @@ use neph_agent::LocalExecutor;
 use neph_agent::remote::{FromAgent, Link, LinkLost, ToAgent, Worker, serve};
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
-use neph_model::AgentName;
-use neph_model::{CampaignId, Experiment, ExperimentOrder, ReflectorSpec, Span, Stop, Wall};
+use neph_model::executor::contract;
+use neph_model::{AgentName, ExperimentOrder, ReflectorSpec, Span, Stop};
 use neph_probe::Reflector;
 use neph_text::Source;
 
@@ -24,18 +24,7 @@ pub(super) fn order(url: &str) -> ExperimentOrder {
          [[endpoint]]\nname = \"e\"\nurl = \"{url}\"\n"
     );
     let plan = parse(&Source::new("p.toml", plan)).expect("a good plan");
-    let scenario = scenarios(&plan).remove(0);
-    ExperimentOrder {
-        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
-        scenario,
-        site: None,
-        reflector: false,
-        last_address: None,
-        timeout: Span::from_millis(10),
-        companion: None,
-        pings: Vec::new(),
-        trace: None,
-    }
+    contract::order_of(scenarios(&plan).remove(0), Span::from_millis(10))
 }
 
 /// A reflector that stays for all claims.

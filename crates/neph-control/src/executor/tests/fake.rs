@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use neph_model::{
     Ending, Executor, ExecutorLost, ExperimentId, ExperimentOrder, ExperimentResult, FlowIndex,
-    HostFacts, Instant, Load, Marks, Message, Order, OrderResult, Prepared, Records, Seq, Span,
-    Ticket, Update, Wall,
+    Instant, Marks, Message, Order, OrderResult, Prepared, Records, Seq, Span, Ticket, Update,
+    Wall,
 };
 
 /// Messages of each experiment.
@@ -26,17 +26,7 @@ pub(super) fn message(seq: u64) -> Message {
 }
 
 pub(super) fn ended(ending: Ending) -> ExperimentResult {
-    ExperimentResult {
-        ending,
-        ended: Wall::from_unix_nanos(9),
-        flows: Vec::new(),
-        late: None,
-        trace: None,
-        anchors: Vec::new(),
-        host: HostFacts::default(),
-        load: Load::default(),
-        warnings: Vec::new(),
-    }
+    ExperimentResult::of_end(ending, Wall::from_unix_nanos(9), Vec::new())
 }
 
 impl Fake {

@@ -11,13 +11,10 @@ use neph_agent::remote::{
     ControllerAddress, EnrolError, Identity, Invitation, ServeError, WebSocketLink, Worker, enrol,
     serve,
 };
-use neph_model::AgentName;
-use neph_model::executor::contract;
-use neph_model::{Executor, ExecutorLost, ExperimentId, Order, Span, Stop, Ticket, Update, Wall};
+use neph_model::{AgentName, Span, Stop, Wall};
 use neph_sys::deadline::wait_until;
 
-use super::agent::order;
-use super::contract::{journalled, of_messages};
+use super::contract;
 use crate::{AgentsExecutor, CampaignSocket, Controller, Registry, Sites, connected};
 
 fn name(text: &str) -> AgentName {
@@ -90,70 +87,26 @@ impl Drop for Running {
     }
 }
 
-/// An executor with all that it needs.
-#[derive(Debug)]
-struct Everything {
-    executor: AgentsExecutor<CampaignSocket>,
-    _agent: Running,
-    _controller: Controller,
-}
-
-fn everything(folder: &Path) -> Everything {
-    let controller = controller(&folder.join("control"));
-    let invitation = invite(&folder.join("control"), "here", 1);
-    let address = address_of(&controller);
-    let identity = enrol(&address, &invitation, &folder.join("agent")).expect("enrolled");
-    let agent = Running::start(address, identity, folder.join("agent"));
-    let bus = CampaignSocket::connect(&folder.join("control")).expect("it runs");
-    let sites = Sites {
-        default: Some(name("here")),
-        ..Sites::default()
-    };
-    let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus).expect("writable");
-    Everything {
-        executor,
-        _agent: agent,
-        _controller: controller,
-    }
-}
-
-impl Executor for Everything {
-    fn submit(&mut self, order: Order) -> Ticket {
-        self.executor.submit(order)
-    }
-
-    fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
-        self.executor.poll(patience)
-    }
-
-    fn cancel(&mut self, ticket: Ticket) {
-        self.executor.cancel(ticket);
-    }
-
-    fn gives_journals(&self) -> bool {
-        self.executor.gives_journals()
-    }
-
-    fn stored(&mut self, experiment: ExperimentId) -> Result<(), ExecutorLost> {
-        self.executor.stored(experiment)
-    }
-}
-
 #[test]
 fn the_contract_of_executors_holds_over_tls() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut count = 0;
-    let mut make = || -> Box<dyn Executor> {
-        count += 1;
-        Box::new(everything(&folder.path().join(count.to_string())))
-    };
-    let subject = contract::Subject {
-        short: || of_messages(40),
-        long: || of_messages(100_000),
-        impossible: || order("ws://127.0.0.1:1"),
-        journalled,
-    };
-    contract::hold(&mut make, subject);
+    let mut running = Vec::new();
+    contract::hold(&mut || {
+        let folder = folder.path().join(running.len().to_string());
+        let controller = controller(&folder.join("control"));
+        let invitation = invite(&folder.join("control"), "here", 1);
+        let address = address_of(&controller);
+        let identity = enrol(&address, &invitation, &folder.join("agent")).expect("enrolled");
+        let agent = Running::start(address, identity, folder.join("agent"));
+        let bus = CampaignSocket::connect(&folder.join("control")).expect("it runs");
+        let sites = Sites {
+            default: Some(name("here")),
+            ..Sites::default()
+        };
+        running.push((agent, controller));
+        let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus);
+        Box::new(executor.expect("writable"))
+    });
 }
 
 #[test]
@@ -161,7 +114,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     let folder = tempfile::tempdir().expect("a folder");
     let [ours, theirs] = ["ours", "theirs"].map(|one| folder.path().join(one));
     let (here, there) = (controller(&ours), controller(&theirs));
-    let (address, elsewhere) = (address_of(&here), address_of(&there));
+    let (address, other_address) = (address_of(&here), address_of(&there));
     let invitation = invite(&ours, "ams", 1);
     let mine = enrol(&address, &invitation, &folder.path().join("ams")).expect("enrolled");
     let used = enrol(&address, &invitation, &folder.path().join("x")).expect_err("it is used");
@@ -174,10 +127,10 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     assert!(!folder.path().join("x").exists(), "nothing is left of it");
 
     let foreign = invite(&theirs, "ams", 2);
-    let other = enrol(&elsewhere, &foreign, &folder.path().join("other")).expect("enrolled");
+    let other = enrol(&other_address, &foreign, &folder.path().join("other")).expect("enrolled");
     // Neither believes the other's authority.
     WebSocketLink::connect(&address, &other).expect_err("another controller's agent");
-    WebSocketLink::connect(&elsewhere, &mine).expect_err("another controller");
+    WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
     drop(there);
 
     let agent = Running::start(address, mine, folder.path().join("ams"));

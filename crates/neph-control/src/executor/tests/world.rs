@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use neph_agent::remote::{Ended, FileLength, FromAgent, OrderState, Part, ResultFile, Worker};
 use neph_journal::{Contents, JournalError, journal_path};
-use neph_model::AgentName;
 use neph_model::{
-    CampaignId, Ending, Executor, ExperimentId, ExperimentOrder, Message, Order, OrderFailed,
-    OrderId, OrderResult, Span, Ticket, Update,
+    AgentName, CampaignId, Ending, Executor, ExperimentId, ExperimentOrder, Message, Order,
+    OrderFailed, OrderId, OrderResult, Span, Ticket, Update,
 };
 
 use super::super::Elapsed;
