@@ -294,7 +294,7 @@ fn since(origin: Instant<Own>, marks: Marks) -> Marks {
     }
 }
 
-/// Why nobody answered, where the network said so.
+/// Why no answer came, where an ICMP error shows it.
 fn unreached(answer: Answer) -> String {
     match answer {
         Answer::Icmp(IcmpKind::PortUnreachable) => {

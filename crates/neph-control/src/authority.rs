@@ -4,13 +4,13 @@
 //! start, and one for each agent.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use neph_agent::remote::CONTROLLER_NAME;
 use neph_model::AgentName;
-use neph_text::write_durable;
+use neph_text::{DiskError, write_durable};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
@@ -27,15 +27,8 @@ const POINT_BYTES: usize = 65;
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
     /// The disk refuses.
-    #[error("cannot {operation} {path}: {source}")]
-    Disk {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        path: String,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// A key or certificate cannot be made or used.
     #[error("keys and certificates of the controller: {0}")]
     Wrong(String),
@@ -84,7 +77,8 @@ impl Authority {
         let [key_path, path] = ["authority.key.pem", "authority.pem"].map(|name| folder.join(name));
         match fs::read_to_string(&path) {
             Ok(certificate) => {
-                let key = fs::read_to_string(&key_path).map_err(disk("read", &key_path))?;
+                let key =
+                    fs::read_to_string(&key_path).map_err(DiskError::of("read", &key_path))?;
                 let key = KeyPair::from_pem(&key).map_err(wrong)?;
                 Ok(Self { key, certificate })
             }
@@ -99,7 +93,7 @@ impl Authority {
                 write_private(&path, &certificate)?;
                 Ok(Self { key, certificate })
             }
-            Err(error) => Err(disk("read", &path)(error)),
+            Err(error) => Err(DiskError::of("read", &path)(error).into()),
         }
     }
 
@@ -164,15 +158,6 @@ impl Authority {
     }
 }
 
-fn disk(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AuthorityError {
-    let path = path.display().to_string();
-    move |source| AuthorityError::Disk {
-        operation,
-        path,
-        source,
-    }
-}
-
-fn write_private(path: &Path, text: &str) -> Result<(), AuthorityError> {
-    write_durable(path, text.as_bytes()).map_err(disk("write", path))
+fn write_private(path: &Path, text: &str) -> Result<(), DiskError> {
+    write_durable(path, text.as_bytes()).map_err(DiskError::of("write", path))
 }

@@ -1,6 +1,8 @@
 //! The controller's end of what carries messages.
 
 use std::fmt::Debug;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 
 use neph_agent::remote::{FromAgent, ToAgent};
 use neph_model::AgentName;
@@ -18,6 +20,16 @@ pub enum FromBus {
     Message(AgentName, FromAgent),
     /// An agent is gone: what was sent to it last may not have come.
     Gone(AgentName),
+}
+
+/// All that is in a queue; waits at most `patience` for the first.
+pub(crate) fn drain<T>(
+    queue: &Mutex<Receiver<T>>,
+    patience: Span,
+) -> Result<Vec<T>, RecvTimeoutError> {
+    let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = queue.recv_timeout(patience.to_duration())?;
+    Ok(std::iter::once(first).chain(queue.try_iter()).collect())
 }
 
 /// Carries messages between a controller and its agents. It may lose messages, and may bring one twice; it

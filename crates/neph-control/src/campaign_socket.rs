@@ -9,16 +9,16 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use neph_agent::remote::{
     LONGEST_FRAME, ToAgent, decode_from_agent, decode_to_agent, encode_from_agent, encode_to_agent,
 };
-use neph_model::AgentName;
-use neph_model::{Span, Stop};
+use neph_model::{AgentName, Span, Stop};
 use neph_sys::clock::{self, RawNanos};
 
+use crate::bus::drain;
 use crate::hub::Hub;
 use crate::{Bus, FromBus, NotConnected};
 
@@ -39,7 +39,7 @@ pub(crate) fn socket_path(folder: &Path) -> PathBuf {
 /// The controller was not reached.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignSocketError {
-    /// Nobody listens there.
+    /// No controller listens there.
     #[error("no controller runs in {path}: {source}; start one with neph control serve", path = .path.display())]
     None {
         /// Its folder.
@@ -165,7 +165,7 @@ pub struct CampaignSocket {
     folder: PathBuf,
     connection: Connection,
     /// When the next try to connect is due, once the controller is gone.
-    again: Option<RawNanos>,
+    retry_at: Option<RawNanos>,
 }
 
 /// A connection to one controller.
@@ -176,7 +176,7 @@ struct Connection {
 }
 
 /// Time between two tries to reach a controller that is gone.
-const AGAIN: i64 = 500_000_000;
+const RETRY: i64 = 500_000_000;
 
 impl CampaignSocket {
     /// Connects to the controller that runs in `folder`.
@@ -187,14 +187,14 @@ impl CampaignSocket {
         Ok(Self {
             folder: folder.to_owned(),
             connection: Connection::new(folder)?,
-            again: None,
+            retry_at: None,
         })
     }
 
     /// The controller is gone: tries to reach the next one, from time to time.
     fn reconnect(&mut self) {
         let now = clock::raw();
-        match self.again {
+        match self.retry_at {
             None => {
                 tracing::warn!(
                     "the controller is gone; agents measure on, and it is looked for until it is back"
@@ -205,12 +205,12 @@ impl CampaignSocket {
                 if let Ok(connection) = Connection::new(&self.folder) {
                     tracing::warn!("the controller is back");
                     self.connection = connection;
-                    self.again = None;
+                    self.retry_at = None;
                     return;
                 }
             }
         }
-        self.again = Some(RawNanos(now.0 + AGAIN));
+        self.retry_at = Some(RawNanos(now.0 + RETRY));
     }
 }
 
@@ -270,13 +270,7 @@ impl Bus for CampaignSocket {
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
-        let from = &self.connection.from;
-        let received = {
-            let from = from.lock().unwrap_or_else(PoisonError::into_inner);
-            from.recv_timeout(patience.to_duration())
-                .map(|first| std::iter::once(first).chain(from.try_iter()).collect())
-        };
-        match received {
+        match drain(&self.connection.from, patience) {
             Ok(all) => all,
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => {

@@ -2,7 +2,7 @@
 //!
 //! Owns the threads. Carries out nothing itself.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use neph_agent::remote::read_json;
 use neph_model::Stop;
 use neph_sys::clock;
-use neph_text::{Existing, write_whole};
+use neph_text::{DiskError, Existing, lock_folder, write_whole};
 
 use crate::campaign_socket::{self, socket_path};
 use crate::hub::{Hub, Presence};
@@ -30,30 +31,14 @@ pub enum ControllerError {
     #[error("a controller runs in {0} already")]
     Runs(String),
     /// The disk refuses.
-    #[error("cannot {operation} {path}: {source}")]
-    Disk {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        path: String,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// Its folder.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// Its port.
     #[error(transparent)]
     Server(#[from] ServerError),
-}
-
-fn disk(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ControllerError {
-    let path = path.display().to_string();
-    move |source| ControllerError::Disk {
-        operation,
-        path,
-        source,
-    }
 }
 
 /// A controller that runs as long as this.
@@ -73,15 +58,16 @@ impl Controller {
     /// One runs there already, the address is taken, or the disk refuses.
     pub fn start(folder: &Path, address: SocketAddr) -> Result<Self, ControllerError> {
         let registry = Arc::new(Registry::open(folder)?);
-        let lock = lock(folder)?;
+        let lock = lock_folder(folder)?;
+        let lock = lock.ok_or_else(|| ControllerError::Runs(folder.display().to_string()))?;
         let hub = Arc::new(Hub::default());
         let server = Server::start(address, registry, Arc::clone(&hub))?;
         let socket = socket_path(folder);
-        // The lock says that nobody else has it.
+        // By the lock no other controller has it.
         let _ = fs::remove_file(&socket);
-        let listener = UnixListener::bind(&socket).map_err(disk("listen at", &socket))?;
+        let listener = UnixListener::bind(&socket).map_err(DiskError::of("listen at", &socket))?;
         let set = listener.set_nonblocking(true);
-        set.map_err(disk("listen at", &socket))?;
+        set.map_err(DiskError::of("listen at", &socket))?;
         let stop = Stop::new();
         let mut threads = Vec::new();
         let (for_campaigns, ended) = (Arc::clone(&hub), stop.clone());
@@ -120,18 +106,6 @@ impl Drop for Controller {
     }
 }
 
-fn lock(folder: &Path) -> Result<File, ControllerError> {
-    let path = folder.join("lock");
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    let file = options.open(&path).map_err(disk("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ControllerError::Runs(folder.display().to_string())),
-        Err(TryLockError::Error(error)) => Err(disk("lock", &path)(error)),
-    }
-}
-
 fn presence_path(folder: &Path) -> PathBuf {
     folder.join("connected.json")
 }
@@ -157,18 +131,8 @@ fn write_presence(hub: &Hub, path: &Path, stop: &Stop) {
 /// # Errors
 /// The disk refuses.
 pub fn connected(folder: &Path) -> Result<Option<Vec<Presence>>, ControllerError> {
-    match lock(folder) {
-        Err(ControllerError::Runs(_)) => {}
-        Ok(_) => return Ok(None),
-        Err(error) => return Err(error),
+    if lock_folder(folder)?.is_some() {
+        return Ok(None);
     }
-    let path = presence_path(folder);
-    match fs::read(&path) {
-        Ok(bytes) => {
-            let read = serde_json::from_slice(&bytes).map_err(io::Error::from);
-            read.map(Some).map_err(disk("read", &path))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(Vec::new())),
-        Err(error) => Err(disk("read", &path)(error)),
-    }
+    Ok(Some(read_json(&presence_path(folder))?.unwrap_or_default()))
 }

@@ -15,14 +15,8 @@ use neph_model::{AgentName, Order, OrderId, Span, Update};
 use crate::inbox::{Inbox, InboxError, Sent};
 use out::{Out, Stage, fits, has_experiments};
 
-/// After how long without an answer a message is sent a second time.
-const REPEAT: Span = Span::from_secs(1);
-/// The same of a part of a file, which takes its time on a slow way.
-const REPEAT_FETCH: Span = Span::from_secs(5);
 /// How long an agent may take to end an order that is cancelled, also where a connection has to be made anew.
 const MOST_AFTER_CANCEL: Span = Span::from_secs(30);
-/// How often an order that runs is asked for: its end is reported without being asked, unless that is lost.
-const ASK: Span = Span::from_secs(2);
 
 /// All orders that are out.
 #[derive(Debug)]
@@ -62,7 +56,7 @@ impl Dispatcher {
         open.map(|(id, out)| (*id, &out.order))
     }
 
-    /// Whether an agent is still to be told that its result is stored.
+    /// Whether an agent does not know yet that its result is stored.
     pub(crate) fn has_confirmations(&self) -> bool {
         let mut out = self.out.values();
         out.any(|one| matches!(one.stage, Stage::Stored))
@@ -129,48 +123,10 @@ impl Dispatcher {
             if out.is_cancelled {
                 out.cancelled.get_or_insert(now);
             }
-            let id = *id;
-            let (message, again) = match &out.stage {
-                Stage::Sent => {
-                    let order = Box::new(out.order.clone().at_its_site());
-                    (ToAgent::Begin { id, order }, REPEAT)
-                }
-                Stage::Running if out.is_cancelled => (ToAgent::Cancel { id }, REPEAT),
-                Stage::Running => (ToAgent::Ask { id }, ASK),
-                Stage::Fetching { ended, file } => {
-                    let wanted = ended.files.get(*file).map(|one| one.file);
-                    let here = wanted.map_or(Ok(0), |wanted| self.inbox.length_of(id, wanted));
-                    // A file that cannot be looked at cannot be appended to either, which ends the run.
-                    let from = here.unwrap_or(0);
-                    let file = u32::try_from(*file).unwrap_or(u32::MAX);
-                    let most = self.part_bytes;
-                    let fetch = ToAgent::Fetch {
-                        id,
-                        file,
-                        from,
-                        most,
-                    };
-                    (fetch, REPEAT_FETCH)
-                }
-                Stage::Reported => continue,
-                Stage::Stored => (ToAgent::Stored { id }, REPEAT),
-            };
-            out.due = now + again;
-            messages.push((out.agent.clone(), message));
-            match out.stage {
-                // A fetch that is not answered says nothing of why.
-                Stage::Running if out.is_cancelled => {
-                    messages.push((out.agent.clone(), ToAgent::Ask { id }));
-                }
-                Stage::Fetching { .. } => {
-                    messages.push((out.agent.clone(), ToAgent::Ask { id }));
-                }
-                // Nothing will be done with it: an agent forgets only what is over.
-                Stage::Stored if out.is_cancelled => {
-                    messages.push((out.agent.clone(), ToAgent::Cancel { id }));
-                }
-                _ => {}
-            }
+            let (asked, repeat) = out.next(*id, self.part_bytes, &self.inbox);
+            out.due = now + repeat;
+            let agent = &out.agent;
+            messages.extend(asked.into_iter().map(|one| (agent.clone(), one)));
         }
         messages
     }
@@ -239,7 +195,7 @@ impl Dispatcher {
                 self.out.remove(&id);
                 self.inbox.remove(id)?;
             }
-            // It was late, or says what is known.
+            // It was late, or is known.
             _ => {}
         }
         Ok(updates)
@@ -262,7 +218,11 @@ impl Dispatcher {
             out.is_prepared = true;
             updates.push((id, Update::Prepared(prepared)));
         }
-        out.stage = Stage::Fetching { ended, file: 0 };
+        out.stage = Stage::Fetching {
+            ended,
+            file: 0,
+            asked: None,
+        };
         updates.extend(self.next_file(id)?);
         Ok(updates)
     }
@@ -275,7 +235,7 @@ impl Dispatcher {
         let Some(out) = self.of(agent, part.id) else {
             return Ok(Vec::new());
         };
-        let Stage::Fetching { ended, file } = &out.stage else {
+        let Stage::Fetching { ended, file, .. } = &out.stage else {
             return Ok(Vec::new());
         };
         let (place, wanted) = (*file, ended.files.get(*file).copied());
@@ -292,7 +252,7 @@ impl Dispatcher {
             let lost = self.of(agent, part.id).map(|out| (part.id, out.lost(why)));
             return Ok(lost.into_iter().collect());
         }
-        self.inbox.append(wanted.file, part)?;
+        self.inbox.append(part.id, wanted.file, &part.bytes)?;
         self.next_file(part.id)
     }
 
@@ -301,7 +261,7 @@ impl Dispatcher {
         let Some(out) = self.out.get_mut(&id) else {
             return Ok(Vec::new());
         };
-        let Stage::Fetching { ended, file } = &mut out.stage else {
+        let Stage::Fetching { ended, file, .. } = &mut out.stage else {
             return Ok(Vec::new());
         };
         out.due = Span::ZERO;
@@ -311,7 +271,7 @@ impl Dispatcher {
                 return Ok(Vec::new());
             }
             if wanted.bytes == 0 {
-                self.inbox.touch(id, wanted.file)?;
+                self.inbox.append(id, wanted.file, &[])?;
             }
             if here > wanted.bytes {
                 self.inbox.discard(id, wanted.file)?;
@@ -319,8 +279,10 @@ impl Dispatcher {
             }
             *file += 1;
         }
-        let ended = ended.clone();
-        out.stage = Stage::Reported;
+        let Stage::Fetching { ended, .. } = std::mem::replace(&mut out.stage, Stage::Reported)
+        else {
+            return Ok(Vec::new());
+        };
         let updates = self.whole(id, *ended);
         Ok(updates.into_iter().map(|update| (id, update)).collect())
     }

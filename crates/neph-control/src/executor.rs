@@ -9,10 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use neph_model::AgentName;
 use neph_model::{
-    CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span, Ticket,
-    Update,
+    AgentName, CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span,
+    Ticket, Update,
 };
 use neph_sys::clock;
 
@@ -45,7 +44,7 @@ impl Sites {
     }
 }
 
-/// How long agents are told at the end what is stored; the rest is for the next campaign.
+/// How long it is waited at the end until agents know what is stored; the rest is for the next campaign.
 const CONFIRMATION_WAIT: Span = Span::from_secs(2);
 
 /// The time since the executor was made.
@@ -197,7 +196,7 @@ impl From<InboxError> for ExecutorLost {
     }
 }
 
-/// Agents are told what is stored, as far as they are there.
+/// Agents that are there get to know what is stored.
 impl<B: Bus> Drop for AgentsExecutor<B> {
     fn drop(&mut self) {
         let until = (self.elapsed.0)() + self.confirmation_wait;

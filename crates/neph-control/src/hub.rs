@@ -1,18 +1,18 @@
 //! Who is connected, and the queues between agents and the campaign that runs.
 //!
-//! Owns no socket. Queues are bounded: what does not fit is lost, and asked for a second time by whoever
-//! misses it.
+//! Owns no socket. Queues are bounded: what does not fit is lost, and its receiver asks for it a second
+//! time.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use neph_agent::remote::{ClockApart, FromAgent, Hello, ToAgent};
-use neph_model::AgentName;
-use neph_model::{Span, Wall};
+use neph_model::{AgentName, Span, Wall};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::bus::drain;
 use crate::{Bus, FromBus, NotConnected};
 
 /// Messages that wait for an agent.
@@ -32,7 +32,7 @@ pub struct Presence {
     /// When it was heard last.
     #[serde(rename = "heard_unix_ns")]
     pub heard: Wall,
-    /// The version of its program; `null` until it has said so.
+    /// The version of its program; `null` until that is known.
     pub version: Option<String>,
     /// Orders that it has, those whose result waits to be stored included; as of its connection.
     pub holds: usize,
@@ -74,7 +74,7 @@ impl Hub {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A campaign begins, or `None` if one runs. What agents said of themselves comes first.
+    /// A campaign begins, or `None` if one runs. What agents reported of themselves comes first.
     pub(crate) fn attach(self: &Arc<Self>) -> Option<HubBus> {
         let mut inner = self.lock();
         if inner.campaign.is_some() {
@@ -183,10 +183,7 @@ impl Bus for HubBus {
     }
 
     fn receive(&mut self, patience: Span) -> Vec<FromBus> {
-        let from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
-        match from.recv_timeout(patience.to_duration()) {
-            Ok(first) => std::iter::once(first).chain(from.try_iter()).collect(),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Vec::new(),
-        }
+        // Its sender is the hub's as long as this lives.
+        drain(&self.from, patience).unwrap_or_default()
     }
 }

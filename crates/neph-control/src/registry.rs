@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use neph_agent::remote::{Enrolment, Invitation};
-use neph_model::AgentName;
-use neph_model::{Span, Wall};
-use neph_text::write_durable;
+use neph_agent::remote::{Enrolment, Invitation, read_json, write_json};
+use neph_model::{AgentName, Span, Wall};
+use neph_text::DiskError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -23,15 +22,8 @@ use crate::authority::{Authority, AuthorityError};
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// The disk refuses.
-    #[error("cannot {operation} {path}: {source}")]
-    Disk {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file.
-        path: String,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// Keys and certificates.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
@@ -46,15 +38,6 @@ pub enum RegistryError {
         "the invitation is void: each is good for one agent and one hour; neph control invite NAME makes a new one"
     )]
     Void,
-}
-
-fn disk(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RegistryError {
-    let path = path.display().to_string();
-    move |source| RegistryError::Disk {
-        operation,
-        path,
-        source,
-    }
 }
 
 /// An invitation that is open; the secret itself is not kept.
@@ -113,7 +96,7 @@ impl Registry {
         ] {
             builder
                 .create(&part)
-                .map_err(disk("make the folder", &part))?;
+                .map_err(DiskError::of("make the folder", &part))?;
         }
         Ok(Self {
             folder: folder.to_owned(),
@@ -159,7 +142,7 @@ impl Registry {
             name: name.clone(),
             expires: now + INVITATION,
         };
-        Self::write(&self.invitation_path(&secret), &open)?;
+        write_json(&self.invitation_path(&secret), &open)?;
         Ok(Invitation {
             name,
             secret,
@@ -177,10 +160,8 @@ impl Registry {
         now: Wall,
     ) -> Result<(AgentName, String), RegistryError> {
         let path = self.invitation_path(&asked.secret);
-        let open: Open = match fs::read(&path).map(|bytes| serde_json::from_slice(&bytes)) {
-            Ok(Ok(open)) => open,
-            _ => return Err(RegistryError::Void),
-        };
+        let open: Option<Open> = read_json(&path).ok().flatten();
+        let open = open.ok_or(RegistryError::Void)?;
         // Of two that come at once, one removes it.
         fs::remove_file(&path).map_err(|_| RegistryError::Void)?;
         if now > open.expires {
@@ -197,8 +178,8 @@ impl Registry {
             enrolled: now,
         };
         // Where the certificate leads comes first: without the agent it leads nowhere.
-        Self::write(&self.certificate_path(&enrolled.fingerprint), &open.name)?;
-        Self::write(&self.agent_path(&open.name), &enrolled)?;
+        write_json(&self.certificate_path(&enrolled.fingerprint), &open.name)?;
+        write_json(&self.agent_path(&open.name), &enrolled)?;
         Ok((open.name, certificate.pem()))
     }
 
@@ -208,24 +189,20 @@ impl Registry {
     /// The disk refuses.
     pub fn agent_with(&self, certificate: &[u8]) -> Result<Option<AgentName>, RegistryError> {
         let fingerprint = fingerprint(certificate);
-        let path = self.certificate_path(&fingerprint);
-        let name = match fs::read(&path).map(|bytes| serde_json::from_slice::<AgentName>(&bytes)) {
-            Ok(Ok(name)) => name,
-            Ok(Err(error)) => return Err(disk("understand", &path)(error.into())),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(disk("read", &path)(error)),
+        let Some(name) = read_json(&self.certificate_path(&fingerprint))? else {
+            return Ok(None);
         };
-        Ok(Some(name).filter(|name| !self.is_revoked(name, certificate)))
+        let enrolled: Option<EnrolledAgent> = read_json(&self.agent_path(&name))?;
+        let is_its = enrolled.is_some_and(|one| one.fingerprint == fingerprint);
+        Ok(is_its.then_some(name))
     }
 
     /// Whether the agent was revoked since it proved who it is by this certificate (DER). A file that cannot
-    /// be read for another reason than that it is gone revokes nobody.
+    /// be read, for another reason than that it is gone, revokes no agent.
     pub(crate) fn is_revoked(&self, name: &AgentName, certificate: &[u8]) -> bool {
-        match fs::read(self.agent_path(name)) {
-            Ok(bytes) => serde_json::from_slice::<EnrolledAgent>(&bytes)
-                .is_ok_and(|one| one.fingerprint != fingerprint(certificate)),
-            Err(error) => error.kind() == ErrorKind::NotFound,
-        }
+        let read = read_json::<EnrolledAgent>(&self.agent_path(name));
+        let is_other = |one: EnrolledAgent| one.fingerprint != fingerprint(certificate);
+        read.is_ok_and(|enrolled| enrolled.is_none_or(is_other))
     }
 
     /// All agents that are enrolled, by name.
@@ -235,13 +212,12 @@ impl Registry {
     pub fn agents(&self) -> Result<Vec<(AgentName, EnrolledAgent)>, RegistryError> {
         let folder = self.folder.join("agents");
         let mut agents = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(disk("list", &folder))? {
-            let path = entry.map_err(disk("list", &folder))?.path();
+        for entry in fs::read_dir(&folder).map_err(DiskError::of("list", &folder))? {
+            let path = entry.map_err(DiskError::of("list", &folder))?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
             let name: Option<AgentName> = stem.and_then(|stem| stem.parse().ok());
-            let read = fs::read(&path).map(|bytes| serde_json::from_slice::<EnrolledAgent>(&bytes));
             // One that is revoked meanwhile is none.
-            if let (Some(name), Ok(Ok(enrolled))) = (name, read) {
+            if let (Some(name), Ok(Some(enrolled))) = (name, read_json(&path)) {
                 agents.push((name, enrolled));
             }
         }
@@ -255,21 +231,14 @@ impl Registry {
     /// There is no such agent, or the disk refuses.
     pub fn revoke(&self, name: &AgentName) -> Result<(), RegistryError> {
         let path = self.agent_path(name);
-        let enrolled = fs::read(&path).map(|bytes| serde_json::from_slice::<EnrolledAgent>(&bytes));
-        if let Ok(Ok(enrolled)) = enrolled {
+        if let Ok(Some(enrolled)) = read_json::<EnrolledAgent>(&path) {
             // One that stays leads to an agent that has another certificate, or to none.
             let _ = fs::remove_file(self.certificate_path(&enrolled.fingerprint));
         }
         fs::remove_file(&path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => RegistryError::NoAgent(name.clone()),
-            _ => disk("remove", &path)(error),
+            _ => DiskError::of("remove", &path)(error).into(),
         })
-    }
-
-    fn write(path: &Path, value: &impl Serialize) -> Result<(), RegistryError> {
-        let text = serde_json::to_vec(value).map_err(io::Error::from);
-        let written = text.and_then(|text| write_durable(path, &text));
-        written.map_err(disk("write", path))
     }
 }
 
@@ -321,10 +290,10 @@ mod tests {
             .enrol(&asked(&invitation), now(3600))
             .expect("in time");
         assert_eq!(enrolled, name);
-        let again = registry
+        let second = registry
             .enrol(&asked(&invitation), now(1))
             .expect_err("it is used");
-        assert!(matches!(again, RegistryError::Void), "{again}");
+        assert!(matches!(second, RegistryError::Void), "{second}");
         let taken = registry
             .invite(name.clone(), now(2), [3; 32])
             .expect_err("it is there");

@@ -1,6 +1,6 @@
 //! The controller's port: WebSocket over TLS for agents that enrol and for those that are enrolled.
 //!
-//! Owns the sockets and their limits. Who an agent is, its certificate says; what it says goes to the hub.
+//! Owns the sockets and their limits. Who an agent is follows from its certificate; its messages go to the hub.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -33,7 +33,7 @@ use crate::authority::AuthorityError;
 use crate::hub::Hub;
 use crate::registry::Registry;
 
-/// How long a connection may take to say who it is.
+/// How long a connection may take until it is known whose it is.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How often an agent is asked for a sign of life, and looked up in the registry.
 const BEAT: Duration = Duration::from_secs(3);

@@ -165,7 +165,7 @@ pub struct Journalled<'a> {
     pub experiment: &'a Experiment,
     /// Under which circumstances, if that is known.
     pub provenance: Option<&'a Provenance>,
-    /// What was found besides, by whoever read the journal: alarms, a changed address.
+    /// What was found while the journal was read: alarms, a changed address.
     pub events: &'a [Event],
     /// The routes of its flows, if they were traced when it was over.
     pub flow_trace: Option<&'a FlowTrace>,

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         Command::Serve(args) => serve(args),
         Command::Invite(args) => invite(&args.name, &args.folder.folder),
         Command::Revoke(args) => {
-            let registry = there(&args.folder.folder)?;
+            let registry = existing(&args.folder.folder)?;
             registry.revoke(&args.name).map_err(Failure::usage)?;
             output::say(&format!("neph control: agent {} is revoked", args.name));
             Ok(Outcome::Done)
@@ -122,14 +122,14 @@ fn invite(name: &AgentName, folder: &Path) -> Result<Outcome, Failure> {
     output::line(&invitation.map_err(Failure::usage)?.to_string())?;
     let minutes = INVITATION.nanos() / 60_000_000_000;
     output::say(&format!(
-        "neph control: whoever has this line can be agent {name}, once, within {minutes} minutes; on its \
+        "neph control: this line enrols its holder as agent {name}, once, within {minutes} minutes; on its \
          host: neph agent --controller wss://HOST:7443 --invite LINE"
     ));
     Ok(Outcome::Done)
 }
 
 /// The registry of a controller that was set up.
-pub(crate) fn there(folder: &Path) -> Result<Registry, Failure> {
+pub(crate) fn existing(folder: &Path) -> Result<Registry, Failure> {
     if !folder.join("authority.pem").exists() {
         return Err(Failure::usage(format!(
             "{} is the folder of no controller; neph control serve makes one, --folder names another",
@@ -142,7 +142,7 @@ pub(crate) fn there(folder: &Path) -> Result<Registry, Failure> {
 /// Lists the agents.
 pub(crate) fn agents(args: &AgentsArgs) -> Result<Outcome, Failure> {
     let folder = &args.folder.folder;
-    let enrolled = there(folder)?.agents().map_err(Failure::refused)?;
+    let enrolled = existing(folder)?.agents().map_err(Failure::refused)?;
     let connected = connected(folder).map_err(Failure::refused)?;
     let runs = connected.is_some();
     let connected = connected.unwrap_or_default();

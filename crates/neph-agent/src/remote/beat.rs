@@ -1,6 +1,6 @@
 //! Signs of life: what an agent is doing, and how far its clock is from the controller's.
 //!
-//! Owns when one is due and what its answer says of the clock. The controller reads its clock between our
+//! Owns when one is due and what follows from its answer for the clock. The controller reads its clock between our
 //! sending and our hearing its answer, so the offset is known to within half of that time, whatever the ways
 //! there and back take (RFC 5905, 8, uses the same four moments).
 
@@ -61,8 +61,8 @@ impl Beats {
         })
     }
 
-    /// Whether the controller has answered nothing for long: a connection whose other end lost its power
-    /// tells nothing itself.
+    /// Whether the controller has answered nothing for long: a connection does not show by itself that
+    /// its other end has lost its power.
     pub(super) fn is_silent(&self, now: RawNanos) -> bool {
         let since = self.unanswered;
         since.is_some_and(|since| now.0.saturating_sub(since.0) > SILENT)

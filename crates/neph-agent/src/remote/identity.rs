@@ -4,11 +4,11 @@
 //! key never leaves the folder.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use neph_text::write_durable;
+use neph_text::{DiskError, write_durable};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -29,13 +29,8 @@ pub enum IdentityError {
     )]
     None(String),
     /// The disk refuses.
-    #[error("cannot use {path}: {source}")]
-    Disk {
-        /// Which file.
-        path: String,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// Something in it is wrong.
     #[error("key or certificate in {path}: {why}")]
     Wrong {
@@ -60,11 +55,6 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-fn disk(path: &Path) -> impl FnOnce(io::Error) -> IdentityError {
-    let path = path.display().to_string();
-    move |source| IdentityError::Disk { path, source }
-}
-
 impl Identity {
     /// What an agent got when it was enrolled.
     pub const fn new(key: String, certificate: String, authority: String) -> Self {
@@ -84,7 +74,7 @@ impl Identity {
             let path = folder.join(name);
             fs::read_to_string(&path).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => IdentityError::None(folder.display().to_string()),
-                _ => disk(&path)(error),
+                _ => DiskError::of("use", &path)(error).into(),
             })
         };
         Ok(Self {
@@ -100,7 +90,7 @@ impl Identity {
     /// # Errors
     /// The disk refuses.
     pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
-        fs::create_dir_all(folder).map_err(disk(folder))?;
+        fs::create_dir_all(folder).map_err(DiskError::of("use", folder))?;
         let files = [
             (KEY, &self.key),
             (AUTHORITY, &self.authority),
@@ -108,7 +98,7 @@ impl Identity {
         ];
         for (name, text) in files {
             let path = folder.join(name);
-            write_durable(&path, text.as_bytes()).map_err(disk(&path))?;
+            write_durable(&path, text.as_bytes()).map_err(DiskError::of("use", &path))?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use neph_model::AgentName;
 /// What the text begins with: its kind and version.
 const MARK: &str = "neph-invite-1.";
 
-/// An invitation to one agent. Whoever has it can enrol in its place, once, until it expires.
+/// An invitation to one agent. It enrols its holder in that agent's place, once, until it expires.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invitation {

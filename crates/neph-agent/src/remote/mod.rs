@@ -8,6 +8,7 @@ mod file;
 mod frame;
 mod identity;
 mod invitation;
+mod json;
 mod link;
 mod message;
 mod shelf;
@@ -21,6 +22,7 @@ pub use frame::{
 };
 pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
 pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
+pub use json::{read_json, write_json};
 pub use link::{Link, LinkLost};
 pub use message::{Beat, ClockApart, Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent};
 pub use shelf::{ShelfError, read_pings};

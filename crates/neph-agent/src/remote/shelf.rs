@@ -5,17 +5,16 @@
 //! order that is not here, one that is here without a result, or one with it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use neph_journal::{fleet_folder, journal_path};
 use neph_model::{Order, OrderFailed, OrderId, OrderResult, PingBetween, Prepared};
-use neph_text::write_durable;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use neph_text::{DiskError, lock_folder, remove_folder, write_durable};
 
 use super::file::files_of;
+use super::json::{read_json, write_json};
 use super::{Ended, OrderState, PART_BYTES, Part, ResultFile};
 
 /// Stored orders that are remembered, at least; one that is older than all of them is taken for stored.
@@ -25,27 +24,11 @@ const REMEMBERED: usize = 4096;
 #[derive(Debug, thiserror::Error)]
 pub enum ShelfError {
     /// The disk refuses.
-    #[error("cannot {operation} {path}: {source}", path = path.display())]
-    Disk {
-        /// What was tried.
-        operation: &'static str,
-        /// On which file or folder.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// Another agent has the folder.
     #[error("{path} is in use by another agent; give each a folder of its own", path = .0.display())]
     InUse(PathBuf),
-}
-
-fn disk(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ShelfError {
-    let path = path.to_owned();
-    move |source| ShelfError::Disk {
-        operation,
-        path,
-        source,
-    }
 }
 
 /// An order that is here.
@@ -71,9 +54,10 @@ impl Shelf {
     /// The orders in `folder`, which is made if it is not there.
     pub(super) fn open(folder: &Path) -> Result<Self, ShelfError> {
         for part in [folder, &folder.join("orders"), &journals_in(folder)] {
-            fs::create_dir_all(part).map_err(disk("make the folder", part))?;
+            fs::create_dir_all(part).map_err(DiskError::of("make the folder", part))?;
         }
-        let lock = lock(folder)?;
+        let lock = lock_folder(folder)?;
+        let lock = lock.ok_or_else(|| ShelfError::InUse(folder.to_owned()))?;
         let mut shelf = Self {
             folder: folder.to_owned(),
             kept: BTreeMap::new(),
@@ -103,7 +87,7 @@ impl Shelf {
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(disk("read", &path)(error)),
+            Err(error) => return Err(DiskError::of("read", &path)(error).into()),
         };
         // A line that a kill cut off is of an order whose folder is still here.
         self.stored = text.lines().filter_map(|line| line.parse().ok()).collect();
@@ -114,14 +98,14 @@ impl Shelf {
         for id in &self.stored {
             text.push_str(&format!("{id}\n"));
         }
-        write_durable(&path, text.as_bytes()).map_err(disk("write", &path))
+        Ok(write_durable(&path, text.as_bytes()).map_err(DiskError::of("write", &path))?)
     }
 
     fn read_orders(&mut self) -> Result<(), ShelfError> {
         let folder = self.folder.join("orders");
-        let entries = fs::read_dir(&folder).map_err(disk("list", &folder))?;
+        let entries = fs::read_dir(&folder).map_err(DiskError::of("list", &folder))?;
         for entry in entries {
-            let entry = entry.map_err(disk("list", &folder))?;
+            let entry = entry.map_err(DiskError::of("list", &folder))?;
             let name = entry.file_name();
             let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else {
                 continue;
@@ -136,7 +120,7 @@ impl Shelf {
                     self.kept.insert(id, kept);
                 }
                 Some(order) => self.remove(id, &order)?,
-                // Killed before the order was whole: nobody was told that it is here.
+                // Killed before the order was whole: the controller does not know of it.
                 None => remove_folder(&entry.path())?,
             }
         }
@@ -162,7 +146,7 @@ impl Shelf {
     /// Puts an order here: it is safe when this returns.
     pub(super) fn add(&mut self, id: OrderId, order: Order) -> Result<(), ShelfError> {
         let folder = self.folder_of(id);
-        fs::create_dir_all(&folder).map_err(disk("make the folder", &folder))?;
+        fs::create_dir_all(&folder).map_err(DiskError::of("make the folder", &folder))?;
         write_json(&folder.join("order.json"), &order)?;
         let kept = Kept {
             order,
@@ -198,7 +182,7 @@ impl Shelf {
             }
             file.write_all(&lines)
         };
-        append().map_err(disk("write", &path))
+        Ok(append().map_err(DiskError::of("write", &path))?)
     }
 
     /// It is over: the result is safe when this returns.
@@ -215,7 +199,7 @@ impl Shelf {
         let ended = Ended {
             prepared: kept.prepared.clone(),
             result,
-            files: files.map_err(disk("list what was recorded in", &journals))?,
+            files: files.map_err(DiskError::of("list what was recorded in", &journals))?,
         };
         write_json(&folder.join("result.json"), &ended)?;
         kept.ended = Some(ended);
@@ -266,7 +250,7 @@ impl Shelf {
             opened.take(left).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        let bytes = read().map_err(disk("read", &path))?;
+        let bytes = read().map_err(DiskError::of("read", &path))?;
         Ok(Some(Part {
             id,
             file,
@@ -286,7 +270,7 @@ impl Shelf {
             file.write_all(format!("{id}\n").as_bytes())?;
             file.sync_data()
         };
-        note().map_err(disk("write", &path))?;
+        note().map_err(DiskError::of("write", &path))?;
         self.stored.insert(id);
         self.remove(id, &kept.order)?;
         self.kept.remove(&id);
@@ -299,56 +283,18 @@ impl Shelf {
                 let path = journal_path(&self.journals(), one.experiment.id);
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(disk("remove", &path)(error));
+                        return Err(DiskError::of("remove", &path)(error).into());
                     }
                     _ => remove_folder(&fleet_folder(&self.journals(), one.experiment.id))?,
                 }
             }
         }
-        remove_folder(&self.folder_of(id))
+        Ok(remove_folder(&self.folder_of(id))?)
     }
 }
 
 fn journals_in(folder: &Path) -> PathBuf {
     folder.join("journals")
-}
-
-fn lock(folder: &Path) -> Result<File, ShelfError> {
-    let path = folder.join("lock");
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    let file = options.open(&path).map_err(disk("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ShelfError::InUse(folder.to_owned())),
-        Err(TryLockError::Error(error)) => Err(disk("lock", &path)(error)),
-    }
-}
-
-fn remove_folder(path: &Path) -> Result<(), ShelfError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(disk("remove", path)(error)),
-        _ => Ok(()),
-    }
-}
-
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ShelfError> {
-    let text = serde_json::to_vec(value).map_err(io::Error::from);
-    let written = text.and_then(|text| write_durable(path, &text));
-    written.map_err(disk("write", path))
-}
-
-/// `None` if there is no such file. One that is there is whole: what cannot be understood is of another
-/// version, and is kept.
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ShelfError> {
-    match fs::read(path) {
-        Ok(bytes) => {
-            let read = serde_json::from_slice(&bytes).map_err(io::Error::from);
-            read.map(Some).map_err(disk("understand", path))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(disk("read", path)(error)),
-    }
 }
 
 /// The pings in a file of a result, up to the last whole line.

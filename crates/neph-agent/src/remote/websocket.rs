@@ -142,7 +142,7 @@ impl WebSocketLink {
     /// Connects an enrolled agent.
     ///
     /// # Errors
-    /// Nobody is there, or one of the two is not who the other expects.
+    /// No controller is there, or one of the two is not who the other expects.
     pub fn connect(address: &ControllerAddress, identity: &Identity) -> Result<Self, EnrolError> {
         let socket = dial(address, "/agent", &identity.tls()?)?;
         Ok(Self { socket })
@@ -152,7 +152,7 @@ impl WebSocketLink {
 /// Redeems an invitation: makes a key, has it certified, and keeps both in `folder`.
 ///
 /// # Errors
-/// Nobody is there, the invitation is void, or the disk refuses.
+/// No controller is there, the invitation is void, or the disk refuses.
 pub fn enrol(
     address: &ControllerAddress,
     invitation: &Invitation,

@@ -178,10 +178,10 @@ impl Run<'_, '_> {
         let judge = Judge::by(self.plan.alarms_of(&order.scenario));
         let meter = Arc::new(Mutex::new(Meter::new(reflector).judging(judge)));
         let mut recording = if self.crew.executor.gives_journals() {
-            Recording::there(order.experiment.id, &meter)
+            Recording::whole(order.experiment.id, &meter)
         } else {
             let begun = self.crew.store.begin(&order.experiment);
-            Recording::here(storing("begin an experiment", begun)?, &meter)
+            Recording::live(storing("begin an experiment", begun)?, &meter)
         };
         self.crew.observer.tell(&News::ExperimentBegun {
             experiment: &order.experiment,

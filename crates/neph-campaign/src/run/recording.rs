@@ -1,7 +1,7 @@
 //! Where what an experiment measures goes: record by record into the store, or whole when it is over.
 //!
-//! Owns the difference. Of an experiment whose journals come from elsewhere the store has nothing before all
-//! of it is here, so that a kill between leaves either all of it or nothing.
+//! Owns the difference. Of an experiment whose journals come from another host the store has nothing before
+//! all of it is here, so that a kill between leaves either all of it or nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,9 +22,9 @@ const BATCH: usize = 1000;
 /// Where an experiment's records go.
 pub(super) enum Recording {
     /// Into the store, as they come.
-    Here(MeteredRecorder),
+    Live(MeteredRecorder),
     /// They are in a journal that comes at the end.
-    There(Received),
+    Whole(Received),
 }
 
 /// What has come of an experiment that is measured by another host.
@@ -45,18 +45,18 @@ pub(super) struct Outcome<'a> {
 
 impl Recording {
     /// Begins in the store.
-    pub(super) fn here(recorder: Box<dyn Recorder>, meter: &Arc<Mutex<Meter>>) -> Self {
-        Self::Here(MeteredRecorder::new(recorder, Arc::clone(meter)))
+    pub(super) fn live(recorder: Box<dyn Recorder>, meter: &Arc<Mutex<Meter>>) -> Self {
+        Self::Live(MeteredRecorder::new(recorder, Arc::clone(meter)))
     }
 
     /// Waits for a journal.
-    pub(super) fn there(experiment: ExperimentId, meter: &Arc<Mutex<Meter>>) -> Self {
+    pub(super) fn whole(experiment: ExperimentId, meter: &Arc<Mutex<Meter>>) -> Self {
         let noted = Arc::default();
         let noting = Noting {
             experiment,
             noted: Arc::clone(&noted),
         };
-        Self::There(Received {
+        Self::Whole(Received {
             metered: MeteredRecorder::new(Box::new(noting), Arc::clone(meter)),
             noted,
             meter: Arc::clone(meter),
@@ -67,14 +67,14 @@ impl Recording {
     /// What alarms, and whatever else is found here, is recorded with.
     pub(super) const fn recorder(&mut self) -> &mut MeteredRecorder {
         match self {
-            Self::Here(recorder) => recorder,
-            Self::There(received) => &mut received.metered,
+            Self::Live(recorder) => recorder,
+            Self::Whole(received) => &mut received.metered,
         }
     }
 
     /// Its journals are here: what is in them is counted.
     pub(super) fn journals(&mut self, folder: PathBuf) -> Result<(), RunError> {
-        let Self::There(received) = self else {
+        let Self::Whole(received) = self else {
             return Ok(());
         };
         let read = received.read(&folder);
@@ -85,8 +85,8 @@ impl Recording {
     /// Ends the experiment in the store.
     pub(super) fn finish(self, store: &mut dyn Store, end: &Outcome<'_>) -> Result<(), RunError> {
         let recorder = match self {
-            Self::Here(recorder) => recorder.into_inner(),
-            Self::There(received) => {
+            Self::Live(recorder) => recorder.into_inner(),
+            Self::Whole(received) => {
                 let noted = lock(&received.noted).clone();
                 let Some(folder) = received.folder else {
                     return without_journal(store, end, &noted);

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use neph_agent::remote::{Ended, ResultFile};
-use neph_model::{AgentName, Order, OrderFailed, OrderResult, Span, Update};
+use neph_agent::remote::{Ended, ResultFile, ToAgent};
+use neph_model::{AgentName, Order, OrderFailed, OrderId, OrderResult, Span, Update};
 
-use crate::inbox::Sent;
+use crate::inbox::{Inbox, Sent};
 
+/// After how long without an answer a message is sent a second time.
+const REPEAT: Span = Span::from_secs(1);
+/// The same of a part of a file, which takes its time on a slow way.
+const REPEAT_FETCH: Span = Span::from_secs(5);
+/// How often an order that runs is asked for: its end is reported without being asked, unless that is lost.
+const ASK: Span = Span::from_secs(2);
 /// After how long it is reported that an agent has not taken an order on.
 const MISSED: Span = Span::from_secs(5);
 
@@ -17,11 +23,17 @@ pub(super) enum Stage {
     Sent,
     /// The agent carries it out.
     Running,
-    /// It is over, and its files are fetched: this one, by its place.
-    Fetching { ended: Box<Ended>, file: usize },
+    /// It is over, and its files are fetched.
+    Fetching {
+        ended: Box<Ended>,
+        /// The one that is fetched, by its place.
+        file: usize,
+        /// What was asked for last: the file, and its first byte.
+        asked: Option<(usize, u64)>,
+    },
     /// All of its result is here and was reported.
     Reported,
-    /// The result is stored; its agent is told so until it has forgotten it.
+    /// The result is stored; that is sent to its agent until it has forgotten it.
     Stored,
 }
 
@@ -61,9 +73,44 @@ impl Out {
             is_prepared: false,
         }
     }
-}
 
-impl Out {
+    /// What its agent is asked now, and after how long it is asked a second time.
+    pub(super) fn next(&mut self, id: OrderId, most: u32, inbox: &Inbox) -> (Vec<ToAgent>, Span) {
+        match &mut self.stage {
+            Stage::Sent => {
+                let order = Box::new(self.order.clone().at_its_site());
+                (vec![ToAgent::Begin { id, order }], REPEAT)
+            }
+            Stage::Running if self.is_cancelled => {
+                (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT)
+            }
+            Stage::Running => (vec![ToAgent::Ask { id }], ASK),
+            Stage::Fetching { ended, file, asked } => {
+                let wanted = ended.files.get(*file).map(|one| one.file);
+                let here = wanted.map_or(Ok(0), |wanted| inbox.length_of(id, wanted));
+                // A file that cannot be looked at cannot be appended to either, which ends the run.
+                let from = here.unwrap_or(0);
+                let mut messages = vec![ToAgent::Fetch {
+                    id,
+                    file: u32::try_from(*file).unwrap_or(u32::MAX),
+                    from,
+                    most,
+                }];
+                // A fetch that is not answered does not show why: the agent may have lost the order.
+                if asked.replace((*file, from)) == Some((*file, from)) {
+                    messages.push(ToAgent::Ask { id });
+                }
+                (messages, REPEAT_FETCH)
+            }
+            Stage::Reported => (Vec::new(), REPEAT),
+            // Nothing will be done with it: an agent forgets only what is over.
+            Stage::Stored if self.is_cancelled => {
+                (vec![ToAgent::Stored { id }, ToAgent::Cancel { id }], REPEAT)
+            }
+            Stage::Stored => (vec![ToAgent::Stored { id }], REPEAT),
+        }
+    }
+
     /// There will be no result.
     pub(super) fn lost(&mut self, reason: &str) -> Update {
         self.stage = Stage::Reported;

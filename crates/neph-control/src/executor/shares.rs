@@ -38,7 +38,7 @@ impl Share {
 }
 
 impl Running {
-    /// What is prepared, once, when every agent has said so or has ended.
+    /// What is prepared, once, when that is known of every share.
     pub(super) fn all_prepared(&mut self) -> Option<Vec<Result<Prepared, OrderFailed>>> {
         let is_known = |share: &Share| share.prepared.is_some() || share.result.is_some();
         let is_any = self.shares.iter().any(|share| share.prepared.is_some());

@@ -68,7 +68,9 @@ fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failur
             "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs",
         )
     })?;
-    let known = control::there(folder)?.agents().map_err(Failure::refused)?;
+    let known = control::existing(folder)?
+        .agents()
+        .map_err(Failure::refused)?;
     for site in &plan.agents {
         let agent = &site.agent.value;
         if !known.iter().any(|(name, _)| name == agent) {
