@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use neph_model::{
-    Anchor, EchoTo, FlowIndex, FlowRole, Message, Own, PingBetween, PingOrder, Span, Stop, Update,
+    Anchor, EchoTo, FlowIndex, FlowRole, Message, Own, Permit, PingBetween, PingOrder, Span, Stop,
+    Update,
 };
 use neph_probe::{Flow as Running, FlowSpec, Place, Priority, Report, Schedule};
 
@@ -25,7 +26,7 @@ pub(crate) fn ping(order: &PingOrder, site: Option<&Place>, desk: &Desk) {
     let stop = Stop::new();
     let mut running: Vec<Option<Running>> = Vec::new();
     let mut specs = Vec::new();
-    for spec in self::specs(order, site, origin) {
+    for spec in self::specs(order, site, desk.permit(), origin) {
         // Without the right to send ICMP nothing is measured here, as in the experiments.
         if let Ok(flow) = Running::start(spec.clone(), stop.clone()) {
             running.push(Some(flow));
@@ -91,7 +92,12 @@ fn ping_between(
     }
 }
 
-fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<FlowSpec> {
+fn specs(
+    order: &PingOrder,
+    site: Option<&Place>,
+    permit: &Permit,
+    origin: Anchor<Own>,
+) -> Vec<FlowSpec> {
     let left = Span::from_nanos(
         order
             .until
@@ -99,7 +105,7 @@ fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<Fl
             .saturating_sub(origin.wall.unix_nanos()),
     ) - LAST;
     let flow = |(place, ping): (u32, &EchoTo)| {
-        let (target, address) = echo_to(&ping.host, None, site).ok()?;
+        let (target, address) = echo_to(&ping.host, None, site, permit).ok()?;
         debug_assert!(target.kind().is_echo());
         let count = u64::try_from(left.nanos() / ping.interval.nanos().max(1)).unwrap_or(0);
         (count > 0).then(|| FlowSpec {
@@ -116,6 +122,7 @@ fn specs(order: &PingOrder, site: Option<&Place>, origin: Anchor<Own>) -> Vec<Fl
             timeout: order.timeout,
             priority: Priority::Normal,
             site: site.cloned(),
+            permit: permit.clone(),
             ..FlowSpec::plain(target, address)
         })
     };

@@ -1,5 +1,7 @@
 //! A throughput check: a bulk transfer whose failure is part of what it says.
 
+use std::net::SocketAddr;
+
 use neph_load::{Iperf3Spec, Transfer, UploadSpec, iperf3, upload};
 use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
 use neph_probe::{Place, Resolve, Resolving};
@@ -26,6 +28,16 @@ pub(crate) fn throughput(order: &ThroughputOrder, desk: &Desk, yard: &Yard) -> T
     }
 }
 
+/// The address as iperf3 takes it, with the zone of a link-local one.
+fn without_port(mut address: SocketAddr) -> String {
+    address.set_port(0);
+    let text = address.to_string();
+    let host = text.strip_suffix(":0").unwrap_or(&text);
+    host.trim_start_matches('[')
+        .trim_end_matches(']')
+        .to_owned()
+}
+
 fn transfer(
     order: &ThroughputOrder,
     site: Option<Place>,
@@ -33,28 +45,30 @@ fn transfer(
 ) -> Result<Transfer, OrderFailed> {
     let (host, port) = (order.server.host.as_str(), order.server.port);
     let operation = || format!("transfer to {host} port {port}");
+    let target = Target::tcp(host, port).map_err(|error| failed(format!("find {host}"), error))?;
+    let how = Resolving {
+        site: site.clone(),
+        permit: desk.permit().clone(),
+        ..Resolving::here(None)
+    };
+    let found = target.find(&how);
+    let address = found.map_err(|error| failed(operation(), error))?.address;
     match order.tool {
         ThroughputTool::Neph => {
-            let target =
-                Target::tcp(host, port).map_err(|error| failed(format!("find {host}"), error))?;
-            let how = Resolving {
-                site: site.clone(),
-                ..Resolving::here(None)
-            };
-            let found = target.find(&how);
-            let address = found.map_err(|error| failed(operation(), error))?.address;
             let spec = UploadSpec {
                 target,
                 address,
                 duration: order.duration,
                 congestion: None,
                 site,
+                permit: desk.permit().clone(),
             };
             upload(&spec, desk.stop())
         }
         ThroughputTool::Iperf3 => {
             let spec = Iperf3Spec {
-                host: host.to_owned(),
+                // The one that was checked: a second look could find another.
+                host: without_port(address),
                 port,
                 duration: order.duration,
                 congestion: None,

@@ -1,8 +1,8 @@
-//! Where an order's thread reports, and hears that it is to end.
+//! Where an order's thread reports, and where it learns that it is to end, and what it may send.
 
 use std::sync::mpsc::SyncSender;
 
-use neph_model::{ExperimentId, Records, Stop, Ticket, Update};
+use neph_model::{ExperimentId, Permit, Records, Stop, Ticket, Update};
 
 /// The desk of one order.
 #[derive(Debug)]
@@ -10,6 +10,7 @@ pub(crate) struct Desk {
     ticket: Ticket,
     updates: SyncSender<(Ticket, Update)>,
     stop: Stop,
+    permit: Permit,
 }
 
 impl Desk {
@@ -19,7 +20,18 @@ impl Desk {
             ticket,
             updates,
             stop,
+            permit: Permit::ANYTHING,
         }
+    }
+
+    /// The same for an order that may send no more than this.
+    pub(crate) fn within(self, permit: Permit) -> Self {
+        Self { permit, ..self }
+    }
+
+    /// What may be sent.
+    pub(crate) const fn permit(&self) -> &Permit {
+        &self.permit
     }
 
     /// Reports; waits where too much waits already. An executor that is gone takes nothing, and ends its

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use neph_model::{Executor, ExecutorLost, Order, OrderResult, Span, Stop, Ticket, Update};
+use neph_model::{Executor, ExecutorLost, Order, OrderResult, Permit, Span, Stop, Ticket, Update};
 
 use crate::desk::Desk;
 use crate::failure::failed;
@@ -25,6 +25,7 @@ const PATIENCE: Span = Span::from_millis(50);
 #[derive(Debug)]
 pub struct LocalExecutor {
     yard: Yard,
+    permit: Permit,
     sender: SyncSender<(Ticket, Update)>,
     updates: Receiver<(Ticket, Update)>,
     running: BTreeMap<Ticket, Running>,
@@ -55,10 +56,20 @@ impl LocalExecutor {
         Self::within(Yard::of(lab))
     }
 
+    /// The same for a process that may send no more than this.
+    #[must_use]
+    pub fn with_permit(self, permit: Permit) -> Self {
+        // The whole of it may not be moved out of: it has a destructor.
+        let mut executor = self;
+        executor.permit = permit;
+        executor
+    }
+
     fn within(yard: Yard) -> Self {
         let (sender, updates) = sync_channel(MOST_WAITING);
         Self {
             yard,
+            permit: Permit::ANYTHING,
             sender,
             updates,
             running: BTreeMap::new(),
@@ -87,7 +98,7 @@ impl Executor for LocalExecutor {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.next;
         self.next.0 += 1;
-        let desk = Desk::new(ticket, self.sender.clone());
+        let desk = Desk::new(ticket, self.sender.clone()).within(self.permit.clone());
         let (stop, yard) = (desk.stop().clone(), self.yard.clone());
         let thread = Builder::new().name(ticket.to_string());
         match thread.spawn(move || carry_out(&order, &desk, &yard)) {
@@ -143,7 +154,7 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
         Order::Throughput(order) => OrderResult::Throughput(check::throughput(order, desk, yard)),
         Order::Traceroute(order) => {
             let site = yard.place(order.site.as_deref());
-            OrderResult::Traceroute(flows::trace(order, site, desk.stop()))
+            OrderResult::Traceroute(flows::trace(order, site, desk))
         }
         Order::Pings(order) => {
             if let Ok(site) = yard.place(order.site.as_deref()) {

@@ -20,7 +20,7 @@ pub(crate) fn carry_out(
     yard: &Yard,
 ) -> Each<ExperimentResult> {
     let ready = yard.enter(orders).and_then(|stay| {
-        let asked = orders.iter().map(|order| ask(order, yard)).collect();
+        let asked = orders.iter().map(|order| ask(order, desk, yard)).collect();
         Ok((stay, allotted(asked)?))
     });
     let (stay, ready) = match ready {
@@ -39,9 +39,9 @@ pub(crate) fn carry_out(
 }
 
 /// Who is there, and what is to run.
-fn ask(order: &ExperimentOrder, yard: &Yard) -> Result<Ready, OrderFailed> {
+fn ask(order: &ExperimentOrder, desk: &Desk, yard: &Yard) -> Result<Ready, OrderFailed> {
     let site = yard.place(order.site.as_deref())?;
-    let ready = flows::ready(order, site)?;
+    let ready = flows::ready(order, site, desk.permit())?;
     let expected = order.reflector || yard.reflects(ready.specs[0].address);
     peer::judge(&ready.found, &ready.specs[0], expected)?;
     Ok(ready)

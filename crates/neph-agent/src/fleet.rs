@@ -24,6 +24,7 @@ pub(crate) fn fleet(order: &ExperimentOrder, main: &FlowSpec) -> Option<FleetSpe
         timeout: main.timeout,
         first_port: main.source_port,
         rate_cap: rate_cap(scenario),
+        permit: main.permit.clone(),
         key: main.key.clone(),
         priority: main.priority,
         site: main.site.clone(),

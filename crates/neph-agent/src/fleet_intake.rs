@@ -115,7 +115,7 @@ fn targets(fleet: &Fleet) -> Targets {
 #[cfg(test)]
 mod tests {
     use neph_model::{
-        Criteria, FleetMessage, FleetOutcome, FleetReply, Lane, ProbeKind, ReadBy, Span,
+        Criteria, FleetMessage, FleetOutcome, FleetReply, Lane, Permit, ProbeKind, ReadBy, Span,
     };
     use neph_probe::{FleetTally, Priority};
 
@@ -141,6 +141,7 @@ mod tests {
             timeout: Span::from_secs(1),
             first_port: None,
             rate_cap: 1000,
+            permit: Permit::ANYTHING,
             key: None,
             priority: Priority::Normal,
             site: None,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use neph_model::{
     Anchor, ExperimentOrder, Flow, FlowIndex, FlowRole, Instant, Known, OrderFailed, Own,
-    Parameters, Progress, SYNS_A_SECOND_EACH, Span, Stop, Target, Traceroute, TracerouteOrder,
+    Parameters, Permit, Progress, SYNS_A_SECOND_EACH, Span, Target, Traceroute, TracerouteOrder,
 };
 use neph_probe::{
     Asking, ConnectionUse, Discovery, FleetSpec, FlowSpec, Overdue, Place, Priority, Resolve,
@@ -13,6 +13,7 @@ use neph_probe::{
 };
 
 use crate::caps;
+use crate::desk::Desk;
 use crate::failure::failed;
 use crate::fleet::fleet;
 use crate::follow::followed;
@@ -52,8 +53,12 @@ pub(crate) struct Missing {
 }
 
 /// Resolves, asks who is there, and decides what runs.
-pub(crate) fn ready(order: &ExperimentOrder, site: Option<Place>) -> Result<Ready, OrderFailed> {
-    let mut main = main_flow(order, site.clone())?;
+pub(crate) fn ready(
+    order: &ExperimentOrder,
+    site: Option<Place>,
+    permit: &Permit,
+) -> Result<Ready, OrderFailed> {
+    let mut main = main_flow(order, site.clone(), permit)?;
     let asking = Asking {
         tls_version: main.tls_version,
         trust: main.trust.clone(),
@@ -99,10 +104,11 @@ fn polite(interval: Span) -> Result<(), OrderFailed> {
 pub(crate) fn main_flow(
     order: &ExperimentOrder,
     site: Option<Place>,
+    permit: &Permit,
 ) -> Result<FlowSpec, OrderFailed> {
     let scenario = &order.scenario;
     let parameters = &scenario.parameters;
-    let (target, address) = place(order, site.as_ref())?;
+    let (target, address) = place(order, site.as_ref(), permit)?;
     // A fleet's rate is the plan's to allow.
     if target.kind().facts().may_alarm && scenario.flows().is_none() {
         polite(order.scenario.interval)?;
@@ -138,6 +144,7 @@ pub(crate) fn main_flow(
         priority: Priority::Auto,
         expected_status: parameters.expect_status().copied().unwrap_or_default(),
         rate_cap: None,
+        permit: permit.clone(),
         overdue: Overdue::Skip,
         tcp_stats: parameters.tcp_stats().copied(),
         site,
@@ -150,6 +157,7 @@ pub(crate) fn main_flow(
 fn place(
     order: &ExperimentOrder,
     site: Option<&Place>,
+    permit: &Permit,
 ) -> Result<(Target, SocketAddr), OrderFailed> {
     let scenario = &order.scenario;
     let target = scenario.target.first().cloned().ok_or_else(|| {
@@ -159,6 +167,7 @@ fn place(
     let how = Resolving {
         site: site.cloned(),
         keep: order.last_address,
+        permit: permit.clone(),
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let operation = || format!("find endpoint '{}'", scenario.endpoint);
@@ -213,14 +222,15 @@ fn beside(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>) -> Vec<Missing> {
     let mut missing = Vec::new();
     for (role, name, host, interval) in wanted {
         let whole = (role == FlowRole::Companion).then_some(template.address);
-        let (target, address) = match echo_to(&host, whole, template.site.as_ref()) {
-            Ok(place) => place,
-            Err(error) => {
-                let why = error.to_string();
-                missing.push(Missing { name, why });
-                continue;
-            }
-        };
+        let (target, address) =
+            match echo_to(&host, whole, template.site.as_ref(), &template.permit) {
+                Ok(place) => place,
+                Err(error) => {
+                    let why = error.to_string();
+                    missing.push(Missing { name, why });
+                    continue;
+                }
+            };
         let count = u64::try_from(length.nanos() / interval.nanos().max(1))
             .unwrap_or(0)
             .max(1);
@@ -252,6 +262,7 @@ pub(crate) fn echo_to(
     host: &str,
     known: Option<SocketAddr>,
     site: Option<&Place>,
+    permit: &Permit,
 ) -> Result<(Target, SocketAddr), TargetError> {
     let target = Target::icmp(host)?;
     if let Some(mut address) = known {
@@ -261,6 +272,7 @@ pub(crate) fn echo_to(
     }
     let how = Resolving {
         site: site.cloned(),
+        permit: permit.clone(),
         ..Resolving::here(None)
     };
     let address = target.find(&how)?.address;
@@ -307,7 +319,7 @@ impl Ready {
 pub(crate) fn trace(
     order: &TracerouteOrder,
     site: Result<Option<Place>, OrderFailed>,
-    stop: &Stop,
+    desk: &Desk,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;
     let failure = |destination: IpAddr, why: String| Traceroute {
@@ -325,11 +337,19 @@ pub(crate) fn trace(
         Ok(site) => site,
         Err(error) => return failure(nowhere, error.to_string()),
     };
-    let destination = match echo_to(&order.host, None, site.as_ref()) {
+    let destination = match echo_to(&order.host, None, site.as_ref(), desk.permit()) {
         Ok((_, address)) => address.ip(),
         Err(error) => return failure(nowhere, error.to_string()),
     };
-    match neph_probe::traceroute(destination, order.limits, site.as_ref(), stop) {
+    let permit = desk.permit();
+    let traced = neph_probe::traceroute(
+        destination,
+        order.limits,
+        permit,
+        site.as_ref(),
+        desk.stop(),
+    );
+    match traced {
         Ok(route) => route.into_traceroute(order.block, &order.endpoint, destination),
         Err(error) => failure(destination, error.to_string()),
     }

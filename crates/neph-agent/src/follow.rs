@@ -17,6 +17,7 @@ pub(crate) fn followed(
     }
     let how = Resolving {
         site: main.site.clone(),
+        permit: main.permit.clone(),
         ..Resolving::here(scenario.parameters.ip_version().copied())
     };
     let reached = follow(main.target.clone(), main.address, found, &how, asking)

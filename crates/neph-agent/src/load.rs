@@ -11,8 +11,8 @@ use neph_load::{
     converse_all,
 };
 use neph_model::{
-    BitRate, ByteSize, CpuShare, CpuThreads, LoadOrder, LoadWork, OrderFailed, REFLECT_PORT, Span,
-    Stop, Target, TurnSizes,
+    BitRate, ByteSize, CpuShare, CpuThreads, LoadOrder, LoadWork, OrderFailed, Permit,
+    REFLECT_PORT, Span, Stop, Target, TurnSizes,
 };
 use neph_probe::{Resolve, Resolving, TargetError};
 
@@ -113,7 +113,7 @@ impl ReadyLoad {
     ///
     /// # Errors
     /// There is none, or no thread can be there.
-    pub fn of(order: &LoadOrder) -> Result<Self, LoadRefused> {
+    pub fn of(order: &LoadOrder, permit: &Permit) -> Result<Self, LoadRefused> {
         let mut remark = None;
         let engine = match &order.work {
             LoadWork::Cpu { share, threads } => {
@@ -141,16 +141,17 @@ impl ReadyLoad {
                     "connections",
                 )?;
                 let bulk = Bulk { rate: *rate, flows };
-                let address = find(to, &mut remark)?;
+                let address = find(to, permit, &mut remark)?;
                 Engine::Flow {
-                    subject: subject(bulk, *turns, address, order.duration)?,
+                    subject: subject(bulk, *turns, address, order.duration)?.within(permit.clone()),
                     bulk,
                 }
             }
             LoadWork::Stream { to, rate } => Engine::Stream(StreamLoad {
-                address: find(to, &mut remark)?,
+                address: find(to, permit, &mut remark)?,
                 rate: *rate,
                 duration: order.duration,
+                permit: permit.clone(),
             }),
         };
         Ok(Self { engine, remark })
@@ -215,7 +216,7 @@ pub(crate) fn make(order: &LoadOrder, desk: &Desk) -> Result<(), OrderFailed> {
         LoadWork::Flow { to, .. } => format!("send to {to} over TCP"),
         LoadWork::Stream { to, .. } => format!("stream to {to}"),
     };
-    let ready = ReadyLoad::of(order).map_err(|why| failed(operation(), why))?;
+    let ready = ReadyLoad::of(order, desk.permit()).map_err(|why| failed(operation(), why))?;
     let done = ready.run(&|| {}, desk.stop());
     let done = done.map_err(|why| failed(operation(), why))?;
     let fault = done.fault().filter(|_| !desk.stop().is_set());
@@ -268,9 +269,12 @@ fn no_more(asked: u64, most: u64, what: &'static str) -> Result<(), LoadRefused>
 }
 
 /// Where `host[:port]` is; the reflector's port unless one is named.
-fn find(to: &str, remark: &mut Option<String>) -> Result<SocketAddr, TargetError> {
+fn find(to: &str, permit: &Permit, remark: &mut Option<String>) -> Result<SocketAddr, TargetError> {
     let target = Target::with_port("tcp", to, REFLECT_PORT)?;
-    let found = target.find(&Resolving::here(None))?;
+    let found = target.find(&Resolving {
+        permit: permit.clone(),
+        ..Resolving::here(None)
+    })?;
     *remark = found.remark(&target);
     Ok(found.address)
 }
@@ -314,7 +318,7 @@ mod tests {
     fn requests_go_in_turn_on_each_connection() {
         let ours = reflector();
         let size = ByteSize(1000);
-        let ready = ReadyLoad::of(&order(LoadWork::Flow {
+        let work = LoadWork::Flow {
             to: ours.address().to_string(),
             rate: None,
             connections: NonZeroU16::new(2).expect("two"),
@@ -322,7 +326,8 @@ mod tests {
                 request: size,
                 reply: size,
             }),
-        }));
+        };
+        let ready = ReadyLoad::of(&order(work), &Permit::ANYTHING);
         let ready = ready.expect("a reflector");
         assert_eq!(ready.address(), Some(ours.address()));
         let Ok(LoadDone::Flow(done)) = ready.run(&|| {}, &Stop::new()) else {
@@ -363,7 +368,7 @@ mod tests {
             cpu(CpuThreads::Anywhere(NonZeroU16::MAX)),
             cpu(CpuThreads::Pinned(vec![0; 1025])),
         ] {
-            let refused = ReadyLoad::of(&order(work.clone()));
+            let refused = ReadyLoad::of(&order(work.clone()), &Permit::ANYTHING);
             assert!(
                 matches!(refused, Err(LoadRefused::TooMuch { .. })),
                 "{work:?}"

@@ -29,6 +29,7 @@ pub(crate) fn routes(
         max_hops: wanted.limits.max_hops,
         queries: wanted.limits.queries,
         ports: ports_are,
+        permit: ready.specs[0].permit.clone(),
         ..TraceSpec::new(endpoint.address, kind, FlowSet::These(ports))
     };
     let traced = neph_probe::trace(&spec, ready.site.as_ref(), stop);

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 
-use neph_model::{BitRate, Span, Stop};
+use neph_model::{BitRate, Permit, Span, Stop};
 use neph_sys::tcp::{self, TcpStats};
 use neph_wire::echo::{REQUEST_MIN, Request};
 use neph_wire::frame::{FrameError, HELLO_LEN, Hello, Mode, Status, frame_prefix, next_frame};
@@ -27,7 +27,7 @@ const TICK: Span = Span::from_millis(50);
 const PREFIX: usize = 4;
 
 /// What a connection is to carry.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Subject {
     pub address: SocketAddr,
     /// Bytes of each message.
@@ -38,6 +38,16 @@ pub struct Subject {
     pub(crate) in_turn: bool,
     pub(crate) rate: Option<BitRate>,
     pub(crate) duration: Span,
+    /// What may be sent by all that shares it; beyond it traffic waits.
+    pub(crate) permit: Permit,
+}
+
+impl Subject {
+    /// The same, which sends no more than this.
+    #[must_use]
+    pub fn within(self, permit: Permit) -> Self {
+        Self { permit, ..self }
+    }
 }
 
 /// What it carried.
@@ -73,7 +83,7 @@ pub(crate) fn converse(
     agree(&mut stream, subject)?;
     let mut talk = Talk::new(subject, beginning);
     let began = now();
-    let driven = Driver::new().drive(&mut stream, &mut talk, began, stop);
+    let driven = Driver::within(subject.permit.clone()).drive(&mut stream, &mut talk, began, stop);
     let (ended, stats) = (
         now() - began,
         tcp::stats(stream.as_fd()).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use neph_model::{BitRate, Span, Stop};
+use neph_model::{BitRate, Permit, Span, Stop};
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 
 use crate::beginning::Beginning;
@@ -43,6 +43,7 @@ impl Bulk {
             in_turn: false,
             rate,
             duration,
+            permit: Permit::ANYTHING,
         }
     }
 }

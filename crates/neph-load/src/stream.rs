@@ -8,7 +8,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{BitRate, Span, Stop};
+use neph_model::{BitRate, Permit, Span, Stop};
 use neph_sys::clock::{self, RawNanos};
 use neph_sys::ppoll::{self, Awaited};
 use neph_wire::stamp::{
@@ -29,7 +29,7 @@ const TICK: Span = Span::from_millis(50);
 const LARGEST: usize = 1 << 16;
 
 /// A stream to a reflector, which sends it back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StreamLoad {
     /// Where it goes.
     pub address: SocketAddr,
@@ -37,6 +37,8 @@ pub struct StreamLoad {
     pub rate: BitRate,
     /// After how long it ends.
     pub duration: Span,
+    /// What may be sent by all that shares it; packets beyond it are refused.
+    pub permit: Permit,
 }
 
 /// What was sent, and what became of it.
@@ -215,6 +217,11 @@ impl Stream<'_> {
         let size = request_size(Auth::Open, size);
         let mut datagram = Vec::with_capacity(size);
         encode_request(&packet, Auth::Open, size, &mut datagram).map_err(io::Error::other)?;
+        let bytes = datagram.len() as u64;
+        if !self.load.permit.message(bytes, clock::raw().0) {
+            self.told.refused += 1;
+            return Ok(());
+        }
         match self.socket.send(&datagram) {
             Ok(_) => {
                 self.told.packets += 1;
@@ -288,6 +295,7 @@ mod tests {
             address: to.local_addr().expect("an address"),
             rate: BitRate(100_000_000_000),
             duration,
+            permit: Permit::ANYTHING,
         }
     }
 

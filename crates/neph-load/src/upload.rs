@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use neph_model::{Span, Stop, Target, Wall};
+use neph_model::{Permit, Span, Stop, Target, Wall};
 use neph_sys::clock;
 use neph_sys::place::Place;
 use neph_sys::tcp::{self, TcpStats};
@@ -44,6 +44,8 @@ pub struct UploadSpec {
     pub congestion: Option<String>,
     /// The place (a lab's site) to send from.
     pub site: Option<Place>,
+    /// What may be sent by all that shares it; beyond it the upload waits.
+    pub permit: Permit,
 }
 
 /// Uploads for the asked time, or until `stop` is set.
@@ -82,7 +84,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
     stream.set_nonblocking(true).map_err(broken)?;
     let started = Wall::from_unix_nanos(clock::wall().0);
     let mut pour = Pour::new(tcp::stats(stream.as_fd()).map_err(broken)?, spec.duration);
-    let outcome = Driver::new().drive(&mut stream, &mut pour, now(), stop);
+    let outcome = Driver::within(spec.permit.clone()).drive(&mut stream, &mut pour, now(), stop);
     match outcome {
         Err(fault) if pour.meter.is_empty() => Err(broken(fault.source)),
         // What was measured before the connection broke stands.

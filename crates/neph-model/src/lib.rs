@@ -36,6 +36,7 @@ mod order;
 mod parameter;
 mod parameter_value;
 mod parameters;
+mod permit;
 mod ping_between;
 mod pinned_transfer;
 mod provenance;
@@ -113,6 +114,7 @@ pub use order::{
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;
+pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit};
 pub use ping_between::PingBetween;
 pub use pinned_transfer::{ClassTransfer, PinnedOutcome, PinnedTransfer};
 pub use provenance::{HostFacts, Load, Provenance};

@@ -15,7 +15,7 @@ use std::fs;
 use std::io::Read;
 
 use neph_model::{
-    Fleet, FleetEndpoint, ProbeKind, ReadBy, ReflectorCaps, ReflectorSpec, Span, Stop,
+    Fleet, FleetEndpoint, Permit, ProbeKind, ReadBy, ReflectorCaps, ReflectorSpec, Span, Stop,
 };
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector};
 
@@ -71,6 +71,7 @@ fn spec(address: &str, lanes: u32, micros: i64, seconds: i64) -> Result<FleetSpe
         timeout: Span::from_secs(2),
         first_port: None,
         rate_cap: 1_000_000,
+        permit: Permit::ANYTHING,
         key: None,
         priority: Priority::Auto,
         site: None,

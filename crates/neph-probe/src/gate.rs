@@ -4,7 +4,7 @@
 //! Stands right before the socket, so that a cap holds for what is sent and not only for what was
 //! planned. Time is an argument. When a message is due is the schedule's.
 
-use neph_model::{Instant, LocalFault, Own, SYNS_A_SECOND_EACH, Span};
+use neph_model::{Instant, LocalFault, Own, Permit, SYNS_A_SECOND_EACH, Span};
 
 use crate::spec::{FlowSpec, Overdue};
 
@@ -13,6 +13,9 @@ use crate::spec::{FlowSpec, Overdue};
 pub(crate) struct Gate {
     overdue: Overdue,
     cap: Option<Bucket>,
+    permit: Permit,
+    /// What a message takes of the permit's bytes: request and reply.
+    bytes: u64,
 }
 
 impl Gate {
@@ -27,6 +30,8 @@ impl Gate {
         Self {
             overdue: spec.overdue,
             cap: spec.rate_cap.or(default).map(Bucket::new),
+            permit: spec.permit.clone(),
+            bytes: (spec.request_size + spec.response_size) as u64,
         }
     }
 
@@ -45,8 +50,9 @@ impl Gate {
         if is_late || end.is_some_and(|end| now >= end) {
             return Some(LocalFault::Late);
         }
-        let cap = self.cap.as_mut()?;
-        (!cap.take(due.max(now))).then_some(LocalFault::RateCap)
+        let is_below_cap = self.cap.as_mut().is_none_or(|cap| cap.take(due.max(now)));
+        let may_go = is_below_cap && self.permit.message(self.bytes, due.max(now).nanos());
+        (!may_go).then_some(LocalFault::RateCap)
     }
 }
 
@@ -87,7 +93,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use neph_model::Target;
+    use neph_model::{AllowedTargets, Budgets, Target};
 
     use super::*;
 
@@ -127,6 +133,24 @@ mod tests {
             1_000,
             "asked for, and still below its cap"
         );
+    }
+
+    #[test]
+    fn flows_that_share_a_permit_share_its_rate() {
+        let budgets = Budgets {
+            messages: Some(50),
+            ..Budgets::default()
+        };
+        let permit = Permit::new(AllowedTargets::default(), budgets, 0);
+        let mut flows =
+            [0, 1].map(|_| gate("icmp://192.0.2.1", |spec| spec.permit = permit.clone()));
+        let mut went = 0;
+        for n in 0..1_000 {
+            for flow in &mut flows {
+                went += u32::from(flow.refusal(at(n), None, at(n)).is_none());
+            }
+        }
+        assert_eq!(went, 54, "a second at 50 a second, and a burst");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
-use neph_model::{IpVersion, Span, Target, bare};
+use neph_model::{IpVersion, Permit, Span, Target, bare};
 use neph_sys::place::Place;
 
 use crate::datagram;
@@ -32,6 +32,8 @@ pub struct Resolving {
     pub site: Option<Place>,
     /// The address that was measured before: it stays, as long as the host has it and it answers.
     pub keep: Option<IpAddr>,
+    /// Addresses that it forbids are not asked and not chosen.
+    pub permit: Permit,
 }
 
 impl Resolving {
@@ -42,6 +44,7 @@ impl Resolving {
             patience: Span::from_secs(2),
             site: None,
             keep: None,
+            permit: Permit::ANYTHING,
         }
     }
 }
@@ -111,7 +114,8 @@ pub trait Resolve {
     /// UDP sends a STAMP request, ICMP an echo request.
     ///
     /// # Errors
-    /// As [`Self::addresses`], and when the site cannot be entered.
+    /// As [`Self::addresses`], [`TargetError::Forbidden`] where the permit allows none of them, and when the site
+    /// cannot be entered.
     fn find(&self, how: &Resolving) -> Result<Resolved, TargetError>;
 }
 
@@ -160,7 +164,7 @@ impl Resolve for Target {
 }
 
 fn find_here(target: &Target, how: &Resolving) -> Result<Resolved, TargetError> {
-    let mut addresses = target.addresses(how.version)?;
+    let mut addresses = permitted(target, target.addresses(how.version)?, &how.permit)?;
     if let Some(kept) = addresses.iter().position(|at| Some(at.ip()) == how.keep) {
         addresses[..=kept].rotate_right(1);
     }
@@ -175,6 +179,29 @@ fn find_here(target: &Target, how: &Resolving) -> Result<Resolved, TargetError> 
         answered: None,
         silent: Vec::new(),
     })
+}
+
+/// Those that may be asked; at least one.
+fn permitted(
+    target: &Target,
+    mut addresses: Vec<SocketAddr>,
+    permit: &Permit,
+) -> Result<Vec<SocketAddr>, TargetError> {
+    let mut refused = None;
+    addresses.retain(|address| match permit.check(*address) {
+        Ok(()) => true,
+        Err(why) => {
+            refused.get_or_insert(why);
+            false
+        }
+    });
+    match refused {
+        Some(why) if addresses.is_empty() => Err(TargetError::Forbidden {
+            host: target.host().to_owned(),
+            why,
+        }),
+        _ => Ok(addresses),
+    }
 }
 
 fn check_version(target: &Target, version: Option<IpVersion>) -> Result<(), TargetError> {
@@ -301,94 +328,4 @@ fn attempt(target: &Target, address: SocketAddr, patience: Span) -> io::Result<(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Duration;
-
-    use neph_sys::deadline::Stopwatch;
-
-    use super::*;
-
-    fn all(addresses: &[&str]) -> Vec<SocketAddr> {
-        let parsed = addresses.iter().map(|text| text.parse());
-        parsed.collect::<Result<_, _>>().expect("addresses")
-    }
-
-    #[test]
-    fn the_versions_take_turns_and_the_first_stays_first() {
-        let told = taking_turns(&all(&[
-            "[::1]:1",
-            "[::2]:1",
-            "192.0.2.1:1",
-            "192.0.2.2:1",
-            "192.0.2.3:1",
-        ]));
-        assert_eq!(
-            told,
-            all(&[
-                "[::1]:1",
-                "192.0.2.1:1",
-                "[::2]:1",
-                "192.0.2.2:1",
-                "192.0.2.3:1"
-            ])
-        );
-    }
-
-    fn refusing(error: io::ErrorKind) -> io::Result<()> {
-        Err(error.into())
-    }
-
-    #[test]
-    fn the_next_address_is_tried_at_once_after_a_refusal() {
-        let addresses = all(&["[::1]:9", "127.0.0.1:9", "127.0.0.2:9"]);
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counting = Arc::clone(&asked);
-        let found = race(&addresses, &Resolving::here(None), move |at| {
-            counting.fetch_add(1, Ordering::SeqCst);
-            if at.is_ipv6() {
-                refusing(io::ErrorKind::ConnectionRefused)
-            } else {
-                Ok(())
-            }
-        });
-        assert_eq!((found.address, found.answered), (addresses[1], Some(true)));
-        assert_eq!(found.silent.len(), 1);
-        assert_eq!(asked.load(Ordering::SeqCst), 2, "the third is not asked");
-    }
-
-    #[test]
-    fn a_dead_first_address_costs_a_quarter_of_a_second() {
-        let addresses = all(&["192.0.2.1:9", "127.0.0.1:9"]);
-        let begun = Stopwatch::start();
-        let (release, waiting) = mpsc::channel::<()>();
-        let waiting = Arc::new(std::sync::Mutex::new(waiting));
-        let found = race(&addresses, &Resolving::here(None), move |at| {
-            if at.ip() == IpAddr::from([192, 0, 2, 1]) {
-                // Until the test ends.
-                let _ = waiting.lock().map(|waiting| waiting.recv());
-                return refusing(io::ErrorKind::TimedOut);
-            }
-            Ok(())
-        });
-        assert_eq!(found.address, addresses[1]);
-        assert!(begun.elapsed() >= Duration::from_millis(250));
-        drop(release);
-    }
-
-    #[test]
-    fn where_none_answers_all_are_named() {
-        let addresses = all(&["[::1]:9", "127.0.0.1:9"]);
-        let found = race(&addresses, &Resolving::here(None), |_| {
-            refusing(io::ErrorKind::ConnectionRefused)
-        });
-        assert_eq!((found.address, found.answered), (addresses[0], Some(false)));
-        let target = Target::parse("tcp://h:9").expect("a target");
-        let told = found.remark(&target).expect("a remark");
-        assert_eq!(
-            told,
-            "none of the addresses of h answers: ::1 (connection refused), 127.0.0.1 (connection refused)"
-        );
-    }
-}
+mod tests;

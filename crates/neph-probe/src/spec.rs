@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use neph_model::{
-    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Own, Span, Target, TcpStatsWhen,
-    TlsVersion,
+    ExpectedStatus, Fingerprint, FlowIndex, FlowRole, Instant, Own, Permit, Span, Target,
+    TcpStatsWhen, TlsVersion,
 };
 use neph_sys::place::Place;
 
@@ -147,6 +147,8 @@ pub struct FlowSpec {
     pub expected_status: ExpectedStatus,
     /// Messages a second that may leave at most; SYNs have a cap where none is given.
     pub rate_cap: Option<u32>,
+    /// What may be sent by all that shares it; beyond it messages are not sent, and count so.
+    pub permit: Permit,
     /// What becomes of messages that were due while this host did not run.
     pub overdue: Overdue,
     /// When the kernel's statistics of the connection are read; `None`: only those that come with stamps.
@@ -195,6 +197,7 @@ impl FlowSpec {
             site: None,
             expected_status: ExpectedStatus::default(),
             rate_cap: None,
+            permit: Permit::ANYTHING,
             overdue: Overdue::Skip,
             tcp_stats: None,
             reflector: false,

@@ -1,6 +1,6 @@
 //! Why a target has no address, each in one sentence with a remedy.
 
-use neph_model::NoTarget;
+use neph_model::{Forbidden, NoTarget};
 
 /// A target without an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +19,14 @@ pub enum TargetError {
         version: &'static str,
         /// What the resolver said.
         reason: String,
+    },
+    /// None of its addresses may be sent to.
+    #[error("target '{host}' may not be measured: {why}")]
+    Forbidden {
+        /// The name.
+        host: String,
+        /// Why the first of them may not.
+        why: Forbidden,
     },
     /// The site to look from cannot be entered.
     #[error("{reason}")]

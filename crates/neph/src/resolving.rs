@@ -25,7 +25,7 @@ pub(crate) fn find(
         version,
         patience: PATIENCE,
         site,
-        keep: None,
+        ..Resolving::here(None)
     };
     let found = target.find(&how).map_err(failure)?;
     if let Some(remark) = found.remark(target) {

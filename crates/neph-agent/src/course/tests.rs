@@ -1,4 +1,4 @@
-use neph_model::ParameterName;
+use neph_model::{ParameterName, Permit};
 use std::net::UdpSocket;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -13,7 +13,7 @@ fn a_fleet_ends_with_its_course_also_where_that_never_ran() {
     let mut order = fleet_order(&format!("udp://{}", ours.address()));
     // More than half an hour.
     order.scenario.messages = 100_000;
-    let ready = flows::ready(&order, None).expect("a reflector is there");
+    let ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");
     let (desk, _updates) = desk();
     let mut course = Course::begin(&order, ready, &desk).expect("it starts");
     let fleet = course.fleet.take().expect("a fleet");
@@ -61,7 +61,8 @@ fn a_port_unreachable_is_no_answer_of_the_endpoint() {
 fn given_up(mut order: ExperimentOrder, expected: &str) {
     // More than half an hour.
     order.scenario.messages = 100_000;
-    let mut ready = flows::ready(&order, None).expect("silence is an answer for UDP");
+    let mut ready =
+        flows::ready(&order, None, &Permit::ANYTHING).expect("silence is an answer for UDP");
     ready.origin.at = ready.origin.at - HOPE;
     let (desk, _updates) = desk();
     let mut courses = [Course::begin(&order, ready, &desk)];

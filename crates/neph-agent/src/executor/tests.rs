@@ -7,8 +7,8 @@ use std::sync::mpsc::Receiver;
 
 use neph_model::{
     EchoTo, Ending, EventKind, ExperimentOrder, ExperimentResult, FleetMessage, FleetOutcome,
-    FlowTraceOrder, Lifetime, OrderFailed, Parameter, Prepared, Progress, Records, ReflectorCaps,
-    ReflectorSpec, Scenario, Span, TraceLimits, Wall, Warning,
+    FlowTraceOrder, Lifetime, OrderFailed, Parameter, Permit, Prepared, Progress, Records,
+    ReflectorCaps, ReflectorSpec, Scenario, Span, TraceLimits, Wall, Warning,
 };
 use neph_probe::Reflector;
 use neph_text::Source;
@@ -134,7 +134,7 @@ fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
         host: "no..host".to_owned(),
         interval: Span::from_millis(1),
     }];
-    let mut ready = flows::ready(&order, None).expect("the main flow is fine");
+    let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("the main flow is fine");
     // A thread that cannot begin, as where ICMP is forbidden.
     ready.specs[1].site = Some(Place::named("no-such-namespace"));
     let (desk, updates) = desk();
@@ -274,7 +274,7 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
             queries: 1,
         },
     });
-    let mut ready = flows::ready(&order, None).expect("a reflector is there");
+    let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");
     let mut intake = Intake::new(ready.origin).tracing(1024);
     ready.site = Some(Place::named("no-such-namespace"));
     let traced = trace::routes(&order, &ready, &mut intake, &Stop::new());

@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 
-use neph_model::{ByteSize, ExperimentOrder, Prepared, Warning};
+use neph_model::{ByteSize, ExperimentOrder, Permit, Prepared, Warning};
 
 use super::*;
 use crate::executor::tests::{carry_out, order, reflector};
@@ -128,7 +128,7 @@ fn flow(url: &str, request: usize, response: usize) -> FlowSpec {
     order.scenario.request_size = ByteSize(request as u64);
     order.scenario.response_size = ByteSize(response as u64);
     order.scenario.interval = neph_model::Span::from_secs(1);
-    main_flow(&order, None).expect("an address needs no resolver")
+    main_flow(&order, None, &Permit::ANYTHING).expect("an address needs no resolver")
 }
 
 #[test]

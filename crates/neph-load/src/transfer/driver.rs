@@ -4,13 +4,18 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 
-use neph_model::{Instant, Own, Span, Stop};
+use neph_model::{Instant, Own, Permit, Span, Stop};
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::tcp::{self, TcpStats};
 
 /// Read at once.
 const CHUNK: usize = 256 << 10;
+
+/// A permit's room that is worth a write.
+const LEAST_ROOM: usize = 1448;
+/// After how long a permit that had no room is asked a second time.
+const BUDGET_REST: Span = Span::from_millis(1);
 
 /// What a transfer does next.
 #[derive(Debug)]
@@ -81,12 +86,19 @@ pub(crate) fn now() -> Instant<Own> {
 #[derive(Debug)]
 pub(crate) struct Driver {
     buffer: Vec<u8>,
+    permit: Permit,
 }
 
 impl Driver {
     pub(crate) fn new() -> Self {
+        Self::within(Permit::ANYTHING)
+    }
+
+    /// One that sends no more than the permit has room for.
+    pub(crate) fn within(permit: Permit) -> Self {
         Self {
             buffer: vec![0; CHUNK],
+            permit,
         }
     }
 
@@ -114,8 +126,9 @@ impl Driver {
                     continue;
                 }
                 Next::Wait(until) => (false, until),
-                Next::Write { bytes, until } => match stream.write(bytes) {
-                    Ok(count) if count > 0 => {
+                Next::Write { bytes, until } => match self.write(stream, bytes) {
+                    Ok(None) => (false, until.min(elapsed() + BUDGET_REST)),
+                    Ok(Some(count)) if count > 0 => {
                         traffic.wrote(count);
                         continue;
                     }
@@ -134,6 +147,18 @@ impl Driver {
             };
             ppoll::wait(awaited.as_mut_slice(), Some(most.to_duration())).map_err(&other)?;
         }
+    }
+
+    /// Writes what the permit has room for; `None` where it has none.
+    fn write(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<Option<usize>> {
+        let room = self.permit.room(clock::raw().0).min(bytes.len());
+        // The last bytes of a message are not sent one by one.
+        if room < bytes.len().min(LEAST_ROOM) {
+            return Ok(None);
+        }
+        let count = stream.write(&bytes[..room])?;
+        self.permit.spend(count, clock::raw().0);
+        Ok(Some(count))
     }
 
     /// Takes in what came, as long as it matters; whether more may come.

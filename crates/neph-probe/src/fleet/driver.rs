@@ -4,7 +4,7 @@
 //! messages: the kernel stamps departures and arrivals, so that nothing is gained by being woken
 //! for each reply.
 
-use neph_model::{Answer, Instant, Lane, LocalFault, Own, Span, Stop};
+use neph_model::{Answer, Instant, Lane, LocalFault, Own, Permit, Span, Stop};
 use neph_sys::clock;
 use neph_sys::stamp::KeepAwake;
 
@@ -61,6 +61,8 @@ pub(super) fn drive(
         events: Vec::with_capacity(BATCH),
         gaps: Gaps::new(rota.gap(), rota.together(), spec.least_gap()),
         reading: reading(rota.gap()),
+        permit: spec.permit.clone(),
+        bytes: (spec.request_size + spec.response_size) as u64,
         read: moment,
         told: moment,
         woken: moment,
@@ -87,6 +89,9 @@ struct Driver {
     clock: StampClock,
     events: Vec<Event>,
     gaps: Gaps,
+    permit: Permit,
+    /// What a message takes of the permit's bytes.
+    bytes: u64,
     /// How long what has come may wait to be read.
     reading: Span,
     /// When what had come was last read, and what was finished told.
@@ -183,6 +188,10 @@ impl Driver {
             wall: self.clock.anchor().to_wall(at),
         };
         self.session.sending(at, request.wall);
+        if !self.permit.message(self.bytes, at.nanos()) {
+            self.session.not_sent();
+            return self.refused(&Answer::Local(LocalFault::RateCap).words());
+        }
         if let Err(error) = self.transport.send(&request) {
             self.session.not_sent();
             self.refused(&error);

@@ -1,6 +1,8 @@
 //! What a fleet is asked to do, and what it tells. Plain data, decided before anything runs.
 
-use neph_model::{Anchor, Authenticated, ByteSize, Fleet, FleetMessage, Own, Span, sent_size};
+use neph_model::{
+    Anchor, Authenticated, ByteSize, Fleet, FleetMessage, Own, Permit, Span, sent_size,
+};
 use neph_sys::place::Place;
 
 use crate::ProbeError;
@@ -28,6 +30,8 @@ pub struct FleetSpec {
     pub first_port: Option<u16>,
     /// Messages a second that are never exceeded, all lanes together.
     pub rate_cap: u32,
+    /// What may be sent by all that shares it; beyond it messages are not sent, and count so.
+    pub permit: Permit,
     /// Key of authenticated STAMP.
     pub key: Option<Secret>,
     /// How to be scheduled.

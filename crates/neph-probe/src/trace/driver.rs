@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::thread::{self, JoinHandle};
 
 use neph_model::{
-    FlowRoute, FlowTrace, Instant, Own, PathHash, Stop, TraceEnd, TraceKind, TracedFlow, Wall,
+    FlowRoute, FlowTrace, Instant, Own, PathHash, Span, Stop, TraceEnd, TraceKind, TracedFlow, Wall,
 };
 use neph_sys::files;
 use neph_sys::place::Place;
@@ -22,6 +22,11 @@ use crate::stamp_clock::{StampClock, now};
 
 /// The last identifier of ICMP echo that may be a checksum too.
 const LAST_PORT: u16 = 0xfffe;
+
+/// What a probe takes of a permit's bytes: the longest, a STAMP packet.
+const PROBE_BYTES: u64 = 44;
+/// After how long a permit that had no room is asked a second time.
+const BUDGET_REST: Span = Span::from_millis(5);
 
 /// What was traced, and what was not.
 #[derive(Debug)]
@@ -260,6 +265,7 @@ impl<'a> Driver<'a> {
             let now = now();
             match self.tracer.poll(now) {
                 Turn::Ask(ask) => {
+                    self.await_budget(stop).map_err(&fault)?;
                     self.carrier.send(&ask).map_err(&fault)?;
                     self.carrier
                         .take_in(now, &mut self.tracer)
@@ -279,6 +285,15 @@ impl<'a> Driver<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// A probe that the permit has no room for waits, and answers are read meanwhile.
+    fn await_budget(&mut self, stop: &Stop) -> io::Result<()> {
+        while !self.spec.permit.message(PROBE_BYTES, now().nanos()) && !stop.is_set() {
+            self.carrier
+                .take_in(now() + BUDGET_REST, &mut self.tracer)?;
+        }
+        Ok(())
     }
 
     /// The flows so far are traced: their ports are back. Whether there were any.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use neph_model::{Span, TraceKind, TraceLimits};
+use neph_model::{Permit, Span, TraceKind, TraceLimits};
 
 use super::manner::Manner;
 
@@ -56,7 +56,7 @@ pub enum Sockets {
 }
 
 /// A trace's whole task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TraceSpec {
     /// Whom to look for; the port means nothing to ICMP.
     pub destination: SocketAddr,
@@ -78,6 +78,8 @@ pub struct TraceSpec {
     pub hop_rate: u32,
     /// Probes a second at most in all, at least 1.
     pub rate: u32,
+    /// What may be sent by all that shares it; beyond it a probe waits.
+    pub permit: Permit,
 }
 
 impl TraceSpec {
@@ -94,19 +96,21 @@ impl TraceSpec {
             patience: Span::from_secs(1),
             hop_rate: 50,
             rate: 500,
+            permit: Permit::ANYTHING,
         }
     }
 
     /// A traceroute: UDP, each probe a flow of its own, several distances asked at once. It needs no
     /// privilege. With 30 hops it ends within 4 s, and 9 s later where the hops before the end are
     /// silent.
-    pub(super) fn traceroute(destination: IpAddr, limits: TraceLimits) -> Self {
+    pub(super) fn traceroute(destination: IpAddr, limits: TraceLimits, permit: Permit) -> Self {
         Self {
             sockets: Sockets::Plain,
             max_hops: limits.max_hops,
             queries: limits.queries,
             hop_rate: u32::MAX,
             rate: u32::MAX,
+            permit,
             ..Self::new(
                 SocketAddr::new(destination, 0),
                 TraceKind::Udp,

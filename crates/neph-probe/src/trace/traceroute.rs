@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use neph_model::{Hop, Stop, TraceLimits, Traceroute, Wall};
+use neph_model::{Hop, Permit, Stop, TraceLimits, Traceroute, Wall};
 use neph_sys::place::Place;
 
 use super::driver::driven;
@@ -48,10 +48,11 @@ impl Route {
 pub fn traceroute(
     destination: IpAddr,
     limits: TraceLimits,
+    permit: &Permit,
     site: Option<&Place>,
     stop: &Stop,
 ) -> Result<Route, ProbeError> {
-    let spec = TraceSpec::traceroute(destination, limits);
+    let spec = TraceSpec::traceroute(destination, limits, permit.clone());
     driven(&spec, site, stop, |driven| {
         driven.tracer.all_hops(driven.started)
     })

@@ -1,7 +1,7 @@
 //! The turn of bulk transfers: whoever keeps it without using it keeps nobody waiting.
 
 use neph_load::{UploadSpec, upload};
-use neph_model::Target;
+use neph_model::{Permit, Target};
 use neph_sys::deadline::{Stopwatch, poll};
 
 use super::refusals::hello_for;
@@ -25,6 +25,7 @@ fn honest_upload(reflector: &Reflector) -> Duration {
         duration: Span::from_millis(300),
         congestion: None,
         site: None,
+        permit: Permit::ANYTHING,
     };
     let began = Stopwatch::start();
     // The reflector notices within 100 ms that our upload before is over, and refuses us until then.

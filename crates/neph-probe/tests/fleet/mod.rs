@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, ProbeKind, ReadBy, ReflectorCaps,
-    ReflectorSpec, Span, Stop,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Lane, Permit, ProbeKind, ReadBy,
+    ReflectorCaps, ReflectorSpec, Span, Stop,
 };
 use neph_probe::{
     FleetReport, FleetRun, FleetSpec, FleetTally, Priority, Reflector, RefusalWatch, Sharing,
@@ -33,6 +33,7 @@ pub(crate) fn fleet(address: SocketAddr, lanes: u32, count: u64) -> FleetSpec {
         timeout: Span::from_millis(500),
         first_port: None,
         rate_cap: 200_000,
+        permit: Permit::ANYTHING,
         key: None,
         priority: Priority::Normal,
         site: None,

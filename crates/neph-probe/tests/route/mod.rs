@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use neph_model::{Span, Stop, TraceLimits};
+use neph_model::{Permit, Span, Stop, TraceLimits};
 use neph_probe::traceroute;
 use neph_sys::deadline::Stopwatch;
 
@@ -46,7 +46,8 @@ fn this_host_is_one_hop_away() {
             continue;
         }
         let limits = TraceLimits::default();
-        let route = traceroute(destination, limits, None, &Stop::new()).expect("loopback");
+        let route = traceroute(destination, limits, &Permit::ANYTHING, None, &Stop::new())
+            .expect("loopback");
         assert!(route.reached, "{route:?}");
         let seen: Vec<&[IpAddr]> = route.hops.iter().map(|hop| &hop.addresses[..]).collect();
         assert_eq!(seen, [[destination]]);
@@ -64,7 +65,14 @@ fn the_routers_of_a_chain_answer_in_order() {
     let began = Stopwatch::start();
     let limits = TraceLimits::default();
     let here = chain.place("here");
-    let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
+    let route = traceroute(
+        destination,
+        limits,
+        &Permit::ANYTHING,
+        Some(&here),
+        &Stop::new(),
+    )
+    .expect("a route");
     assert!(began.elapsed() < Duration::from_secs(4));
     assert!(route.reached);
     let seen: Vec<String> = route
@@ -83,11 +91,18 @@ fn the_routers_of_a_chain_answer_in_order() {
         );
     }
     let nowhere: IpAddr = "10.98.0.1".parse().expect("an address");
-    let lost = traceroute(nowhere, limits, Some(&here), &Stop::new()).expect("a route that ends");
+    let lost = traceroute(
+        nowhere,
+        limits,
+        &Permit::ANYTHING,
+        Some(&here),
+        &Stop::new(),
+    )
+    .expect("a route that ends");
     assert!(!lost.reached && lost.hops.len() <= 3, "{lost:?}");
     let nowhere: IpAddr = "10.97.0.1".parse().expect("an address");
     let r1 = chain.place("r1");
-    let no_route = traceroute(nowhere, limits, Some(&r1), &Stop::new());
+    let no_route = traceroute(nowhere, limits, &Permit::ANYTHING, Some(&r1), &Stop::new());
     let told = no_route.expect_err("r1 has no default route").to_string();
     assert!(told.contains("trace the route to 10.97.0.1"), "{told}");
 }
@@ -109,7 +124,14 @@ fn a_destination_that_was_just_asked_is_not_told_as_farther_away() {
             ..TraceLimits::default()
         };
         let began = Stopwatch::start();
-        let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
+        let route = traceroute(
+            destination,
+            limits,
+            &Permit::ANYTHING,
+            Some(&here),
+            &Stop::new(),
+        )
+        .expect("a route");
         let route = route.into_traceroute(0, "there", destination);
         let length = route.length().expect("reached");
         assert_eq!((length.least, length.most), (3, 3), "{round}: {route:?}");
@@ -131,7 +153,14 @@ fn behind_a_router_that_never_answers_a_destination_may_be_nearer() {
     let limits = TraceLimits::default();
     let here = chain.place("here");
     let began = Stopwatch::start();
-    let route = traceroute(destination, limits, Some(&here), &Stop::new()).expect("a route");
+    let route = traceroute(
+        destination,
+        limits,
+        &Permit::ANYTHING,
+        Some(&here),
+        &Stop::new(),
+    )
+    .expect("a route");
     assert!(began.elapsed() < Duration::from_secs(14));
     let route = route.into_traceroute(0, "there", destination);
     let length = route.length().expect("reached");

@@ -2,7 +2,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Stdio};
 
 use neph_load::{Iperf3Spec, UploadSpec, iperf3, upload};
-use neph_model::{Span, Stop, Target};
+use neph_model::{AllowedTargets, BitRate, Budgets, Permit, Span, Stop, Target};
 use neph_probe::Counted;
 use neph_sys::process;
 
@@ -16,6 +16,7 @@ fn spec(address: SocketAddr, duration: Span) -> UploadSpec {
         duration,
         congestion: Some("reno".to_owned()),
         site: None,
+        permit: Permit::ANYTHING,
     }
 }
 
@@ -50,6 +51,33 @@ fn an_upload_tells_each_second_and_a_second_one_has_to_wait() {
     }
     let throughput = done.into_throughput(2, "metro");
     assert_eq!((throughput.block, throughput.tool.as_str()), (2, "neph"));
+}
+
+#[test]
+fn uploads_and_messages_share_the_budget_of_a_permit() {
+    let reflector = reflector(Span::ZERO);
+    let budgets = Budgets {
+        rate: Some(BitRate(16_000_000)),
+        day_bytes: Some(3_500_000),
+        ..Budgets::default()
+    };
+    let permit = Permit::new(AllowedTargets::default(), budgets, 0);
+    let spec = UploadSpec {
+        permit: permit.clone(),
+        ..spec(reflector.address(), Span::from_secs(1))
+    };
+    let first = upload(&spec, &Stop::new()).expect("loopback carries it");
+    let rate = first.goodput.bits_per_second();
+    // A burst of 0.1 s comes on top; a loaded machine may not use all of it.
+    assert!((8_000_000..18_000_000).contains(&rate), "{rate}");
+    let spent = permit.spent_today();
+    assert!((1_000_000..=2_200_000).contains(&spent), "{spent}");
+    let _ = upload(&spec, &Stop::new());
+    assert!(
+        permit.spent_today() <= 3_500_000,
+        "{}",
+        permit.spent_today()
+    );
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use neph_model::{Fleet, FleetEndpoint, ProbeKind, Scheme, Target, bracketed, of_many_hosts};
+use neph_model::{
+    Fleet, FleetEndpoint, Permit, ProbeKind, Scheme, Target, bracketed, of_many_hosts,
+};
 use neph_probe::{FleetSpec, Place, SynSchedule};
 use neph_text::did_you_mean;
 
@@ -46,6 +48,7 @@ pub(super) fn spec(args: &Args) -> Result<FleetSpec, Failure> {
         timeout: args.timeout,
         first_port: args.first_port,
         rate_cap: rate_cap(args, probe)?,
+        permit: Permit::ANYTHING,
         key: args.stamp_key.clone(),
         priority: args.priority(),
         site: args.place(),

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use neph_documents::ping::{Planned, PlannedFlows};
 use neph_model::{
-    Authenticated, FlowIndex, FlowRole, ProbeKind, RequestSize, Scheme, Span, Target, reply_size,
-    sent_size, why_raised,
+    Authenticated, FlowIndex, FlowRole, Permit, ProbeKind, RequestSize, Scheme, Span, Target,
+    reply_size, sent_size, why_raised,
 };
 use neph_probe::{
     Asking, Discovery, FlowSpec, Followed, Overdue, Place, Resolving, Schedule, SynSchedule,
@@ -242,6 +242,7 @@ impl Peer {
             site: args.place(),
             expected_status: args.expect_status,
             rate_cap: args.rate_cap,
+            permit: Permit::ANYTHING,
             tcp_stats: None,
             overdue: if args.catch_up {
                 Overdue::Send

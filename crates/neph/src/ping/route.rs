@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use neph_model::{Stop, Target, TraceLimits, Traceroute};
+use neph_model::{Permit, Stop, Target, TraceLimits, Traceroute};
 use neph_probe::traceroute;
 
 use super::Args;
@@ -22,7 +22,13 @@ pub(super) fn trace(
         _ => resolve(args, host)?,
     };
     let limits = TraceLimits::default();
-    let route = traceroute(destination, limits, args.place().as_ref(), stop)?;
+    let route = traceroute(
+        destination,
+        limits,
+        &Permit::ANYTHING,
+        args.place().as_ref(),
+        stop,
+    )?;
     Ok(route.into_traceroute(0, host, destination))
 }
 

@@ -1,7 +1,7 @@
 //! What a load is aimed at: a reflector, `host[:port]`; and how its rate is written.
 
 use neph_agent::{LoadRefused, ReadyLoad};
-use neph_model::{BitRate, LoadOrder};
+use neph_model::{BitRate, LoadOrder, Permit};
 use neph_probe::TargetError;
 
 use super::cpu;
@@ -23,7 +23,7 @@ pub(super) fn target(text: &str) -> Result<String, Failure> {
 
 /// The load, ready to be made: its reflector is found. Addresses that do not answer are reported.
 pub(super) fn ready(order: &LoadOrder) -> Result<ReadyLoad, Failure> {
-    let ready = ReadyLoad::of(order).map_err(|refused| match refused {
+    let ready = ReadyLoad::of(order, &Permit::ANYTHING).map_err(|refused| match refused {
         LoadRefused::Target(TargetError::Text(error)) => {
             Failure::Usage(format!("{error}; {TARGET}"))
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_load::{TRANSFER_SIZE, TransferSpec, transfers};
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, ProbeKind, Span, Stop, Target};
+use neph_model::{Fleet, FleetEndpoint, FleetMessage, Permit, ProbeKind, Span, Stop, Target};
 use neph_probe::{
     Asking, FleetReport, FleetRun, FleetSpec, FlowSpec, Priority, SmallTransfer, Trust,
 };
@@ -69,6 +69,7 @@ fn fleet_of_syns(lab: &TwoSites, address: SocketAddr) -> FleetSpec {
         timeout: Span::from_secs(1),
         first_port: Some(23_000),
         rate_cap: 1_000,
+        permit: Permit::ANYTHING,
         key: None,
         priority: Priority::Auto,
         site: flow.site,

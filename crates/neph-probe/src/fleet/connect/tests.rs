@@ -1,6 +1,8 @@
 use std::net::TcpListener;
 
-use neph_model::{Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy, Stop};
+use neph_model::{
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Permit, ProbeKind, ReadBy, Stop,
+};
 
 use super::*;
 use crate::fleet::driver;
@@ -27,6 +29,7 @@ fn spec(address: SocketAddr, renewal: Option<Span>) -> FleetSpec {
         timeout: Span::from_millis(500),
         first_port: None,
         rate_cap: 1_000,
+        permit: Permit::ANYTHING,
         key: None,
         priority: Priority::Normal,
         site: None,

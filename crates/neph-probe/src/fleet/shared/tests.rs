@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 
 use neph_model::{
-    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, ProbeKind, ReadBy, ReflectorSpec, Stop,
+    Fleet, FleetEndpoint, FleetMessage, FleetOutcome, Permit, ProbeKind, ReadBy, ReflectorSpec,
+    Stop,
 };
 
 use super::*;
@@ -33,6 +34,7 @@ fn spec(endpoints: &[SocketAddr], lanes: u32, count: u64) -> FleetSpec {
         timeout: Span::from_millis(500),
         first_port: None,
         rate_cap: 200_000,
+        permit: Permit::ANYTHING,
         key: None,
         priority: Priority::Normal,
         site: None,

@@ -1,6 +1,6 @@
 //! The preset in which each probe is a flow of its own.
 
-use neph_model::{Span, TraceLimits};
+use neph_model::{Permit, Span, TraceLimits};
 
 use super::net::{DESTINATION, Net, Run, Stage, addr, run};
 use super::one;
@@ -8,7 +8,7 @@ use crate::trace::spec::TraceSpec;
 use crate::trace::tracer::Apart;
 
 fn traced(net: &mut Net) -> Run {
-    let spec = TraceSpec::traceroute(DESTINATION, TraceLimits::default());
+    let spec = TraceSpec::traceroute(DESTINATION, TraceLimits::default(), Permit::ANYTHING);
     run(&spec, Apart::ByNumber, net)
 }
 

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use neph_documents::lab::{Asked, VerifiedRow, VerifiedWhere};
 use neph_lab::{Guest, Lab, Topology};
 use neph_load::{UploadSpec, upload};
-use neph_model::{BitRate, Span, Stop, Target};
+use neph_model::{BitRate, Permit, Span, Stop, Target};
 
 /// How long bulk goes to each.
 const LASTS: Span = Span::from_secs(3);
@@ -86,6 +86,7 @@ fn one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
             duration: LASTS,
             congestion: None,
             site: Some(lab.place(host).map_err(|e| e.to_string())?),
+            permit: Permit::ANYTHING,
         };
         let transfer = upload(&spec, stop).map_err(|e| e.to_string())?;
         Ok(transfer.goodput)

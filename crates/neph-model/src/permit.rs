@@ -1,0 +1,195 @@
+//! Where a process may send, and how much: what an agent's own policy allows, as its sockets ask it.
+//!
+//! Owns the rule for an address and the budgets. Reads no clock and no file; what kinds of orders are allowed, and
+//! when, is the agent's.
+
+mod bucket;
+mod network;
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::BitRate;
+use bucket::Bucket;
+pub use network::{Network, NoNetwork};
+
+/// Where may be sent to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllowedTargets {
+    /// Networks that may be sent to.
+    pub allow: Vec<Network>,
+    /// Networks that may not, though they lie in one of those.
+    pub deny: Vec<Network>,
+    /// Ports of TCP and UDP that may be sent to; any if empty.
+    pub ports: Vec<RangeInclusive<u16>>,
+}
+
+/// How much may be sent. What a peer is asked to send back counts as sent. `None` is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budgets {
+    /// Messages a second, of all orders together.
+    pub messages: Option<u32>,
+    /// The rate of all orders together, without the headers of packets.
+    pub rate: Option<BitRate>,
+    /// Bytes a day (UTC).
+    pub day_bytes: Option<u64>,
+}
+
+/// Why an address may not be sent to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Forbidden {
+    /// It is in no network that is allowed.
+    #[error("{0} is in no network that this agent's policy allows")]
+    Outside(IpAddr),
+    /// It is in one that is denied.
+    #[error("{address} is in {network}, which this agent's policy denies")]
+    Denied {
+        /// The address.
+        address: IpAddr,
+        /// The network.
+        network: Network,
+    },
+    /// It is an address of many hosts.
+    #[error("{0} is an address of many hosts, which no policy allows")]
+    Many(IpAddr),
+    /// The port is not allowed.
+    #[error("port {0} is none that this agent's policy allows")]
+    Port(u16),
+}
+
+impl AllowedTargets {
+    /// Whether this address may be sent to. Port 0 is none (ICMP).
+    ///
+    /// # Errors
+    /// It may not, and why.
+    pub fn check(&self, to: SocketAddr) -> Result<(), Forbidden> {
+        let address = network::plain(to.ip());
+        let is_broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+        if address.is_multicast() || is_broadcast {
+            return Err(Forbidden::Many(to.ip()));
+        }
+        if let Some(network) = self.deny.iter().find(|one| one.contains(address)) {
+            let (address, network) = (to.ip(), *network);
+            return Err(Forbidden::Denied { address, network });
+        }
+        if !self.allow.iter().any(|one| one.contains(address)) {
+            return Err(Forbidden::Outside(to.ip()));
+        }
+        let has_port = to.port() == 0 || self.ports.is_empty();
+        if has_port || self.ports.iter().any(|ports| ports.contains(&to.port())) {
+            Ok(())
+        } else {
+            Err(Forbidden::Port(to.port()))
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Limits {
+    targets: AllowedTargets,
+    messages: Option<Bucket>,
+    bytes: Option<Bucket>,
+    day_bytes: Option<u64>,
+    spent_today: AtomicU64,
+}
+
+/// Asked before each message, at the socket. All clones share one budget; the default allows everything.
+#[derive(Clone, Debug, Default)]
+pub struct Permit(Option<Arc<Limits>>);
+
+impl Permit {
+    /// Everything is allowed.
+    pub const ANYTHING: Self = Self(None);
+
+    /// What a policy allows; so many bytes were sent today already.
+    pub fn new(targets: AllowedTargets, budgets: Budgets, spent_today: u64) -> Self {
+        let bytes = budgets.rate.map(|rate| rate.0 / 8);
+        Self(Some(Arc::new(Limits {
+            targets,
+            messages: budgets.messages.map(|rate| Bucket::new(rate.into())),
+            bytes: bytes.map(Bucket::new),
+            day_bytes: budgets.day_bytes,
+            spent_today: AtomicU64::new(spent_today),
+        })))
+    }
+
+    /// Whether this address may be sent to.
+    ///
+    /// # Errors
+    /// It may not, and why.
+    pub fn check(&self, to: SocketAddr) -> Result<(), Forbidden> {
+        let Some(limits) = &self.0 else {
+            return Ok(());
+        };
+        limits.targets.check(to)
+    }
+
+    /// Takes a message of so many bytes, its reply included, from the budget at `now` (nanoseconds of
+    /// `CLOCK_MONOTONIC_RAW`). Whether it may go.
+    pub fn message(&self, bytes: u64, now: i64) -> bool {
+        let Some(limits) = &self.0 else {
+            return true;
+        };
+        let may_go = limits.is_in_day(bytes)
+            && limits.bytes.as_ref().is_none_or(|one| one.take(bytes, now))
+            && limits.messages.as_ref().is_none_or(|one| one.take(1, now));
+        if may_go {
+            limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
+        }
+        may_go
+    }
+
+    /// How many bytes of a stream may go at `now`; what goes is reported by [`Self::spend`].
+    pub fn room(&self, now: i64) -> usize {
+        let Some(limits) = &self.0 else {
+            return usize::MAX;
+        };
+        let by_rate = limits.bytes.as_ref().map_or(u64::MAX, |one| one.room(now));
+        let spent = limits.spent_today.load(Ordering::Relaxed);
+        let by_day = limits
+            .day_bytes
+            .map_or(u64::MAX, |most| most.saturating_sub(spent));
+        usize::try_from(by_rate.min(by_day)).unwrap_or(usize::MAX)
+    }
+
+    /// So many bytes of a stream went at `now`.
+    pub fn spend(&self, bytes: usize, now: i64) {
+        let Some(limits) = &self.0 else { return };
+        let bytes = bytes as u64;
+        limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(bucket) = &limits.bytes {
+            bucket.spend(bytes, now);
+        }
+    }
+
+    /// Bytes that went today.
+    pub fn spent_today(&self) -> u64 {
+        let limits = self.0.as_ref();
+        limits.map_or(0, |limits| limits.spent_today.load(Ordering::Relaxed))
+    }
+
+    /// A day has begun.
+    pub fn begin_day(&self) {
+        if let Some(limits) = &self.0 {
+            limits.spent_today.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the bytes of today are spent.
+    pub fn is_spent(&self) -> bool {
+        self.0.as_ref().is_some_and(|limits| !limits.is_in_day(1))
+    }
+}
+
+impl Limits {
+    fn is_in_day(&self, bytes: u64) -> bool {
+        let spent = self.spent_today.load(Ordering::Relaxed);
+        self.day_bytes
+            .is_none_or(|most| spent.saturating_add(bytes) <= most)
+    }
+}
+
+#[cfg(test)]
+mod tests;

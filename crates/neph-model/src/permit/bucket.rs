@@ -1,0 +1,123 @@
+//! A token bucket that several threads take from without a lock.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// How far ahead of the rate a burst may be, nanoseconds.
+const BURST: i64 = 100_000_000;
+const SECOND: u128 = 1_000_000_000;
+
+/// A rate that holds over any time, but for a burst of a tenth of a second's worth. Times are nanoseconds of one
+/// monotonic clock.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    /// Tokens a second; at least 1.
+    rate: u64,
+    /// When the tokens taken so far would have come one by one.
+    taken_until: AtomicI64,
+}
+
+impl Bucket {
+    pub(super) fn new(rate: u64) -> Self {
+        Self {
+            rate: rate.max(1),
+            taken_until: AtomicI64::new(i64::MIN),
+        }
+    }
+
+    /// How long so many tokens take to come, nanoseconds, rounded up.
+    fn worth(&self, tokens: u64) -> i64 {
+        let nanos = (u128::from(tokens) * SECOND).div_ceil(u128::from(self.rate));
+        i64::try_from(nanos).unwrap_or(i64::MAX)
+    }
+
+    /// Takes so many tokens if they are there. More than a burst holds go when the bucket is full, so that a large
+    /// message is late and not impossible.
+    pub(super) fn take(&self, tokens: u64, now: i64) -> bool {
+        let worth = self.worth(tokens);
+        let most_before = now + (BURST - worth).max(0);
+        let taken = self
+            .taken_until
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| {
+                let from = until.max(now);
+                (from <= most_before).then(|| from.saturating_add(worth))
+            });
+        taken.is_ok()
+    }
+
+    /// How many tokens are there; they may be taken afterwards by [`Self::spend`].
+    pub(super) fn room(&self, now: i64) -> u64 {
+        let until = self.taken_until.load(Ordering::Relaxed).max(now);
+        let ahead = u128::try_from(BURST - (until - now).min(BURST)).unwrap_or(0);
+        u64::try_from(ahead * u128::from(self.rate) / SECOND).unwrap_or(u64::MAX)
+    }
+
+    /// Takes tokens that were used, whether they were there or not.
+    pub(super) fn spend(&self, tokens: u64, now: i64) {
+        let worth = self.worth(tokens);
+        // It never refuses.
+        let _ = self
+            .taken_until
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| {
+                Some(until.max(now).saturating_add(worth))
+            });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_message_larger_than_a_burst_goes_when_the_bucket_is_full_and_is_paid_for() {
+        let bucket = Bucket::new(1_000);
+        assert!(bucket.take(5_000, 0), "it would never go otherwise");
+        assert!(!bucket.take(1, 4_800_000_000));
+        assert!(bucket.take(1, 5_000_000_000));
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_sees_more_than_the_rate_and_one_burst(
+            rate in 10_u64..1_000_000,
+            steps in prop::collection::vec((0_i64..300_000_000, 1_u64..400), 1..300),
+        ) {
+            let bucket = Bucket::new(rate);
+            let mut now = 0;
+            let mut went: Vec<(i64, u64)> = Vec::new();
+            for (step, tokens) in steps {
+                now += step;
+                if bucket.take(tokens, now) {
+                    went.push((now, tokens));
+                }
+            }
+            let burst = (rate / 10).max(400);
+            for first in 0..went.len() {
+                let mut sum = 0;
+                for (at, tokens) in &went[first..] {
+                    sum += tokens;
+                    let window = u64::try_from(at - went[first].0).expect("forwards");
+                    let allowed = u128::from(window) * u128::from(rate) / 1_000_000_000
+                        + u128::from(burst) + 1;
+                    prop_assert!(u128::from(sum) <= allowed, "{sum} in {window} ns at {rate}");
+                }
+            }
+        }
+
+        #[test]
+        fn what_is_spent_as_room_allows_holds_the_rate_too(rate in 1_000_u64..1_000_000_000) {
+            let bucket = Bucket::new(rate);
+            let mut sum = 0;
+            for step in 0..1_000 {
+                let now = step * 1_000_000;
+                let room = bucket.room(now);
+                bucket.spend(room, now);
+                sum += room;
+            }
+            let allowed = u128::from(rate) * 1_099 / 1_000;
+            prop_assert!(u128::from(sum) <= allowed + 1, "{sum} of {allowed}");
+            prop_assert!(u128::from(sum) * 100 >= allowed * 98, "{sum} of {allowed}");
+        }
+    }
+}
