@@ -12,7 +12,7 @@ use neph_model::{Executor, ExecutorLost, Order, OrderResult, Permit, Span, Stop,
 use crate::desk::Desk;
 use crate::failure::failed;
 use crate::yard::{Ground, Yard};
-use crate::{between, check, experiments, flows, load};
+use crate::{answering, between, check, experiments, flows, load};
 
 /// So many updates wait for whoever takes them; then the order's thread waits, and what its flows
 /// measure stands in their own queues.
@@ -168,6 +168,10 @@ fn carry_out(order: &Order, desk: &Desk, yard: &Yard) {
         }
         Order::Load(order) => match load::make(order, desk) {
             Ok(()) => OrderResult::Load,
+            Err(why) => return desk.tell(Update::Done(Err(why))),
+        },
+        Order::Reflector(order) => match answering::answer(order, desk) {
+            Ok(()) => OrderResult::Reflector,
             Err(why) => return desk.tell(Update::Done(Err(why))),
         },
     };

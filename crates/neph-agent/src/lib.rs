@@ -4,6 +4,7 @@
 //! Owns the executor of this process, what it knows of its host (facts, load, series), and the lab that
 //! it measures in, as far as it needs to know it. Plans nothing and keeps nothing.
 
+mod answering;
 mod between;
 mod caps;
 mod check;
@@ -24,6 +25,7 @@ pub mod lab;
 mod links;
 mod load;
 mod peer;
+pub mod policy;
 pub mod provenance;
 pub mod remote;
 mod tcp_samples;

@@ -23,7 +23,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use neph_agent::remote::{
     CONTROLLER_NAME, Ended, Enrolment, FromAgent, Hello, Identity, OrderState, PROTOCOL, ToAgent,
-    decode_to_agent, encode_from_agent,
+    Verifier, decode_to_agent, encode_from_agent,
 };
 use neph_control::{AgentsExecutor, CampaignSocket, Registry, Sites, random};
 use neph_model::{
@@ -143,14 +143,20 @@ fn connect(identities: Vec<Identity>, port: u16, connected: &Arc<AtomicUsize>) {
                 let tls = identity.tls().unwrap();
                 let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 let connected = Arc::clone(&connected);
-                all.spawn(stub(stream, TlsConnector::from(tls), connected));
+                let verifier = Verifier::of(identity.authority()).unwrap();
+                all.spawn(stub(stream, TlsConnector::from(tls), verifier, connected));
             }
             while all.join_next().await.is_some() {}
         });
     });
 }
 
-async fn stub(stream: TcpStream, tls: TlsConnector, connected: Arc<AtomicUsize>) {
+async fn stub(
+    stream: TcpStream,
+    tls: TlsConnector,
+    verifier: Verifier,
+    connected: Arc<AtomicUsize>,
+) {
     use futures_util::{SinkExt, StreamExt};
     let server = ServerName::try_from(CONTROLLER_NAME).unwrap();
     let stream = tls.connect(server, stream).await.unwrap();
@@ -169,7 +175,7 @@ async fn stub(stream: TcpStream, tls: TlsConnector, connected: Arc<AtomicUsize>)
             continue;
         };
         let (id, state) = match decode_to_agent(&bytes).unwrap() {
-            ToAgent::Begin { id, order } => (id, ended(&order)),
+            ToAgent::Begin { id, grant } => (id, ended(&verifier.open(&grant).unwrap().order)),
             ToAgent::Stored { id } => (id, OrderState::Forgotten),
             ToAgent::Beat { .. } => continue,
             ToAgent::Ask { id } | ToAgent::Cancel { id } | ToAgent::Fetch { id, .. } => {
@@ -211,7 +217,8 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
         default: None,
     };
     let bus = CampaignSocket::connect(folder).unwrap();
-    let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus).unwrap();
+    let signer = Registry::open(folder).unwrap().signer().unwrap();
+    let mut executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer).unwrap();
     let mut out: BTreeMap<Ticket, Instant> = BTreeMap::new();
     let began = Instant::now();
     for at in 0..agents {

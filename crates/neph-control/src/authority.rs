@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use neph_agent::remote::CONTROLLER_NAME;
+use neph_agent::remote::{CONTROLLER_NAME, NAME_END, Signer};
 use neph_model::AgentName;
 use neph_text::{DiskError, write_durable};
 use rcgen::{
@@ -97,6 +97,11 @@ impl Authority {
         }
     }
 
+    /// The hand that signs orders.
+    pub(crate) fn signer(&self) -> Result<Signer, AuthorityError> {
+        Signer::from_pem(&self.key.serialize_pem()).map_err(wrong)
+    }
+
     /// Its certificate (PEM).
     pub(crate) fn certificate(&self) -> &str {
         &self.certificate
@@ -122,7 +127,7 @@ impl Authority {
             return Err(wrong("the public key is no uncompressed point of P-256"));
         }
         let mut params =
-            CertificateParams::new(vec![format!("{name}.agent.neph")]).map_err(wrong)?;
+            CertificateParams::new(vec![format!("{name}{NAME_END}")]).map_err(wrong)?;
         params
             .distinguished_name
             .push(DnType::CommonName, name.as_str());

@@ -9,19 +9,25 @@ mod out;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use neph_agent::remote::{Ended, FromAgent, OrderState, PART_BYTES, Part, ResultFile, ToAgent};
-use neph_model::{AgentName, Order, OrderId, Span, Update};
+use neph_agent::remote::{
+    Ended, FromAgent, LONGEST_FRAME, OrderState, PART_BYTES, Part, ResultFile, Signer, ToAgent,
+};
+use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, Sent};
-use out::{Out, Stage, fits, has_experiments};
+use out::{Asking, Out, Stage, fits, has_experiments};
 
 /// How long an agent may take to end an order that is cancelled, also where a connection has to be made anew.
 const MOST_AFTER_CANCEL: Span = Span::from_secs(30);
+
+/// Bytes of the longest order: in a message its JSON stands in a text, whose quotes and backslashes are escaped.
+const LONGEST_ORDER: usize = LONGEST_FRAME / 3;
 
 /// All orders that are out.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     inbox: Inbox,
+    signer: Signer,
     out: BTreeMap<OrderId, Out>,
     /// How much of a file is asked for at once.
     pub(crate) part_bytes: u32,
@@ -30,8 +36,8 @@ pub(crate) struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// The orders that an earlier one left in `folder`, and those to come.
-    pub(crate) fn open(folder: &Path) -> Result<Self, InboxError> {
+    /// The orders that an earlier one left in `folder`, and those to come, which are signed with `signer`.
+    pub(crate) fn open(folder: &Path, signer: Signer) -> Result<Self, InboxError> {
         let (inbox, orders) = Inbox::open(folder)?;
         let out = orders.into_iter().map(|found| {
             let stage = if found.is_stored {
@@ -44,6 +50,7 @@ impl Dispatcher {
         Ok(Self {
             out: out.collect(),
             inbox,
+            signer,
             part_bytes: PART_BYTES,
             rejected: 0,
         })
@@ -64,6 +71,10 @@ impl Dispatcher {
 
     /// Takes an order on: from here on it is carried out once.
     pub(crate) fn submit(&mut self, agent: AgentName, order: Order) -> Result<OrderId, InboxError> {
+        let length = serde_json::to_vec(&order).map_or(usize::MAX, |text| text.len());
+        if length > LONGEST_ORDER {
+            return Err(InboxError::TooLong(length, LONGEST_ORDER));
+        }
         let id = OrderId::new();
         let sent = Sent { agent, order };
         self.inbox.add(id, &sent)?;
@@ -110,8 +121,8 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// What is to be sent by `now`.
-    pub(crate) fn due(&mut self, now: Span) -> Vec<(AgentName, ToAgent)> {
+    /// What is to be sent by `now`, which is `wall` by the clock.
+    pub(crate) fn due(&mut self, now: Span, wall: Wall) -> Vec<(AgentName, ToAgent)> {
         let mut messages = Vec::new();
         for (id, out) in &mut self.out {
             // An order of another campaign rests until that goes on.
@@ -123,7 +134,14 @@ impl Dispatcher {
             if out.is_cancelled {
                 out.cancelled.get_or_insert(now);
             }
-            let (asked, repeat) = out.next(*id, self.part_bytes, &self.inbox);
+            let asking = Asking {
+                id: *id,
+                part_bytes: self.part_bytes,
+                inbox: &self.inbox,
+                signer: &self.signer,
+                wall,
+            };
+            let (asked, repeat) = out.next(&asking);
             out.due = now + repeat;
             let agent = &out.agent;
             messages.extend(asked.into_iter().map(|one| (agent.clone(), one)));

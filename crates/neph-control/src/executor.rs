@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
+use neph_agent::remote::Signer;
 use neph_model::{
     AgentName, CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span,
-    Ticket, Update,
+    Ticket, Update, Wall,
 };
 use neph_sys::clock;
 
@@ -73,33 +74,34 @@ pub struct AgentsExecutor<B: Bus> {
 }
 
 impl<B: Bus> AgentsExecutor<B> {
-    /// One that keeps orders that are out, and what comes of them, in `folder`.
+    /// One that keeps orders that are out, and what comes of them, in `folder`, and signs them with `signer`.
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn new(folder: &Path, sites: Sites, bus: B) -> Result<Self, InboxError> {
+    pub fn new(folder: &Path, sites: Sites, bus: B, signer: Signer) -> Result<Self, InboxError> {
         let began = clock::raw();
         let elapsed = move || Span::from_nanos(clock::raw().0 - began.0);
-        Self::with_time(folder, sites, bus, Elapsed(Box::new(elapsed)))
+        let dispatcher = Dispatcher::open(folder, signer)?;
+        Ok(Self::with_time(
+            dispatcher,
+            sites,
+            bus,
+            Elapsed(Box::new(elapsed)),
+        ))
     }
 
-    fn with_time(
-        folder: &Path,
-        sites: Sites,
-        bus: B,
-        elapsed: Elapsed,
-    ) -> Result<Self, InboxError> {
-        Ok(Self {
+    fn with_time(dispatcher: Dispatcher, sites: Sites, bus: B, elapsed: Elapsed) -> Self {
+        Self {
             bus,
             sites,
-            dispatcher: Dispatcher::open(folder)?,
+            dispatcher,
             elapsed,
             confirmation_wait: CONFIRMATION_WAIT,
             next: Ticket(0),
             running: BTreeMap::new(),
             unstored: BTreeMap::new(),
             waiting: Vec::new(),
-        })
+        }
     }
 
     /// Messages of agents about orders that are not theirs, or that make no sense; each had no effect.
@@ -133,7 +135,10 @@ impl<B: Bus> AgentsExecutor<B> {
 
     fn send_due(&mut self) {
         let now = (self.elapsed.0)();
-        for (agent, message) in self.dispatcher.due(now) {
+        for (agent, message) in self
+            .dispatcher
+            .due(now, Wall::from_unix_nanos(clock::wall().0))
+        {
             if let Err(error) = self.bus.send(&agent, message) {
                 tracing::debug!("{error}");
             }

@@ -40,6 +40,9 @@ pub struct Presence {
     pub running: u32,
     /// How far its clock is from the controller's, once that is known.
     pub clock: Option<ClockApart>,
+    /// How often it has refused something since its start, by the reason.
+    #[serde(default)]
+    pub refusals: BTreeMap<String, u64>,
 }
 
 #[derive(Debug)]
@@ -113,6 +116,7 @@ impl Hub {
                 holds: 0,
                 running: 0,
                 clock: None,
+                refusals: BTreeMap::new(),
             },
         };
         inner.agents.insert(agent.clone(), connected);
@@ -127,6 +131,7 @@ impl Hub {
             if let Some(FromAgent::Beat(beat)) = &message {
                 one.presence.running = beat.running;
                 one.presence.clock = beat.clock;
+                one.presence.refusals.clone_from(&beat.refusals);
                 return;
             }
             if let Some(FromAgent::Hello(hello)) = &message {

@@ -19,6 +19,11 @@ pub enum InboxError {
     /// The disk refuses.
     #[error(transparent)]
     Disk(#[from] DiskError),
+    /// An order that no message can carry.
+    #[error(
+        "the order has {0} bytes, and {1} fit into a message; make the plan's experiments smaller"
+    )]
+    TooLong(usize, usize),
     /// Another campaign has the folder.
     #[error("{path} is in use by another campaign; wait until that has ended", path = .0.display())]
     InUse(PathBuf),

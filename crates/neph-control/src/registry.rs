@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use neph_agent::remote::{Enrolment, Invitation, read_json, write_json};
+use neph_agent::remote::{Enrolment, Invitation, Signer, read_json, write_json};
 use neph_model::{AgentName, Span, Wall};
 use neph_text::DiskError;
 use serde::{Deserialize, Serialize};
@@ -203,6 +203,14 @@ impl Registry {
         let read = read_json::<EnrolledAgent>(&self.agent_path(name));
         let is_other = |one: EnrolledAgent| one.fingerprint != fingerprint(certificate);
         read.is_ok_and(|enrolled| enrolled.is_none_or(is_other))
+    }
+
+    /// The hand that signs orders for the agents that are enrolled here.
+    ///
+    /// # Errors
+    /// The authority's key cannot be used.
+    pub fn signer(&self) -> Result<Signer, RegistryError> {
+        Ok(self.authority.signer()?)
     }
 
     /// All agents that are enrolled, by name.

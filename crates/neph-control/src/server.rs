@@ -274,11 +274,10 @@ async fn take(
     };
     match decode_from_agent(&bytes) {
         Ok(FromAgent::Beat(beat)) => {
-            let received = now();
+            let (sent, received) = (beat.sent, now());
             shared
                 .hub
                 .heard(name, Some(FromAgent::Beat(beat)), received);
-            let sent = beat.sent;
             answer(socket, &ToAgent::Beat { sent, received }).await
         }
         Ok(FromAgent::Hello(hello)) if hello.protocol != PROTOCOL => {

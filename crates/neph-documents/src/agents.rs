@@ -1,5 +1,7 @@
 //! The agents of a controller.
 
+use std::collections::BTreeMap;
+
 use neph_model::{AgentName, Span, Wall};
 
 use crate::when;
@@ -24,6 +26,12 @@ crate::rows! {
         },
         /// How far that may be wrong, either way.
         clock_bound_ns: Option<Span>,
+        /// Orders and targets that its policy has refused since its start, by the reason.
+        refusals: BTreeMap<String, u64> => left "REFUSED" by |row| {
+            let each = row.refusals.iter().map(|(reason, count)| format!("{count} {reason}"));
+            let each: Vec<_> = each.collect();
+            if each.is_empty() { "-".to_owned() } else { each.join(", ") }
+        },
         /// When it was heard last; `null` while it is away.
         heard_unix_ns: Option<Wall> => left "LAST HEARD" by |row| {
             row.heard_unix_ns.map_or_else(|| "-".to_owned(), when::utc)

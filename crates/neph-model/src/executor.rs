@@ -45,6 +45,8 @@ pub enum OrderResult {
     Pings,
     /// The load is over.
     Load,
+    /// The reflector has ended.
+    Reflector,
 }
 
 /// What an executor reports of an order.

@@ -109,8 +109,8 @@ pub use message::{Message, Outcome};
 pub use mqtt_refusal::MqttRefusal;
 pub use order::{
     CaptureOrder, CaptureProtocol, CpuThreads, EchoTo, ExperimentOrder, FlowTraceOrder, LoadOrder,
-    LoadWork, Order, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
-    TracerouteOrder, TurnSizes,
+    LoadWork, Order, PingOrder, ReflectorOrder, ThroughputOrder, ThroughputServer, ThroughputTool,
+    TraceLimits, TracerouteOrder, Traffic, TurnSizes,
 };
 pub use parameter::{NoParameter, Parameter, ParameterName};
 pub use parameters::Parameters;

@@ -5,7 +5,9 @@
 mod block;
 mod capture;
 mod experiment;
+mod length;
 mod load;
+mod reflector;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,9 @@ pub use block::{
 };
 pub use capture::{CaptureOrder, CaptureProtocol};
 pub use experiment::{ExperimentOrder, FlowTraceOrder};
+pub use length::Traffic;
 pub use load::{CpuThreads, LoadOrder, LoadWork, TurnSizes};
+pub use reflector::ReflectorOrder;
 
 /// What one executor is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +38,8 @@ pub enum Order {
     Load(LoadOrder),
     /// To write down what passes an interface.
     Capture(CaptureOrder),
+    /// To answer probes.
+    Reflector(ReflectorOrder),
 }
 
 impl Order {
@@ -43,7 +49,7 @@ impl Order {
             Self::Throughput(order) => order.site.as_deref(),
             Self::Traceroute(order) => order.site.as_deref(),
             Self::Pings(order) => order.site.as_deref(),
-            Self::Experiments(_) | Self::Load(_) | Self::Capture(_) => None,
+            Self::Experiments(_) | Self::Load(_) | Self::Capture(_) | Self::Reflector(_) => None,
         }
     }
 
@@ -55,7 +61,7 @@ impl Order {
             Self::Throughput(order) => order.site = None,
             Self::Traceroute(order) => order.site = None,
             Self::Pings(order) => order.site = None,
-            Self::Load(_) | Self::Capture(_) => {}
+            Self::Load(_) | Self::Capture(_) | Self::Reflector(_) => {}
         }
         self
     }

@@ -93,6 +93,7 @@ struct Limits {
     bytes: Option<Bucket>,
     day_bytes: Option<u64>,
     spent_today: AtomicU64,
+    forbidden: AtomicU64,
 }
 
 /// Asked before each message, at the socket. All clones share one budget; the default allows everything.
@@ -112,18 +113,29 @@ impl Permit {
             bytes: bytes.map(Bucket::new),
             day_bytes: budgets.day_bytes,
             spent_today: AtomicU64::new(spent_today),
+            forbidden: AtomicU64::new(0),
         })))
     }
 
     /// Whether this address may be sent to.
     ///
     /// # Errors
-    /// It may not, and why.
+    /// It may not, and why. That is counted.
     pub fn check(&self, to: SocketAddr) -> Result<(), Forbidden> {
         let Some(limits) = &self.0 else {
             return Ok(());
         };
-        limits.targets.check(to)
+        let checked = limits.targets.check(to);
+        if checked.is_err() {
+            limits.forbidden.fetch_add(1, Ordering::Relaxed);
+        }
+        checked
+    }
+
+    /// How often an address was forbidden.
+    pub fn forbidden(&self) -> u64 {
+        let limits = self.0.as_ref();
+        limits.map_or(0, |limits| limits.forbidden.load(Ordering::Relaxed))
     }
 
     /// Takes a message of so many bytes, its reply included, from the budget at `now` (nanoseconds of

@@ -14,6 +14,8 @@ pub enum FileKind {
     Plan,
     /// A topology.
     Topology,
+    /// A policy of an agent.
+    Policy,
     /// Delays that a link replays.
     Delays,
     /// A secret that is shared with a peer.
@@ -33,7 +35,7 @@ impl FileKind {
             Self::Plan | Self::Topology | Self::Certificates => 16 << 20,
             Self::Delays => 64 << 20,
             Self::Secret => 64 << 10,
-            Self::PrivateKey => 1 << 20,
+            Self::PrivateKey | Self::Policy => 1 << 20,
             Self::Program => 512 << 20,
         }
     }

@@ -1,21 +1,26 @@
 //! `neph agent`: carries out orders of a controller at this host, until ctrl-C.
 //!
-//! Owns the command: which controller, when to dial it. What an agent does is neph-agent's. It dials out and
-//! listens nowhere.
+//! Owns the command: which controller, when to dial it, and the privileges that its policy needs. What an agent does
+//! is neph-agent's. It dials out and listens nowhere, but for reflectors that it is ordered and its policy allows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 use clap::Args as ClapArgs;
 use neph_agent::LocalExecutor;
+use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
-    ControllerAddress, EnrolError, Identity, IdentityError, Invitation, ServeError, WebSocketLink,
-    Worker, enrol, serve,
+    ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, ServeError,
+    WebSocketLink, Worker, enrol, serve,
 };
-use neph_model::{Span, Stop};
+use neph_model::{Span, Stop, Wall};
 use neph_sys::clock;
+use neph_text::{Existing, FileKind, Source, read_text, write_whole};
 
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output, version};
+
+mod privileges;
 
 /// Time between two tries to connect: twice as long each time, up to the last.
 const FIRST_REST: Span = Span::from_millis(500);
@@ -35,23 +40,28 @@ pub(crate) struct Args {
     /// Folder of the agent: its key, and results until they are stored
     #[arg(long, value_name = "FOLDER", default_value = ".neph-agent")]
     folder: PathBuf,
+    /// What the agent may do; agent.toml in its folder unless another file is named
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
 }
 
 /// Serves controllers until ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    let stop = interrupt::stop_on_ctrl_c()?;
     let identity = identity(args)?;
     identity.tls().map_err(Failure::usage)?;
-    let worker = Worker::new(&args.folder, LocalExecutor::new(), version::VERSION);
-    let mut worker = worker.map_err(Failure::refused)?;
+    let policy = policy(args)?;
+    privileges::give_up(&policy, &args.folder)?;
+    let stop = interrupt::stop_on_ctrl_c()?;
+    let mut worker = worker(args, &identity, policy)?;
     let mut rest = FIRST_REST;
     let mut addresses = args.controller.iter().cycle();
     while !stop.is_set() {
         let Some(address) = addresses.next() else {
             break;
         };
-        match WebSocketLink::connect(address, &identity) {
-            Ok(mut link) => {
+        match dial(address, &identity, &mut worker, &stop)? {
+            None => break,
+            Some(Ok(mut link)) => {
                 rest = FIRST_REST;
                 output::say(&format!("neph agent: connected to {address}"));
                 match serve(&mut worker, &mut link, &stop) {
@@ -60,7 +70,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                     Err(ServeError::Worker(why)) => return Err(Failure::refused(why)),
                 }
             }
-            Err(why) => output::say(&format!("neph agent: {address}: {why}")),
+            Some(Err(why)) => {
+                if matches!(why, EnrolError::Revoked) {
+                    worker.revoked();
+                }
+                output::say(&format!("neph agent: {address}: {why}"));
+            }
         }
         wait(rest, &mut worker, &stop)?;
         rest = rest.times(2).min(LONGEST_REST);
@@ -68,15 +83,90 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+fn worker(
+    args: &Args,
+    identity: &Identity,
+    policy: Policy,
+) -> Result<Worker<LocalExecutor>, Failure> {
+    let name = identity.name().map_err(Failure::usage)?;
+    let guard = Guard::open(&args.folder, name, identity.authority(), policy, now());
+    let guard = guard.map_err(Failure::refused)?;
+    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
+    Worker::new(&args.folder, executor, version::VERSION, guard).map_err(Failure::refused)
+}
+
+type Dialled = Result<WebSocketLink, EnrolError>;
+
+/// Connects on a thread of its own, so that what is measured goes on and ends in time; `None` after ctrl-C.
+fn dial(
+    address: &ControllerAddress,
+    identity: &Identity,
+    worker: &mut Worker<LocalExecutor>,
+    stop: &Stop,
+) -> Result<Option<Dialled>, Failure> {
+    let (address, identity) = (address.clone(), identity.clone());
+    let thread = thread::Builder::new().name("dial".to_owned());
+    let dialling: JoinHandle<Dialled> = thread
+        .spawn(move || WebSocketLink::connect(&address, &identity))
+        .map_err(Failure::refused)?;
+    while !dialling.is_finished() {
+        if stop.is_set() {
+            // It ends with the process.
+            return Ok(None);
+        }
+        work(worker)?;
+    }
+    let dialled = dialling.join();
+    Ok(Some(
+        dialled.unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+    ))
+}
+
 /// What is measured goes on without a connection.
+fn work(worker: &mut Worker<LocalExecutor>) -> Result<(), Failure> {
+    // What it reports is asked for on the next connection.
+    worker.work(Span::ZERO).map_err(Failure::refused)?;
+    clock::nap(PATIENCE.to_duration());
+    Ok(())
+}
+
 fn wait(rest: Span, worker: &mut Worker<LocalExecutor>, stop: &Stop) -> Result<(), Failure> {
     let until = clock::raw().0 + rest.nanos();
     while clock::raw().0 < until && !stop.is_set() {
-        // What it reports is asked for on the next connection.
-        worker.work(Span::ZERO).map_err(Failure::refused)?;
-        clock::nap(PATIENCE.to_duration());
+        work(worker)?;
     }
     Ok(())
+}
+
+/// The policy; without one nothing is allowed, so that there is no agent.
+fn policy(args: &Args) -> Result<Policy, Failure> {
+    let own = args.folder.join(POLICY_FILE);
+    let path = args.policy.as_deref().unwrap_or(&own);
+    let text = read_text(FileKind::Policy, path).map_err(|error| {
+        Failure::usage(format!(
+            "policy {}: {error}; an agent does nothing without one, --policy names another file",
+            path.display()
+        ))
+    })?;
+    let policy = Policy::parse(&Source::new(path.display().to_string(), text));
+    let policy = policy.map_err(|problems| {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        Failure::Usage(problems.join("\n"))
+    })?;
+    let is_known = |address: &ControllerAddress| {
+        policy.controllers.is_empty() || policy.controllers.contains(&address.to_string())
+    };
+    match args.controller.iter().find(|address| !is_known(address)) {
+        Some(address) => Err(Failure::usage(format!(
+            "{} does not allow controller {address}: add it to controllers there, or dial another",
+            path.display()
+        ))),
+        None => Ok(policy),
+    }
 }
 
 /// The identity in the folder; with an invitation, a new one where there is none.
@@ -100,6 +190,9 @@ fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
             Ok(identity) => {
                 let name = &invitation.name;
                 output::say(&format!("neph agent: enrolled at {address} as {name}"));
+                if args.policy.is_none() {
+                    write_policy(&args.folder)?;
+                }
                 return Ok(identity);
             }
             Err(EnrolError::Refused(why)) => {
@@ -109,4 +202,19 @@ fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
         }
     }
     Err(Failure::refused(last.unwrap_or_default()))
+}
+
+/// The usual policy, unless the folder has one.
+fn write_policy(folder: &Path) -> Result<(), Failure> {
+    let path = folder.join(POLICY_FILE);
+    if path.exists() {
+        return Ok(());
+    }
+    let written = write_whole(&path, DEFAULT_POLICY.as_bytes(), Existing::Keep);
+    written.map_err(|error| Failure::refused(format!("write {}: {error}", path.display())))?;
+    output::say(&format!(
+        "neph agent: what it may do stands in {}; change it as you like and start the agent anew",
+        path.display()
+    ));
+    Ok(())
 }

@@ -156,6 +156,7 @@ pub(crate) fn agents(args: &AgentsArgs) -> Result<Outcome, Failure> {
                 running: present.map(|one| one.running),
                 clock_offset_ns: present.and_then(|one| one.clock).map(|clock| clock.offset),
                 clock_bound_ns: present.and_then(|one| one.clock).map(|clock| clock.bound),
+                refusals: present.map(|one| one.refusals.clone()).unwrap_or_default(),
                 heard_unix_ns: present.map(|one| one.heard),
                 enrolled_unix_ns: enrolled.enrolled,
                 agent,

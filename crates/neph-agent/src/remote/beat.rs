@@ -4,6 +4,8 @@
 //! sending and our hearing its answer, so the offset is known to within half of that time, whatever the ways
 //! there and back take (RFC 5905, 8, uses the same four moments).
 
+use std::collections::BTreeMap;
+
 use neph_model::{Span, Wall};
 use neph_sys::clock::RawNanos;
 
@@ -50,14 +52,20 @@ impl Beats {
         self.next = Some(RawNanos(now.0 + EVERY));
         self.asked = Some((wall, now));
         self.unanswered.get_or_insert(now);
-        let clock = self.best.map(|known| ClockApart {
-            bound: known.bound(now),
-            ..known.clock
-        });
+        let clock = self.clock(now);
         Some(Beat {
             sent: wall,
             running,
             clock,
+            refusals: BTreeMap::new(),
+        })
+    }
+
+    /// How far our clock is from the controller's, as far as that is known by now.
+    pub(super) fn clock(&self, now: RawNanos) -> Option<ClockApart> {
+        self.best.map(|known| ClockApart {
+            bound: known.bound(now),
+            ..known.clock
         })
     }
 

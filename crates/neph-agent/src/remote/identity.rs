@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use neph_model::AgentName;
 use neph_text::{DiskError, write_durable};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -15,6 +16,9 @@ use rustls::{ClientConfig, RootCertStore};
 
 /// The name in every controller's certificate, whatever its address is: agents trust its authority.
 pub const CONTROLLER_NAME: &str = "controller.neph";
+
+/// The end of each agent's name in its certificate.
+pub const NAME_END: &str = ".agent.neph";
 
 const KEY: &str = "key.pem";
 const CERTIFICATE: &str = "certificate.pem";
@@ -114,6 +118,25 @@ impl Identity {
         let builder = trusting(&self.authority)?;
         let config = builder.with_client_auth_cert(chain, key).map_err(wrong)?;
         Ok(Arc::new(config))
+    }
+}
+
+impl Identity {
+    /// The certificate of the controller's authority (PEM).
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// The agent's name, as its certificate has it.
+    ///
+    /// # Errors
+    /// The certificate is none of an agent.
+    pub fn name(&self) -> Result<AgentName, IdentityError> {
+        let der = CertificateDer::from_pem_slice(self.certificate.as_bytes()).map_err(wrong)?;
+        let certificate = webpki::EndEntityCert::try_from(&der).map_err(wrong)?;
+        let mut names = certificate.valid_dns_names();
+        let name = names.find_map(|name| name.strip_suffix(NAME_END)?.parse().ok());
+        name.ok_or_else(|| wrong("it names no agent"))
     }
 }
 

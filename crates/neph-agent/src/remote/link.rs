@@ -8,8 +8,31 @@ use super::{FromAgent, ToAgent};
 
 /// The connection is gone. What was sent last may not have come.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the connection to the controller is gone: {0}")]
-pub struct LinkLost(pub String);
+#[error("the connection to the controller is gone: {why}")]
+pub struct LinkLost {
+    /// Why.
+    pub why: String,
+    /// Something came over it that is no message: too long, cut off, or of another program.
+    pub is_unreadable: bool,
+}
+
+impl LinkLost {
+    /// For this reason.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            is_unreadable: false,
+        }
+    }
+
+    /// Something came over it that is no message.
+    pub fn unreadable(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            is_unreadable: true,
+        }
+    }
+}
 
 /// Carries messages between an agent and its controller. It may lose messages, and may bring one twice; it
 /// never changes one, and never brings one to another agent.

@@ -3,14 +3,16 @@
 //! Each message can be lost, and can come twice: what it asks for is done once, and its answer is a state
 //! and not a step.
 
-use neph_model::{Order, OrderFailed, OrderId, OrderResult, Prepared, Progress, Span, Wall};
+use std::collections::BTreeMap;
+
+use neph_model::{OrderFailed, OrderId, OrderResult, Prepared, Progress, Span, Wall};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::FileLength;
+use super::{FileLength, Grant};
 
 /// The version of these messages. Both sides must have the same.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What a controller sends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,8 +22,8 @@ pub enum ToAgent {
     Begin {
         /// Which.
         id: OrderId,
-        /// What it is.
-        order: Box<Order>,
+        /// What it is, signed.
+        grant: Box<Grant>,
     },
     /// How does this order stand? The answer is its state.
     Ask {
@@ -88,7 +90,7 @@ pub enum FromAgent {
 }
 
 /// A sign of life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Beat {
     /// When it was sent, by the agent's clock.
@@ -98,6 +100,9 @@ pub struct Beat {
     pub running: u32,
     /// How far the agent's clock is from the controller's, once that is known.
     pub clock: Option<ClockApart>,
+    /// How often something was refused since the agent's start, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refusals: BTreeMap<String, u64>,
 }
 
 /// How far an agent's clock is from its controller's.

@@ -6,6 +6,8 @@
 mod beat;
 mod file;
 mod frame;
+mod grant;
+mod guard;
 mod identity;
 mod invitation;
 mod json;
@@ -15,12 +17,17 @@ mod shelf;
 mod websocket;
 mod worker;
 
+#[cfg(test)]
+mod tests;
+
 pub use file::{FileLength, ResultFile};
 pub use frame::{
     FrameError, LONGEST_FRAME, PART_BYTES, decode_from_agent, decode_to_agent, encode_from_agent,
     encode_to_agent,
 };
-pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
+pub use grant::{Grant, Granted, SignError, Signer, Verifier};
+pub use guard::{Guard, GuardError, Moment};
+pub use identity::{CONTROLLER_NAME, Identity, IdentityError, NAME_END};
 pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
 pub use json::{read_json, write_json};
 pub use link::{Link, LinkLost};

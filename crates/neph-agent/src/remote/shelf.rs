@@ -15,10 +15,13 @@ use neph_text::{DiskError, lock_folder, remove_folder, write_durable};
 
 use super::file::files_of;
 use super::json::{read_json, write_json};
-use super::{Ended, OrderState, PART_BYTES, Part, ResultFile};
+use super::{Ended, LONGEST_FRAME, OrderState, PART_BYTES, Part, ResultFile};
 
 /// Stored orders that are remembered, at least; one that is older than all of them is taken for stored.
 const REMEMBERED: usize = 4096;
+
+/// Bytes of the longest result, without what else a message has.
+const LONGEST_RESULT: usize = LONGEST_FRAME / 2;
 
 /// What an agent keeps could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -195,6 +198,7 @@ impl Shelf {
         let Some(kept) = self.kept.get_mut(&id) else {
             return Ok(());
         };
+        let result = result.and_then(sendable);
         let files = files_of(&kept.order, &journals, &folder);
         let ended = Ended {
             prepared: kept.prepared.clone(),
@@ -291,6 +295,18 @@ impl Shelf {
         }
         Ok(remove_folder(&self.folder_of(id))?)
     }
+}
+
+/// A result that one message can carry, or why it is none.
+fn sendable(result: OrderResult) -> Result<OrderResult, OrderFailed> {
+    let length = serde_json::to_vec(&result).map_or(usize::MAX, |text| text.len());
+    if length <= LONGEST_RESULT {
+        return Ok(result);
+    }
+    Err(OrderFailed {
+        operation: "send a result".to_owned(),
+        reason: format!("it has {length} bytes, and {LONGEST_RESULT} fit into a message"),
+    })
 }
 
 fn journals_in(folder: &Path) -> PathBuf {

@@ -16,8 +16,9 @@ use base64::prelude::BASE64_STANDARD;
 use neph_model::Span;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use tungstenite::http::StatusCode;
 use tungstenite::protocol::WebSocketConfig;
-use tungstenite::{Message, WebSocket};
+use tungstenite::{HandshakeError, Message, WebSocket};
 
 use super::frame::{LONGEST_FRAME, decode_to_agent, encode_from_agent};
 use super::identity::{CONTROLLER_NAME, Identity, IdentityError, tls_without_certificate};
@@ -76,6 +77,12 @@ pub enum EnrolError {
     /// It refuses.
     #[error("the controller refuses: {0}")]
     Refused(String),
+    /// It knows no agent with this certificate: it was revoked, or the controller is another one.
+    #[error(
+        "the controller has revoked this agent; to enrol it anew, remove its folder and get an \
+         invitation"
+    )]
+    Revoked,
     /// Keys or files.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -95,47 +102,53 @@ impl fmt::Debug for WebSocketLink {
 }
 
 fn lost(what: &str) -> impl Fn(&dyn fmt::Display) -> LinkLost {
-    move |why| LinkLost(format!("{what}: {why}"))
+    move |why| LinkLost::new(format!("{what}: {why}"))
 }
 
 fn dial(
     address: &ControllerAddress,
     path: &str,
     tls: &Arc<ClientConfig>,
-) -> Result<Socket, LinkLost> {
+) -> Result<Socket, EnrolError> {
     let connect = lost("connect");
-    let mut last = LinkLost(format!("{address} has no address"));
+    let mut last = LinkLost::new(format!("{address} has no address"));
     let addresses = address
         .authority
         .to_socket_addrs()
         .map_err(|error| connect(&error))?;
     for one in addresses {
         match TcpStream::connect_timeout(&one, CONNECT) {
-            Ok(stream) => return handshake(stream, path, tls).map_err(|error| connect(&error)),
+            Ok(stream) => return handshake(stream, path, tls),
             Err(error) => last = connect(&format!("{one}: {error}")),
         }
     }
-    Err(last)
+    Err(last.into())
 }
 
-fn handshake(
-    stream: TcpStream,
-    path: &str,
-    tls: &Arc<ClientConfig>,
-) -> Result<Socket, Box<dyn std::error::Error>> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(CONNECT))?;
-    stream.set_write_timeout(Some(SEND))?;
-    let name = ServerName::try_from(CONTROLLER_NAME)?;
-    let connection = ClientConnection::new(Arc::clone(tls), name)?;
+fn handshake(stream: TcpStream, path: &str, tls: &Arc<ClientConfig>) -> Result<Socket, EnrolError> {
+    let failed = lost("connect");
+    let set = stream
+        .set_nodelay(true)
+        .and_then(|()| stream.set_read_timeout(Some(CONNECT)))
+        .and_then(|()| stream.set_write_timeout(Some(SEND)));
+    set.map_err(|error| failed(&error))?;
+    let name = ServerName::try_from(CONTROLLER_NAME).map_err(|error| failed(&error))?;
+    let connection = ClientConnection::new(Arc::clone(tls), name);
+    let connection = connection.map_err(|error| failed(&error))?;
     let stream = StreamOwned::new(connection, stream);
     let mut config = WebSocketConfig::default();
     config.max_message_size = Some(LONGEST_FRAME);
     config.max_frame_size = Some(LONGEST_FRAME);
     let url = format!("wss://{CONTROLLER_NAME}{path}");
-    let (socket, _) = tungstenite::client::client_with_config(url, stream, Some(config))
-        .map_err(|error| error.to_string())?;
-    Ok(socket)
+    match tungstenite::client::client_with_config(url, stream, Some(config)) {
+        Ok((socket, _)) => Ok(socket),
+        Err(HandshakeError::Failure(tungstenite::Error::Http(response)))
+            if response.status() == StatusCode::UNAUTHORIZED =>
+        {
+            Err(EnrolError::Revoked)
+        }
+        Err(error) => Err(failed(&error).into()),
+    }
 }
 
 impl WebSocketLink {
@@ -204,7 +217,8 @@ impl Link for WebSocketLink {
         set(self.socket.get_ref().get_ref()).map_err(|error| failed(&error))?;
         match self.socket.read() {
             Ok(Message::Binary(bytes)) => {
-                let message = decode_to_agent(&bytes).map_err(|error| failed(&error))?;
+                let message = decode_to_agent(&bytes);
+                let message = message.map_err(|error| LinkLost::unreadable(error.to_string()))?;
                 Ok(Some(message))
             }
             Ok(Message::Close(_)) => Err(failed(&"the controller has closed it")),
@@ -214,6 +228,9 @@ impl Link for WebSocketLink {
                 flushed.map_err(|error| failed(&error)).map(|()| None)
             }
             Err(error) if is_wait(&error) => Ok(None),
+            Err(error @ tungstenite::Error::Capacity(_)) => {
+                Err(LinkLost::unreadable(error.to_string()))
+            }
             Err(error) => Err(failed(&error)),
         }
     }

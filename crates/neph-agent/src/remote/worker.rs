@@ -13,10 +13,14 @@ use neph_model::{
 use neph_sys::clock;
 
 use super::beat::Beats;
+use super::guard::Admission;
 use super::shelf::{Shelf, ShelfError};
-use super::{FromAgent, Hello, Link, LinkLost, OrderState, PROTOCOL, ToAgent};
+use super::{
+    Beat, FromAgent, Grant, Guard, Hello, Link, LinkLost, Moment, OrderState, PROTOCOL, ToAgent,
+};
 use crate::JournallingExecutor;
 use crate::failure::failed;
+use crate::policy::Refusal;
 
 /// How long a message is waited for before what is measured is looked at.
 const PATIENCE: Span = Span::from_millis(20);
@@ -28,15 +32,22 @@ pub struct Worker<E> {
     shelf: Shelf,
     running: BTreeMap<Ticket, OrderId>,
     version: String,
+    guard: Guard,
 }
 
 impl<E: Executor> Worker<E> {
     /// One that keeps orders and results in `folder`. What an earlier one left there without a result, since
-    /// it was killed, is over now, with what it had recorded. `version` is the program's.
+    /// it was killed, is over now, with what it had recorded. `version` is the program's. `guard` decides what may begin
+    /// and go on.
     ///
     /// # Errors
     /// The disk refuses, or another agent has the folder.
-    pub fn new(folder: &Path, executor: E, version: &str) -> Result<Self, ShelfError> {
+    pub fn new(
+        folder: &Path,
+        executor: E,
+        version: &str,
+        guard: Guard,
+    ) -> Result<Self, ShelfError> {
         let mut shelf = Shelf::open(folder)?;
         let now = Wall::from_unix_nanos(clock::wall().0);
         for id in shelf.open_orders() {
@@ -50,6 +61,7 @@ impl<E: Executor> Worker<E> {
             shelf,
             running: BTreeMap::new(),
             version: version.to_owned(),
+            guard,
         })
     }
 
@@ -60,6 +72,11 @@ impl<E: Executor> Worker<E> {
             version: self.version.clone(),
             holds: self.shelf.holds(),
         })
+    }
+
+    /// How often something was refused, by the reason.
+    pub fn refusals(&self) -> BTreeMap<String, u64> {
+        self.guard.refusals()
     }
 
     /// Whether an order is being carried out.
@@ -78,10 +95,9 @@ impl<E: Executor> Worker<E> {
     /// The disk refuses: what is here cannot be kept.
     pub fn take(&mut self, message: ToAgent) -> Result<Option<FromAgent>, ShelfError> {
         let id = match message {
-            ToAgent::Begin { id, order } => {
-                if self.shelf.state(id) == OrderState::Unknown {
-                    self.shelf.add(id, (*order).clone())?;
-                    self.running.insert(self.executor.submit(*order), id);
+            ToAgent::Begin { id, grant } => {
+                if !self.begin(id, &grant)? {
+                    return Ok(None);
                 }
                 id
             }
@@ -89,10 +105,7 @@ impl<E: Executor> Worker<E> {
             // The answer to a sign of life is for `serve`.
             ToAgent::Beat { .. } => return Ok(None),
             ToAgent::Cancel { id } => {
-                let mut running = self.running.iter();
-                if let Some((ticket, _)) = running.find(|(_, one)| **one == id) {
-                    self.executor.cancel(*ticket);
-                }
+                self.cancel(id);
                 return Ok(None);
             }
             // Results travel when nothing is measured.
@@ -115,11 +128,72 @@ impl<E: Executor> Worker<E> {
         Ok(Some(FromAgent::State { id, state }))
     }
 
+    /// Begins an order, if it may begin; whether its state is to be reported.
+    fn begin(&mut self, id: OrderId, grant: &Grant) -> Result<bool, ShelfError> {
+        match self.shelf.state(id) {
+            OrderState::Unknown => {}
+            OrderState::Forgotten => {
+                self.guard.count(Refusal::Replay.code());
+                return Ok(true);
+            }
+            OrderState::Running { .. } | OrderState::Ended(_) => return Ok(true),
+        }
+        match self.guard.admit(id, grant, moment()) {
+            Admission::Granted(order) => {
+                if let Err(why) = self.shelf.add(id, order.clone()) {
+                    // The controller asks a second time: perhaps there is room then.
+                    tracing::warn!("an order cannot be kept: {why}");
+                    self.guard.count("disk");
+                    self.guard.ended(id);
+                    return Ok(false);
+                }
+                self.running.insert(self.executor.submit(order), id);
+            }
+            Admission::Refused(order, why) => {
+                tracing::warn!("an order is refused: {why}");
+                self.shelf.add(id, order)?;
+                let why = failed("begin an order", why);
+                self.shelf.end(id, Err(why))?;
+            }
+            Admission::Ignored(why) => {
+                tracing::warn!("an order is ignored: {why}");
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Ends what may not go on, and writes down what was spent.
+    fn watch(&mut self) -> Result<(), ShelfError> {
+        let now = moment();
+        for (id, why) in self.guard.lapsed(now) {
+            tracing::warn!("an order is ended early: {why}");
+            self.cancel(id);
+        }
+        Ok(self.guard.keep(now)?)
+    }
+
+    fn cancel(&mut self, id: OrderId) {
+        let mut running = self.running.iter();
+        if let Some((ticket, _)) = running.find(|(_, one)| **one == id) {
+            self.executor.cancel(*ticket);
+        }
+    }
+
+    /// The controller has revoked this agent: what runs is ended.
+    pub fn revoked(&mut self) {
+        for id in self.guard.revoked() {
+            tracing::warn!("an order is ended early: this agent was revoked");
+            self.cancel(id);
+        }
+    }
+
     /// What happened to orders since the last time; waits at most `patience` until something does.
     ///
     /// # Errors
     /// The disk refuses, or the executor is gone: an agent ends then, and the next one reports what it has.
     pub fn work(&mut self, patience: Span) -> Result<Vec<FromAgent>, WorkerLost> {
+        self.watch()?;
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {
             let Some(id) = self.running.get(&ticket).copied() else {
@@ -139,6 +213,7 @@ impl<E: Executor> Worker<E> {
                 }
                 Update::Done(result) => {
                     self.running.remove(&ticket);
+                    self.guard.ended(id);
                     self.shelf.end(id, result)?;
                 }
             }
@@ -164,15 +239,23 @@ pub fn serve<E: Executor>(
     while !stop.is_set() {
         let wall = Wall::from_unix_nanos(clock::wall().0);
         if let Some(beat) = beats.due(clock::raw(), wall, worker.running()) {
-            link.send(FromAgent::Beat(beat))?;
+            let refusals = worker.refusals();
+            link.send(FromAgent::Beat(Beat { refusals, ..beat }))?;
         }
         if beats.is_silent(clock::raw()) {
-            let why = "it has answered nothing for 20 s";
-            return Err(LinkLost(why.to_owned()).into());
+            return Err(LinkLost::new("it has answered nothing for 20 s").into());
         }
-        let answer = match link.receive(PATIENCE)? {
+        let received = link.receive(PATIENCE).inspect_err(|lost| {
+            if lost.is_unreadable {
+                worker.guard.count("unreadable");
+            }
+        });
+        let answer = match received? {
             Some(ToAgent::Beat { sent, received }) => {
                 beats.answered(sent, received, clock::raw());
+                if let Some(clock) = beats.clock(clock::raw()) {
+                    worker.guard.set_clock(clock);
+                }
                 None
             }
             Some(message) => worker.take(message).map_err(WorkerLost::from)?,
@@ -186,6 +269,13 @@ pub fn serve<E: Executor>(
         }
     }
     Ok(())
+}
+
+fn moment() -> Moment {
+    Moment {
+        wall: Wall::from_unix_nanos(clock::wall().0),
+        raw: clock::raw(),
+    }
 }
 
 /// Why a connection is served no more.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use neph_agent::remote::{Ended, ResultFile, ToAgent};
-use neph_model::{AgentName, Order, OrderFailed, OrderId, OrderResult, Span, Update};
+use neph_agent::remote::{Ended, Granted, ResultFile, Signer, ToAgent};
+use neph_model::{AgentName, Order, OrderFailed, OrderId, OrderResult, Span, Update, Wall};
 
 use crate::inbox::{Inbox, Sent};
 
@@ -15,6 +15,21 @@ const REPEAT_FETCH: Span = Span::from_secs(5);
 const ASK: Span = Span::from_secs(2);
 /// After how long it is reported that an agent has not taken an order on.
 const MISSED: Span = Span::from_secs(5);
+
+/// How long an order may be under way before it begins.
+const UNDER_WAY: Span = Span::from_secs(60);
+
+/// What a message about an order is made with.
+#[derive(Debug)]
+pub(super) struct Asking<'a> {
+    pub(super) id: OrderId,
+    /// How much of a file is asked for at once.
+    pub(super) part_bytes: u32,
+    pub(super) inbox: &'a Inbox,
+    pub(super) signer: &'a Signer,
+    /// Now.
+    pub(super) wall: Wall,
+}
 
 /// How far an order is.
 #[derive(Debug)]
@@ -75,26 +90,24 @@ impl Out {
     }
 
     /// What its agent is asked now, and after how long it is asked a second time.
-    pub(super) fn next(&mut self, id: OrderId, most: u32, inbox: &Inbox) -> (Vec<ToAgent>, Span) {
+    pub(super) fn next(&mut self, asking: &Asking<'_>) -> (Vec<ToAgent>, Span) {
+        let id = asking.id;
         match &mut self.stage {
-            Stage::Sent => {
-                let order = Box::new(self.order.clone().at_its_site());
-                (vec![ToAgent::Begin { id, order }], REPEAT)
-            }
+            Stage::Sent => (self.begin(asking).into_iter().collect(), REPEAT),
             Stage::Running if self.is_cancelled => {
                 (vec![ToAgent::Cancel { id }, ToAgent::Ask { id }], REPEAT)
             }
             Stage::Running => (vec![ToAgent::Ask { id }], ASK),
             Stage::Fetching { ended, file, asked } => {
                 let wanted = ended.files.get(*file).map(|one| one.file);
-                let here = wanted.map_or(Ok(0), |wanted| inbox.length_of(id, wanted));
+                let here = wanted.map_or(Ok(0), |wanted| asking.inbox.length_of(id, wanted));
                 // A file that cannot be looked at cannot be appended to either, which ends the run.
                 let from = here.unwrap_or(0);
                 let mut messages = vec![ToAgent::Fetch {
                     id,
                     file: u32::try_from(*file).unwrap_or(u32::MAX),
                     from,
-                    most,
+                    most: asking.part_bytes,
                 }];
                 // A fetch that is not answered does not show why: the agent may have lost the order.
                 if asked.replace((*file, from)) == Some((*file, from)) {
@@ -108,6 +121,28 @@ impl Out {
                 (vec![ToAgent::Stored { id }, ToAgent::Cancel { id }], REPEAT)
             }
             Stage::Stored => (vec![ToAgent::Stored { id }], REPEAT),
+        }
+    }
+
+    /// The order, signed, with a lease that is as long as it can take.
+    fn begin(&self, asking: &Asking<'_>) -> Option<ToAgent> {
+        let id = asking.id;
+        let order = self.order.clone().at_its_site();
+        let granted = Granted {
+            agent: self.agent.clone(),
+            id,
+            until: asking.wall + order.longest(asking.wall) + UNDER_WAY,
+            order,
+        };
+        match asking.signer.sign(&granted) {
+            Ok(grant) => Some(ToAgent::Begin {
+                id,
+                grant: Box::new(grant),
+            }),
+            Err(error) => {
+                tracing::error!("{error}");
+                None
+            }
         }
     }
 
@@ -156,7 +191,8 @@ pub(super) fn fits(order: &Order, ended: &Ended) -> bool {
             | (Order::Throughput(_), Ok(OrderResult::Throughput(_)))
             | (Order::Traceroute(_), Ok(OrderResult::Traceroute(_)))
             | (Order::Pings(_), Ok(OrderResult::Pings))
-            | (Order::Load(_), Ok(OrderResult::Load)) => true,
+            | (Order::Load(_), Ok(OrderResult::Load))
+            | (Order::Reflector(_), Ok(OrderResult::Reflector)) => true,
             (Order::Experiments(_), Ok(OrderResult::Experiments(results))) => {
                 has_experiments(order, results.len())
             }

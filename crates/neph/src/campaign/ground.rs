@@ -68,9 +68,8 @@ fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failur
             "the plan has sites with agents: add --control FOLDER, the folder in which neph control serve runs",
         )
     })?;
-    let known = control::existing(folder)?
-        .agents()
-        .map_err(Failure::refused)?;
+    let registry = control::existing(folder)?;
+    let known = registry.agents().map_err(Failure::refused)?;
     for site in &plan.agents {
         let agent = &site.agent.value;
         if !known.iter().any(|(name, _)| name == agent) {
@@ -88,7 +87,8 @@ fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failur
         default: None,
     };
     let bus = CampaignSocket::connect(folder).map_err(Failure::refused)?;
-    let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus);
+    let signer = registry.signer().map_err(Failure::refused)?;
+    let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
 }
 

@@ -155,6 +155,37 @@ impl Row {
         USUAL,
     );
     pub(crate) const STRESS: Self = row("stress", &[], USUAL);
+    pub(crate) const AGENT: Self = row(
+        "agent",
+        &[
+            kept(
+                CAP_NET_RAW,
+                "icmp, syn, fleet or traceroute in its policy",
+                "ICMP echo, SYN probes, routes, one raw socket for all flows",
+            ),
+            kept(
+                CAP_SYS_NICE,
+                "a probe in its policy",
+                "real-time priority of the sending thread",
+            ),
+            kept(
+                CAP_NET_ADMIN,
+                "fleet in its policy",
+                "receive buffer above net.core.rmem_max, steering of replies (sk_lookup)",
+            ),
+            kept(
+                CAP_BPF,
+                "fleet in its policy",
+                "steering of replies (sk_lookup)",
+            ),
+            kept(
+                CAP_NET_BIND_SERVICE,
+                "listen below 1024 in its policy",
+                "reflectors at these ports",
+            ),
+        ],
+        USUAL,
+    );
 }
 
 const SITE: Kept = kept(
@@ -186,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 10] = [
+    const ALL: [Row; 11] = [
         Row::REFLECT,
         Row::PING,
         Row::FLOWS,
@@ -197,6 +228,7 @@ mod tests {
         Row::HOPS,
         Row::HOPS_LIVE,
         Row::STRESS,
+        Row::AGENT,
     ];
 
     /// The table in Markdown.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 
+use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE};
 use neph_probe::Reflector;
 use serde_json::Value;
 
@@ -48,6 +49,11 @@ impl Drop for Program {
     }
 }
 
+/// The usual policy, which allows this host too.
+fn of_this_host() -> String {
+    DEFAULT_POLICY.replace("\"127.0.0.0/8\", \"::1/128\", ", "")
+}
+
 /// A controller and two agents, in a folder.
 struct Sites {
     place: Place,
@@ -81,6 +87,9 @@ impl Sites {
         };
         sites.start_controller();
         for site in SITES {
+            let folder = sites.place.path(&format!("agent-{site}"));
+            fs::create_dir(&folder).expect("writable");
+            fs::write(folder.join(POLICY_FILE), of_this_host()).expect("writable");
             let ran = sites.neph(&["control", "invite", site, "--folder", "control"]);
             sites.start_agent(site, Some(ran.trim()));
         }
@@ -188,6 +197,79 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
                     && is_empty(&sites.place.path(&format!("agent-{site}/journals")))
             })
     });
+}
+
+#[test]
+fn an_agent_refuses_what_its_policy_does_not_allow_and_the_controllers_list_shows_why() {
+    let mut sites = Sites::new();
+    sites.agents.remove("ams");
+    let path = sites.place.path("agent-ams").join(POLICY_FILE);
+    fs::write(&path, DEFAULT_POLICY).expect("writable");
+    sites.start_agent("ams", None);
+    let ran = sites
+        .place
+        .neph(["run", "p.toml", "--control", "control", "-q", "--no-report"]);
+    assert_ne!(ran.status, 0, "{}", ran.err);
+    for one in sites.experiments() {
+        let site = one["scenario"].as_str().expect("a label");
+        let expected = if site.contains("at ams") {
+            "failed"
+        } else {
+            "complete"
+        };
+        assert_eq!(one["status"], expected, "{one}");
+    }
+    eventually("it is listed", SOON, || {
+        let text = sites.neph(&["agents", "--folder", "control", "--format", "json"]);
+        let all: Vec<Value> = serde_json::from_str(&text).expect("JSON");
+        let ams = all
+            .iter()
+            .find(|one| one["agent"] == "ams")
+            .expect("enrolled");
+        ams["refusals"]["target"].as_u64() >= Some(1)
+    });
+}
+
+#[test]
+fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
+    let sites = Sites::new();
+    let path = sites.place.path("other");
+    let again = [
+        "agent",
+        "--controller",
+        "wss://127.0.0.1:1",
+        "--folder",
+        "agent-ams",
+        "--policy",
+        "other",
+    ];
+    for (text, part) in [
+        ("version = 1\n", "'kinds' is missing"),
+        ("version = 1\nkinds = [\"icpm\"]\n[targets]\n", "icmp"),
+    ] {
+        fs::write(&path, text).expect("writable");
+        let ran = sites.place.neph(again);
+        assert!(
+            ran.status == 2 && ran.err.contains(part),
+            "{part}: {}",
+            ran.err
+        );
+    }
+    fs::remove_file(&path).expect("it was there");
+    let ran = sites.place.neph(again);
+    assert!(
+        ran.status == 2 && ran.err.contains("does nothing without one"),
+        "{}",
+        ran.err
+    );
+    let text = DEFAULT_POLICY.replace("# controllers = [", "controllers = [");
+    fs::write(&path, text).expect("writable");
+    let ran = sites.place.neph(again);
+    assert!(
+        ran.status == 2 && ran.err.contains("does not allow controller"),
+        "{}",
+        ran.err
+    );
 }
 
 /// A plan of one message.

@@ -288,7 +288,9 @@ impl Executor for Fake {
                 let pinged = Update::Pinged(vec![self.ping_between(order)]);
                 vec![pinged, Update::Done(Ok(OrderResult::Pings))]
             }
-            Order::Load(_) | Order::Capture(_) => unreachable!("campaigns order none"),
+            Order::Load(_) | Order::Capture(_) | Order::Reflector(_) => {
+                unreachable!("campaigns order none")
+            }
         };
         Ok(updates.into_iter().map(|one| (Ticket(0), one)).collect())
     }

@@ -7,14 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::JoinHandle;
 
 use neph_agent::LocalExecutor;
-use neph_agent::remote::{FromAgent, Link, LinkLost, ToAgent, Worker, serve};
+use neph_agent::policy::{DEFAULT_POLICY, Policy};
+use neph_agent::remote::{FromAgent, Guard, Link, LinkLost, Signer, ToAgent, Worker, serve};
 use neph_campaign::expand::scenarios;
 use neph_campaign::plan::parse;
 use neph_model::executor::contract;
-use neph_model::{AgentName, ExperimentOrder, ReflectorSpec, Span, Stop};
+use neph_model::{AgentName, ExperimentOrder, ReflectorSpec, Span, Stop, Wall};
 use neph_probe::Reflector;
+use neph_sys::clock;
 use neph_text::Source;
 
+use crate::authority::Authority;
 use crate::{AgentsExecutor, Bus, FromBus, NotConnected, Sites};
 
 /// An experiment of one message to `url`.
@@ -48,7 +51,7 @@ impl Link for Wire {
     fn send(&mut self, message: FromAgent) -> Result<(), LinkLost> {
         self.from
             .send(message)
-            .map_err(|error| LinkLost(error.to_string()))
+            .map_err(|error| LinkLost::new(error.to_string()))
     }
 
     fn receive(&mut self, patience: Span) -> Result<Option<ToAgent>, LinkLost> {
@@ -77,6 +80,32 @@ fn name() -> AgentName {
     "here".parse().expect("a name")
 }
 
+/// The authority of all tests that have no controller.
+pub(super) fn authority() -> &'static Authority {
+    static AUTHORITY: OnceLock<Authority> = OnceLock::new();
+    AUTHORITY.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        Authority::open(folder.path()).expect("writable")
+    })
+}
+
+pub(super) fn signer() -> Signer {
+    authority().signer().expect("a key")
+}
+
+/// A guard that allows everything to this host.
+pub(super) fn guard(folder: &Path, agent: &AgentName, authority: &str) -> Guard {
+    let policy = DEFAULT_POLICY
+        .replace(
+            "\"throughput\"]",
+            "\"throughput\", \"cpu\", \"traffic\", \"reflector\"]",
+        )
+        .replace("\"127.0.0.0/8\", \"::1/128\", ", "");
+    let policy = Policy::parse(&Source::new("agent.toml", policy)).expect("a good policy");
+    let now = Wall::from_unix_nanos(clock::wall().0);
+    Guard::open(folder, agent.clone(), authority, policy, now).expect("a certificate")
+}
+
 impl OneAgent {
     pub(super) fn start() -> Self {
         Self::named(&name())
@@ -86,10 +115,12 @@ impl OneAgent {
         let folder = tempfile::tempdir().expect("a folder");
         let ((from, received), (to, heard)) = (channel(), channel());
         let stop = Stop::new();
-        let (ended, path) = (stop.clone(), folder.path().to_owned());
+        let (ended, path, agent) = (stop.clone(), folder.path().to_owned(), name.clone());
         let thread = std::thread::spawn(move || {
             let mut wire = Wire { from, to: heard };
-            let mut worker = Worker::new(&path, LocalExecutor::new(), "1").expect("writable");
+            let guard = guard(&path, &agent, authority().certificate());
+            let executor = LocalExecutor::new().with_permit(guard.permit().clone());
+            let mut worker = Worker::new(&path, executor, "1", guard).expect("writable");
             serve(&mut worker, &mut wire, &ended).expect("it is there until it ends");
         });
         Self {
@@ -112,7 +143,7 @@ impl OneAgent {
             default: None,
         };
         let bus = ToAll(all.iter().map(|one| one.bus.clone()).collect());
-        AgentsExecutor::new(inbox, sites, bus).expect("writable")
+        AgentsExecutor::new(inbox, sites, bus, signer()).expect("writable")
     }
 
     /// An executor whose orders go to it.
@@ -121,7 +152,7 @@ impl OneAgent {
             default: Some(name()),
             ..Sites::default()
         };
-        AgentsExecutor::new(inbox, sites, self.bus.clone()).expect("writable")
+        AgentsExecutor::new(inbox, sites, self.bus.clone(), signer()).expect("writable")
     }
 }
 

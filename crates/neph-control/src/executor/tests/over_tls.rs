@@ -14,6 +14,7 @@ use neph_agent::remote::{
 use neph_model::{AgentName, Span, Stop, Wall};
 use neph_sys::deadline::wait_until;
 
+use super::agent::guard;
 use super::contract;
 use crate::{AgentsExecutor, CampaignSocket, Controller, Registry, Sites, connected};
 
@@ -59,7 +60,10 @@ impl Running {
         let stop = Stop::new();
         let ended = stop.clone();
         let thread = std::thread::spawn(move || {
-            let mut worker = Worker::new(&folder, LocalExecutor::new(), "1").expect("writable");
+            let agent = identity.name().expect("it is enrolled");
+            let guard = guard(&folder, &agent, identity.authority());
+            let executor = LocalExecutor::new().with_permit(guard.permit().clone());
+            let mut worker = Worker::new(&folder, executor, "1", guard).expect("writable");
             while !ended.is_set() {
                 let Ok(mut link) = WebSocketLink::connect(&address, &identity) else {
                     worker.work(Span::from_millis(20)).expect("writable");
@@ -104,7 +108,9 @@ fn the_contract_of_executors_holds_over_tls() {
             ..Sites::default()
         };
         running.push((agent, controller));
-        let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus);
+        let registry = Registry::open(&folder.join("control")).expect("readable");
+        let signer = registry.signer().expect("a key");
+        let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer);
         Box::new(executor.expect("writable"))
     });
 }

@@ -13,9 +13,10 @@ use neph_model::{
 };
 
 use super::super::Elapsed;
-use super::agent::order;
+use super::agent::{authority, guard, order, signer};
 use super::fake::{Fake, MESSAGES, ended, message};
 use super::wire::{Dice, Wire};
+use crate::dispatcher::Dispatcher;
 use crate::{AgentsExecutor, Sites};
 
 /// Bytes of a file that travel at once: a journal takes several.
@@ -89,8 +90,8 @@ impl World {
                 Span::from_nanos(time.load(Ordering::Relaxed))
             }));
             let folder = self.folder.path().join("controller");
-            let made = AgentsExecutor::with_time(&folder, sites, self.wire.clone(), elapsed);
-            let mut made = made.expect("readable");
+            let dispatcher = Dispatcher::open(&folder, signer()).expect("readable");
+            let mut made = AgentsExecutor::with_time(dispatcher, sites, self.wire.clone(), elapsed);
             self.open.clear();
             for (ticket, order) in made.adopt(self.campaign).expect("readable") {
                 self.open.insert(ticket, experiments_of(&order));
@@ -223,7 +224,8 @@ impl World {
         let mut said = Vec::new();
         let worker = self.agents.get_mut(&which).expect("it is there");
         let worker = worker.get_or_insert_with(|| {
-            let worker = Worker::new(&folder, Fake::new(begun), "1").expect("readable");
+            let guard = guard(&folder, &which, authority().certificate());
+            let worker = Worker::new(&folder, Fake::new(begun), "1", guard).expect("readable");
             said.push(worker.hello());
             worker
         });

@@ -1,0 +1,97 @@
+//! A reflector as an order of its own: it answers until its time is over or it is stopped.
+
+use std::time::Duration;
+
+use neph_model::{OrderFailed, Progress, ReflectorOrder, Update};
+use neph_probe::Reflector;
+
+use crate::desk::Desk;
+use crate::failure::failed;
+
+/// How soon its end is seen.
+const TICK: Duration = Duration::from_millis(50);
+/// Ticks from one report to the next.
+const REPORTED: u32 = 10;
+
+/// Answers until the end. The first progress is reported when it listens.
+pub(crate) fn answer(order: &ReflectorOrder, desk: &Desk) -> Result<(), OrderFailed> {
+    let operation = || format!("answer probes at {}", order.spec.address);
+    let reflector = Reflector::start(&order.spec).map_err(|why| failed(operation(), why))?;
+    let began = neph_probe::now();
+    let mut ticks = 0;
+    loop {
+        let elapsed = neph_probe::now() - began;
+        if desk.stop().is_set() || elapsed >= order.duration {
+            break;
+        }
+        if ticks % REPORTED == 0 {
+            desk.tell(Update::Progress(Progress { elapsed, due: 0 }));
+        }
+        ticks += 1;
+        neph_probe::nap(TICK);
+    }
+    drop(reflector);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+
+    use neph_model::{Executor, Order, OrderResult, ReflectorSpec, Span};
+
+    use super::*;
+    use crate::LocalExecutor;
+
+    fn order(address: SocketAddr) -> Order {
+        Order::Reflector(ReflectorOrder {
+            spec: ReflectorSpec::at(address),
+            duration: Span::from_secs(600),
+        })
+    }
+
+    fn next(executor: &mut LocalExecutor) -> Update {
+        let deadline = neph_sys::deadline::Deadline::after(Duration::from_secs(20));
+        while !deadline.has_passed() {
+            let updates = executor.poll(Span::from_millis(100)).expect("it is there");
+            if let Some((_, update)) = updates.into_iter().next() {
+                return update;
+            }
+        }
+        panic!("nothing is reported");
+    }
+
+    #[test]
+    fn it_listens_once_that_is_reported_and_ends_when_it_is_cancelled() {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = free.local_addr().expect("bound");
+        drop(free);
+        let mut executor = LocalExecutor::new();
+        let ticket = executor.submit(order(address));
+        assert!(matches!(next(&mut executor), Update::Progress(_)));
+        TcpStream::connect(address).expect("it listens");
+        executor.cancel(ticket);
+        loop {
+            match next(&mut executor) {
+                Update::Progress(_) => {}
+                Update::Done(result) => break assert_eq!(result, Ok(OrderResult::Reflector)),
+                other => panic!("{other:?}"),
+            }
+        }
+        TcpStream::connect(address).expect_err("nothing listens");
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_one_sentence() {
+        let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut executor = LocalExecutor::new();
+        executor.submit(order(taken.local_addr().expect("bound")));
+        let Update::Done(Err(why)) = next(&mut executor) else {
+            panic!("it cannot listen")
+        };
+        assert!(
+            why.to_string().starts_with("answer probes at 127.0.0.1"),
+            "{why}"
+        );
+    }
+}

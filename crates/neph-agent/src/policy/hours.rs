@@ -1,0 +1,102 @@
+//! The hours of a day in which an agent may work.
+
+use std::str::FromStr;
+
+use neph_model::Wall;
+
+const MINUTES_A_DAY: u16 = 24 * 60;
+const MINUTE_NANOS: i64 = 60_000_000_000;
+
+/// From one minute of the day (UTC) to another; the second may be on the next day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hours {
+    from: u16,
+    until: u16,
+}
+
+impl Hours {
+    /// Whether they include the moment.
+    pub fn include(self, now: Wall) -> bool {
+        let minute = (now.unix_nanos() / MINUTE_NANOS).rem_euclid(i64::from(MINUTES_A_DAY));
+        let (from, until) = (i64::from(self.from), i64::from(self.until));
+        if from < until {
+            (from..until).contains(&minute)
+        } else {
+            minute >= from || minute < until
+        }
+    }
+}
+
+fn minute(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let is_plain = |text: &str| text.len() == 2 && text.bytes().all(|one| one.is_ascii_digit());
+    if !is_plain(hours) || !is_plain(minutes) {
+        return None;
+    }
+    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let is_there = hours < 24 && minutes < 60 || hours == 24 && minutes == 0;
+    is_there.then_some(hours * 60 + minutes)
+}
+
+impl FromStr for Hours {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (from, until) = text.split_once('-').ok_or(())?;
+        let (from, until) = (minute(from).ok_or(())?, minute(until).ok_or(())?);
+        if from == until || from == MINUTES_A_DAY {
+            return Err(());
+        }
+        Ok(Self { from, until })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hours: i64, minutes: i64) -> Wall {
+        let day = 20_000 * i64::from(MINUTES_A_DAY);
+        Wall::from_unix_nanos((day + hours * 60 + minutes) * MINUTE_NANOS)
+    }
+
+    #[test]
+    fn hours_include_their_first_minute_and_not_their_last_and_may_pass_midnight() {
+        let day: Hours = "08:00-18:30".parse().expect("hours");
+        for (moment, inside) in [
+            (at(8, 0), true),
+            (at(18, 29), true),
+            (at(18, 30), false),
+            (at(7, 59), false),
+        ] {
+            assert_eq!(day.include(moment), inside, "{moment:?}");
+        }
+        let night: Hours = "22:00-06:00".parse().expect("hours");
+        for (moment, inside) in [
+            (at(23, 0), true),
+            (at(0, 0), true),
+            (at(5, 59), true),
+            (at(6, 0), false),
+        ] {
+            assert_eq!(night.include(moment), inside, "{moment:?}");
+        }
+        let all: Hours = "00:00-24:00".parse().expect("hours");
+        assert!(all.include(at(0, 0)) && all.include(at(23, 59)));
+    }
+
+    #[test]
+    fn what_is_no_time_of_day_is_refused() {
+        for wrong in [
+            "",
+            "8-18",
+            "08:00",
+            "08:00-08:00",
+            "25:00-26:00",
+            "08:60-09:00",
+            "24:00-01:00",
+            "+8:00-09:00",
+        ] {
+            assert_eq!(wrong.parse::<Hours>(), Err(()), "{wrong}");
+        }
+    }
+}

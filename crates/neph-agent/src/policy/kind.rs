@@ -1,0 +1,96 @@
+//! What orders do, in the words of a policy.
+
+use neph_model::{ExperimentOrder, LoadWork, Order, ProbeKind, ThroughputTool};
+
+/// A kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Messages of this kind of probe.
+    Probe(ProbeKind),
+    /// Many flows at a time.
+    Fleet,
+    /// Following redirects to other targets.
+    Redirects,
+    /// Routes.
+    Traceroute,
+    /// Bulk transfers.
+    Throughput,
+    /// Bulk transfers by the iperf3 program, whose traffic no budget limits.
+    Iperf3,
+    /// A load of this host's processors.
+    Cpu,
+    /// TCP and UDP traffic as a load.
+    Traffic,
+    /// Answering probes.
+    Reflector,
+    /// Writing down what passes an interface.
+    Capture,
+}
+
+/// The words of all kinds that are no probe.
+const WORDS: [(&str, Kind); 9] = [
+    ("fleet", Kind::Fleet),
+    ("redirects", Kind::Redirects),
+    ("traceroute", Kind::Traceroute),
+    ("throughput", Kind::Throughput),
+    ("iperf3", Kind::Iperf3),
+    ("cpu", Kind::Cpu),
+    ("traffic", Kind::Traffic),
+    ("reflector", Kind::Reflector),
+    ("capture", Kind::Capture),
+];
+
+impl Kind {
+    /// All kinds, each with its word.
+    pub(super) fn words() -> Vec<(&'static str, Self)> {
+        let probes = ProbeKind::ALL
+            .iter()
+            .map(|kind| (kind.name(), Self::Probe(*kind)));
+        probes.chain(WORDS).collect()
+    }
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        let mut words = Self::words().into_iter();
+        words
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| name)
+    }
+
+    /// All that an order does.
+    pub fn of(order: &Order) -> Vec<Self> {
+        const ECHO: Kind = Kind::Probe(ProbeKind::Icmp);
+        match order {
+            Order::Experiments(orders) => orders.iter().flat_map(of_experiment).collect(),
+            Order::Throughput(order) => match order.tool {
+                ThroughputTool::Neph => vec![Self::Throughput],
+                ThroughputTool::Iperf3 => vec![Self::Iperf3],
+            },
+            Order::Traceroute(_) => vec![Self::Traceroute],
+            Order::Pings(_) => vec![ECHO],
+            Order::Load(order) => match order.work {
+                LoadWork::Cpu { .. } => vec![Self::Cpu],
+                LoadWork::Flow { .. } | LoadWork::Stream { .. } => vec![Self::Traffic],
+            },
+            Order::Capture(_) => vec![Self::Capture],
+            Order::Reflector(_) => vec![Self::Reflector],
+        }
+    }
+}
+
+fn of_experiment(order: &ExperimentOrder) -> Vec<Kind> {
+    let scenario = &order.scenario;
+    let has_echo = order.companion.is_some() || !order.pings.is_empty();
+    let also = [
+        (scenario.flows().is_some(), Kind::Fleet),
+        (scenario.parameters.follow() == Some(&true), Kind::Redirects),
+        (order.trace.is_some(), Kind::Traceroute),
+        (has_echo, Kind::Probe(ProbeKind::Icmp)),
+    ];
+    let also = also
+        .into_iter()
+        .filter_map(|(is_done, kind)| is_done.then_some(kind));
+    std::iter::once(Kind::Probe(scenario.probe()))
+        .chain(also)
+        .collect()
+}

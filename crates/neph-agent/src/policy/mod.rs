@@ -1,0 +1,198 @@
+//! What an agent may do for its controller, whatever that asks.
+//!
+//! Owns the policy as a value, its file (`agent.toml`) and the judgement of an order before it begins. What leaves a
+//! socket is limited by the [`Permit`] that it makes; who may order is the guard's.
+
+mod hours;
+mod kind;
+mod read;
+mod refusal;
+
+use std::ops::RangeInclusive;
+
+use neph_model::{
+    AllowedTargets, BitRate, Budgets, ExperimentOrder, LoadWork, Order, Permit, ReflectorIdentity,
+    SecretSource, Span, ThroughputTool, Traffic, Wall,
+};
+
+pub use hours::Hours;
+pub use kind::Kind;
+pub use refusal::Refusal;
+
+/// The file that an agent's folder has after its enrolment.
+pub const POLICY_FILE: &str = "agent.toml";
+/// Its content: probes, traces and transfers to other hosts, within limits that harm nobody.
+pub const DEFAULT_POLICY: &str = include_str!("default.toml");
+
+const UNLIMITED: &str = "as fast as the path takes it";
+
+/// What an agent may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// Controllers that it may dial, as `wss://HOST:PORT`; any if empty.
+    pub controllers: Vec<String>,
+    /// What it may do.
+    pub kinds: Vec<Kind>,
+    /// Where it may send to.
+    pub targets: AllowedTargets,
+    /// How much.
+    pub budgets: Budgets,
+    /// The longest order.
+    pub longest: Span,
+    /// When; at any time if empty.
+    pub hours: Vec<Hours>,
+    /// Ports at which a reflector may listen; none if empty.
+    pub listen: Vec<RangeInclusive<u16>>,
+    /// Files that an order may name (keys, certificates), and folders of such; none if empty.
+    pub files: Vec<String>,
+}
+
+impl Policy {
+    /// Whether it allows anything at this moment.
+    pub fn is_open(&self, now: Wall) -> bool {
+        self.hours.is_empty() || self.hours.iter().any(|hours| hours.include(now))
+    }
+
+    /// Whether an order may begin now. Addresses are judged when names have become some.
+    ///
+    /// # Errors
+    /// It may not, and why.
+    pub fn judge(&self, order: &Order, permit: &Permit, now: Wall) -> Result<(), Refusal> {
+        if !self.is_open(now) {
+            return Err(Refusal::Hours);
+        }
+        let kinds = Kind::of(order);
+        if let Some(kind) = kinds.iter().find(|kind| !self.kinds.contains(kind)) {
+            return Err(Refusal::Kind(kind.name()));
+        }
+        let (asked, most) = (order.longest(now), self.longest);
+        if asked > most {
+            return Err(Refusal::Length { asked, most });
+        }
+        self.judge_traffic(order, permit)?;
+        match order {
+            Order::Experiments(orders) => orders.iter().try_for_each(|one| self.judge_files(one)),
+            Order::Reflector(order) => self.judge_reflector(order),
+            _ => Ok(()),
+        }?;
+        if needs_lab(order) {
+            Err(Refusal::Lab)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn judge_traffic(&self, order: &Order, permit: &Permit) -> Result<(), Refusal> {
+        let Traffic {
+            messages,
+            bits,
+            bytes,
+        } = order.traffic();
+        let refused = |asked: String, most: String| Err(Refusal::Rate { asked, most });
+        if let Some(most) = self.budgets.messages
+            && messages > f64::from(most)
+        {
+            return refused(format!("{messages:.0} messages a second"), most.to_string());
+        }
+        if let Some(most) = self.budgets.rate {
+            #[expect(clippy::cast_precision_loss, reason = "compared with a rate of floats")]
+            if bits > most.bits_per_second() as f64 {
+                return refused(format!("{bits:.0} bit/s"), most.to_string());
+            }
+            match order {
+                // It would measure the budget and not the path.
+                Order::Throughput(_) => {
+                    return refused(UNLIMITED.to_owned(), most.to_string());
+                }
+                Order::Load(order) => {
+                    let asked = rate_of(&order.work);
+                    if asked.is_none_or(|asked| asked > most.bits_per_second()) {
+                        let asked = asked
+                            .map_or_else(|| UNLIMITED.to_owned(), |rate| format!("{rate} bit/s"));
+                        return refused(asked, most.to_string());
+                    }
+                }
+                _ => {}
+            }
+        }
+        let left = self
+            .budgets
+            .day_bytes
+            .map(|most| most.saturating_sub(permit.spent_today()));
+        if left.is_some() && is_unmetered(order) {
+            return Err(Refusal::Unmetered);
+        }
+        match left {
+            Some(left) if bytes > left || left == 0 => Err(Refusal::Bytes { asked: bytes, left }),
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_files(&self, order: &ExperimentOrder) -> Result<(), Refusal> {
+        let parameters = &order.scenario.parameters;
+        let named = [parameters.key_file(), parameters.ca_file()];
+        named
+            .into_iter()
+            .flatten()
+            .try_for_each(|path| self.judge_file(path))
+    }
+
+    /// A file that is named, or lies in a folder that is. A path that goes upwards lies nowhere.
+    fn judge_file(&self, path: &str) -> Result<(), Refusal> {
+        let asked = std::path::Path::new(path);
+        let is_plain = asked
+            .components()
+            .all(|part| part != std::path::Component::ParentDir);
+        if is_plain && self.files.iter().any(|one| asked.starts_with(one)) {
+            Ok(())
+        } else {
+            Err(Refusal::File(path.to_owned()))
+        }
+    }
+
+    fn judge_reflector(&self, order: &neph_model::ReflectorOrder) -> Result<(), Refusal> {
+        let port = order.spec.address.port();
+        if !self.listen.iter().any(|ports| ports.contains(&port)) {
+            return Err(Refusal::Port(port));
+        }
+        if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
+            self.judge_file(&certificate.to_string_lossy())?;
+            self.judge_file(&key.to_string_lossy())?;
+        }
+        match &order.spec.stamp_key {
+            Some(SecretSource::File(path)) => self.judge_file(path),
+            Some(SecretSource::Variable(name)) => Err(Refusal::File(format!("variable {name}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a load sends, bits a second, both ways; `None` is as much as goes.
+fn rate_of(work: &LoadWork) -> Option<u64> {
+    match work {
+        LoadWork::Cpu { .. } => Some(0),
+        LoadWork::Flow { rate, .. } => rate.map(BitRate::bits_per_second),
+        // The reflector sends each packet back.
+        LoadWork::Stream { rate, .. } => Some(rate.bits_per_second().saturating_mul(2)),
+    }
+}
+
+fn needs_lab(order: &Order) -> bool {
+    let of_experiment = |one: &ExperimentOrder| {
+        let scenario = &one.scenario;
+        one.site.is_some() || scenario.season().is_some() || scenario.stress().is_some()
+    };
+    match order {
+        Order::Experiments(orders) => orders.iter().any(of_experiment),
+        Order::Capture(order) => order.site.is_some(),
+        _ => order.site().is_some(),
+    }
+}
+
+/// Whether an order has its traffic sent by a program that no permit limits.
+const fn is_unmetered(order: &Order) -> bool {
+    matches!(order, Order::Throughput(order) if matches!(order.tool, ThroughputTool::Iperf3))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! A policy from its file: every mistake is collected, and one that cannot be read allows nothing.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use neph_model::{AllowedTargets, BitRate, Budgets, Network, Span};
+use neph_text::{
+    BitsPerSecond, Bytes, Fault, Fields, Nanos, Node, Problem, Problems, Source, Take, Value,
+    choice, parse_toml,
+};
+
+use super::{Kind, Policy};
+
+/// The longest order unless the file names another length.
+const LONGEST: Span = Span::from_secs(24 * 3600);
+
+impl Policy {
+    /// The policy in a file's text.
+    ///
+    /// # Errors
+    /// Every mistake, with its place.
+    pub fn parse(source: &Source) -> Result<Self, Vec<Problem>> {
+        let problems = Problems::new(source);
+        let table = parse_toml(&problems);
+        let span = 0..source.text().len();
+        let node = Node {
+            span,
+            value: Value::Table(table),
+        };
+        let policy = Fields::of(&node, &problems).map(read);
+        problems.verdict(policy)
+    }
+}
+
+fn read(mut fields: Fields<'_>) -> Policy {
+    version(&mut fields);
+    let kinds = list(&mut fields, "kinds", |node| choice(node, &Kind::words()));
+    if fields.entry("kinds").is_none() {
+        let remedy = "name what the agent may do, as in kinds = [\"icmp\", \"http\"]";
+        fields.fault(fields.span(), "'kinds' is missing", remedy);
+    }
+    let longest = fields.optional::<Nanos>("longest");
+    let policy = Policy {
+        controllers: list(&mut fields, "controllers", String::take),
+        kinds,
+        longest: longest.map_or(LONGEST, |one| Span::from_nanos(one.value.0)),
+        hours: list(&mut fields, "hours", |node| {
+            word(node, "write times of the day, as \"08:00-18:00\"")
+        }),
+        listen: list(&mut fields, "listen", ports),
+        files: list(&mut fields, "files", absolute),
+        targets: targets(&mut fields),
+        budgets: budgets(&mut fields),
+    };
+    fields.finish();
+    policy
+}
+
+fn version(fields: &mut Fields<'_>) {
+    if fields.entry("version").is_none() {
+        return fields.fault(fields.span(), "'version' is missing", "add version = 1");
+    }
+    if let Some(version) = fields.optional::<u32>("version")
+        && version.value != 1
+    {
+        let what = format!("version {} of the policy is not known", version.value);
+        fields.fault(version.span, what, "write version = 1");
+    }
+}
+
+fn targets(fields: &mut Fields<'_>) -> AllowedTargets {
+    let Some(mut table) = fields.table("targets") else {
+        if fields.entry("targets").is_none() {
+            let remedy = "add [targets] with allow = [\"192.0.2.0/24\"]";
+            fields.fault(fields.span(), "[targets] is missing", remedy);
+        }
+        return AllowedTargets::default();
+    };
+    let targets = AllowedTargets {
+        allow: list(&mut table, "allow", network),
+        deny: list(&mut table, "deny", network),
+        ports: list(&mut table, "ports", ports),
+    };
+    table.finish();
+    targets
+}
+
+fn budgets(fields: &mut Fields<'_>) -> Budgets {
+    let Some(mut table) = fields.table("budget") else {
+        return Budgets::default();
+    };
+    let rate = table.optional::<BitsPerSecond>("rate");
+    let budgets = Budgets {
+        messages: table
+            .optional::<u32>("messages_per_second")
+            .map(|one| one.value),
+        rate: rate.map(|one| BitRate(one.value.0)),
+        day_bytes: table
+            .optional::<Bytes>("bytes_per_day")
+            .map(|one| one.value.0),
+    };
+    table.finish();
+    budgets
+}
+
+fn list<T: PartialEq>(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    take: impl Fn(&Node) -> Result<T, Fault>,
+) -> Vec<T> {
+    let values = fields.one_or_list_with(key, take).unwrap_or_default();
+    values.into_iter().map(|one| one.value).collect()
+}
+
+fn word<T: FromStr>(node: &Node, remedy: &str) -> Result<T, Fault> {
+    let text = String::take(node)?;
+    let what = || Fault::new(format!("'{text}' is not understood"), remedy);
+    text.parse().map_err(|_| what())
+}
+
+fn network(node: &Node) -> Result<Network, Fault> {
+    let text = String::take(node)?;
+    let remedy = "write an address or a network, as \"192.0.2.0/24\" or \"2001:db8::/32\"";
+    text.parse()
+        .map_err(|error: neph_model::NoNetwork| Fault::new(error.to_string(), remedy))
+}
+
+/// A port, or the first and the last of several.
+fn ports(node: &Node) -> Result<RangeInclusive<u16>, Fault> {
+    let text = String::take(node)?;
+    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    let range = match text.split_once('-') {
+        Some((first, last)) => port(first).zip(port(last)),
+        None => port(&text).map(|port| (port, port)),
+    };
+    let range = range.filter(|(first, last)| first <= last);
+    let range = range.map(|(first, last)| first..=last);
+    range.ok_or_else(|| {
+        let what = format!("'{text}' is no port");
+        Fault::new(
+            what,
+            "write ports from 1 to 65535, as \"8080\" or \"9000-9010\"",
+        )
+    })
+}
+
+fn absolute(node: &Node) -> Result<String, Fault> {
+    let text = String::take(node)?;
+    if text.starts_with('/') {
+        Ok(text)
+    } else {
+        let what = format!("'{text}' is no absolute path");
+        Err(Fault::new(what, "begin it with /"))
+    }
+}

@@ -1,0 +1,83 @@
+//! Why an agent does not carry an order out, each with the word under which it is counted.
+
+use neph_model::{AgentName, Span};
+
+/// An order that is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// No controller that this agent knows has signed it.
+    #[error("its signature is not of this agent's controller")]
+    Signature,
+    /// It is for another agent.
+    #[error("it is for agent {0}")]
+    OtherAgent(AgentName),
+    /// The time in which it may be begun is over.
+    #[error("the time in which it may be carried out ended {0} ago")]
+    Expired(Span),
+    /// Its result is stored: it came a second time.
+    #[error("it was carried out already")]
+    Replay,
+    /// What it does is not among the kinds that are allowed.
+    #[error("this agent's policy does not allow '{0}'; add it to kinds in its agent.toml")]
+    Kind(&'static str),
+    /// More messages or bytes a second than are allowed.
+    #[error("it sends {asked}, and this agent's policy allows {most}")]
+    Rate {
+        /// What it sends.
+        asked: String,
+        /// The most.
+        most: String,
+    },
+    /// More bytes than are left of today's.
+    #[error("it sends {asked} bytes, and {left} are left of what this agent's policy allows a day")]
+    Bytes {
+        /// What it sends.
+        asked: u64,
+        /// What is left.
+        left: u64,
+    },
+    /// The traffic of another program cannot be held to a budget.
+    #[error("it has iperf3 send, whose traffic cannot be held to this agent's bytes a day")]
+    Unmetered,
+    /// It lasts too long.
+    #[error("it can last {asked}, and this agent's policy allows {most}")]
+    Length {
+        /// The longest that it lasts.
+        asked: Span,
+        /// The most.
+        most: Span,
+    },
+    /// Not at this hour.
+    #[error("this agent's policy allows nothing at this hour (UTC)")]
+    Hours,
+    /// It reads a file of this host.
+    #[error("it reads {0}, which is not among the files that this agent's policy allows")]
+    File(String),
+    /// It listens.
+    #[error("it listens at port {0}, which this agent's policy does not allow")]
+    Port(u16),
+    /// It names a site, a load at sites or a season of a lab.
+    #[error("it needs a lab, and this agent is at one host")]
+    Lab,
+}
+
+impl Refusal {
+    /// The word under which it is counted.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Signature => "signature",
+            Self::OtherAgent(_) => "other agent",
+            Self::Expired(_) => "expired",
+            Self::Replay => "replay",
+            Self::Kind(_) => "kind",
+            Self::Rate { .. } => "rate",
+            Self::Bytes { .. } => "bytes a day",
+            Self::Unmetered => "unmetered",
+            Self::Length { .. } => "length",
+            Self::Hours => "hours",
+            Self::File(_) => "file",
+            Self::Port(_) => "port",
+            Self::Lab => "lab",
+        }
+    }
+}

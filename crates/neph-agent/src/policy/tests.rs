@@ -1,0 +1,70 @@
+use super::*;
+use neph_text::Source;
+
+fn parse(text: &str) -> Result<Policy, Vec<String>> {
+    let parsed = Policy::parse(&Source::new("agent.toml", text));
+    parsed.map_err(|problems| problems.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn the_usual_policy_allows_probes_of_other_hosts_and_no_load_or_listening() {
+    let policy = parse(DEFAULT_POLICY).expect("a good policy");
+    assert!(
+        policy
+            .kinds
+            .contains(&Kind::Probe(neph_model::ProbeKind::Icmp))
+    );
+    for kind in [
+        Kind::Iperf3,
+        Kind::Cpu,
+        Kind::Traffic,
+        Kind::Reflector,
+        Kind::Capture,
+    ] {
+        assert!(!policy.kinds.contains(&kind), "{kind:?}");
+    }
+    assert!(policy.listen.is_empty() && policy.files.is_empty());
+    let check = |text: &str| policy.targets.check(text.parse().expect("an address"));
+    assert!(check("192.0.2.1:443").is_ok() && check("[2001:db8::1]:443").is_ok());
+    for own in [
+        "127.0.0.1:80",
+        "[::1]:80",
+        "0.0.0.0:80",
+        "169.254.169.254:80",
+        "[fe80::1]:80",
+    ] {
+        assert!(check(own).is_err(), "{own}");
+    }
+}
+
+#[test]
+fn each_kind_has_one_word() {
+    let words = Kind::words();
+    for (word, kind) in &words {
+        assert_eq!(kind.name(), *word);
+        assert_eq!(words.iter().filter(|(other, _)| other == word).count(), 1);
+    }
+}
+
+#[test]
+fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
+    let text = "version = 1\nkinds = [\"icmp\", \"htp\"]\nhours = [\"8-18\"]\nlisten = [\"0\"]\n\
+                files = [\"keys\"]\nkind = 3\n[targets]\nallow = [\"10.1.0.0/8\"]\n\
+                [budget]\nrate = 5\n";
+    let problems = parse(text).expect_err("mistakes");
+    for (part, line) in [
+        ("'htp'", "2:"),
+        ("'8-18'", "3:"),
+        ("'0' is no port", "4:"),
+        ("'keys' is no absolute path", "5:"),
+        ("'kind'", "6:"),
+        ("the network is 10.0.0.0/8", "8:"),
+    ] {
+        let found = problems.iter().find(|one| one.contains(part));
+        let found = found.unwrap_or_else(|| panic!("{part}: {problems:#?}"));
+        assert!(found.contains(&format!("agent.toml:{line}")), "{found}");
+    }
+    for missing in ["", "version = 1", "version = 2\nkinds = []\n[targets]\n"] {
+        assert!(parse(missing).is_err(), "{missing:?}");
+    }
+}

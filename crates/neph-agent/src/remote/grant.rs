@@ -1,0 +1,110 @@
+//! An order as a controller signs it, and the agent's check of that.
+//!
+//! Owns the signed bytes. A bus may be anybody's: what makes an order one of the controller's is the key of the
+//! authority that the agent got with its invitation.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use neph_model::{AgentName, Order, OrderId, Wall};
+use rcgen::{KeyPair, SigningKey};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Before the bytes that are signed: what is signed for another purpose is no order.
+const PURPOSE: &[u8] = b"neph order 2\n";
+
+/// Who may carry out what, and until when it may be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Granted {
+    /// The agent that it is for.
+    pub agent: AgentName,
+    /// Which order.
+    pub id: OrderId,
+    /// By the controller's clock: it is not begun later, and is ended then.
+    #[serde(rename = "until_unix_ns")]
+    pub until: Wall,
+    /// What it is.
+    pub order: Order,
+}
+
+/// A [`Granted`] with its signature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The granted order as JSON: these bytes are signed.
+    granted: String,
+    /// ECDSA with P-256 and SHA-256, ASN.1, in base64.
+    signature: String,
+}
+
+/// A key that cannot sign, or an order that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot sign an order: {0}")]
+pub struct SignError(String);
+
+/// The controller's hand.
+pub struct Signer(KeyPair);
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Signer")
+    }
+}
+
+impl Signer {
+    /// One with an authority's private key (PEM).
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn from_pem(key: &str) -> Result<Self, SignError> {
+        KeyPair::from_pem(key)
+            .map(Self)
+            .map_err(|error| SignError(error.to_string()))
+    }
+
+    /// Signs.
+    ///
+    /// # Errors
+    /// The key cannot sign.
+    pub fn sign(&self, granted: &Granted) -> Result<Grant, SignError> {
+        let text = serde_json::to_string(granted).map_err(|error| SignError(error.to_string()))?;
+        let signed = self.0.sign(&[PURPOSE, text.as_bytes()].concat());
+        Ok(Grant {
+            signature: BASE64_STANDARD
+                .encode(signed.map_err(|error| SignError(error.to_string()))?),
+            granted: text,
+        })
+    }
+}
+
+/// What an agent knows of its controller's hand.
+#[derive(Clone, Debug)]
+pub struct Verifier(CertificateDer<'static>);
+
+impl Verifier {
+    /// The hand of the authority with this certificate (PEM).
+    ///
+    /// # Errors
+    /// It is no certificate; why, in words.
+    pub fn of(authority: &str) -> Result<Self, String> {
+        let der = CertificateDer::from_pem_slice(authority.as_bytes());
+        let der = der.map_err(|error| error.to_string())?;
+        webpki::EndEntityCert::try_from(&der).map_err(|error| error.to_string())?;
+        Ok(Self(der))
+    }
+
+    /// What was granted, if the authority has signed it.
+    pub fn open(&self, grant: &Grant) -> Option<Granted> {
+        let signature = BASE64_STANDARD.decode(&grant.signature).ok()?;
+        let certificate = webpki::EndEntityCert::try_from(&self.0).ok()?;
+        let signed = [PURPOSE, grant.granted.as_bytes()].concat();
+        let algorithm = webpki::ring::ECDSA_P256_SHA256;
+        certificate
+            .verify_signature(algorithm, &signed, &signature)
+            .ok()?;
+        serde_json::from_str(&grant.granted).ok()
+    }
+}

@@ -1,0 +1,264 @@
+//! Whether an order may begin, and whether it may still go on: signature, lease, policy.
+//!
+//! Owns the leases of what runs, what was spent today, and the count of what was refused. Reads no clock.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use neph_model::{AgentName, Order, OrderId, Permit, Span, Wall};
+use neph_sys::clock::RawNanos;
+use neph_text::{DiskError, Existing, write_whole};
+
+use super::grant::{Grant, Verifier};
+use super::message::ClockApart;
+use crate::policy::{Policy, Refusal};
+
+const DAY_NANOS: i64 = 86_400_000_000_000;
+/// What was spent is written down this often at most, nanoseconds.
+const WRITTEN: i64 = 1_000_000_000;
+/// A lease longer than the order can take is no reason to let it run on.
+const LEASE_AROUND: Span = Span::from_secs(120);
+
+/// Now, by the clocks of this host.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The time of day.
+    pub wall: Wall,
+    /// The monotonic clock.
+    pub raw: RawNanos,
+}
+
+/// What an agent checks an order against.
+#[derive(Debug)]
+pub struct Guard {
+    name: AgentName,
+    verifier: Verifier,
+    policy: Policy,
+    permit: Permit,
+    spent: Spent,
+    /// When what runs has to be over.
+    leases: BTreeMap<OrderId, RawNanos>,
+    /// How far this host's clock is from the controller's, once that is known.
+    clock: Option<ClockApart>,
+    refusals: BTreeMap<String, u64>,
+}
+
+/// What becomes of an order.
+#[derive(Debug)]
+pub(super) enum Admission {
+    /// It may begin.
+    Granted(Order),
+    /// It is the controller's and may not begin: its result is the reason.
+    Refused(Order, Refusal),
+    /// It is not the controller's, or its time is over: as if it had not come.
+    Ignored(Refusal),
+}
+
+/// A guard that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum GuardError {
+    /// The certificate of the controller's authority.
+    #[error("the certificate of the controller's authority: {0}")]
+    Authority(String),
+    /// The disk refuses.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+impl Guard {
+    /// The guard of the agent of this name, whose controller's authority has this certificate (PEM). What was spent
+    /// today is in `folder`.
+    ///
+    /// # Errors
+    /// The certificate is none, or the disk refuses.
+    pub fn open(
+        folder: &Path,
+        name: AgentName,
+        authority: &str,
+        policy: Policy,
+        now: Wall,
+    ) -> Result<Self, GuardError> {
+        let verifier = Verifier::of(authority).map_err(GuardError::Authority)?;
+        let spent = Spent::open(folder, now)?;
+        let permit = Permit::new(policy.targets.clone(), policy.budgets, spent.bytes);
+        Ok(Self {
+            name,
+            verifier,
+            policy,
+            permit,
+            spent,
+            leases: BTreeMap::new(),
+            clock: None,
+            refusals: BTreeMap::new(),
+        })
+    }
+
+    /// What the sockets of this agent ask.
+    pub const fn permit(&self) -> &Permit {
+        &self.permit
+    }
+
+    /// How often something was refused, by the reason.
+    pub fn refusals(&self) -> BTreeMap<String, u64> {
+        let mut all = self.refusals.clone();
+        let targets = self.permit.forbidden();
+        if targets > 0 {
+            all.insert("target".to_owned(), targets);
+        }
+        all
+    }
+
+    /// Counts something that was refused before it was an order.
+    pub(super) fn count(&mut self, reason: &str) {
+        *self.refusals.entry(reason.to_owned()).or_default() += 1;
+    }
+
+    /// How far this host's clock is from the controller's.
+    pub(super) const fn set_clock(&mut self, clock: ClockApart) {
+        self.clock = Some(clock);
+    }
+
+    /// Judges an order that came under this id.
+    pub(super) fn admit(&mut self, id: OrderId, grant: &Grant, now: Moment) -> Admission {
+        let Some(granted) = self.verifier.open(grant).filter(|granted| granted.id == id) else {
+            return self.ignored(Refusal::Signature);
+        };
+        if granted.agent != self.name {
+            return self.ignored(Refusal::OtherAgent(granted.agent));
+        }
+        let left = self.left(granted.until, now);
+        if left <= Span::ZERO {
+            // With a clock that is far off every order looks late, until it is known how far.
+            let refusal = Refusal::Expired(-left);
+            return if self.clock.is_some() {
+                self.ignored(refusal)
+            } else {
+                Admission::Ignored(refusal)
+            };
+        }
+        let order = granted.order;
+        if let Err(refusal) = self.policy.judge(&order, &self.permit, now.wall) {
+            self.count(refusal.code());
+            return Admission::Refused(order, refusal);
+        }
+        let most = order.longest(now.wall).min(self.policy.longest) + LEASE_AROUND;
+        let lease = RawNanos(now.raw.0.saturating_add(left.min(most).nanos()));
+        self.leases.insert(id, lease);
+        Admission::Granted(order)
+    }
+
+    /// How much of a lease is left: it ends by the controller's clock.
+    fn left(&self, until: Wall, now: Moment) -> Span {
+        let offset = self.clock.map_or(Span::ZERO, |clock| clock.offset);
+        let ours = until.unix_nanos().saturating_add(offset.nanos());
+        Span::from_nanos(ours.saturating_sub(now.wall.unix_nanos()))
+    }
+
+    fn ignored(&mut self, refusal: Refusal) -> Admission {
+        self.count(refusal.code());
+        Admission::Ignored(refusal)
+    }
+
+    /// An order is over.
+    pub(super) fn ended(&mut self, id: OrderId) {
+        self.leases.remove(&id);
+    }
+
+    /// Orders that may not go on, each with the reason.
+    pub(super) fn lapsed(&mut self, now: Moment) -> Vec<(OrderId, &'static str)> {
+        if self.leases.is_empty() {
+            return Vec::new();
+        }
+        let for_all = if !self.policy.is_open(now.wall) {
+            Some("the hours of its policy are over")
+        } else if self.permit.is_spent() {
+            Some("the bytes of its policy for today are spent")
+        } else {
+            None
+        };
+        let lapsed = self.leases.iter().filter_map(|(id, lease)| {
+            let over = (lease.0 <= now.raw.0).then_some("its lease is over");
+            Some((*id, for_all.or(over)?))
+        });
+        let lapsed: Vec<_> = lapsed.collect();
+        for (id, _) in &lapsed {
+            self.leases.remove(id);
+            self.count("lapsed");
+        }
+        lapsed
+    }
+
+    /// The controller has revoked this agent: nothing may go on.
+    pub(super) fn revoked(&mut self) -> Vec<OrderId> {
+        let all: Vec<_> = std::mem::take(&mut self.leases).into_keys().collect();
+        for _ in &all {
+            self.count("lapsed");
+        }
+        all
+    }
+
+    /// Writes down what was spent, and begins a new day.
+    pub(super) fn keep(&mut self, now: Moment) -> Result<(), DiskError> {
+        let day = day_of(now.wall);
+        if day != self.spent.day {
+            self.permit.begin_day();
+            self.spent.day = day;
+        }
+        self.spent.keep(self.permit.spent_today(), now.raw)
+    }
+}
+
+fn day_of(now: Wall) -> i64 {
+    now.unix_nanos().div_euclid(DAY_NANOS)
+}
+
+/// What was spent today, on the disk: a restart does not refill a budget.
+#[derive(Debug)]
+struct Spent {
+    path: PathBuf,
+    /// Days since 1970-01-01 UTC.
+    day: i64,
+    bytes: u64,
+    written: Option<RawNanos>,
+}
+
+impl Spent {
+    fn open(folder: &Path, now: Wall) -> Result<Self, DiskError> {
+        let path = folder.join("spent");
+        let today = day_of(now);
+        let bytes = match fs::read_to_string(&path) {
+            Ok(text) => match parsed(&text) {
+                Some((day, bytes)) if day == today => bytes,
+                Some(_) => 0,
+                // What cannot be read allows nothing until the day is over.
+                None => u64::MAX,
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(DiskError::of("read", &path)(error)),
+        };
+        Ok(Self {
+            path,
+            day: today,
+            bytes,
+            written: None,
+        })
+    }
+
+    fn keep(&mut self, bytes: u64, now: RawNanos) -> Result<(), DiskError> {
+        let is_due = self.written.is_none_or(|last| now.0 - last.0 >= WRITTEN);
+        if bytes == self.bytes || !is_due {
+            return Ok(());
+        }
+        (self.bytes, self.written) = (bytes, Some(now));
+        let text = format!("{} {bytes}\n", self.day);
+        let written = write_whole(&self.path, text.as_bytes(), Existing::Replace);
+        written.map_err(DiskError::of("write", &self.path))
+    }
+}
+
+fn parsed(text: &str) -> Option<(i64, u64)> {
+    let (day, bytes) = text.trim_end().split_once(' ')?;
+    Some((day.parse().ok()?, bytes.parse().ok()?))
+}

@@ -1,0 +1,66 @@
+//! An agent against a controller, or whoever claims to be one.
+
+mod hostile;
+mod lease;
+mod unreadable;
+
+use std::path::Path;
+
+use neph_model::{AgentName, Order, OrderId, Span, Wall};
+use neph_sys::clock;
+use neph_text::Source;
+
+use super::{Grant, Granted, Guard, Signer, ToAgent};
+use crate::policy::Policy;
+
+/// A key and its certificate.
+pub(super) struct Hand {
+    pub(super) signer: Signer,
+    pub(super) certificate: String,
+}
+
+impl Hand {
+    pub(super) fn new() -> Self {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let certificate = rcgen::CertificateParams::default().self_signed(&key);
+        Self {
+            certificate: certificate.expect("a certificate").pem(),
+            signer: Signer::from_pem(&key.serialize_pem()).expect("a key"),
+        }
+    }
+
+    pub(super) fn grant(&self, granted: &Granted) -> Grant {
+        self.signer.sign(granted).expect("signed")
+    }
+}
+
+pub(super) fn name(text: &str) -> AgentName {
+    text.parse().expect("a name")
+}
+
+pub(super) fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+pub(super) fn granted(order: Order, lease: Span) -> Granted {
+    Granted {
+        agent: name("ams"),
+        id: OrderId::new(),
+        until: now() + lease,
+        order,
+    }
+}
+
+pub(super) fn begin(hand: &Hand, granted: &Granted) -> ToAgent {
+    ToAgent::Begin {
+        id: granted.id,
+        grant: Box::new(hand.grant(granted)),
+    }
+}
+
+/// The guard of agent ams in this folder.
+pub(super) fn guard(folder: &Path, hand: &Hand, policy: &str) -> Guard {
+    let policy = Policy::parse(&Source::new("agent.toml", policy));
+    let policy = policy.unwrap_or_else(|problems| panic!("{problems:?}"));
+    Guard::open(folder, name("ams"), &hand.certificate, policy, now()).expect("a guard")
+}

@@ -1,0 +1,191 @@
+//! What ends an order that runs: its lease, the hours, the budget, a revocation.
+
+use std::time::Duration;
+
+use neph_model::{Ending, OrderResult, ReflectorOrder, ReflectorSpec};
+use neph_sys::clock::RawNanos;
+use neph_sys::deadline::{Stopwatch, wait_until};
+
+use super::*;
+use crate::LocalExecutor;
+use crate::remote::guard::{Admission, Moment};
+use crate::remote::{ClockApart, FromAgent, OrderState, Worker};
+
+const POLICY: &str = r#"
+version = 1
+kinds = ["udp", "reflector"]
+hours = ["08:00-18:00"]
+listen = ["9000-9010"]
+[targets]
+allow = ["127.0.0.0/8"]
+[budget]
+bytes_per_day = 1000
+"#;
+
+const DAY: i64 = 86_400;
+
+/// So many seconds into a day.
+fn at(second: i64) -> Moment {
+    let nanos = (20_000 * DAY + second) * 1_000_000_000;
+    Moment {
+        wall: Wall::from_unix_nanos(nanos),
+        raw: RawNanos(second * 1_000_000_000),
+    }
+}
+
+fn reflector(seconds: i64) -> Order {
+    Order::Reflector(ReflectorOrder {
+        spec: ReflectorSpec::at(([127, 0, 0, 1], 9000).into()),
+        duration: Span::from_secs(seconds),
+    })
+}
+
+const NOON: i64 = 12 * 3600;
+
+/// Admits an order at noon whose lease is so long by the controller's clock, which is at `controller`.
+fn admitted(guard: &mut Guard, hand: &Hand, controller: Wall, lease: Span) -> OrderId {
+    let one = Granted {
+        agent: name("ams"),
+        id: OrderId::new(),
+        until: controller + lease,
+        order: reflector(600),
+    };
+    let admission = guard.admit(one.id, &hand.grant(&one), at(NOON));
+    assert!(matches!(admission, Admission::Granted(_)), "{admission:?}");
+    one.id
+}
+
+#[test]
+fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
+    let hand = Hand::new();
+    for apart in [0, 7 * 3600, -7 * 3600] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut guard = guard(folder.path(), &hand, POLICY);
+        let offset = Span::from_secs(apart);
+        let bound = Span::from_millis(1);
+        guard.set_clock(ClockApart { offset, bound });
+        let controller = at(NOON).wall + -offset;
+        let id = admitted(&mut guard, &hand, controller, Span::from_secs(300));
+        assert_eq!(guard.lapsed(at(NOON + 299)), []);
+        assert_eq!(guard.lapsed(at(NOON + 300)), [(id, "its lease is over")]);
+        assert_eq!(guard.lapsed(at(NOON + 301)), [], "it is reported once");
+        assert_eq!(guard.refusals()["lapsed"], 1);
+    }
+}
+
+#[test]
+fn a_lease_is_no_longer_than_the_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let mut guard = guard(folder.path(), &hand, POLICY);
+    let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(100 * DAY));
+    assert_eq!(guard.lapsed(at(NOON + 600)), []);
+    assert_eq!(guard.lapsed(at(NOON + 800)), [(id, "its lease is over")]);
+}
+
+#[test]
+fn the_hours_and_the_budget_end_what_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let mut guard = guard(folder.path(), &hand, POLICY);
+    let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(600));
+    let evening = at(18 * 3600);
+    let evening = Moment {
+        raw: at(NOON + 1).raw,
+        ..evening
+    };
+    assert_eq!(
+        guard.lapsed(evening),
+        [(id, "the hours of its policy are over")]
+    );
+    let id = admitted(&mut guard, &hand, at(NOON).wall, Span::from_secs(600));
+    assert_eq!(guard.lapsed(at(NOON + 1)), []);
+    assert!(guard.permit().message(1_000, 0));
+    let spent = "the bytes of its policy for today are spent";
+    assert_eq!(guard.lapsed(at(NOON + 2)), [(id, spent)]);
+}
+
+#[test]
+fn what_was_spent_outlives_a_kill_and_ends_with_the_day() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let open = |moment: Moment| {
+        let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
+        let certificate = &hand.certificate;
+        Guard::open(folder.path(), name("ams"), certificate, policy, moment.wall).expect("a guard")
+    };
+    let mut guard = open(at(NOON));
+    guard.permit().spend(700, 0);
+    guard.keep(at(NOON)).expect("writable");
+    let mut guard = open(at(NOON + 60));
+    assert_eq!(guard.permit().spent_today(), 700);
+    guard.keep(at(NOON + DAY)).expect("writable");
+    assert_eq!(guard.permit().spent_today(), 0, "a new day");
+    assert_eq!(open(at(NOON + DAY)).permit().spent_today(), 0);
+    std::fs::write(folder.path().join("spent"), "what").expect("writable");
+    assert!(
+        open(at(NOON)).permit().is_spent(),
+        "what cannot be read allows nothing"
+    );
+}
+
+#[test]
+fn an_order_ends_within_ten_seconds_of_losing_its_lease() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let policy = POLICY.replace("hours = [\"08:00-18:00\"]\n", "");
+    let guard = guard(folder.path(), &hand, &policy);
+    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
+    let mut worker = Worker::new(folder.path(), executor, "1", guard).expect("writable");
+    let mut spec = ReflectorSpec::at(([127, 0, 0, 1], 9000).into());
+    spec.address.set_port(9001);
+    let duration = Span::from_secs(3_000);
+    let order = Order::Reflector(ReflectorOrder { spec, duration });
+    let one = granted(order, Span::from_secs(1));
+    worker.take(begin(&hand, &one)).expect("writable");
+    assert!(worker.is_busy());
+    let began = Stopwatch::start();
+    let ended = wait_until(Duration::from_secs(11), || {
+        worker.work(Span::ZERO).expect("writable");
+        !worker.is_busy()
+    });
+    assert!(ended, "{:?}", began.elapsed());
+    let answer = worker.take(ToAgent::Ask { id: one.id }).expect("writable");
+    let Some(FromAgent::State {
+        state: OrderState::Ended(ended),
+        ..
+    }) = answer
+    else {
+        panic!("{answer:?}")
+    };
+    assert_eq!(ended.result, Ok(OrderResult::Reflector));
+}
+
+#[test]
+fn a_revoked_agent_ends_what_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hand = Hand::new();
+    let policy = POLICY.replace("hours = [\"08:00-18:00\"]\n", "");
+    let policy = policy.replace("bytes_per_day = 1000\n", "");
+    let guard = guard(folder.path(), &hand, &policy);
+    let executor = LocalExecutor::new().with_permit(guard.permit().clone());
+    let mut worker = Worker::new(folder.path(), executor, "1", guard).expect("writable");
+    let ours = crate::executor::tests::reflector();
+    let mut order = crate::executor::tests::order(&format!("udp://{}", ours.address()));
+    (order.scenario.messages, order.scenario.interval) = (600, Span::from_secs(1));
+    let one = granted(Order::Experiments(vec![order]), Span::from_secs(600));
+    worker.take(begin(&hand, &one)).expect("writable");
+    assert!(worker.is_busy());
+    worker.revoked();
+    let ended = wait_until(Duration::from_secs(10), || {
+        worker.work(Span::ZERO).expect("writable");
+        !worker.is_busy()
+    });
+    assert!(ended, "it goes on");
+    let answer = worker.take(ToAgent::Ask { id: one.id }).expect("writable");
+    let text = format!("{answer:?}");
+    assert!(
+        text.contains(&format!("{:?}", Ending::Interrupted)),
+        "{text}"
+    );
+}

@@ -1,0 +1,121 @@
+//! How long an order may take, and what it sends: what a lease and a policy are measured by.
+
+use super::{ExperimentOrder, Order};
+use crate::{Span, Wall};
+
+/// To find and reach what is measured, and for its last replies.
+const AROUND: Span = Span::from_secs(60);
+/// The most that a traceroute takes: 30 silent hops.
+const TRACEROUTE: Span = Span::from_secs(120);
+/// A router that answers once a second has a trace take so long for each of its probes.
+const SLOW_ROUTER: Span = Span::from_secs(1);
+/// A capture lasts until it is ended; its lease is renewed by a new order.
+const CAPTURE: Span = Span::from_secs(24 * 3600);
+
+/// What an order sends, with what it asks its peers to send back.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// Messages a second.
+    pub messages: f64,
+    /// Payload, bits a second.
+    pub bits: f64,
+    /// Payload of the whole order, bytes. Saturates.
+    pub bytes: u64,
+}
+
+impl Order {
+    /// The longest that it takes from `now` on, if it begins then.
+    pub fn longest(&self, now: Wall) -> Span {
+        let work = match self {
+            Self::Experiments(orders) => {
+                let each = orders.iter().map(ExperimentOrder::longest);
+                each.max().unwrap_or(Span::ZERO)
+            }
+            // It is over when all that it sent is acknowledged.
+            Self::Throughput(order) => order.duration.times(2),
+            Self::Traceroute(_) => TRACEROUTE,
+            Self::Pings(order) => {
+                let left = order.until.unix_nanos().saturating_sub(now.unix_nanos());
+                Span::from_nanos(left.max(0))
+            }
+            Self::Load(order) => order.duration,
+            Self::Reflector(order) => order.duration,
+            Self::Capture(_) => CAPTURE,
+        };
+        work + AROUND
+    }
+
+    /// What its messages are; nothing of transfers and loads, whose traffic the path decides.
+    pub fn traffic(&self) -> Traffic {
+        match self {
+            Self::Experiments(orders) => orders.iter().map(ExperimentOrder::traffic).sum(),
+            Self::Pings(order) => {
+                let each = order
+                    .pings
+                    .iter()
+                    .map(|one| echoes(one.interval, Span::ZERO));
+                each.sum()
+            }
+            _ => Traffic::default(),
+        }
+    }
+}
+
+impl ExperimentOrder {
+    /// The time of its schedule.
+    fn scheduled(&self) -> Span {
+        let count = i64::try_from(self.scenario.messages).unwrap_or(i64::MAX);
+        self.scenario.interval.times(count)
+    }
+
+    fn longest(&self) -> Span {
+        let traced = self.trace.map_or(Span::ZERO, |trace| {
+            let probes = i64::from(trace.flows) * i64::from(trace.limits.queries);
+            SLOW_ROUTER.times(probes)
+        });
+        self.scheduled() + self.timeout + traced
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "rates")]
+    fn traffic(&self) -> Traffic {
+        let scenario = &self.scenario;
+        let each = scenario
+            .request_size
+            .bytes()
+            .saturating_add(scenario.response_size.bytes());
+        let flows = scenario.flows().unwrap_or(1);
+        let messages = f64::from(flows) / scenario.interval.secs_f64().max(1e-9);
+        let main = Traffic {
+            messages,
+            bits: messages * each as f64 * 8.0,
+            bytes: each.saturating_mul(scenario.messages_of_all_flows()),
+        };
+        let lasts = self.scheduled();
+        let companion = self.companion.map(|interval| echoes(interval, lasts));
+        let pings = self.pings.iter().map(|ping| echoes(ping.interval, lasts));
+        pings.chain(companion).chain([main]).sum()
+    }
+}
+
+/// ICMP echo, there and back.
+#[expect(clippy::cast_precision_loss, reason = "rates")]
+fn echoes(interval: Span, lasts: Span) -> Traffic {
+    const BYTES: u64 = 2 * 56;
+    let messages = 1.0 / interval.secs_f64().max(1e-9);
+    let count = u64::try_from(lasts.nanos() / interval.nanos().max(1)).unwrap_or(0);
+    Traffic {
+        messages,
+        bits: messages * BYTES as f64 * 8.0,
+        bytes: count.saturating_mul(BYTES),
+    }
+}
+
+impl std::iter::Sum for Traffic {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            messages: sum.messages + one.messages,
+            bits: sum.bits + one.bits,
+            bytes: sum.bytes.saturating_add(one.bytes),
+        })
+    }
+}
