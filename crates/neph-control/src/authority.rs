@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use neph_agent::remote::{CONTROLLER_NAME, NAME_END, Signer};
+use neph_agent::remote::{CONTROLLER_NAME, Identity, Signer};
 use neph_model::AgentName;
 use neph_text::{DiskError, write_durable};
 use rcgen::{
@@ -18,7 +18,7 @@ use rcgen::{
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 /// The bytes of an uncompressed point of P-256.
 const POINT_BYTES: usize = 65;
@@ -117,22 +117,45 @@ impl Authority {
         params.signed_by(key, &issuer).map_err(wrong)
     }
 
-    /// A certificate for an agent, for its public key.
+    /// A certificate for an agent of these DNS names, for its public key.
     pub(crate) fn certify(
         &self,
         name: &AgentName,
+        names: &[String],
         public_key: Vec<u8>,
     ) -> Result<rcgen::Certificate, AuthorityError> {
         if public_key.len() != POINT_BYTES || public_key.first() != Some(&4) {
             return Err(wrong("the public key is no uncompressed point of P-256"));
         }
-        let mut params =
-            CertificateParams::new(vec![format!("{name}{NAME_END}")]).map_err(wrong)?;
+        let mut params = CertificateParams::new(names).map_err(wrong)?;
         params
             .distinguished_name
             .push(DnType::CommonName, name.as_str());
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(&params, &AgentKey(public_key))
+    }
+
+    /// A certificate (PEM) and its key for a server that is reached by these names and addresses. It is a client too:
+    /// servers of a cluster connect to each other.
+    pub(crate) fn certificate_of_server(
+        &self,
+        names: &[String],
+    ) -> Result<(String, String), AuthorityError> {
+        use ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+        let key = KeyPair::generate().map_err(wrong)?;
+        let mut params = CertificateParams::new(names).map_err(wrong)?;
+        params.extended_key_usages = vec![ServerAuth, ClientAuth];
+        let certificate = self.sign(&params, &key)?;
+        Ok((certificate.pem(), key.serialize_pem()))
+    }
+
+    /// TLS with which the controller itself connects to a server.
+    pub(crate) fn client_tls(&self) -> Result<ClientConfig, AuthorityError> {
+        let names = [CONTROLLER_NAME.to_owned()];
+        let (certificate, key) = self.certificate_of_server(&names)?;
+        let identity = Identity::new(key, certificate, self.certificate.clone());
+        let tls = identity.tls().map_err(wrong)?;
+        Ok(Arc::unwrap_or_clone(tls))
     }
 
     /// TLS as the controller speaks it: agents prove who they are, but for those that enrol.

@@ -18,6 +18,7 @@ use neph_text::{DiskError, Existing, lock_folder, write_whole};
 
 use crate::campaign_socket::{self, socket_path};
 use crate::hub::{Hub, Presence};
+use crate::nats::{Bridge, NatsError};
 use crate::registry::{Registry, RegistryError};
 use crate::server::{Server, ServerError};
 
@@ -39,12 +40,17 @@ pub enum ControllerError {
     /// Its port.
     #[error(transparent)]
     Server(#[from] ServerError),
+    /// Its bus.
+    #[error(transparent)]
+    Nats(#[from] NatsError),
 }
 
 /// A controller that runs as long as this.
 #[derive(Debug)]
 pub struct Controller {
     server: Server,
+    /// To agents that NATS leads to.
+    _bridge: Option<Bridge>,
     stop: Stop,
     threads: Vec<JoinHandle<()>>,
     socket: PathBuf,
@@ -52,15 +58,29 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts the controller of `folder`, which listens for agents at `address`; port 0 is a free one.
+    /// Starts the controller of `folder`, which listens for agents at `address`; port 0 is a free one. With `nats`
+    /// (`HOST:PORT`, separated by commas), agents reach it there too.
     ///
     /// # Errors
-    /// One runs there already, the address is taken, or the disk refuses.
-    pub fn start(folder: &Path, address: SocketAddr) -> Result<Self, ControllerError> {
+    /// One runs there already, the address is taken, NATS is not there, or the disk refuses.
+    pub fn start(
+        folder: &Path,
+        address: SocketAddr,
+        nats: Option<&str>,
+    ) -> Result<Self, ControllerError> {
         let registry = Arc::new(Registry::open(folder)?);
         let lock = lock_folder(folder)?;
         let lock = lock.ok_or_else(|| ControllerError::Runs(folder.display().to_string()))?;
         let hub = Arc::new(Hub::default());
+        let bridge = nats.map(|servers| {
+            let tls = registry
+                .authority()
+                .client_tls()
+                .map_err(RegistryError::from)?;
+            let (registry, hub) = (Arc::clone(&registry), Arc::clone(&hub));
+            Bridge::start(servers, tls, registry, hub).map_err(ControllerError::from)
+        });
+        let bridge = bridge.transpose()?;
         let server = Server::start(address, registry, Arc::clone(&hub))?;
         let socket = socket_path(folder);
         // By the lock no other controller has it.
@@ -83,6 +103,7 @@ impl Controller {
         }
         Ok(Self {
             server,
+            _bridge: bridge,
             stop,
             threads,
             socket,

@@ -12,6 +12,8 @@ mod dispatcher;
 mod executor;
 mod hub;
 mod inbox;
+mod nats;
+mod reception;
 mod registry;
 mod server;
 
@@ -22,5 +24,6 @@ pub use controller::{Controller, ControllerError, connected};
 pub use executor::{AgentsExecutor, Sites};
 pub use hub::Presence;
 pub use inbox::InboxError;
+pub use nats::{NatsError, NatsFiles, NatsLink, write_nats_config};
 pub use registry::{EnrolledAgent, INVITATION, Registry, RegistryError, random};
 pub use server::ServerError;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use neph_agent::remote::{Enrolment, Invitation, Signer, read_json, write_json};
+use neph_agent::remote::{Enrolment, Invitation, NAME_END, Signer, read_json, write_json};
 use neph_model::{AgentName, Span, Wall};
 use neph_text::DiskError;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,8 @@ pub struct EnrolledAgent {
     /// When.
     #[serde(rename = "enrolled_unix_ns")]
     pub enrolled: Wall,
+    /// Its user of NATS: a name that this enrolment alone has, in its certificate.
+    pub bus_user: String,
 }
 
 /// The folder of a controller.
@@ -76,6 +78,9 @@ pub fn random() -> io::Result<[u8; 32]> {
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
 }
+
+/// The end of each agent's user of NATS.
+const BUS_END: &str = ".bus.neph";
 
 /// How long an invitation is good for.
 pub const INVITATION: Span = Span::from_secs(3600);
@@ -172,10 +177,13 @@ impl Registry {
         }
         let key = BASE64_STANDARD.decode(&asked.public_key);
         let key = key.map_err(|error| AuthorityError::Wrong(error.to_string()))?;
-        let certificate = self.authority.certify(&open.name, key)?;
+        let bus_user = format!("{}{BUS_END}", &hex(&Sha256::digest(&key))[..32]);
+        let names = [format!("{}{NAME_END}", open.name), bus_user.clone()];
+        let certificate = self.authority.certify(&open.name, &names, key)?;
         let enrolled = EnrolledAgent {
             fingerprint: fingerprint(certificate.der()),
             enrolled: now,
+            bus_user,
         };
         // Where the certificate leads comes first: without the agent it leads nowhere.
         write_json(&self.certificate_path(&enrolled.fingerprint), &open.name)?;
@@ -195,6 +203,12 @@ impl Registry {
         let enrolled: Option<EnrolledAgent> = read_json(&self.agent_path(&name))?;
         let is_its = enrolled.is_some_and(|one| one.fingerprint == fingerprint);
         Ok(is_its.then_some(name))
+    }
+
+    /// Whether there is an agent of this name. A file that cannot be read, for another reason than that it is gone,
+    /// is one.
+    pub(crate) fn is_enrolled(&self, name: &AgentName) -> bool {
+        read_json::<EnrolledAgent>(&self.agent_path(name)).map_or(true, |found| found.is_some())
     }
 
     /// Whether the agent was revoked since it proved who it is by this certificate (DER). A file that cannot

@@ -17,9 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use neph_agent::remote::{
-    Enrolled, FromAgent, LONGEST_FRAME, PROTOCOL, ToAgent, decode_from_agent, encode_to_agent,
-};
+use neph_agent::remote::{Enrolled, LONGEST_FRAME, ToAgent, encode_to_agent};
 use neph_model::AgentName;
 use neph_model::Wall;
 use neph_sys::clock;
@@ -31,6 +29,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::authority::AuthorityError;
 use crate::hub::Hub;
+use crate::reception::{Reception, receive};
 use crate::registry::Registry;
 
 /// How long a connection may take until it is known whose it is.
@@ -272,30 +271,10 @@ async fn take(
             return true;
         }
     };
-    match decode_from_agent(&bytes) {
-        Ok(FromAgent::Beat(beat)) => {
-            let (sent, received) = (beat.sent, now());
-            shared
-                .hub
-                .heard(name, Some(FromAgent::Beat(beat)), received);
-            answer(socket, &ToAgent::Beat { sent, received }).await
-        }
-        Ok(FromAgent::Hello(hello)) if hello.protocol != PROTOCOL => {
-            let theirs = hello.protocol;
-            tracing::warn!(
-                "agent {name} is refused: it speaks version {theirs} of the messages, this controller \
-                 {PROTOCOL}; run the same version of neph at both"
-            );
-            false
-        }
-        Ok(message) => {
-            shared.hub.heard(name, Some(message), now());
-            true
-        }
-        Err(error) => {
-            tracing::warn!("agent {name} is cut off: {error}");
-            false
-        }
+    match receive(&shared.hub, name, &bytes, now()) {
+        Reception::Taken => true,
+        Reception::Answer(message) => answer(socket, &message).await,
+        Reception::CutOff => false,
     }
 }
 

@@ -10,9 +10,10 @@ use clap::Args as ClapArgs;
 use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
-    ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, ServeError,
-    WebSocketLink, Worker, enrol, serve,
+    ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, Link, LinkLost,
+    ServeError, WebSocketLink, Worker, enrol, serve,
 };
+use neph_control::NatsLink;
 use neph_model::{Span, Stop, Wall};
 use neph_sys::clock;
 use neph_text::{Existing, FileKind, Source, read_text, write_whole};
@@ -31,8 +32,9 @@ const PATIENCE: Span = Span::from_millis(50);
 /// Options of `neph agent`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Args {
-    /// Where the controller listens; several are tried one after the other
-    #[arg(long, value_name = "wss://HOST:PORT", required = true)]
+    /// Where the controller is: wss://HOST:PORT its own port, nats://HOST:PORT a bus; several are tried one after
+    /// the other
+    #[arg(long, value_name = "ADDRESS", required = true)]
     controller: Vec<ControllerAddress>,
     /// Enrol with this invitation first: the line that neph control invite printed
     #[arg(long, value_name = "LINE", env = "NEPH_INVITE", hide_env_values = true)]
@@ -64,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Some(Ok(mut link)) => {
                 rest = FIRST_REST;
                 output::say(&format!("neph agent: connected to {address}"));
-                match serve(&mut worker, &mut link, &stop) {
+                match serve(&mut worker, link.as_mut(), &stop) {
                     Ok(()) => break,
                     Err(ServeError::Link(why)) => output::say(&format!("neph agent: {why}")),
                     Err(ServeError::Worker(why)) => return Err(Failure::refused(why)),
@@ -99,7 +101,19 @@ fn worker(
     Worker::new(&args.folder, executor, version::VERSION, guard).map_err(Failure::refused)
 }
 
-type Dialled = Result<WebSocketLink, EnrolError>;
+type Dialled = Result<Box<dyn Link>, EnrolError>;
+
+fn connect(address: &ControllerAddress, identity: &Identity) -> Dialled {
+    match address {
+        ControllerAddress::Port(_) => Ok(Box::new(WebSocketLink::connect(address, identity)?)),
+        ControllerAddress::Nats(servers) => {
+            let link = NatsLink::connect(servers, identity);
+            Ok(Box::new(
+                link.map_err(|error| LinkLost::new(error.to_string()))?,
+            ))
+        }
+    }
+}
 
 /// Connects on a thread of its own, so that what is measured goes on and ends in time; `None` after ctrl-C.
 fn dial(
@@ -111,7 +125,7 @@ fn dial(
     let (address, identity) = (address.clone(), identity.clone());
     let thread = thread::Builder::new().name("dial".to_owned());
     let dialling: JoinHandle<Dialled> = thread
-        .spawn(move || WebSocketLink::connect(&address, &identity))
+        .spawn(move || connect(&address, &identity))
         .map_err(Failure::refused)?;
     while !dialling.is_finished() {
         if stop.is_set() {

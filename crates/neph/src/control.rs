@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand};
-use neph_control::{Controller, INVITATION, Presence, Registry, connected, random};
+use neph_agent::remote::ControllerAddress;
+use neph_control::{
+    Controller, INVITATION, Presence, Registry, connected, random, write_nats_config,
+};
 use neph_documents::Format;
 use neph_documents::agents::AgentRow;
 use neph_documents::rows;
@@ -49,6 +52,8 @@ enum Command {
     Invite(NameArgs),
     /// Takes an agent's rights away; one that is connected is cut off within seconds.
     Revoke(NameArgs),
+    /// Writes the configuration of a NATS server that carries messages between agents and the controller.
+    Nats(NatsArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -56,6 +61,25 @@ struct ServeArgs {
     /// Address and port to listen on, TCP; [::] is all addresses of IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:7443", value_parser = value::listening)]
     listen: SocketAddr,
+    /// A bus at which agents reach the controller too: nats://HOST:PORT, several servers separated by commas
+    #[arg(long, value_name = "nats://HOST:PORT")]
+    bus: Option<ControllerAddress>,
+    #[command(flatten)]
+    folder: ControlFolder,
+}
+
+#[derive(Debug, ClapArgs)]
+struct NatsArgs {
+    /// Names and addresses by which agents reach the server; for its certificate
+    #[arg(long = "name", value_name = "HOST", required = true)]
+    names: Vec<String>,
+    /// Where the server listens
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:4222", value_parser = value::listening)]
+    listen: SocketAddr,
+    /// Folder for the configuration, the server's certificate and its key; nats in the controller's folder unless
+    /// another is named
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     folder: ControlFolder,
 }
@@ -86,6 +110,7 @@ fn now() -> Wall {
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     match &args.command {
         Command::Serve(args) => serve(args),
+        Command::Nats(args) => nats(args),
         Command::Invite(args) => invite(&args.name, &args.folder.folder),
         Command::Revoke(args) => {
             let registry = existing(&args.folder.folder)?;
@@ -101,7 +126,16 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     // A connection is a file.
     files::raise_limit().map_err(Failure::refused)?;
     let folder = &args.folder.folder;
-    let controller = Controller::start(folder, args.listen).map_err(Failure::refused)?;
+    let nats = match &args.bus {
+        None => None,
+        Some(ControllerAddress::Nats(servers)) => Some(servers.as_str()),
+        Some(other) => {
+            return Err(Failure::usage(format!(
+                "--bus {other}: write nats://HOST:PORT"
+            )));
+        }
+    };
+    let controller = Controller::start(folder, args.listen, nats).map_err(Failure::refused)?;
     output::say(&format!(
         "neph control: listening at {}, folder {}; neph control invite NAME makes an invitation, \
          ctrl-C ends it",
@@ -112,6 +146,24 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         clock::nap(PATIENCE);
     }
     drop(controller);
+    Ok(Outcome::Done)
+}
+
+fn nats(args: &NatsArgs) -> Result<Outcome, Failure> {
+    let registry = existing(&args.folder.folder)?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| args.folder.folder.join("nats"));
+    let listen = args.listen.to_string();
+    let files = write_nats_config(&registry, &out, &listen, &args.names);
+    let files = files.map_err(Failure::refused)?;
+    output::say(&format!(
+        "neph control: wrote {config} for {count} agents; start it with nats-server -c {config}, then neph \
+         control serve --bus nats://HOST:PORT",
+        config = files.config.display(),
+        count = files.agents,
+    ));
     Ok(Outcome::Done)
 }
 

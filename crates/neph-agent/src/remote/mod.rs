@@ -3,6 +3,7 @@
 //! Owns the messages, what an agent keeps of an order until the controller has stored its result, and the
 //! worker that joins these to an executor. A [`Link`] carries messages, and may lose any of them. Whatever is lost is asked for by the controller a second time; nothing is done twice.
 
+mod address;
 mod beat;
 mod file;
 mod frame;
@@ -20,6 +21,7 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
+pub use address::{ControllerAddress, NoController};
 pub use file::{FileLength, ResultFile};
 pub use frame::{
     FrameError, LONGEST_FRAME, PART_BYTES, decode_from_agent, decode_to_agent, encode_from_agent,
@@ -33,5 +35,5 @@ pub use json::{read_json, write_json};
 pub use link::{Link, LinkLost};
 pub use message::{Beat, ClockApart, Ended, FromAgent, Hello, OrderState, PROTOCOL, Part, ToAgent};
 pub use shelf::{ShelfError, read_pings};
-pub use websocket::{ControllerAddress, EnrolError, NoController, WebSocketLink, enrol};
+pub use websocket::{EnrolError, WebSocketLink, enrol};
 pub use worker::{ServeError, Worker, WorkerLost, serve};

@@ -7,7 +7,6 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use tungstenite::http::StatusCode;
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{HandshakeError, Message, WebSocket};
 
+use super::address::ControllerAddress;
 use super::frame::{LONGEST_FRAME, decode_to_agent, encode_from_agent};
 use super::identity::{CONTROLLER_NAME, Identity, IdentityError, tls_without_certificate};
 use super::invitation::{Enrolled, Enrolment, Invitation};
@@ -30,44 +30,6 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// How long a message may take to be sent.
 const SEND: Duration = Duration::from_secs(30);
 
-/// Where a controller listens: `wss://HOST:PORT`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControllerAddress {
-    /// Host name or address, IPv6 in brackets, with a port.
-    authority: String,
-}
-
-/// A text that is no address of a controller.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no address of a controller: write wss://HOST:PORT")]
-pub struct NoController(String);
-
-impl FromStr for ControllerAddress {
-    type Err = NoController;
-
-    fn from_str(text: &str) -> Result<Self, NoController> {
-        let no = || NoController(text.to_owned());
-        let authority = text.strip_prefix("wss://").ok_or_else(no)?;
-        let authority = authority.strip_suffix('/').unwrap_or(authority);
-        let (host, port) = authority.rsplit_once(':').ok_or_else(no)?;
-        let is_port = port.parse::<u16>().is_ok_and(|port| port > 0);
-        let is_host = !host.is_empty() && !host.contains(['/', '@', ' ']);
-        if is_port && is_host {
-            Ok(Self {
-                authority: authority.to_owned(),
-            })
-        } else {
-            Err(no())
-        }
-    }
-}
-
-impl fmt::Display for ControllerAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wss://{}", self.authority)
-    }
-}
-
 /// An agent could not be enrolled.
 #[derive(Debug, thiserror::Error)]
 pub enum EnrolError {
@@ -77,6 +39,9 @@ pub enum EnrolError {
     /// It refuses.
     #[error("the controller refuses: {0}")]
     Refused(String),
+    /// A bus enrols nobody.
+    #[error("{0} leads to a bus; enrol at the controller's own port, wss://HOST:PORT")]
+    NoPort(ControllerAddress),
     /// It knows no agent with this certificate: it was revoked, or the controller is another one.
     #[error(
         "the controller has revoked this agent; to enrol it anew, remove its folder and get an \
@@ -112,8 +77,10 @@ fn dial(
 ) -> Result<Socket, EnrolError> {
     let connect = lost("connect");
     let mut last = LinkLost::new(format!("{address} has no address"));
-    let addresses = address
-        .authority
+    let Some(authority) = address.at_its_port() else {
+        return Err(EnrolError::NoPort(address.clone()));
+    };
+    let addresses = authority
         .to_socket_addrs()
         .map_err(|error| connect(&error))?;
     for one in addresses {
@@ -232,32 +199,6 @@ impl Link for WebSocketLink {
                 Err(LinkLost::unreadable(error.to_string()))
             }
             Err(error) => Err(failed(&error)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_of_a_controller_has_a_scheme_a_host_and_a_port() {
-        for good in [
-            "wss://c.example:7443",
-            "wss://[::1]:1",
-            "wss://10.0.0.1:65535/",
-        ] {
-            assert!(good.parse::<ControllerAddress>().is_ok(), "{good}");
-        }
-        for bad in [
-            "c.example:7443",
-            "ws://c:1",
-            "wss://c",
-            "wss://c:0",
-            "wss://:1",
-            "wss://c:1/x",
-        ] {
-            assert!(bad.parse::<ControllerAddress>().is_err(), "{bad}");
         }
     }
 }

@@ -4,6 +4,8 @@ mod agent;
 mod campaign;
 mod contract;
 mod fake;
+mod nats_server;
+mod over_nats;
 mod over_tls;
 mod wire;
 mod world;

@@ -16,7 +16,7 @@ fn of_messages(messages: u64) -> ExperimentOrder {
     order
 }
 
-fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq)> {
+pub(super) fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq)> {
     let contents = Contents::of(&journal_path(folder, id), id).expect("readable");
     let mut messages = Vec::new();
     let each = contents.expect("there").each_message(|message| {

@@ -45,7 +45,7 @@ fn eventually(what: &str, fact: impl FnMut() -> bool) {
 
 fn controller(folder: &Path) -> Controller {
     let address: SocketAddr = ([127, 0, 0, 1], 0).into();
-    Controller::start(folder, address).expect("it starts")
+    Controller::start(folder, address, None).expect("it starts")
 }
 
 /// An agent that connects as often as it is cut off.
@@ -159,7 +159,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
 fn one_controller_has_a_folder_and_one_campaign_a_controller() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = controller(folder.path());
-    Controller::start(folder.path(), ([127, 0, 0, 1], 0).into()).expect_err("one runs there");
+    Controller::start(folder.path(), ([127, 0, 0, 1], 0).into(), None).expect_err("one runs there");
     let campaign = CampaignSocket::connect(folder.path()).expect("it runs");
     CampaignSocket::connect(folder.path()).expect_err("one is under way");
     drop(campaign);

@@ -1,0 +1,205 @@
+//! The controller's end of NATS: agents that speak there are in the hub like those at its port.
+//!
+//! Owns who of them is there: NATS does not report it, so an agent is there as long as it gives signs of life.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use async_nats::{Client, Event, Message};
+use futures_util::StreamExt;
+use neph_agent::remote::{ToAgent, encode_to_agent};
+use neph_model::{AgentName, Wall};
+use neph_sys::clock::{self, RawNanos};
+use rustls::ClientConfig;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{NatsError, agent_of, connect, to_agent};
+use crate::hub::Hub;
+use crate::reception::{Reception, receive};
+use crate::registry::Registry;
+
+/// How often it is looked who is gone or revoked.
+const LOOK: Duration = Duration::from_secs(3);
+/// After so long without a sign of life an agent is gone, nanoseconds; it gives one every 5 s.
+const SILENT: i64 = 15_000_000_000;
+
+/// Runs as long as this.
+#[derive(Debug)]
+pub(crate) struct Bridge {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// An agent that was heard.
+struct Present {
+    /// Its connection in the hub.
+    number: u64,
+    heard: RawNanos,
+    forwards: tokio::task::JoinHandle<()>,
+}
+
+struct Carrier {
+    client: Client,
+    registry: Arc<Registry>,
+    hub: Arc<Hub>,
+    present: BTreeMap<AgentName, Present>,
+}
+
+impl Bridge {
+    /// Connects to one of the servers (`HOST:PORT`, separated by commas).
+    pub(crate) fn start(
+        servers: &str,
+        tls: ClientConfig,
+        registry: Arc<Registry>,
+        hub: Arc<Hub>,
+    ) -> Result<Self, NatsError> {
+        let failed = |why: String| NatsError {
+            servers: servers.to_owned(),
+            why,
+        };
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder
+            .enable_all()
+            .build()
+            .map_err(|error| failed(error.to_string()))?;
+        let heard = |event: Event| tracing::warn!("NATS: {event}");
+        let client = runtime.block_on(connect(servers, tls, "controller", heard))?;
+        let heard = runtime.block_on(client.subscribe("neph.from.*"));
+        let heard = heard.map_err(|error| failed(error.to_string()))?;
+        let carrier = Carrier {
+            client,
+            registry,
+            hub,
+            present: BTreeMap::new(),
+        };
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("nats".to_owned());
+        let work = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = carrier.run(heard) => {}
+                    _ = stopped => {}
+                }
+            });
+        };
+        let thread = thread
+            .spawn(work)
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(Self {
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+impl Carrier {
+    async fn run(mut self, mut heard: async_nats::Subscriber) {
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                message = heard.next() => match message {
+                    Some(message) => self.take(&message).await,
+                    None => return,
+                },
+                _ = look.tick() => self.look(),
+            }
+        }
+    }
+
+    async fn take(&mut self, message: &Message) {
+        let Some(agent) = agent_of(&message.subject) else {
+            return;
+        };
+        if !self.is_present(&agent) && !self.registry.is_enrolled(&agent) {
+            return;
+        }
+        let present = self.greet(&agent);
+        present.heard = clock::raw();
+        match receive(&self.hub, &agent, &message.payload, now()) {
+            Reception::Taken => {}
+            Reception::Answer(answer) => send(&self.client, &agent, &answer).await,
+            Reception::CutOff => self.lose(&agent),
+        }
+    }
+
+    fn is_present(&self, agent: &AgentName) -> bool {
+        let present = self.present.get(agent);
+        // A connection at the controller's port may have taken its place.
+        present.is_some_and(|one| !one.forwards.is_finished())
+    }
+
+    /// The agent, in the hub.
+    fn greet(&mut self, agent: &AgentName) -> &mut Present {
+        if !self.is_present(agent) {
+            let (number, queue) = self.hub.connected(agent, now());
+            let forwards = tokio::spawn(forward(self.client.clone(), agent.clone(), queue));
+            let present = Present {
+                number,
+                heard: clock::raw(),
+                forwards,
+            };
+            self.present.insert(agent.clone(), present);
+        }
+        self.present
+            .entry(agent.clone())
+            .or_insert_with(|| unreachable!("it was inserted"))
+    }
+
+    fn lose(&mut self, agent: &AgentName) {
+        if let Some(present) = self.present.remove(agent) {
+            self.hub.gone(agent, present.number);
+            present.forwards.abort();
+        }
+    }
+
+    fn look(&mut self) {
+        let now = clock::raw();
+        let is_gone = |(agent, one): &(&AgentName, &Present)| {
+            now.0 - one.heard.0 > SILENT || !self.registry.is_enrolled(agent)
+        };
+        let gone: Vec<_> = self
+            .present
+            .iter()
+            .filter(is_gone)
+            .map(|(agent, _)| agent.clone())
+            .collect();
+        for agent in gone {
+            self.lose(&agent);
+        }
+    }
+}
+
+async fn forward(client: Client, agent: AgentName, mut queue: mpsc::Receiver<ToAgent>) {
+    while let Some(message) = queue.recv().await {
+        send(&client, &agent, &message).await;
+    }
+}
+
+async fn send(client: &Client, agent: &AgentName, message: &ToAgent) {
+    match encode_to_agent(message) {
+        Ok(bytes) => {
+            // What is lost is sent a second time.
+            let _ = client.publish(to_agent(agent), bytes.into()).await;
+        }
+        Err(error) => tracing::warn!("a message to an agent is not sent: {error}"),
+    }
+}

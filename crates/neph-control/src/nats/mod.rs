@@ -1,0 +1,104 @@
+//! NATS as a bus, for fleets that outgrow the controller's own port.
+//!
+//! Owns subjects, the connection to the servers and the servers' configuration. Uses core NATS alone, which promises
+//! less than our messages need of a bus: no stream, no acknowledgement, nothing that outlives a server. Each agent
+//! has a subject of its own each way, and a user that may use these two.
+
+mod bridge;
+mod config;
+mod link;
+
+use std::time::Duration;
+
+use async_nats::{Client, ConnectOptions, Event};
+use neph_agent::remote::LONGEST_FRAME;
+use neph_model::AgentName;
+use rustls::ClientConfig;
+
+pub(crate) use bridge::Bridge;
+pub use config::{NatsFiles, write_nats_config};
+pub use link::NatsLink;
+
+/// For a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How often a server is asked for a sign of life.
+const PING: Duration = Duration::from_secs(5);
+/// Messages that wait for us. What does not fit is lost, and is asked for a second time.
+const WAITING: usize = 1024;
+
+/// Where NATS is, or could not be reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("NATS at {servers}: {why}")]
+pub struct NatsError {
+    /// The servers.
+    pub servers: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+fn to_agent(agent: &AgentName) -> String {
+    format!("neph.to.{agent}")
+}
+
+fn from_agent(agent: &AgentName) -> String {
+    format!("neph.from.{agent}")
+}
+
+/// The agent whose subject this is: its user alone may publish there.
+fn agent_of(subject: &str) -> Option<AgentName> {
+    subject.strip_prefix("neph.from.")?.parse().ok()
+}
+
+/// Connects to one of the servers (`HOST:PORT`, separated by commas).
+pub(crate) async fn connect(
+    servers: &str,
+    tls: ClientConfig,
+    name: &str,
+    heard: impl Fn(Event) + Send + Sync + 'static,
+) -> Result<Client, NatsError> {
+    let failed = |why: String| NatsError {
+        servers: servers.to_owned(),
+        why,
+    };
+    let options = ConnectOptions::new()
+        .name(name)
+        .require_tls(true)
+        .tls_client_config(tls)
+        .connection_timeout(CONNECT)
+        .ping_interval(PING)
+        .subscription_capacity(WAITING)
+        .event_callback(move |event| {
+            heard(event);
+            std::future::ready(())
+        });
+    let addresses: Vec<String> = servers
+        .split(',')
+        .map(|one| format!("nats://{one}"))
+        .collect();
+    let client = options
+        .connect(addresses)
+        .await
+        .map_err(|error| failed(sentence(&error)))?;
+    let largest = client.server_info().max_payload;
+    if largest < LONGEST_FRAME {
+        return Err(failed(format!(
+            "it takes messages of {largest} bytes, and neph sends {LONGEST_FRAME}; raise max_payload in its \
+             configuration"
+        )));
+    }
+    Ok(client)
+}
+
+/// An error with what caused it.
+fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,47 @@
+//! What the controller does with bytes of an agent, over whichever bus they came.
+
+use neph_agent::remote::{FromAgent, PROTOCOL, ToAgent, decode_from_agent};
+use neph_model::{AgentName, Wall};
+
+use crate::hub::Hub;
+
+/// What follows from a message.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Reception {
+    /// Nothing that the agent has to know.
+    Taken,
+    /// An answer.
+    Answer(ToAgent),
+    /// The agent cannot be served.
+    CutOff,
+}
+
+/// Takes a message of an agent that has proved who it is.
+pub(crate) fn receive(hub: &Hub, agent: &AgentName, bytes: &[u8], now: Wall) -> Reception {
+    match decode_from_agent(bytes) {
+        Ok(FromAgent::Beat(beat)) => {
+            let sent = beat.sent;
+            hub.heard(agent, Some(FromAgent::Beat(beat)), now);
+            Reception::Answer(ToAgent::Beat {
+                sent,
+                received: now,
+            })
+        }
+        Ok(FromAgent::Hello(hello)) if hello.protocol != PROTOCOL => {
+            let theirs = hello.protocol;
+            tracing::warn!(
+                "agent {agent} is refused: it speaks version {theirs} of the messages, this controller \
+                 {PROTOCOL}; run the same version of neph at both"
+            );
+            Reception::CutOff
+        }
+        Ok(message) => {
+            hub.heard(agent, Some(message), now);
+            Reception::Taken
+        }
+        Err(error) => {
+            tracing::warn!("agent {agent} is cut off: {error}");
+            Reception::CutOff
+        }
+    }
+}
