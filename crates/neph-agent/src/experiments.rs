@@ -11,7 +11,9 @@ use crate::flows::{self, Ready};
 use crate::yard::{Stay, Yard};
 use crate::{caps, peer};
 
-type Each<T> = Vec<Result<T, OrderFailed>>;
+mod start;
+
+pub(crate) type Each<T> = Vec<Result<T, OrderFailed>>;
 
 /// Carries them out. Of each, in their order, what came of it.
 pub(crate) fn carry_out(
@@ -21,6 +23,7 @@ pub(crate) fn carry_out(
 ) -> Each<ExperimentResult> {
     let ready = yard.enter(orders).and_then(|stay| {
         let asked = orders.iter().map(|order| ask(order, desk, yard)).collect();
+        let asked = start::reached(orders, asked, desk.stop());
         Ok((stay, allotted(asked)?))
     });
     let (stay, ready) = match ready {

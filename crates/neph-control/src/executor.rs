@@ -45,8 +45,15 @@ impl Sites {
     }
 }
 
+/// From sending orders to several sites to the moment at which all begin: for their way, and for finding and asking
+/// what they measure.
+const LEAD: Span = Span::from_secs(3);
 /// How long it is waited at the end until agents know what is stored; the rest is for the next campaign.
 const CONFIRMATION_WAIT: Span = Span::from_secs(2);
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
 
 /// The time since the executor was made.
 struct Elapsed(Box<dyn Fn() -> Span + Send>);
@@ -135,10 +142,7 @@ impl<B: Bus> AgentsExecutor<B> {
 
     fn send_due(&mut self) {
         let now = (self.elapsed.0)();
-        for (agent, message) in self
-            .dispatcher
-            .due(now, Wall::from_unix_nanos(clock::wall().0))
-        {
+        for (agent, message) in self.dispatcher.due(now, self::now()) {
             if let Err(error) = self.bus.send(&agent, message) {
                 tracing::debug!("{error}");
             }
@@ -226,7 +230,11 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 places.push(place);
                 of_site.push(one);
             }
-            for (site, (places, of_site)) in by_site {
+            let start = (by_site.len() > 1).then(|| now() + LEAD);
+            for (site, (places, mut of_site)) in by_site {
+                for one in &mut of_site {
+                    one.start = start;
+                }
                 let order = Order::Experiments(of_site);
                 shares.push(self.share(site.as_deref(), order, places));
             }

@@ -12,6 +12,8 @@ mod reflector;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Span;
+
 pub use block::{
     EchoTo, PingOrder, ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits,
     TracerouteOrder,
@@ -62,6 +64,27 @@ impl Order {
             Self::Traceroute(order) => order.site = None,
             Self::Pings(order) => order.site = None,
             Self::Load(_) | Self::Capture(_) | Self::Reflector(_) => {}
+        }
+        self
+    }
+}
+
+impl Order {
+    /// The same by another clock, which is so much ahead: its moments are those of who gave it.
+    #[must_use]
+    pub fn by_clock_ahead(mut self, ahead: Span) -> Self {
+        match &mut self {
+            Self::Experiments(orders) => {
+                for order in orders {
+                    order.start = order.start.map(|start| start + ahead);
+                }
+            }
+            Self::Pings(order) => order.until = order.until + ahead,
+            Self::Throughput(_)
+            | Self::Traceroute(_)
+            | Self::Load(_)
+            | Self::Capture(_)
+            | Self::Reflector(_) => {}
         }
         self
     }

@@ -138,7 +138,8 @@ impl Guard {
                 Admission::Ignored(refusal)
             };
         }
-        let order = granted.order;
+        let ahead = self.clock.map_or(Span::ZERO, |clock| clock.offset);
+        let order = granted.order.by_clock_ahead(ahead);
         if let Err(refusal) = self.policy.judge(&order, &self.permit, now.wall) {
             self.count(refusal.code());
             return Admission::Refused(order, refusal);

@@ -279,6 +279,7 @@ impl Run<'_, '_> {
             companion: self.plan.companion.filter(|_| !scenario.probe().is_echo()),
             pings: self.pings(),
             trace: self.plan.flow_trace,
+            start: None,
         }
     }
 

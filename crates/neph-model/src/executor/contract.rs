@@ -49,6 +49,7 @@ pub fn order_of(scenario: Scenario, timeout: Span) -> ExperimentOrder {
         companion: None,
         pings: Vec::new(),
         trace: None,
+        start: None,
     }
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::block::{EchoTo, TraceLimits};
-use crate::{Experiment, Scenario, Span};
+use crate::{Experiment, Scenario, Span, Wall};
 
 /// The trace of a fleet's flows, when its experiment is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,4 +44,8 @@ pub struct ExperimentOrder {
     pub pings: Vec<EchoTo>,
     /// The routes of a fleet's flows are looked for when it is over.
     pub trace: Option<FlowTraceOrder>,
+    /// When it begins, where several places agree on a moment; as soon as it is ready if absent. What is not
+    /// ready by then has missed its start, and does not run.
+    #[serde(rename = "start_unix_ns")]
+    pub start: Option<Wall>,
 }

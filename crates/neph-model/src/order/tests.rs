@@ -155,6 +155,7 @@ fn experiments() -> impl Strategy<Value = Order> {
                 companion: companion.map(Span::from_nanos),
                 pings,
                 trace,
+                start: Some(start),
             }])
         });
     one.boxed()

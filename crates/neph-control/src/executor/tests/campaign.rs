@@ -201,6 +201,13 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
     );
     let (store, experiments) = stored(folder.path());
     assert_eq!(experiments.len(), EXPERIMENTS);
+    for block in 0..3 {
+        let of_block = experiments.iter().filter(|one| one.block == block);
+        let begun: Vec<i64> = of_block.map(|one| one.started.unix_nanos()).collect();
+        let apart = begun.iter().max().zip(begun.iter().min());
+        let apart = apart.map(|(last, first)| last - first);
+        assert!(apart.is_some_and(|apart| apart < 200_000_000), "{begun:?}");
+    }
     for one in &experiments {
         assert_eq!(
             (one.status, one.attempt),

@@ -1,0 +1,98 @@
+//! The moment at which experiments of several places begin.
+//!
+//! Owns the wait for it, and that what is late does not run: it would overlap what comes after it.
+
+use neph_model::{ExperimentOrder, OrderFailed, Span, Stop, Wall};
+use neph_sys::clock;
+
+use super::Each;
+use crate::failure::failed;
+
+/// How long after its moment an experiment may still begin.
+const GUARD: Span = Span::from_millis(250);
+/// The longest nap: a stop is noticed within it, and a clock that is set.
+const NAP: Span = Span::from_millis(20);
+
+/// What is ready, at the start of its order; what was not ready by then has missed it. All orders of one list have
+/// the same start.
+pub(super) fn reached<T>(orders: &[ExperimentOrder], ready: Each<T>, stop: &Stop) -> Each<T> {
+    let Some(start) = orders.iter().find_map(|order| order.start) else {
+        return ready;
+    };
+    if let Some(late) = lateness(start, now()) {
+        let missed = |_| Err(missed(late));
+        return ready.into_iter().map(|one| one.and_then(missed)).collect();
+    }
+    while !stop.is_set() {
+        let left = start.unix_nanos() - now().unix_nanos();
+        if left <= 0 {
+            break;
+        }
+        clock::nap(Span::from_nanos(left).min(NAP).to_duration());
+    }
+    ready
+}
+
+fn now() -> Wall {
+    Wall::from_unix_nanos(clock::wall().0)
+}
+
+/// By how much the start was missed, if it was.
+fn lateness(start: Wall, now: Wall) -> Option<Span> {
+    let late = Span::from_nanos(now.unix_nanos().saturating_sub(start.unix_nanos()));
+    (late > GUARD).then_some(late)
+}
+
+fn missed(late: Span) -> OrderFailed {
+    failed(
+        "begin at the agreed moment",
+        format!("it was ready {late} after it"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::tests::order;
+
+    fn at(start: Option<Wall>) -> Vec<ExperimentOrder> {
+        let mut order = order("udp://127.0.0.1:9");
+        order.start = start;
+        vec![order]
+    }
+
+    fn begun(start: Option<Wall>) -> Each<()> {
+        reached(&at(start), vec![Ok(())], &Stop::new())
+    }
+
+    #[test]
+    fn what_is_ready_begins_at_its_moment_and_not_before() {
+        let start = now() + Span::from_millis(300);
+        assert_eq!(begun(Some(start)), vec![Ok(())]);
+        assert!(now() >= start);
+        assert_eq!(begun(None), vec![Ok(())]);
+    }
+
+    #[test]
+    fn what_is_late_does_not_begin_and_the_reason_has_by_how_much() {
+        let start = now() + Span::from_secs(-2);
+        let missed = begun(Some(start)).remove(0).expect_err("it is late");
+        assert!(missed.to_string().contains("it was ready 2"), "{missed}");
+        // Another reason stays.
+        let why = failed("ask who answers", "nobody");
+        let failed = reached(
+            &at(Some(start)),
+            vec![Err::<(), _>(why.clone())],
+            &Stop::new(),
+        );
+        assert_eq!(failed, vec![Err(why)]);
+    }
+
+    #[test]
+    fn a_stop_ends_the_wait() {
+        let stop = Stop::new();
+        stop.set();
+        let start = now() + Span::from_secs(3600);
+        assert_eq!(reached(&at(Some(start)), vec![Ok(())], &stop), vec![Ok(())]);
+    }
+}
