@@ -23,6 +23,7 @@ pub mod settings;
 mod spans;
 mod stays;
 mod stress;
+pub mod timetable;
 pub mod together;
 mod warnings;
 mod watched_hosts;
