@@ -17,7 +17,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_campaign::{Plan, plan};
+use neph_campaign::{Plan, period, plan};
 use neph_model::Campaign;
 use neph_text::{Problems, Source};
 
@@ -88,6 +88,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
         outside::check_sites(&read.plan, &read.scenes, problems);
         locked::check(read, problems);
         heard::check(read, problems);
+        period::check(&read.plan, problems);
     })
 }
 
