@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use neph_campaign::Plan;
 use neph_campaign::rounds::{PlanRounds, Usage, rounds};
 use neph_model::{Scenario, Span};
-use neph_text::counted::counted;
 
 use super::time;
 
@@ -21,15 +20,16 @@ pub(super) fn are_shown(plan: &Plan) -> bool {
 pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
     let found = rounds(plan, scenarios);
     let table = &found.table;
-    let count = table.rounds.len() as u64;
-    write!(out, "\nrounds: {} of {}", counted(count, "round"), time(table.makespan))?;
+    let count = table.rounds.len();
+    write!(out, "\nrounds: {count}, {} in all", time(table.makespan))?;
     if found.in_turn > table.makespan {
-        write!(out, " in all, {} one experiment after the other", time(found.in_turn))?;
+        let in_turn = time(found.in_turn);
+        write!(out, " ({in_turn} one experiment after the other)")?;
     }
     writeln!(out)?;
     write_bound(out, &found)?;
     if let Some(every) = &plan.every {
-        writeln!(out, "every: {} a block begins", time(every.value))?;
+        writeln!(out, "every: a block begins every {}", time(every.value))?;
     }
     if plan.agents.is_empty() {
         return Ok(());
@@ -45,19 +45,32 @@ fn write_bound(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
     }
     let percent = (found.table.ratio() - 1.0) * 100.0;
     let above = if makespan > bound.span {
-        format!("; the rounds take {percent:.0} % more")
+        format!(", the rounds take {percent:.0} % more")
     } else {
         String::new()
     };
-    writeln!(out, "bound: at least {}, as {}{above}", time(bound.span), bound.reason)
+    let (span, reason) = (time(bound.span), &bound.reason);
+    writeln!(out, "bound: {span}{above} ({reason})")
 }
 
 fn write_rounds(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
-    writeln!(out, "\n{:>7}  {:>11}  scenarios at the same time", "round", "length")?;
+    writeln!(
+        out,
+        "\n{:>7}  {:>11}  scenarios at the same time",
+        "round", "length"
+    )?;
     let scenarios = found.scenarios().take(MOST_ROUNDS);
     for ((number, round), scenarios) in (1_usize..).zip(&found.table.rounds).zip(scenarios) {
-        let numbers: Vec<String> = scenarios.iter().map(|index| (index + 1).to_string()).collect();
-        writeln!(out, "{number:>7}  {:>11}  {}", time(round.length), numbers.join(", "))?;
+        let numbers: Vec<String> = scenarios
+            .iter()
+            .map(|index| (index + 1).to_string())
+            .collect();
+        writeln!(
+            out,
+            "{number:>7}  {:>11}  {}",
+            time(round.length),
+            numbers.join(", ")
+        )?;
     }
     match found.table.rounds.len().saturating_sub(MOST_ROUNDS) {
         0 => Ok(()),
@@ -67,11 +80,14 @@ fn write_rounds(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
 
 fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
     let names: Vec<String> = usage.iter().map(|one| one.resource.to_string()).collect();
-    let wide = names.iter().map(|name| name.chars().count()).fold(8, usize::max);
+    let wide = names
+        .iter()
+        .map(|name| name.chars().count())
+        .fold(8, usize::max);
     writeln!(
         out,
         "\n{:<wide$}  {:>11}  {:>9}  {:>9}",
-        "resource", "in use", "out", "back"
+        "resource", "busy", "out", "back"
     )?;
     for (one, name) in usage.iter().zip(&names) {
         writeln!(

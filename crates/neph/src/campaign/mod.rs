@@ -45,6 +45,9 @@ pub(crate) struct PreviewArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) power: power::Wanted,
+    /// Print which links the plan's circuits share, by the traceroutes of this campaign
+    #[arg(long, value_name = "CAMPAIGN")]
+    pub(crate) traces: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
 }

@@ -203,7 +203,13 @@ fn circuits_in_conflict_never_overlap_and_those_of_a_round_do() {
     let sites = Sites::new(&["127.0.0.1", "localhost"]);
     let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
     assert!(ended.success());
-    let experiments = sites.experiments();
+    let show = |one: Value| {
+        let id = one["id"].as_str().expect("an id");
+        let text = sites.neph(&["show", id, "--format", "json"]);
+        let shown: Value = serde_json::from_str(&text).expect("JSON");
+        shown["experiment"].clone()
+    };
+    let experiments: Vec<Value> = sites.experiments().into_iter().map(show).collect();
     assert_eq!(experiments.len(), BLOCKS * 4, "{experiments:?}");
     let end = |one: &Value| one["ended_unix_ns"].as_i64().expect("an end");
     let start = |one: &Value| one["started_unix_ns"].as_i64().expect("a start");
