@@ -10,8 +10,8 @@
 //! 3. After the last block, what is left is tried until it is complete or has failed as often as
 //!    the plan allows.
 //!
-//! Fleets that run at the same time are one place of this order: whoever is asked for next brings
-//! the others of its block and group along.
+//! What runs at the same time (the fleets of a flow set; a round of a timetable, where sites are agents) is
+//! one place of this order: whatever is next brings the others of its block and group along.
 //!
 //! Where scenarios have seasons, what may not run now is passed over: what may run comes first, of
 //! the front block, then of later ones, so that a short season is used to its end.
@@ -26,7 +26,7 @@ use neph_model::{BlockOrder, Campaign, Experiment, ExperimentStatus, Scenario, S
 
 use crate::order::order_of_block;
 use crate::plan::Plan;
-use crate::together::groups;
+use crate::rounds::groups;
 
 /// The next experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -320,6 +320,11 @@ impl Agenda {
                     open.then_some((block, scenario))
                 })
             })
+    }
+
+    /// What runs at the same time, by scenario.
+    pub(crate) fn groups(&self) -> &[u32] {
+        &self.groups
     }
 
     /// Whether any scenario of `block` has been tried.

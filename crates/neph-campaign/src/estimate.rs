@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use neph_model::{ByteSize, Scenario, Span, reply_size};
 use neph_store::most_journalled;
 
-use crate::pairs::sites_to_server;
+pub use crate::lengths::{TraceTime, length, trace_time};
+use crate::pairs::{site_of, sites_to_server};
 use crate::plan::Plan;
-use crate::together::groups;
+use crate::rounds::groups;
 
 /// What a whole campaign takes if nothing fails. Payload bytes of main flows only: headers, TLS,
 /// echoes and throughput checks come on top. Saturates.
@@ -43,41 +44,19 @@ impl Estimate {
     }
 }
 
-/// What an experiment takes: its schedule, not the wait for its last reply.
-pub fn length(scenario: &Scenario) -> Span {
-    let count = i64::try_from(scenario.messages).unwrap_or(i64::MAX);
-    scenario.interval.times(count)
-}
-
-/// Probes a second to each distance, and how long the last
-/// answer is waited for.
-const TRACED_A_SECOND: i64 = 50;
-const PATIENCE: Span = Span::from_secs(1);
-
-/// How long tracing the flows of a scenario's fleet takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TraceTime {
-    /// At the pace at which routers are asked; nothing without a trace.
-    pub usual: Span,
-    /// Where a router answers once a second, as Linux does.
-    pub slow: Span,
-}
-
-/// How long the trace of a scenario's fleet takes, after its experiment.
-pub fn trace_time(plan: &Plan, scenario: &Scenario) -> TraceTime {
-    let (Some(trace), Some(flows)) = (plan.flow_trace, scenario.flows()) else {
-        return TraceTime::default();
-    };
-    let probes = i64::from(trace.flows.min(flows)) * i64::from(trace.limits.queries);
-    let each = Span::from_nanos(1_000_000_000 / TRACED_A_SECOND);
-    TraceTime {
-        usual: each.times(probes) + PATIENCE,
-        slow: Span::from_secs(1).times(probes) + PATIENCE,
+/// Hours, minutes and seconds.
+pub fn in_words(span: Span) -> String {
+    let seconds = span.nanos() / 1_000_000_000;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
 
 /// How long experiments take, each with the plan's pause before it: (block, scenario) pairs, of
-/// which those of one block and group run at the same time, and are traced one after the other.
+/// which those of one block and group run at the same time, and are traced one after the other by each
+/// agent, or all by this host.
 pub(crate) fn time_of(
     pairs: impl Iterator<Item = (u32, u32)>,
     plan: &Plan,
@@ -85,16 +64,21 @@ pub(crate) fn time_of(
     groups: &[u32],
 ) -> Span {
     let mut longest: BTreeMap<(u32, u32), Span> = BTreeMap::new();
-    let mut traces = Span::ZERO;
+    let mut traces: BTreeMap<_, BTreeMap<Option<String>, Span>> = BTreeMap::new();
     for (block, scenario) in pairs {
         let group = groups[scenario as usize];
         let scenario = &scenarios[scenario as usize];
         let one = longest.entry((block, group)).or_default();
         *one = length(scenario).max(*one);
-        traces += trace_time(plan, scenario).usual;
+        let site = site_of(plan, scenario).filter(|_| !plan.agents.is_empty());
+        let of_sites = traces.entry((block, group)).or_default();
+        *of_sites.entry(site).or_default() += trace_time(plan, scenario).usual;
     }
     let experiments = longest.into_values().map(|span| span + plan.pause);
-    experiments.sum::<Span>() + traces
+    let traces = traces
+        .into_values()
+        .filter_map(|sites| sites.into_values().max());
+    experiments.chain(traces).sum()
 }
 
 /// A message of a fleet on the disk, measured: 12.4 to 16.9 bytes in a lab,

@@ -9,10 +9,15 @@ use neph_model::BlockOrder;
 
 /// `SplitMix64`: passes `BigCrush`, needs 64 bits of state, any seed will do.
 #[derive(Clone, Debug)]
-struct Generator(u64);
+pub(crate) struct Generator(u64);
 
 impl Generator {
-    const fn next(&mut self) -> u64 {
+    /// A stream of its own for each seed.
+    pub(crate) const fn seeded(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +30,7 @@ impl Generator {
         clippy::cast_possible_truncation,
         reason = "a remainder of a 32-bit bound"
     )]
-    const fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) const fn below(&mut self, bound: u32) -> u32 {
         let bound = bound as u64;
         let biased = u64::MAX - u64::MAX % bound;
         loop {

@@ -15,6 +15,7 @@ mod plot;
 mod reflector;
 mod season;
 mod sections;
+mod shared;
 mod trust;
 mod typed;
 mod word;
@@ -30,6 +31,7 @@ pub use parameter::{PARAMETERS, PlanParameter};
 pub use plot::PlotPlan;
 pub use reflector::reflector;
 pub use season::Season;
+pub use shared::{PlannedCircuit, Shared};
 pub use trust::Certificates;
 
 pub(crate) use interpret::plan as interpret;

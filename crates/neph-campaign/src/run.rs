@@ -27,7 +27,6 @@ use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
 use crate::observer::{News, Observer};
 use crate::plan::{Plan, hash_of};
-use crate::together::groups;
 pub use seasons::next_season;
 
 /// A campaign could not go on.
@@ -350,8 +349,7 @@ impl<'r, 'c> Run<'r, 'c> {
         let of_open = |begun: bool| {
             let open = self.agenda.open_pairs();
             let open = open.filter(|(block, _)| self.agenda.has_begun(*block) == begun);
-            let groups = groups(self.plan, &self.matrix);
-            time_of(open, self.plan, &self.matrix, &groups)
+            time_of(open, self.plan, &self.matrix, self.agenda.groups())
         };
         let whole_blocks = (0..self.plan.blocks).filter(|block| !self.agenda.has_begun(*block));
         let count = i64::try_from(whole_blocks.count()).unwrap_or(0);

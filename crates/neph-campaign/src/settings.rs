@@ -227,6 +227,8 @@ fn endpoints(fields: &mut Fields<'_>) -> Vec<TypedEndpoint> {
                 span,
                 name,
                 target,
+                at: None,
+                mode: None,
                 axes: TypedAxes::default(),
             }
         })

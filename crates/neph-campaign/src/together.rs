@@ -1,5 +1,6 @@
-//! Which experiments run at the same time: the fleets of one flow set, towards each endpoint and
-//! from each site. One with other flows, another interval or another season waits its turn. Pure.
+//! Flow sets: fleets that differ in their endpoint and site only, which are one order. One with other
+//! flows, another interval or another season waits its turn. What else runs at the same time where sites
+//! are agents, `rounds` decides. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use neph_model::{ParameterName, Scenario};
 
 use crate::plan::{PairOrder, Plan};
 
-/// The group of each scenario, by index; those of a group run at the same time. Groups are counted
-/// from 0 in the order of the matrix; a scenario that runs by itself is a group of one.
+/// The flow set of each scenario, by index; those of a set run at the same time. Sets are counted from 0
+/// in the order of the matrix; a scenario without a fleet is a set of one.
 pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
     let mut known: BTreeMap<String, u32> = BTreeMap::new();
     let mut next = 0;

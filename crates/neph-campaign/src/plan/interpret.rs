@@ -2,6 +2,7 @@
 
 mod places;
 mod scope;
+mod shared;
 mod throughput;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use super::parameter::{PARAMETERS, PlanParameter};
 use super::sections::TypedPing;
 use super::typed::{TypedAxes, TypedPlan, TypedSkip, Written};
 use super::{agents, alarms, compare, fleet, season};
+use crate::timetable::Mode;
 use crate::{expand, stress};
 use scope::Scope;
 use throughput::throughput;
@@ -42,6 +44,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let names = names(&typed);
     season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
+    shared::check(&typed, problems);
     let sections = typed.sections;
     compare::check_sections(&sections, &names, problems);
     fleet::check_trace(&sections, &endpoints, problems);
@@ -49,6 +52,8 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         .throughput
         .and_then(|typed| throughput(typed, &endpoints, problems));
     let course = typed.course;
+    let every = shared::period(&course, problems);
+    let own_interval = course.block_interval.map(|v| span(v.value));
     fleet::check_pairs(course.pairs.as_ref(), &endpoints, problems);
     let positive =
         |value: Option<Placed<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
@@ -63,7 +68,12 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         endpoints,
         skips: skips(typed.skips, &names, problems),
         blocks: counted("blocks", course.blocks, 1),
-        block_interval: course.block_interval.map_or(Span::ZERO, |v| span(v.value)),
+        block_interval: every
+            .as_ref()
+            .map(|every| every.value)
+            .or(own_interval)
+            .unwrap_or(Span::ZERO),
+        every,
         pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
         order: course.order.unwrap_or_default(),
         pairs: course.pairs.map(|pairs| pairs.value).unwrap_or_default(),
@@ -81,6 +91,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         seasons: sections.seasons,
         lab: sections.lab,
         agents: sections.agents,
+        shared: sections.shared,
         sites,
         key_files,
         congestions,
@@ -237,10 +248,13 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let seasons = &typed.sections.seasons;
         season::apply(&mut axes, seasons, pause, &endpoint.span, problems);
         places::check(&axes, endpoint, typed, problems);
+        let mode = endpoint.mode.as_ref().or(typed.course.mode.as_ref());
         endpoints.push(Endpoint {
             name: name.value.clone(),
             target: target.value.clone(),
             written_at: target.span.clone(),
+            at: endpoint.at.as_ref().map(|site| site.value.clone()),
+            mode: mode.map_or(Mode::Quiet, |mode| mode.value),
             axes,
             alarms: alarms::of(&endpoint.axes, &typed.axes),
         });

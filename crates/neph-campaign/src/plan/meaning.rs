@@ -13,8 +13,9 @@ use neph_text::Placed;
 use sha2::{Digest, Sha256};
 
 use super::agents::AgentSite;
-use super::{ComparePlan, PlotPlan, Season};
+use super::{ComparePlan, PlotPlan, Season, Shared};
 use crate::judge::Judged;
+use crate::timetable::Mode;
 
 /// A plan: everything that is measured, and how.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub struct Plan {
     pub blocks: u32,
     /// From the start of one block to the start of the next; a longer block is followed at once.
     pub block_interval: Span,
+    /// The block interval where no block may outlast it, at its place.
+    pub every: Option<Placed<Span>>,
     /// Rest before each experiment.
     pub pause: Span,
     /// The order within a block.
@@ -67,6 +70,8 @@ pub struct Plan {
     pub lab: Option<LabPlan>,
     /// Sites at a distance, with their agents; none where there is a lab.
     pub agents: Vec<AgentSite>,
+    /// Links and overlays that several of its circuits share.
+    pub shared: Vec<Shared>,
     /// Sites that `from` names, wherever it is written: the topology knows which there are.
     pub sites: Vec<Placed<String>>,
     /// Files that `key_file` names, wherever it is written.
@@ -153,6 +158,10 @@ pub struct Endpoint {
     pub target: Target,
     /// Where the plan writes its address, in bytes of the plan's text.
     pub written_at: Range<usize>,
+    /// The site that it is at, if it is at one of the plan's.
+    pub at: Option<String>,
+    /// How it is measured: what may run at the same time follows from that.
+    pub mode: Mode,
     /// Its scenarios are all combinations of these.
     pub axes: Axes,
     /// What is told while one of them is measured.

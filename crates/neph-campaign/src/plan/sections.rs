@@ -16,6 +16,7 @@ use super::parameter::target_fault;
 use super::plot::{self, PlotPlan};
 use super::reflector::reflector;
 use super::season::{self, Season};
+use super::shared::{self, Shared};
 use super::word::word;
 
 /// iperf3's own port.
@@ -64,6 +65,7 @@ pub(crate) struct Sections {
     /// There is a `[lab]`, also where mistakes in it leave no lab.
     pub(crate) has_lab: bool,
     pub(crate) agents: Vec<AgentSite>,
+    pub(crate) shared: Vec<Shared>,
     pub(crate) limits: Limits,
 }
 
@@ -79,6 +81,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Sections {
         has_lab: lab_table.is_some(),
         lab: lab_table.and_then(lab),
         agents: agents::read(fields),
+        shared: shared::read(fields),
         limits: fields.table("limits").map_or_else(Limits::default, limits),
         ..Sections::default()
     };

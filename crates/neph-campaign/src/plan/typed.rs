@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use neph_model::alarm::Rule;
-use neph_model::{BlockOrder, Parameter, ParameterName, Target};
+use neph_model::{BlockOrder, Parameter, ParameterName, Span, Target};
 use neph_text::{Bytes, Fields, Nanos, Placed, choice};
 
 use super::parameter::{PARAMETERS, PlanParameter, target};
 use super::sections::{self, Sections, TypedPing};
 use super::word::word;
-use super::{PairOrder, alarms};
+use super::{PairOrder, alarms, shared};
 use crate::judge::Judged;
+use crate::timetable::Mode;
 
 /// Values of one key: `None` if it is not written, empty if what is written is a mistake.
 pub(crate) type Written<T> = Option<Vec<Placed<T>>>;
@@ -48,6 +49,9 @@ pub(crate) struct TypedEndpoint {
     pub(crate) span: Range<usize>,
     pub(crate) name: Option<Placed<String>>,
     pub(crate) target: Option<Placed<Target>>,
+    /// The site that it is at.
+    pub(crate) at: Option<Placed<String>>,
+    pub(crate) mode: Option<Placed<Mode>>,
     pub(crate) axes: TypedAxes,
 }
 
@@ -63,6 +67,9 @@ pub(crate) struct TypedSkip {
 pub(crate) struct TypedCourse {
     pub(crate) blocks: Option<Placed<u32>>,
     pub(crate) block_interval: Option<Placed<Nanos>>,
+    /// A block interval that no block may outlast.
+    pub(crate) every: Option<Placed<Span>>,
+    pub(crate) mode: Option<Placed<Mode>>,
     pub(crate) pause: Option<Placed<Nanos>>,
     pub(crate) order: Option<BlockOrder>,
     pub(crate) pairs: Option<Placed<PairOrder>>,
@@ -142,6 +149,8 @@ fn course(fields: &mut Fields<'_>) -> TypedCourse {
     TypedCourse {
         blocks: fields.optional("blocks"),
         block_interval: fields.optional("block_interval"),
+        every: fields.optional_with("every", sections::positive),
+        mode: shared::mode(fields),
         pause: fields.optional("pause"),
         order: fields
             .optional_with("order", |node| choice(node, &ORDERS))
@@ -158,6 +167,8 @@ fn endpoint(mut fields: Fields<'_>) -> TypedEndpoint {
         span: fields.span(),
         name: fields.required_with("name", word),
         target: fields.required_with("url", |node| target(&word(node)?)),
+        at: fields.optional_with("at", word),
+        mode: shared::mode(&mut fields),
         axes: axes(&mut fields, Level::Inner),
     };
     fields.finish();

@@ -10,6 +10,27 @@ use super::{Run, RunError, storing};
 use crate::observer::News;
 use crate::pairs::{site_of, sites_to_endpoint, sites_to_server};
 
+/// When blocks with a period begin: at the first one's start and every period after it.
+#[derive(Clone, Copy, Debug)]
+struct Beat {
+    first: Wall,
+    /// Above zero.
+    period: Span,
+}
+
+impl Beat {
+    /// The start of the block after one that began at `before`. One that took longer, or that was
+    /// interrupted for a while, does not shift those that follow: a beat is left out.
+    fn next(self, before: Wall, now: Wall) -> Wall {
+        let since = |at: Wall| at.unix_nanos().saturating_sub(self.first.unix_nanos());
+        let period = self.period.nanos().max(1);
+        // A block begins some milliseconds after its beat.
+        let beat = since(before).saturating_add(period / 2).div_euclid(period);
+        let due = since(now).saturating_sub(1).div_euclid(period);
+        self.first + self.period.times(beat.max(due).saturating_add(1))
+    }
+}
+
 impl Run<'_, '_> {
     /// Returns early, and is done over on resume, when the stop flag is set.
     pub(super) fn begin_block(&mut self, block: u32) -> Result<(), RunError> {
@@ -34,7 +55,16 @@ impl Run<'_, '_> {
         if self.plan.block_interval == Span::ZERO || self.begun.contains_key(&block) {
             return Ok(());
         }
-        let until = *before + self.plan.block_interval;
+        let until = match (&self.plan.every, self.begun.values().min()) {
+            (Some(every), Some(first)) => {
+                let beat = Beat {
+                    first: *first,
+                    period: every.value,
+                };
+                beat.next(*before, self.crew.clock.now())
+            }
+            _ => *before + self.plan.block_interval,
+        };
         if until > self.crew.clock.now() {
             self.crew.observer.tell(&News::Waiting { block, until });
             self.wait_until(block, until)?;
@@ -192,5 +222,26 @@ impl Run<'_, '_> {
                 Err(why) => failed(&why),
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_keep_the_beat_of_the_first() {
+        let at = |millis| Wall::from_unix_nanos(7) + Span::from_millis(millis);
+        let beat = Beat {
+            first: at(0),
+            period: Span::from_secs(10),
+        };
+        assert_eq!(beat.next(at(0), at(4_000)), at(10_000));
+        // Begun 30 ms late, which shifts nothing.
+        assert_eq!(beat.next(at(10_030), at(14_000)), at(20_000));
+        assert_eq!(beat.next(at(10_030), at(20_000)), at(20_000));
+        // It took too long, or was interrupted.
+        assert_eq!(beat.next(at(10_030), at(20_001)), at(30_000));
+        assert_eq!(beat.next(at(10_030), at(86_400_000)), at(86_400_000));
     }
 }

@@ -1,6 +1,7 @@
 mod alarms;
 mod fake;
 mod pairs;
+mod rounds;
 mod seasons;
 
 use std::collections::BTreeMap;
@@ -119,6 +120,12 @@ impl Lab {
             None => start(&self.plan, None, Some(TOPOLOGY), &build, &mut crew),
             Some(campaign) => resume(&self.plan, &campaign, &build, &mut crew),
         }
+    }
+
+    fn scenarios(&self) -> Vec<neph_model::Scenario> {
+        let store = Self::store(self.folder.path());
+        let campaign = store.campaigns().expect("campaigns")[0].id;
+        store.scenarios(campaign).expect("scenarios")
     }
 
     fn experiments(&self) -> Vec<neph_model::Experiment> {

@@ -1,10 +1,12 @@
 //! `neph plan`, `neph check` and `neph run`: what a plan will do, and what its reader should know.
 
 mod decidable;
-mod durations;
 mod notes;
 mod preview;
+mod rounds;
+mod shared_links;
 
-pub use durations::time;
+pub use neph_campaign::estimate::in_words as time;
 pub use notes::notes;
 pub use preview::preview;
+pub use shared_links::shared_links;

@@ -5,7 +5,7 @@ use neph_campaign::{Plan, expand};
 use neph_model::Span;
 
 use super::decidable;
-use super::durations::time;
+use super::time;
 
 const MINUTE: i64 = 60_000_000_000;
 

@@ -5,11 +5,12 @@ use std::io::{self, Write};
 
 use neph_campaign::estimate::{Estimate, estimate, length};
 use neph_campaign::plan::{Endpoint, Season};
+use neph_campaign::rounds::groups;
 use neph_campaign::{Plan, order, together};
 use neph_model::{BlockOrder, ByteSize, Lifetime, Scenario, Span};
 use neph_text::counted::counted;
 
-use super::durations::time;
+use super::{rounds, time};
 
 /// Writes the matrix, the order, the cost, the seasons and the alarms of a plan.
 ///
@@ -155,14 +156,17 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
 /// The order in which scenarios will run, where it is known already, and what runs beside what.
 fn write_order(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
     const SHOWN: u32 = 10;
-    let groups = together::groups(plan, scenarios);
+    let groups = groups(plan, scenarios);
     let count = u32::try_from(scenarios.len()).unwrap_or(u32::MAX);
     let listed: Vec<u32> = (0..count).collect();
     let turns = together::in_groups(&listed, &groups).len();
-    if turns == 1 && scenarios.len() > 1 {
+    let in_rounds = rounds::are_shown(plan);
+    if turns == 1 && scenarios.len() > 1 && !in_rounds {
         return writeln!(out, "\norder: all at the same time, in every block");
     }
-    if turns < scenarios.len() {
+    if in_rounds {
+        rounds::write(out, plan, scenarios)?;
+    } else if turns < scenarios.len() {
         writeln!(out, "\nturns: {}", in_words(&listed, &groups))?;
     }
     let seed = match (plan.order, plan.seed) {

@@ -17,7 +17,7 @@ mod watch;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_campaign::{Plan, plan};
+use neph_campaign::{Plan, period, plan};
 use neph_model::Campaign;
 use neph_text::{Problems, Source};
 
@@ -45,6 +45,9 @@ pub(crate) struct PreviewArgs {
     pub(crate) plan: PlanArgs,
     #[command(flatten)]
     pub(crate) power: power::Wanted,
+    /// Print which links the plan's circuits share, by the traceroutes of this campaign
+    #[arg(long, value_name = "CAMPAIGN")]
+    pub(crate) traces: Option<String>,
     #[command(flatten)]
     pub(crate) workspace: Workspace,
 }
@@ -88,6 +91,7 @@ pub(crate) fn understand(source: Source) -> Result<Read, Failure> {
         outside::check_sites(&read.plan, &read.scenes, problems);
         locked::check(read, problems);
         heard::check(read, problems);
+        period::check(&read.plan, problems);
     })
 }
 

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use neph_campaign::expand;
-use neph_documents::plan::{notes, preview};
+use neph_documents::plan::{notes, preview, shared_links};
+use neph_store::find::campaign;
 
 use super::{PreviewArgs, power, read};
 use crate::exit::{Failure, Outcome};
@@ -17,6 +18,11 @@ pub(crate) fn run(args: &PreviewArgs) -> Result<Outcome, Failure> {
     let mut out = output::data();
     preview(plan, &scenarios, &mut out)?;
     power::tell(&mut out, plan, &scenarios, args)?;
+    if let Some(name) = &args.traces {
+        let store = args.workspace.read()?;
+        let found = campaign(store.as_ref(), name)?;
+        shared_links(&mut out, plan, &store.traceroutes(found.id)?)?;
+    }
     for note in notes(plan) {
         output::say(&format!("neph: {note}"));
     }

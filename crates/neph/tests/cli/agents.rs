@@ -64,18 +64,24 @@ struct Sites {
 }
 
 impl Sites {
-    fn new() -> Self {
+    /// Both measure a reflector, by these names of its host.
+    fn new(hosts: &[&str]) -> Self {
         let place = Place::empty();
         let reflector = reflector();
         let froms = SITES.map(|site| format!("\"at {site}\"")).join(", ");
         let sites =
             SITES.map(|site| format!("[[site]]\nname = \"at {site}\"\nagent = \"{site}\"\n"));
+        let port = reflector.address().port();
+        let endpoints = hosts.iter().map(|host| {
+            format!(
+                "[[endpoint]]\nname = \"{host}\"\nurl = \"ws://{host}:{port}\"\nfrom = [{froms}]\n"
+            )
+        });
         let plan = format!(
             "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = {MESSAGES}\nblocks = {BLOCKS}\n\
-             {}[[endpoint]]\nname = \"e\"\nurl = \"ws://{}\"\nfrom = [{froms}]\n\
-             [companion]\nenabled = false\n",
+             {}{}[companion]\nenabled = false\n",
             sites.concat(),
-            reflector.address()
+            endpoints.collect::<String>()
         );
         fs::write(place.path("p.toml"), plan).expect("writable");
         let mut sites = Self {
@@ -154,7 +160,7 @@ fn is_empty(folder: &Path) -> bool {
 
 #[test]
 fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
-    let mut sites = Sites::new();
+    let mut sites = Sites::new(&["127.0.0.1"]);
     let run = sites.run(&["run", "p.toml"]);
     sites.measures("ams");
     sites.agents.remove("ams").expect("it runs").kill();
@@ -201,7 +207,7 @@ fn what_agents_measure_is_stored_once_though_all_are_killed_meanwhile() {
 
 #[test]
 fn an_agent_refuses_what_its_policy_does_not_allow_and_the_controllers_list_shows_why() {
-    let mut sites = Sites::new();
+    let mut sites = Sites::new(&["127.0.0.1"]);
     sites.agents.remove("ams");
     let path = sites.place.path("agent-ams").join(POLICY_FILE);
     fs::write(&path, DEFAULT_POLICY).expect("writable");
@@ -232,7 +238,7 @@ fn an_agent_refuses_what_its_policy_does_not_allow_and_the_controllers_list_show
 
 #[test]
 fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
-    let sites = Sites::new();
+    let sites = Sites::new(&["127.0.0.1"]);
     let path = sites.place.path("other");
     let again = [
         "agent",
@@ -272,6 +278,40 @@ fn a_policy_that_is_not_there_or_not_understood_allows_nothing() {
     );
 }
 
+/// Each site and each endpoint is used by one experiment at a time, as the stored times show; the two
+/// circuits of a round overlap.
+#[test]
+fn circuits_in_conflict_never_overlap_and_those_of_a_round_do() {
+    let sites = Sites::new(&["127.0.0.1", "localhost"]);
+    let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
+    assert!(ended.success());
+    let show = |one: Value| {
+        let id = one["id"].as_str().expect("an id");
+        let text = sites.neph(&["show", id, "--format", "json"]);
+        let shown: Value = serde_json::from_str(&text).expect("JSON");
+        shown["experiment"].clone()
+    };
+    let experiments: Vec<Value> = sites.experiments().into_iter().map(show).collect();
+    assert_eq!(experiments.len(), BLOCKS * 4, "{experiments:?}");
+    let end = |one: &Value| one["ended_unix_ns"].as_i64().expect("an end");
+    let start = |one: &Value| one["started_unix_ns"].as_i64().expect("a start");
+    let label = |one: &Value| one["scenario"].as_str().expect("its label").to_owned();
+    let mut pairs = 0;
+    for (place, one) in experiments.iter().enumerate() {
+        for other in &experiments[place + 1..] {
+            if start(one).max(start(other)) < end(one).min(end(other)) {
+                pairs += 1;
+                let shared = SITES.iter().copied().chain(["127.0.0.1", "localhost"]);
+                let shared: Vec<&str> = shared
+                    .filter(|name| label(one).contains(name) && label(other).contains(name))
+                    .collect();
+                assert_eq!(shared, [""; 0], "{one} {other}");
+            }
+        }
+    }
+    assert_eq!(pairs, BLOCKS * 2, "{experiments:?}");
+}
+
 /// A plan of one message.
 fn plan(sites: &str, from: &str) -> String {
     format!(
@@ -299,6 +339,10 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
         (
             plan(&lab, ""),
             "a [lab] or a [[site]] with an agent, not both",
+        ),
+        (
+            plan("every = \"5ms\"\n", ""),
+            "p.toml:5:9: a block takes 0 s (1 rounds of experiments), which does not fit into every",
         ),
     ] {
         fs::write(place.path("p.toml"), text).expect("writable");

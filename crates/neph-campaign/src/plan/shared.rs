@@ -1,0 +1,104 @@
+//! `[[shared_link]]`, `[[shared_overlay]]` and `mode`: what a timetable is made of.
+
+use neph_text::{Fault, Fields, Node, Placed, choice};
+
+use super::word::word;
+use crate::timetable::{Mode, Resource};
+
+/// A circuit: from a site to an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedCircuit {
+    /// The site's name.
+    pub site: String,
+    /// The endpoint's name.
+    pub endpoint: String,
+}
+
+/// A link or an overlay that several circuits share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// What it is.
+    pub resource: Resource,
+    /// Every circuit that begins or ends at one of these sites uses it.
+    pub sites: Vec<Placed<String>>,
+    /// Every circuit to one of these endpoints uses it.
+    pub endpoints: Vec<Placed<String>>,
+    /// These circuits use it.
+    pub circuits: Vec<Placed<PlannedCircuit>>,
+}
+
+impl Shared {
+    /// Whether a circuit from `site` to `endpoint`, which is at the site `at`, uses it.
+    pub fn carries(&self, site: Option<&str>, endpoint: &str, at: Option<&str>) -> bool {
+        let ends = [site, at];
+        let has_end = |named: &Placed<String>| ends.contains(&Some(named.value.as_str()));
+        let is_circuit = |circuit: &Placed<PlannedCircuit>| {
+            Some(circuit.value.site.as_str()) == site && circuit.value.endpoint == endpoint
+        };
+        self.sites.iter().any(has_end)
+            || self.endpoints.iter().any(|named| named.value == endpoint)
+            || self.circuits.iter().any(is_circuit)
+    }
+}
+
+/// `"amsterdam -> service"`.
+fn circuit(node: &Node) -> Result<PlannedCircuit, Fault> {
+    let text = word(node)?;
+    let names = text.split_once("->");
+    let names = names.map(|(site, endpoint)| (site.trim(), endpoint.trim()));
+    match names {
+        Some((site, endpoint)) if !site.is_empty() && !endpoint.is_empty() => Ok(PlannedCircuit {
+            site: site.to_owned(),
+            endpoint: endpoint.to_owned(),
+        }),
+        _ => Err(Fault::new(
+            format!("'{text}' is no circuit"),
+            "write a site and an endpoint, for example \"amsterdam -> service\"",
+        )),
+    }
+}
+
+/// Reads a mode, at the top or in an endpoint.
+pub(crate) fn mode(fields: &mut Fields<'_>) -> Option<Placed<Mode>> {
+    let modes = Mode::ALL.map(|mode| (mode.word(), mode));
+    fields.optional_with("mode", |node| choice(node, &modes))
+}
+
+/// Reads every shared link and overlay of a plan.
+pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Shared> {
+    let kinds: [(&str, fn(String) -> Resource); 2] = [
+        ("shared_link", Resource::Link),
+        ("shared_overlay", Resource::Overlay),
+    ];
+    let mut found: Vec<Shared> = Vec::new();
+    for (key, resource) in kinds {
+        for mut table in fields.tables(key) {
+            let name = table.required_with("name", word);
+            let shared = Shared {
+                resource: resource(name.as_ref().map_or_else(String::new, |n| n.value.clone())),
+                sites: table.one_or_list_with("sites", word).unwrap_or_default(),
+                endpoints: table
+                    .one_or_list_with("endpoints", word)
+                    .unwrap_or_default(),
+                circuits: table
+                    .one_or_list_with("circuits", circuit)
+                    .unwrap_or_default(),
+            };
+            let written = ["sites", "endpoints", "circuits"];
+            if written.iter().all(|key| table.entry(key).is_none()) {
+                let what = format!("no circuit uses this [[{key}]]");
+                let remedy = "add sites = [\"amsterdam\"], endpoints or circuits";
+                table.fault(table.span(), what, remedy);
+            }
+            if let Some(name) = name {
+                if found.iter().any(|other| other.resource == shared.resource) {
+                    let what = format!("there are two [[{key}]] '{}'", name.value);
+                    table.fault(name.span.clone(), what, "give each a name of its own");
+                }
+                found.push(shared);
+            }
+            table.finish();
+        }
+    }
+    found
+}

@@ -1,0 +1,194 @@
+//! The rounds of a plan: which of its experiments run at the same time where sites are agents.
+//!
+//! Owns what an experiment claims. Its site and the host of its endpoint, in the mode of the endpoint, and
+//! the links and overlays that the plan declares. Fleets of one flow set are one task, as they are one
+//! order. On one host everything but those runs one after the other. Pure.
+
+use std::collections::BTreeMap;
+
+use neph_model::{ByteSize, Scenario, Span, reply_size};
+
+use crate::lengths::{length, trace_time};
+use crate::pairs::site_of;
+use crate::plan::Plan;
+use crate::timetable::{self, Claim, Mode, Resource, Task, Timetable};
+use crate::together;
+
+/// What a block does with a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// The host, link or overlay.
+    pub resource: Resource,
+    /// How long something uses it; what uses it at the same time counts once each.
+    pub busy: Span,
+    /// Request payloads.
+    pub request_bytes: ByteSize,
+    /// Reply payloads.
+    pub response_bytes: ByteSize,
+}
+
+/// The timetable of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanRounds {
+    /// By task: its scenarios, as indices of the matrix.
+    pub tasks: Vec<Vec<u32>>,
+    /// When each task runs. The order of rounds within a block is another one where the plan's is random.
+    pub table: Timetable,
+    /// What each resource has to carry, by resource.
+    pub usage: Vec<Usage>,
+    /// How long the tasks are one after the other.
+    pub in_turn: Span,
+}
+
+impl PlanRounds {
+    /// The scenarios of each round, as indices of the matrix, in order.
+    pub fn scenarios(&self) -> impl Iterator<Item = Vec<u32>> {
+        self.table.rounds.iter().map(|round| {
+            let tasks = round.tasks.iter();
+            let mut found: Vec<u32> = tasks.flat_map(|task| self.tasks[*task].clone()).collect();
+            found.sort_unstable();
+            found
+        })
+    }
+}
+
+/// The round of each scenario, by index: those of one round run at the same time. Rounds are counted from
+/// 0; without agents a round is the fleets of one flow set, or one scenario.
+pub fn groups(plan: &Plan, scenarios: &[Scenario]) -> Vec<u32> {
+    if plan.agents.is_empty() {
+        return together::groups(plan, scenarios);
+    }
+    let mut groups = vec![0; scenarios.len()];
+    for (round, tasks) in (0..).zip(rounds(plan, scenarios).scenarios()) {
+        for scenario in tasks {
+            groups[scenario as usize] = round;
+        }
+    }
+    groups
+}
+
+/// The timetable of a block of `plan` with its `scenarios`: with the plan's pause before each round,
+/// without throughput checks and traceroutes at its start.
+pub fn rounds(plan: &Plan, scenarios: &[Scenario]) -> PlanRounds {
+    let mut of_group: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (scenario, group) in (0..).zip(together::groups(plan, scenarios)) {
+        of_group.entry(group).or_default().push(scenario);
+    }
+    let members: Vec<Vec<u32>> = of_group.into_values().collect();
+    let tasks = members.iter().map(|of_task| {
+        let of_task = of_task.iter().map(|index| &scenarios[*index as usize]);
+        task(plan, &of_task.collect::<Vec<_>>())
+    });
+    let tasks: Vec<Task> = tasks.collect();
+    let season = |task: usize| scenarios[members[task][0] as usize].season();
+    let mut of_season: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    for task in 0..tasks.len() {
+        of_season.entry(season(task)).or_default().push(task);
+    }
+    PlanRounds {
+        table: one_after_the_other(&tasks, of_season.into_values()),
+        usage: usage(plan, scenarios),
+        in_turn: tasks.iter().map(Task::slot).sum(),
+        tasks: members,
+    }
+}
+
+/// Timetables of parts that must not mix, as what runs in different seasons.
+fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) -> Timetable {
+    let mut whole: Option<Timetable> = None;
+    let mut longest = Span::ZERO;
+    for part in parts {
+        let of_part: Vec<Task> = part.iter().map(|task| tasks[*task].clone()).collect();
+        let mut table = timetable::rounds(&of_part);
+        for round in &mut table.rounds {
+            round.tasks.iter_mut().for_each(|task| *task = part[*task]);
+        }
+        let Some(before) = &mut whole else {
+            longest = table.bound.span;
+            whole = Some(table);
+            continue;
+        };
+        for mut round in table.rounds {
+            round.start = round.start + before.makespan;
+            before.rounds.push(round);
+        }
+        before.makespan += table.makespan;
+        before.bound.span += table.bound.span;
+        if table.bound.span > longest {
+            longest = table.bound.span;
+            before.bound.reason = table.bound.reason;
+        }
+    }
+    whole.unwrap_or_else(|| timetable::rounds(&[]))
+}
+
+/// Scenarios that are one task: as long as the longest, with their traces, which each site makes one after
+/// the other.
+fn task(plan: &Plan, scenarios: &[&Scenario]) -> Task {
+    let longest = scenarios.iter().map(|scenario| length(scenario)).max();
+    let mut traces: BTreeMap<Option<String>, Span> = BTreeMap::new();
+    for scenario in scenarios {
+        let site = site_of(plan, scenario).filter(|_| !plan.agents.is_empty());
+        *traces.entry(site).or_default() += trace_time(plan, scenario).usual;
+    }
+    let traces = traces.into_values().max().unwrap_or(Span::ZERO);
+    let duration = plan.pause + longest.unwrap_or(Span::ZERO) + traces;
+    Task::new(
+        duration,
+        scenarios.iter().flat_map(|scenario| claims(plan, scenario)),
+    )
+}
+
+/// What a scenario claims.
+fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
+    if plan.agents.is_empty() {
+        return vec![Claim::new(Resource::Host("here".to_owned()), Mode::Load)];
+    }
+    let mut endpoints = plan.endpoints.iter();
+    let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
+    let mode = endpoint.map_or(Mode::Quiet, |endpoint| endpoint.mode);
+    // Fleets of other flow sets are never beside one another at a site: their rates would add up.
+    let mode = if scenario.flows().is_some() {
+        mode.min(Mode::Quiet)
+    } else {
+        mode
+    };
+    let site = site_of(plan, scenario);
+    let at = endpoint.and_then(|endpoint| endpoint.at.as_deref());
+    let host = at.or_else(|| endpoint.map(|endpoint| endpoint.target.host()));
+    let host = host.map(str::to_owned);
+    let shared = plan.shared.iter();
+    let shared = shared.filter(|one| one.carries(site.as_deref(), &scenario.endpoint, at));
+    let shared = shared.map(|one| one.resource.clone());
+    let hosts = site.clone().into_iter().chain(host).map(Resource::Host);
+    let all = hosts.chain(shared);
+    all.map(|resource| Claim::new(resource, mode)).collect()
+}
+
+/// What each resource has to carry in a block.
+fn usage(plan: &Plan, scenarios: &[Scenario]) -> Vec<Usage> {
+    let mut found: BTreeMap<Resource, Usage> = BTreeMap::new();
+    for scenario in scenarios {
+        let messages = scenario.messages_of_all_flows();
+        let bytes = |each: ByteSize| messages.saturating_mul(each.bytes());
+        let reply = reply_size(scenario.probe(), scenario.response_size);
+        // Both ends may be one host, which has the bytes once.
+        for claim in Task::new(Span::ZERO, claims(plan, scenario)).claims() {
+            let usage = found.entry(claim.resource.clone());
+            let usage = usage.or_insert_with(|| Usage {
+                resource: claim.resource.clone(),
+                busy: Span::ZERO,
+                request_bytes: ByteSize(0),
+                response_bytes: ByteSize(0),
+            });
+            let add = |to: &mut ByteSize, each| *to = ByteSize(to.0.saturating_add(bytes(each)));
+            usage.busy += length(scenario);
+            add(&mut usage.request_bytes, scenario.request_size);
+            add(&mut usage.response_bytes, reply);
+        }
+    }
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use neph_text::Source;
+
+use super::*;
+use crate::expand::scenarios;
+use crate::plan::parse;
+
+fn plan(top: &str, rest: &str) -> (Plan, Vec<Scenario>) {
+    let sites = ["ams", "lju", "mil"];
+    let sites: String = sites
+        .iter()
+        .map(|site| format!("[[site]]\nname = \"{site}\"\nagent = \"{site}\"\n"))
+        .collect();
+    let text = format!(
+        "version = 1\nname = \"p\"\ninterval = \"1s\"\nduration = \"1min\"\npause = \"1s\"\n{top}\n\
+         {sites}{rest}"
+    );
+    let plan = parse(&Source::new("p.toml", text)).unwrap_or_else(|why| panic!("{why:?}"));
+    let matrix = scenarios(&plan);
+    (plan, matrix)
+}
+
+fn endpoint(name: &str, more: &str) -> String {
+    format!("[[endpoint]]\nname = \"{name}\"\nurl = \"udp://{name}\"\n{more}\n")
+}
+
+fn rounds_of(top: &str, rest: &str) -> Vec<Vec<u32>> {
+    let (plan, matrix) = plan(top, rest);
+    let found = rounds(&plan, &matrix);
+    assert_eq!(
+        found.scenarios().map(|round| round.len()).sum::<usize>(),
+        matrix.len()
+    );
+    found.scenarios().collect()
+}
+
+#[test]
+fn circuits_without_a_common_end_run_at_the_same_time() {
+    let all = "from = [\"ams\", \"lju\"]";
+    let rest = endpoint("x", all) + &endpoint("y", all);
+    // ams -> x, lju -> x, ams -> y, lju -> y.
+    let mut found = rounds_of("", &rest);
+    found.sort();
+    assert_eq!(found, [[0, 3], [1, 2]]);
+    let (plan, matrix) = plan("", &rest);
+    let found = rounds(&plan, &matrix);
+    assert_eq!(found.table.makespan, Span::from_secs(122));
+    assert_eq!(found.in_turn, Span::from_secs(244));
+    let names: Vec<String> = found
+        .usage
+        .iter()
+        .map(|one| one.resource.to_string())
+        .collect();
+    assert_eq!(names, ["host ams", "host lju", "host x", "host y"]);
+    let of_x = &found.usage[2];
+    assert_eq!(of_x.busy, Span::from_secs(120));
+    let each = matrix[0].request_size.bytes();
+    assert_eq!(of_x.request_bytes, ByteSize(2 * 60 * each));
+}
+
+#[test]
+fn an_endpoint_at_a_site_shares_that_host() {
+    let rest = endpoint("x", "from = \"ams\"\nat = \"lju\"") + &endpoint("y", "from = \"lju\"");
+    assert_eq!(rounds_of("", &rest).len(), 2);
+    let apart = rest.replace("at = \"lju\"", "");
+    assert_eq!(rounds_of("", &apart).len(), 1);
+}
+
+#[test]
+fn loads_over_a_shared_link_wait_for_each_other_and_latency_does_not() {
+    let link = "[[shared_link]]\nname = \"uplink\"\nsites = [\"ams\", \"lju\"]\n";
+    let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + link;
+    assert_eq!(rounds_of("mode = \"load\"", &rest).len(), 2);
+    assert_eq!(rounds_of("mode = \"quiet\"", &rest).len(), 1);
+    assert_eq!(rounds_of("mode = \"alone\"", &rest).len(), 2);
+    assert_eq!(rounds_of("mode = \"background\"", &rest).len(), 1);
+}
+
+#[test]
+fn background_runs_beside_anything_at_one_site_and_a_fleet_does_not() {
+    let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"ams\"");
+    assert_eq!(rounds_of("mode = \"background\"", &rest), [[0, 1]]);
+    assert_eq!(rounds_of("", &rest).len(), 2);
+    let fleets =
+        endpoint("x", "from = \"ams\"\nflows = 8") + &endpoint("y", "from = \"ams\"\nflows = 16");
+    assert_eq!(rounds_of("mode = \"background\"", &fleets).len(), 2);
+}
+
+#[test]
+fn the_fleets_of_a_flow_set_stay_one_task() {
+    let fleets = endpoint("x", "from = [\"ams\", \"lju\"]") + &endpoint("y", "from = \"mil\"");
+    let (plan, matrix) = plan("flows = 8", &fleets);
+    let found = rounds(&plan, &matrix);
+    assert_eq!(found.tasks, [[0, 1, 2]]);
+    assert_eq!(groups(&plan, &matrix), [0, 0, 0]);
+}
+
+#[test]
+fn what_runs_in_different_seasons_is_in_no_round_together() {
+    let seasons = "[[season]]\nname = \"day\"\nhours = \"08:00-20:00\"\n\
+        [[season]]\nname = \"night\"\nhours = \"20:00-08:00\"\n";
+    let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + seasons;
+    let (plan, matrix) = plan("", &rest);
+    let found = rounds(&plan, &matrix);
+    assert_eq!(found.table.rounds.len(), 2);
+    for round in found.scenarios() {
+        let seasons: std::collections::BTreeSet<_> = round
+            .iter()
+            .map(|index| matrix[*index as usize].season())
+            .collect();
+        assert_eq!(seasons.len(), 1);
+    }
+    assert_eq!(found.table.makespan, Span::from_secs(122));
+    assert_eq!(found.table.bound.span, Span::from_secs(122));
+}
+
+#[test]
+fn without_agents_everything_but_a_flow_set_runs_by_itself() {
+    let text = "version = 1\nname = \"p\"\ninterval = \"1s\"\nduration = \"1min\"\n\
+        [[endpoint]]\nname = \"a\"\nurl = \"ws://a\"\n[[endpoint]]\nname = \"b\"\nurl = \"ws://b\"\n";
+    let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
+    let matrix = scenarios(&plan);
+    assert_eq!(groups(&plan, &matrix), [0, 1]);
+    assert_eq!(rounds(&plan, &matrix).table.rounds.len(), 2);
+}

@@ -1,0 +1,88 @@
+//! Where sites are agents, the experiments of a round run at the same time; blocks keep their period.
+
+use neph_model::{ExperimentStatus, Wall};
+
+use super::fake::Fate;
+use super::{CampaignStatus, Lab, all_complete_once};
+
+/// Two sites measure two endpoints, ten seconds each: two rounds.
+const PLAN: &str = r#"
+version = 1
+name = "rounds"
+interval = "1s"
+messages = 10
+blocks = 3
+every = "30s"
+pause = "1s"
+tries = 2
+seed = 5
+[[site]]
+name = "ams"
+agent = "ams"
+[[site]]
+name = "lju"
+agent = "lju"
+[[endpoint]]
+name = "a"
+url = "ws://a"
+from = ["ams", "lju"]
+[[endpoint]]
+name = "b"
+url = "ws://b"
+from = ["ams", "lju"]
+"#;
+
+/// When the first experiment of each block began that was complete, seconds.
+fn begun(lab: &Lab) -> Vec<i64> {
+    let experiments = lab.experiments();
+    let of = |block| {
+        let of_block = experiments.iter().filter(move |one| one.block == block);
+        let begun: Option<Wall> = of_block.map(|one| one.started).min();
+        begun.map_or(0, |wall| wall.unix_nanos() / 1_000_000_000 - 1_000)
+    };
+    (0..3).map(of).collect()
+}
+
+#[test]
+fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
+    let mut lab = Lab::new(PLAN, &[]);
+    let (campaign, _) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    assert_eq!(lab.fake.together, [2; 6]);
+    let experiments = lab.experiments();
+    assert!(all_complete_once(&experiments, 12));
+    let scenarios = lab.scenarios();
+    for one in &experiments {
+        let scenario = |of: &neph_model::Experiment| {
+            let mut all = scenarios.iter();
+            let found = all
+                .find(|scenario| scenario.id == of.scenario)
+                .expect("there");
+            (found.site().map(str::to_owned), found.endpoint.clone())
+        };
+        let others = experiments
+            .iter()
+            .filter(|other| other.id != one.id && other.started == one.started);
+        for other in others {
+            let ((site, endpoint), (theirs, their)) = (scenario(one), scenario(other));
+            assert!(site != theirs && endpoint != their, "{one:?} {other:?}");
+        }
+    }
+    assert_eq!(begun(&lab), [1, 31, 61]);
+    assert_eq!(lab.diary.0[0], "begun 12 open, 82.000 s left");
+}
+
+#[test]
+fn a_block_that_takes_longer_than_its_period_leaves_one_out_and_shifts_no_other() {
+    let mut lab = Lab::new(PLAN, &[Fate::Broken]);
+    let (campaign, _) = lab.go().expect("it runs");
+    assert_eq!(campaign.status, CampaignStatus::Complete);
+    let experiments = lab.experiments();
+    assert!(all_complete_once(&experiments, 12));
+    let failed = experiments
+        .iter()
+        .filter(|one| one.status == ExperimentStatus::Failed);
+    assert_eq!(failed.count(), 1);
+    // The experiment that failed is tried once more after the block, from 32 s on.
+    assert_eq!(begun(&lab), [1, 61, 91]);
+}

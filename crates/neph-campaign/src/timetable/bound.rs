@@ -1,0 +1,185 @@
+//! What no timetable can be shorter than, and why.
+
+use std::fmt;
+
+use neph_model::Span;
+
+use super::circuit::Circuit;
+use super::density::{Weighed, densest};
+use super::occupancy::Demand;
+use super::resource::{Mode, Resource};
+
+/// A makespan that no timetable can be below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The makespan.
+    pub span: Span,
+    /// Why.
+    pub reason: BoundReason,
+}
+
+/// Why a timetable cannot be shorter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoundReason {
+    /// There is nothing to do.
+    Nothing,
+    /// What needs this resource has to follow each other.
+    Busy(Resource),
+    /// Each task needs two of these hosts, so at most half as many tasks run at a time.
+    Hosts(Vec<Resource>),
+    /// So many tasks exclude each other, each of them every other one.
+    Exclusive(usize),
+}
+
+/// What bounds, after the words "at least 36 min 0 s: ".
+impl fmt::Display for BoundReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("there is nothing to do"),
+            Self::Busy(resource) => write!(f, "what needs {resource} runs one after the other"),
+            Self::Hosts(hosts) => write!(
+                f,
+                "at most {} circuits run at a time between {} hosts",
+                hosts.len() / 2,
+                hosts.len()
+            ),
+            Self::Exclusive(tasks) => write!(f, "{tasks} measurements exclude each other"),
+        }
+    }
+}
+
+/// Looking for tasks that exclude each other takes at most so many comparisons.
+const MOST_COMPARISONS: usize = 4_000_000;
+/// Sets of hosts are looked at where there are at most so many.
+const MOST_HOSTS: usize = 2_000;
+
+/// The greatest bound that is found.
+pub(super) fn of(demand: &Demand<'_>) -> Bound {
+    let mut best = Bound {
+        span: Span::ZERO,
+        reason: BoundReason::Nothing,
+    };
+    let mut busiest = Vec::new();
+    let users = users(demand);
+    for (resource, users) in users.iter().enumerate() {
+        let exclusive = exclusive(demand, resource, users);
+        let span = exclusive.iter().map(|task| demand.slots[*task]).sum();
+        if span > best.span {
+            let reason = BoundReason::Busy(demand.resources[resource].clone());
+            best = Bound { span, reason };
+            busiest = exclusive;
+        }
+    }
+    let others = [of_hosts(demand), of_clique(demand, busiest)];
+    for other in others.into_iter().flatten() {
+        if other.span > best.span {
+            best = other;
+        }
+    }
+    best
+}
+
+/// By resource: the tasks that claim it.
+fn users(demand: &Demand<'_>) -> Vec<Vec<usize>> {
+    let mut users = vec![Vec::new(); demand.resources.len()];
+    for (task, needs) in demand.needs.iter().enumerate() {
+        for need in needs {
+            users[need.resource].push(task);
+        }
+    }
+    users
+}
+
+/// Of the users of a resource those that exclude each other: all whose modes exclude each other, and the
+/// longest of one mode more.
+fn exclusive(demand: &Demand<'_>, resource: usize, users: &[usize]) -> Vec<usize> {
+    let mode = |task: usize| {
+        let mut needs = demand.needs[task].iter();
+        let need = needs.find(|need| need.resource == resource);
+        need.map_or(Mode::Background, |need| need.mode)
+    };
+    let of = |wanted: Mode| {
+        users
+            .iter()
+            .copied()
+            .filter(move |task| mode(*task) == wanted)
+    };
+    let longest =
+        |wanted: Mode| of(wanted).max_by_key(|task| (demand.slots[*task], usize::MAX - task));
+    let is_host = matches!(demand.resources[resource], Resource::Host(_));
+    let loads = of(Mode::Alone).chain(of(Mode::Load));
+    let with_quiet: Vec<usize> = if is_host {
+        loads.chain(of(Mode::Quiet)).collect()
+    } else {
+        loads.chain(longest(Mode::Quiet)).collect()
+    };
+    let alone: Vec<usize> = of(Mode::Alone).chain(longest(Mode::Background)).collect();
+    let length = |tasks: &[usize]| tasks.iter().map(|task| demand.slots[*task]).sum::<Span>();
+    if length(&with_quiet) >= length(&alone) {
+        with_quiet
+    } else {
+        alone
+    }
+}
+
+/// The hosts of a task that it shares with nothing but monitoring.
+fn own_hosts(demand: &Demand<'_>, task: usize) -> impl Iterator<Item = usize> {
+    let needs = demand.needs[task].iter();
+    let hosts = needs.filter(|need| {
+        let is_host = matches!(demand.resources[need.resource], Resource::Host(_));
+        is_host && need.mode != Mode::Background
+    });
+    hosts.map(|need| need.resource)
+}
+
+/// What sets of hosts make of it.
+fn of_hosts(demand: &Demand<'_>) -> Option<Bound> {
+    let first = demand.slots.first()?;
+    // Tasks of one length run in whole rounds.
+    let unit = if demand.slots.iter().all(|slot| slot == first) {
+        *first
+    } else {
+        Span::from_nanos(1)
+    };
+    let between = (0..demand.needs.len()).filter_map(|task| {
+        let mut hosts = own_hosts(demand, task);
+        Some(Weighed {
+            circuit: Circuit {
+                from: hosts.next()?,
+                to: hosts.next()?,
+            },
+            weight: demand.slots[task].nanos() / unit.nanos().max(1),
+        })
+    });
+    let between: Vec<Weighed> = between.collect();
+    if demand.resources.len() > MOST_HOSTS {
+        return None;
+    }
+    let density = densest(&between, demand.resources.len());
+    let hosts = density.ends.iter();
+    let hosts: Vec<Resource> = hosts.map(|end| demand.resources[*end].clone()).collect();
+    (hosts.len() > 1).then(|| Bound {
+        span: unit.times(density.needed),
+        reason: BoundReason::Hosts(hosts),
+    })
+}
+
+/// What excludes all users of the busiest resource takes its turn as well.
+fn of_clique(demand: &Demand<'_>, mut clique: Vec<usize>) -> Option<Bound> {
+    if clique.is_empty() || demand.needs.len().saturating_mul(clique.len()) > MOST_COMPARISONS {
+        return None;
+    }
+    let known = clique.len();
+    let mut others: Vec<usize> = (0..demand.needs.len()).collect();
+    others.sort_by_key(|task| (std::cmp::Reverse(demand.slots[*task]), *task));
+    for task in others {
+        let excludes = |other: &usize| *other != task && demand.conflict(task, *other);
+        if clique.iter().all(excludes) {
+            clique.push(task);
+        }
+    }
+    (clique.len() > known).then(|| Bound {
+        span: clique.iter().map(|task| demand.slots[*task]).sum(),
+        reason: BoundReason::Exclusive(clique.len()),
+    })
+}

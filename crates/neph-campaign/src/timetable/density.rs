@@ -1,0 +1,59 @@
+//! Ends that bound a timetable: one end carries out one circuit at a time, n ends half as many.
+
+use super::circuit::Circuit;
+
+/// A circuit and what it weighs: its length, or 1 where all are as long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weighed {
+    pub(super) circuit: Circuit,
+    pub(super) weight: i64,
+}
+
+/// What ends need at least.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Density {
+    /// In the unit of the weights.
+    pub(super) needed: i64,
+    /// The ends, by number: one, or a set of which each moment measures half at most.
+    pub(super) ends: Vec<usize>,
+}
+
+/// The ends that were found to need the most. The busiest end, and sets of ends from which the one with
+/// the least to do was taken away, one by one: not every set is looked at, so a timetable may need more.
+pub(super) fn densest(circuits: &[Weighed], ends: usize) -> Density {
+    let mut of_end: Vec<Vec<Weighed>> = vec![Vec::new(); ends];
+    for one in circuits {
+        of_end[one.circuit.from].push(*one);
+        of_end[one.circuit.to].push(*one);
+    }
+    let sum = |found: &Vec<Weighed>| found.iter().map(|one| one.weight).sum();
+    let mut load: Vec<i64> = of_end.iter().map(sum).collect();
+    let busiest = (0..ends).max_by_key(|end| (load[*end], ends - end));
+    let mut best = Density {
+        needed: busiest.map_or(0, |end| load[end]),
+        ends: busiest.into_iter().collect(),
+    };
+    let mut is_left = vec![true; ends];
+    let mut inside: i64 = circuits.iter().map(|one| one.weight).sum();
+    for left in (2..=ends).rev() {
+        let at_a_time = i64::try_from(left / 2).unwrap_or(i64::MAX);
+        let needed = inside / at_a_time + i64::from(inside % at_a_time > 0);
+        if needed > best.needed {
+            let ends = (0..ends).filter(|end| is_left[*end]).collect();
+            best = Density { needed, ends };
+        }
+        let there = (0..ends).filter(|end| is_left[*end]);
+        let Some(idlest) = there.min_by_key(|end| load[*end]) else {
+            break;
+        };
+        is_left[idlest] = false;
+        for one in &of_end[idlest] {
+            let other = one.circuit.other(idlest);
+            if is_left[other] {
+                load[other] -= one.weight;
+                inside -= one.weight;
+            }
+        }
+    }
+    best
+}

@@ -1,0 +1,191 @@
+//! Rounds of tasks with claims of any kind: the longest first, then a search for fewer rounds.
+
+use std::cmp::Reverse;
+
+use neph_model::Span;
+
+use crate::order::Generator;
+
+use super::bound;
+use super::occupancy::{Demand, Occupancy};
+
+/// The search for fewer rounds looks at so many claims in all: some 200 ms at the most.
+const LOOKS: usize = 20_000_000;
+/// A table of more places than this would fill the memory: such tasks stay as the first pass has them.
+const MOST_PLACES: usize = 2_000_000;
+/// The search always begins here, so that the same input has the same timetable.
+const SEED: u64 = 0x6e65_7068;
+
+/// Each task into the first round that has room: the longest first, and among equals those with the most
+/// others in their way.
+pub(super) fn longest_first(demand: &Demand<'_>, mut tasks: Vec<usize>) -> Vec<Vec<usize>> {
+    let pressure = demand.pressure();
+    tasks.sort_by_key(|task| {
+        let (slot, pressure) = (demand.slots[*task], pressure[*task]);
+        (Reverse(slot), Reverse(pressure), *task)
+    });
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    let mut occupied: Vec<Occupancy> = Vec::new();
+    // By resource and mode: rounds before this one are full for it, and stay so.
+    let mut full = vec![[0_usize; 4]; demand.resources.len()];
+    for task in tasks {
+        let needs = &demand.needs[task];
+        let mut first = 0;
+        for need in needs {
+            let full = &mut full[need.resource][need.mode as usize];
+            while occupied
+                .get(*full)
+                .is_some_and(|round| !round.admits(*need, demand))
+            {
+                *full += 1;
+            }
+            first = first.max(*full);
+        }
+        let place = (first..rounds.len()).find(|round| occupied[*round].fits(task, demand));
+        let place = place.unwrap_or(rounds.len());
+        if place == rounds.len() {
+            rounds.push(Vec::new());
+            occupied.push(Occupancy::free(demand.resources.len()));
+        }
+        rounds[place].push(task);
+        occupied[place].take(task, demand);
+    }
+    rounds
+}
+
+/// Rounds of tasks of one length.
+pub(super) fn rounds(demand: &Demand<'_>, tasks: Vec<usize>) -> Vec<Vec<usize>> {
+    let mut best = longest_first(demand, tasks.clone());
+    let slot = tasks.first().map_or(Span::ZERO, |task| demand.slots[*task]);
+    let part = Demand {
+        resources: demand.resources.clone(),
+        needs: tasks
+            .iter()
+            .map(|task| demand.needs[*task].clone())
+            .collect(),
+        slots: vec![slot; tasks.len()],
+    };
+    let least = bound::of(&part).span.nanos() / slot.nanos().max(1);
+    let least = usize::try_from(least).unwrap_or(usize::MAX).max(1);
+    let mut looks = LOOKS;
+    while best.len() > least {
+        let wanted = best.len() - 1;
+        let found = Search::new(&part, wanted).and_then(|search| search.run(&mut looks));
+        let Some(found) = found else { break };
+        best = vec![Vec::new(); wanted];
+        for (task, round) in tasks.iter().zip(found) {
+            best[round].push(*task);
+        }
+    }
+    best
+}
+
+/// A search for a number of rounds: tasks that have no place take one, what is in their way loses its own
+/// and must not come back for a while (`PartialCol`: Blöchliger and Zufferey 2008).
+struct Search<'d> {
+    demand: &'d Demand<'d>,
+    rounds: usize,
+    /// By round, then by resource: the tasks that use it.
+    users: Vec<Vec<usize>>,
+    round_of: Vec<Option<usize>>,
+    waiting: Vec<usize>,
+    /// By task, then by round: until which step it must not come back.
+    barred: Vec<u64>,
+    generator: Generator,
+    step: u64,
+}
+
+impl<'d> Search<'d> {
+    /// `None` where there are too many tasks, resources and rounds.
+    fn new(demand: &'d Demand<'d>, rounds: usize) -> Option<Self> {
+        let (tasks, resources) = (demand.needs.len(), demand.resources.len());
+        if rounds == 0 || rounds.saturating_mul(tasks.max(resources)) > MOST_PLACES {
+            return None;
+        }
+        Some(Self {
+            demand,
+            rounds,
+            users: vec![Vec::new(); rounds * resources],
+            round_of: vec![None; tasks],
+            waiting: (0..tasks).collect(),
+            barred: vec![0; rounds * tasks],
+            generator: Generator::seeded(SEED),
+            step: 0,
+        })
+    }
+
+    /// The round of each task; `None` if none was found.
+    fn run(mut self, looks: &mut usize) -> Option<Vec<usize>> {
+        while !self.waiting.is_empty() {
+            self.step += 1;
+            let count = u32::try_from(self.waiting.len()).unwrap_or(u32::MAX);
+            let chosen = self.generator.below(count) as usize;
+            let task = self.waiting.swap_remove(chosen);
+            let cost = self.rounds * self.demand.needs[task].len().max(1);
+            *looks = looks.checked_sub(cost)?;
+            let (round, in_the_way) = self.least_disturbing(task);
+            for other in in_the_way {
+                self.remove(other, round);
+            }
+            self.put(task, round);
+        }
+        self.round_of.into_iter().collect()
+    }
+
+    /// The round in which the fewest are in a task's way, of those that it may come to; and those tasks.
+    fn least_disturbing(&mut self, task: usize) -> (usize, Vec<usize>) {
+        let first = u32::try_from(self.rounds).unwrap_or(u32::MAX);
+        let first = self.generator.below(first) as usize;
+        let in_turn = (0..self.rounds).map(|step| (first + step) % self.rounds);
+        let mut best: Option<(bool, Vec<usize>, usize)> = None;
+        for round in in_turn {
+            let in_the_way = self.in_the_way(task, round);
+            let is_barred = self.barred[task * self.rounds + round] > self.step;
+            let is_better = best.as_ref().is_none_or(|(barred, found, _)| {
+                (is_barred, in_the_way.len()) < (*barred, found.len())
+            });
+            if in_the_way.is_empty() {
+                return (round, in_the_way);
+            }
+            if is_better {
+                best = Some((is_barred, in_the_way, round));
+            }
+        }
+        best.map_or((0, Vec::new()), |(_, found, round)| (round, found))
+    }
+
+    fn in_the_way(&self, task: usize, round: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        for need in &self.demand.needs[task] {
+            for user in &self.users[round * self.demand.resources.len() + need.resource] {
+                let mut theirs = self.demand.needs[*user].iter();
+                let is_excluded = theirs.any(|their| {
+                    their.resource == need.resource && self.demand.excludes(*need, their.mode)
+                });
+                if is_excluded && !found.contains(user) {
+                    found.push(*user);
+                }
+            }
+        }
+        found
+    }
+
+    fn put(&mut self, task: usize, round: usize) {
+        let base = round * self.demand.resources.len();
+        for need in &self.demand.needs[task] {
+            self.users[base + need.resource].push(task);
+        }
+        self.round_of[task] = Some(round);
+    }
+
+    fn remove(&mut self, task: usize, round: usize) {
+        let base = round * self.demand.resources.len();
+        for need in &self.demand.needs[task] {
+            self.users[base + need.resource].retain(|user| *user != task);
+        }
+        self.round_of[task] = None;
+        let barred = self.waiting.len() as u64 + u64::from(self.generator.below(10));
+        self.barred[task * self.rounds + round] = self.step + 1 + barred;
+        self.waiting.push(task);
+    }
+}

@@ -1,0 +1,255 @@
+//! The agreement about a start: all parties of a slot report ready before it begins, or it is missed, with
+//! a reason. A missed slot shifts no other.
+//!
+//! Two state machines without clock or messages of their own. [`Agreement`] decides: it is with the
+//! controller, or with the party that sends, so that slots need no controller once they are planned.
+//! [`Party`] is with each end, and alone keeps the promise that slots do not overlap: it begins and stops by
+//! its own clock, and only while the error bound of that clock is within the guard.
+
+mod party;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use neph_model::{Span, Wall};
+
+pub use party::{Party, Step};
+
+/// When a slot begins and ends, on the clock to which all parties know their offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotTimes {
+    /// Its begin.
+    pub start: Wall,
+    /// Its end: what runs is stopped then.
+    pub end: Wall,
+}
+
+/// What keeps slots of one resource from overlapping although clocks differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The widest error bound of a clock with which a party may begin.
+    pub bound: Span,
+    /// Free time between two slots.
+    pub between: Span,
+    /// So long before its start it is decided whether a slot begins; then the parties hear of it.
+    pub notice: Span,
+}
+
+/// The guard for parties with these error bounds: one may stop late by its bound and the next begin early
+/// by its own, so that the two widest count. `stopping` is how long after its end the last packet of a slot
+/// may come, `notice` how long messages take.
+pub fn guard_of(bounds: &[Span], stopping: Span, notice: Span) -> Guard {
+    let mut widest: Vec<Span> = bounds.iter().map(|bound| bound.abs()).collect();
+    widest.sort_unstable_by_key(|bound| std::cmp::Reverse(*bound));
+    Guard {
+        bound: widest.first().copied().unwrap_or(Span::ZERO),
+        between: widest.iter().take(2).copied().sum::<Span>() + stopping.max(Span::ZERO),
+        notice: notice.max(Span::ZERO),
+    }
+}
+
+/// What a party reports of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// It could begin; the error bound of its clock.
+    Ready(Span),
+    /// It has not ended the slot before.
+    Busy,
+    /// It began, and the slot is over for it.
+    CarriedOut,
+    /// It did not begin, or stopped early.
+    Refused(Missed),
+}
+
+/// Why a slot was not carried out by a party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// Nothing was heard of it.
+    Silent,
+    /// It reported ready too late, by so much.
+    Late(Span),
+    /// It was not connected when the start was decided.
+    Offline,
+    /// It had not ended the slot before.
+    Busy,
+    /// Its clock may be wrong by more than the guard allows; `None`: nothing is known of its clock.
+    ClockTooWide(Option<Span>),
+    /// The decision to begin did not reach it in time.
+    NotNotified,
+    /// It could not begin in time: it was suspended or had no CPU. So much after the start.
+    Overslept(Span),
+    /// It was restarted meanwhile.
+    Restarted,
+}
+
+/// The reason, after a party's name.
+impl fmt::Display for Missed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Silent => f.write_str("did not report"),
+            Self::Late(by) => write!(f, "was ready {by} too late"),
+            Self::Offline => f.write_str("was not connected"),
+            Self::Busy => f.write_str("was busy with the slot before"),
+            Self::ClockTooWide(None) => f.write_str("does not know the offset of its clock"),
+            Self::ClockTooWide(Some(bound)) => {
+                write!(f, "knows the offset of its clock only to within {bound}")
+            }
+            Self::NotNotified => f.write_str("did not hear in time that the slot begins"),
+            Self::Overslept(by) => write!(f, "was suspended until {by} after the start"),
+            Self::Restarted => f.write_str("was restarted"),
+        }
+    }
+}
+
+/// A party and why it did not carry out a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotReady {
+    /// Its name.
+    pub party: String,
+    /// Why.
+    pub why: Missed,
+}
+
+/// What became of a slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All parties carried it out.
+    CarriedOut,
+    /// Not all did: those that did not, by name. None is missing here.
+    Missed(Vec<NotReady>),
+}
+
+/// Whether a slot begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is decided at this time, or when the last party is ready.
+    Wait(Wall),
+    /// It begins.
+    Begin,
+    /// It does not.
+    Miss,
+}
+
+/// What is known of a party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Unheard,
+    Ready,
+    Missed(Missed),
+    CarriedOut,
+}
+
+/// A slot's start, from what its parties report.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    times: SlotTimes,
+    guard: Guard,
+    parties: BTreeMap<String, Standing>,
+    decided: Option<bool>,
+}
+
+impl Agreement {
+    /// A slot of which nothing was heard.
+    pub fn new(times: SlotTimes, guard: Guard, parties: impl IntoIterator<Item = String>) -> Self {
+        let unheard = parties.into_iter().map(|party| (party, Standing::Unheard));
+        Self {
+            times,
+            guard,
+            parties: unheard.collect(),
+            decided: None,
+        }
+    }
+
+    /// When it is decided at the latest.
+    pub fn deadline(&self) -> Wall {
+        self.times.start + -self.guard.notice
+    }
+
+    /// Takes note of what a party reported, received `at`. The last report of a party counts until the
+    /// decision; after that only what it did. One that is no party of this slot is ignored.
+    pub fn hear(&mut self, party: &str, report: &Report, at: Wall) {
+        let is_decided = self.decided.is_some() || at > self.deadline();
+        let is_missed = self.decided == Some(false);
+        let late = at.unix_nanos().saturating_sub(self.deadline().unix_nanos());
+        let Some(standing) = self.parties.get_mut(party) else {
+            return;
+        };
+        *standing = match (report, *standing) {
+            // What ended is over, however often it is reported.
+            (_, Standing::CarriedOut) => Standing::CarriedOut,
+            (Report::CarriedOut, _) => Standing::CarriedOut,
+            // That nobody heard of a begin follows from the decision: it is no reason of its own.
+            (Report::Refused(Missed::NotNotified), standing) if is_missed => standing,
+            (Report::Refused(why), _) => Standing::Missed(*why),
+            (Report::Ready(_), Standing::Unheard) if is_decided => {
+                Standing::Missed(Missed::Late(Span::from_nanos(late)))
+            }
+            (_, standing) if is_decided => standing,
+            (Report::Ready(bound), _) if *bound > self.guard.bound => {
+                Standing::Missed(Missed::ClockTooWide(Some(*bound)))
+            }
+            (Report::Ready(_), _) => Standing::Ready,
+            (Report::Busy, _) => Standing::Missed(Missed::Busy),
+        };
+    }
+
+    /// Takes note that a party is not connected any more, before the decision.
+    pub fn disconnected(&mut self, party: &str) {
+        if self.decided.is_none()
+            && let Some(standing) = self.parties.get_mut(party)
+        {
+            *standing = Standing::Missed(Missed::Offline);
+        }
+    }
+
+    /// Whether it begins, at `now`. A decision stands.
+    pub fn decide(&mut self, now: Wall) -> Decision {
+        let is_ready = |standing: &Standing| *standing == Standing::Ready;
+        let all_ready = self.parties.values().all(is_ready);
+        if self.decided.is_none() && (all_ready || now >= self.deadline()) {
+            // Whoever decides may have slept: a decision after the start reaches nobody in time.
+            self.decided = Some(all_ready && now < self.times.start);
+        }
+        match self.decided {
+            None => Decision::Wait(self.deadline()),
+            Some(true) => Decision::Begin,
+            Some(false) => Decision::Miss,
+        }
+    }
+
+    /// What became of it, after its end: every party carried it out, or each that did not has a reason.
+    pub fn outcome(&self) -> Outcome {
+        let begins = self.decided == Some(true);
+        let not_ready = self.parties.iter().filter_map(|(party, standing)| {
+            let why = match standing {
+                Standing::CarriedOut => return None,
+                Standing::Missed(why) => *why,
+                Standing::Unheard => Missed::Silent,
+                Standing::Ready if begins => Missed::Silent,
+                Standing::Ready => return None,
+            };
+            Some(NotReady {
+                party: party.clone(),
+                why,
+            })
+        });
+        let not_ready: Vec<NotReady> = not_ready.collect();
+        let all = self.parties.values();
+        let is_over = |standing: &Standing| *standing == Standing::CarriedOut;
+        if all.copied().all(|standing| is_over(&standing)) {
+            return Outcome::CarriedOut;
+        }
+        if not_ready.is_empty() {
+            // All were ready, and whoever decides was not there in time.
+            let all = self.parties.keys().map(|party| NotReady {
+                party: party.clone(),
+                why: Missed::NotNotified,
+            });
+            return Outcome::Missed(all.collect());
+        }
+        Outcome::Missed(not_ready)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! One end of a slot: begins and stops by its own clock.
+
+use neph_model::{ClockOffset, Span, Wall};
+
+use super::{Guard, Missed, Report, SlotTimes};
+
+/// A party that begins later than this is not in step with the others: its slot is missed.
+const TOLERATED: Span = Span::from_secs(1);
+
+/// What a party does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing until this time of its own clock.
+    Wait(Wall),
+    /// Begin now. Whatever sends checks before each packet that it is before this time of its own clock.
+    Begin(Wall),
+    /// Go on until this time of its own clock.
+    Run(Wall),
+    /// The slot is over; what is to be reported.
+    Over(Report),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Running,
+    CarriedOut,
+    Missed(Missed),
+}
+
+/// One end of a slot. Take it up anew after a restart with [`Party::restarted`].
+#[derive(Clone, Debug)]
+pub struct Party {
+    times: SlotTimes,
+    guard: Guard,
+    is_notified: bool,
+    state: State,
+}
+
+impl Party {
+    /// Before the slot.
+    pub const fn new(times: SlotTimes, guard: Guard) -> Self {
+        Self {
+            times,
+            guard,
+            is_notified: false,
+            state: State::Waiting,
+        }
+    }
+
+    /// After a restart: what it was doing is lost, and is not begun once more.
+    pub const fn restarted(times: SlotTimes, guard: Guard) -> Self {
+        Self {
+            times,
+            guard,
+            is_notified: false,
+            state: State::Missed(Missed::Restarted),
+        }
+    }
+
+    /// It hears that the slot begins.
+    pub const fn notify(&mut self) {
+        self.is_notified = true;
+    }
+
+    /// What it can report before the slot; `offset` is the common clock minus its own.
+    pub const fn readiness(&self, offset: Option<ClockOffset>) -> Report {
+        match (self.state, offset) {
+            (State::Missed(why), _) => Report::Refused(why),
+            (State::CarriedOut, _) => Report::CarriedOut,
+            (State::Running, _) => Report::Busy,
+            (State::Waiting, None) => Report::Refused(Missed::ClockTooWide(None)),
+            (State::Waiting, Some(offset)) => Report::Ready(offset.bound()),
+        }
+    }
+
+    /// What it does at `now` of its own clock; `offset` is the common clock minus its own.
+    pub fn step(&mut self, now: Wall, offset: Option<ClockOffset>) -> Step {
+        let known = offset.filter(|offset| offset.bound() <= self.guard.bound);
+        let Some(known) = known else {
+            return self.without_clock(now, offset);
+        };
+        let own = |at: Wall| at + -known.value();
+        let (start, end) = (own(self.times.start), own(self.times.end));
+        match self.state {
+            State::Waiting if now < start => Step::Wait(start),
+            State::Waiting => {
+                let late = Span::from_nanos(now.unix_nanos().saturating_sub(start.unix_nanos()));
+                if !self.is_notified {
+                    return self.miss(Missed::NotNotified);
+                }
+                if late > TOLERATED || now >= end {
+                    return self.miss(Missed::Overslept(late));
+                }
+                self.state = State::Running;
+                Step::Begin(end)
+            }
+            State::Running if now < end => Step::Run(end),
+            State::Running => {
+                self.state = State::CarriedOut;
+                Step::Over(Report::CarriedOut)
+            }
+            State::CarriedOut => Step::Over(Report::CarriedOut),
+            State::Missed(why) => Step::Over(Report::Refused(why)),
+        }
+    }
+
+    /// It does not know what time it is: it does not begin, and stops what it does.
+    fn without_clock(&mut self, now: Wall, offset: Option<ClockOffset>) -> Step {
+        let value = offset.map_or(Span::ZERO, ClockOffset::value);
+        let start = self.times.start + -value;
+        match self.state {
+            // The offset may be known better until then.
+            State::Waiting if now < start => Step::Wait(start),
+            State::Waiting | State::Running => {
+                self.miss(Missed::ClockTooWide(offset.map(ClockOffset::bound)))
+            }
+            State::CarriedOut => Step::Over(Report::CarriedOut),
+            State::Missed(why) => Step::Over(Report::Refused(why)),
+        }
+    }
+
+    const fn miss(&mut self, why: Missed) -> Step {
+        self.state = State::Missed(why);
+        Step::Over(Report::Refused(why))
+    }
+}

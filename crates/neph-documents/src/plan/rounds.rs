@@ -1,0 +1,102 @@
+//! The timetable of a block, as `neph plan` prints it.
+
+use std::io::{self, Write};
+
+use neph_campaign::Plan;
+use neph_campaign::rounds::{PlanRounds, Usage, rounds};
+use neph_model::{Scenario, Span};
+
+use super::time;
+
+/// So many rounds are printed one by one.
+const MOST_ROUNDS: usize = 40;
+
+/// Whether a plan has a timetable to show: several sites, or a period.
+pub(super) fn are_shown(plan: &Plan) -> bool {
+    !plan.agents.is_empty() || plan.every.is_some()
+}
+
+/// Writes the rounds of a block, how short they could be at best, and what each resource carries.
+pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -> io::Result<()> {
+    let found = rounds(plan, scenarios);
+    let table = &found.table;
+    let count = table.rounds.len();
+    write!(out, "\nrounds: {count}, {} in all", time(table.makespan))?;
+    if found.in_turn > table.makespan {
+        let in_turn = time(found.in_turn);
+        write!(out, " ({in_turn} one experiment after the other)")?;
+    }
+    writeln!(out)?;
+    write_bound(out, &found)?;
+    if let Some(every) = &plan.every {
+        writeln!(out, "every: a block begins every {}", time(every.value))?;
+    }
+    if plan.agents.is_empty() {
+        return Ok(());
+    }
+    write_rounds(out, &found)?;
+    write_usage(out, &found.usage)
+}
+
+fn write_bound(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
+    let (makespan, bound) = (found.table.makespan, &found.table.bound);
+    if bound.span == Span::ZERO {
+        return Ok(());
+    }
+    let percent = (found.table.ratio() - 1.0) * 100.0;
+    let above = if makespan > bound.span {
+        format!(", the rounds take {percent:.0} % more")
+    } else {
+        String::new()
+    };
+    let (span, reason) = (time(bound.span), &bound.reason);
+    writeln!(out, "bound: {span}{above} ({reason})")
+}
+
+fn write_rounds(out: &mut impl Write, found: &PlanRounds) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n{:>7}  {:>11}  scenarios at the same time",
+        "round", "length"
+    )?;
+    let scenarios = found.scenarios().take(MOST_ROUNDS);
+    for ((number, round), scenarios) in (1_usize..).zip(&found.table.rounds).zip(scenarios) {
+        let numbers: Vec<String> = scenarios
+            .iter()
+            .map(|index| (index + 1).to_string())
+            .collect();
+        writeln!(
+            out,
+            "{number:>7}  {:>11}  {}",
+            time(round.length),
+            numbers.join(", ")
+        )?;
+    }
+    match found.table.rounds.len().saturating_sub(MOST_ROUNDS) {
+        0 => Ok(()),
+        more => writeln!(out, "         and {more} more"),
+    }
+}
+
+fn write_usage(out: &mut impl Write, usage: &[Usage]) -> io::Result<()> {
+    let names: Vec<String> = usage.iter().map(|one| one.resource.to_string()).collect();
+    let wide = names
+        .iter()
+        .map(|name| name.chars().count())
+        .fold(8, usize::max);
+    writeln!(
+        out,
+        "\n{:<wide$}  {:>11}  {:>9}  {:>9}",
+        "resource", "busy", "out", "back"
+    )?;
+    for (one, name) in usage.iter().zip(&names) {
+        writeln!(
+            out,
+            "{name:<wide$}  {:>11}  {:>9}  {:>9}",
+            time(one.busy),
+            one.request_bytes.to_string(),
+            one.response_bytes.to_string()
+        )?;
+    }
+    Ok(())
+}
