@@ -14,6 +14,7 @@ mod hub;
 mod inbox;
 mod registry;
 mod server;
+mod turning;
 
 pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};

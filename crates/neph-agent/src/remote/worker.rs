@@ -11,6 +11,7 @@ use neph_model::{
     Prepared, Span, Stop, Ticket, Update, Wall,
 };
 use neph_sys::clock;
+use neph_sys::pulse::Pulse;
 
 use super::beat::Beats;
 use super::shelf::{Shelf, ShelfError};
@@ -28,6 +29,7 @@ pub struct Worker<E> {
     shelf: Shelf,
     running: BTreeMap<Ticket, OrderId>,
     version: String,
+    pulse: Pulse,
 }
 
 impl<E: Executor> Worker<E> {
@@ -50,6 +52,7 @@ impl<E: Executor> Worker<E> {
             shelf,
             running: BTreeMap::new(),
             version: version.to_owned(),
+            pulse: Pulse::new("agent"),
         })
     }
 
@@ -60,6 +63,11 @@ impl<E: Executor> Worker<E> {
             version: self.version.clone(),
             holds: self.shelf.holds(),
         })
+    }
+
+    /// The loop in which orders are looked after: it turns with each call of [`Self::work`].
+    pub const fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// Whether an order is being carried out.
@@ -120,6 +128,7 @@ impl<E: Executor> Worker<E> {
     /// # Errors
     /// The disk refuses, or the executor is gone: an agent ends then, and the next one reports what it has.
     pub fn work(&mut self, patience: Span) -> Result<Vec<FromAgent>, WorkerLost> {
+        self.pulse.beat();
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {
             let Some(id) = self.running.get(&ticket).copied() else {
