@@ -12,7 +12,7 @@ FROM_TO = $(CURDIR)=/neph $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(
 REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%))" \
 	CFLAGS="$(strip $(CFLAGS) $(FROM_TO:%=-ffile-prefix-map=%))"
 
-.PHONY: help demo gallery test test-fast test-system check deny release static sbom reproducible advisories fuzz truth docs man cargo lab-packages test-packages
+.PHONY: help demo gallery test test-fast test-system check deny release static image deb manifests sbom reproducible advisories fuzz truth docs man cargo lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
@@ -27,6 +27,9 @@ help:
 	@echo "make sbom    the bill of materials alone: $(TARGET)/neph.cdx.json"
 	@echo "make advisories  refreshes supply/advisories.tsv, which make test checks dependencies against"
 	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
+	@echo "make image   a container image of it, without an engine: $(TARGET)/image, OCI layout and docker-archive"
+	@echo "make deb     the Debian package: $(TARGET)/debian"
+	@echo "make manifests  holds deploy/kubernetes to the schemas of Kubernetes (needs Go)"
 	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each; with EXECUTIONS=N until each"
 	@echo "             has run so often, going on where it was ended"
 	@echo "make truth   how often reports are wrong, in worlds whose truth is known (some minutes)"
@@ -46,7 +49,7 @@ lab-packages:
 test-packages: lab-packages
 	@tools/need python3:python3 iperf3:iperf3 nft:nftables openssl:openssl bird:bird2 haproxy:haproxy \
 		nginx:nginx-light dockerd:docker.io busybox:busybox-static mtr:mtr-tiny scamper:scamper \
-		ping:iputils-ping tshark:tshark tcpdump:tcpdump zstd:zstd dnsmasq:dnsmasq-base mosquitto:mosquitto linux.uml:user-mode-linux qemu-system-x86_64:qemu-system-x86
+		ping:iputils-ping tshark:tshark tcpdump:tcpdump zstd:zstd dnsmasq:dnsmasq-base mosquitto:mosquitto podman:podman linux.uml:user-mode-linux qemu-system-x86_64:qemu-system-x86
 	@ls /boot/vmlinuz-* >/dev/null 2>&1 || tools/need no-such-program:linux-image-cloud-amd64
 	@python3 -m ensurepip --version >/dev/null 2>&1 || tools/need no-such-program:python3-venv
 
@@ -63,7 +66,7 @@ gallery: cargo lab-packages
 # other programs, one at a time: many of them measure, and two that measure disturb each other.
 FAST = --lib --test architecture --test paths --test plans --test reference --test report --test schemas \
 	--test supply
-SYSTEM = --test cli --test diagnosis --test gate --test kill --test lab --test probe --test tshark
+SYSTEM = --test cli --test delivery --test diagnosis --test gate --test kill --test lab --test probe --test tshark
 TEST = $(CARGO) test --workspace --no-fail-fast
 WITH_READERS = NEPH_PYTHON=$$(tools/readers $(TARGET)/readers); \
 	test -z "$$NEPH_PYTHON" || export NEPH_PYTHON;
@@ -131,6 +134,16 @@ static: cargo
 	@tools/sbom --target $(MUSL) --binary $(TARGET)/$(MUSL)/release/neph \
 		--output $(TARGET)/$(MUSL)/release/neph.cdx.json
 	@file $(TARGET)/$(MUSL)/release/neph 2>/dev/null || ls -l $(TARGET)/$(MUSL)/release/neph
+
+image: static
+	tools/image
+
+deb: release
+	@command -v cargo-deb >/dev/null || $(CARGO) install cargo-deb --locked
+	tools/deb
+
+manifests:
+	tools/manifests
 
 fuzz: cargo
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked
