@@ -73,13 +73,17 @@ impl Controller {
         set.map_err(DiskError::of("listen at", &socket))?;
         let stop = Stop::new();
         let mut threads = Vec::new();
-        let (serves, writes) = (Pulse::new("campaigns"), Pulse::new("presence"));
-        let pulses = vec![server.pulse().clone(), serves.clone(), writes.clone()];
+        let (campaigns_turn, presence_turns) = (Pulse::new("campaigns"), Pulse::new("presence"));
+        let pulses = vec![
+            server.pulse().clone(),
+            campaigns_turn.clone(),
+            presence_turns.clone(),
+        ];
         let (for_campaigns, ended) = (Arc::clone(&hub), stop.clone());
         let campaigns = move || {
             let turning = Turning {
                 stop: &ended,
-                pulse: &serves,
+                pulse: &campaigns_turn,
             };
             campaign_socket::serve(&listener, &for_campaigns, turning);
         };
@@ -87,7 +91,7 @@ impl Controller {
         let presence = move || {
             let turning = Turning {
                 stop: &ended,
-                pulse: &writes,
+                pulse: &presence_turns,
             };
             write_presence(&hub, &path, turning);
         };

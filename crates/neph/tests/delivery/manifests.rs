@@ -207,8 +207,8 @@ fn what_is_selected_and_named_is_there() {
         assert_eq!(asked, names[0], "{probe}");
     }
     let backend = "spec.rules.0.http.paths.0.backend.service";
-    let named = text(&ingress, &format!("{backend}.name"));
-    assert_eq!(named, text(&service, "metadata.name"));
+    let backend_name = text(&ingress, &format!("{backend}.name"));
+    assert_eq!(backend_name, text(&service, "metadata.name"));
     let asked = text(&ingress, &format!("{backend}.port.name"));
     assert_eq!(asked, text(&service, "spec.ports.0.name"));
 }

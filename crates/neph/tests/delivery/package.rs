@@ -79,13 +79,16 @@ fn the_package_has_program_units_pages_and_completions_and_starts_nothing() {
     );
     let after = read("DEBIAN/postinst");
     assert!(after.contains("systemd-sysusers"), "{after}");
-    let starts = [
-        "deb-systemd-helper enable",
-        "deb-systemd-invoke start",
-        "invoke restart",
-    ];
-    let found = starts.iter().find(|one| after.contains(**one));
-    assert_eq!(found, None, "{after}");
+    // What an administrator has enabled stays so, what runs is started anew, and nothing else is.
+    let counted = |text: &str| after.matches(text).count();
+    let enabled = counted("deb-systemd-helper enable");
+    assert_eq!(enabled, counted("--quiet was-enabled"), "{after}");
+    let invoked = counted("deb-systemd-invoke");
+    assert_eq!(
+        invoked,
+        counted("deb-systemd-invoke try-restart"),
+        "{after}"
+    );
     let version = run(folder.path().join("usr/bin/neph"), &["--version"]);
     assert!(version.starts_with("neph "), "{version}");
     // The same binary, the same package.

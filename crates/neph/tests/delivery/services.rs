@@ -198,7 +198,7 @@ fn invite(control: &Manager, file: &str) {
     command.args(["control", "invite", "ams", "--folder", &control.path("c")]);
     let written = fs::OpenOptions::new()
         .write(true)
-        .create(true)
+        .create_new(true)
         .mode(0o600)
         .open(file);
     command
