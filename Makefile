@@ -12,7 +12,7 @@ FROM_TO = $(CURDIR)=/neph $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(
 REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%))" \
 	CFLAGS="$(strip $(CFLAGS) $(FROM_TO:%=-ffile-prefix-map=%))"
 
-.PHONY: help demo gallery test test-fast test-system check deny release static image deb manifests sbom reproducible advisories fuzz truth docs man cargo lab-packages test-packages
+.PHONY: help demo gallery test test-fast test-system test-delivery check deny release static image deb manifests sbom reproducible advisories fuzz truth docs man cargo cargo-deb lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
@@ -20,6 +20,7 @@ help:
 	@echo "make test    every test; as root also those that make network namespaces"
 	@echo "make test-fast  those that need no root, several at a time (some three minutes)"
 	@echo "make test-system  the others: sockets, network namespaces, other programs; one at a time"
+	@echo "make test-delivery  package, image and units alone, after building the static binary that they need"
 	@echo "make check   formatting, lints and links of the documentation; of the fuzz targets too"
 	@echo "make deny    licences, sources and advisories of dependencies"
 	@echo "make release the release binary, the same bytes in any folder, with its bill of materials (CycloneDX)"
@@ -80,6 +81,13 @@ test-fast: cargo
 test-system: cargo test-packages
 	@$(WITH_READERS) tools/tests "RUST_TEST_THREADS=1 $(TEST) $(SYSTEM)"
 
+# Without the static binary and cargo-deb, make test reports the tests that need them as skipped.
+test-delivery: static test-packages cargo-deb
+	RUST_TEST_THREADS=1 $(CARGO) test -p neph --test delivery
+
+cargo-deb: cargo
+	@command -v cargo-deb >/dev/null || $(CARGO) install cargo-deb --locked
+
 # The fuzz targets are outside of the workspace: without the check they fall behind it unseen.
 ADVISORIES := https://github.com/rustsec/advisory-db
 check: cargo
@@ -138,8 +146,7 @@ static: cargo
 image: static
 	tools/image
 
-deb: release
-	@command -v cargo-deb >/dev/null || $(CARGO) install cargo-deb --locked
+deb: release cargo-deb
 	tools/deb
 
 manifests:

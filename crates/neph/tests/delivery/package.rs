@@ -10,7 +10,8 @@ const TARGET: &str = "x86_64-unknown-linux-musl";
 
 fn tool() -> Command {
     let mut tool = process::command(root().join("tools/deb"));
-    tool.arg(TARGET).env("CARGO_TARGET_DIR", target());
+    // Packed less, and in a fifth of the time.
+    tool.args([TARGET, "--fast"]).env("CARGO_TARGET_DIR", target());
     tool
 }
 
