@@ -11,7 +11,8 @@ const TARGET: &str = "x86_64-unknown-linux-musl";
 fn tool() -> Command {
     let mut tool = process::command(root().join("tools/deb"));
     // Packed less, and in a fifth of the time.
-    tool.args([TARGET, "--fast"]).env("CARGO_TARGET_DIR", target());
+    tool.args([TARGET, "--fast"])
+        .env("CARGO_TARGET_DIR", target());
     tool
 }
 
