@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// How long a report may wait for room: a service manager that reads nothing must stop nobody.
+/// How long a report may wait for room: a service manager that reads nothing must not stop this process.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes of a status, at most.
 const LONGEST_STATUS: usize = 256;
@@ -42,7 +42,7 @@ impl ServiceManager {
     /// it can be reported to when privileges are given up.
     ///
     /// # Errors
-    /// The socket is of a kind that is not known, or nobody is there.
+    /// The socket is of a kind that is not known, or no socket is there.
     pub fn find() -> io::Result<Option<Self>> {
         let Some(path) = env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty()) else {
             return Ok(None);
@@ -82,7 +82,7 @@ impl ServiceManager {
     /// Reports this.
     ///
     /// # Errors
-    /// Nobody reads any more.
+    /// The socket is gone, or was full for a second.
     pub fn report(&self, report: Report<'_>) -> io::Result<()> {
         let text = match report {
             Report::Ready(status) => format!("READY=1\nSTATUS={}", one_line(status)),
@@ -129,7 +129,7 @@ mod tests {
             (Report::Alive, "WATCHDOG=1"),
             (Report::Stopping, "STOPPING=1"),
         ] {
-            manager.report(report).expect("somebody reads");
+            manager.report(report).expect("the socket is read");
             assert_eq!(read(socket), text);
         }
     }

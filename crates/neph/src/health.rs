@@ -28,12 +28,12 @@ pub(crate) struct Args {
     timeout: Span,
 }
 
-/// Asks once. Exit status 1 where nobody answers with a status of 200 to 299.
+/// Asks once. Exit status 1 without an answer with a status of 200 to 299.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let targets = targets(&args.address)?;
     Needs::of(&Row::HEALTH).restrict(&UserChoice::default())?;
     let latest = now() + args.timeout;
-    let mut why = "nobody answers".to_owned();
+    let mut why = "no answer".to_owned();
     for target in &targets {
         for address in target.addresses(None).map_err(resolving::failure)? {
             let patience = latest - now();

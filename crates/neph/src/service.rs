@@ -30,7 +30,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// Finds the service manager: before privileges are given up. One that cannot be reached is no reason
-    /// to serve nobody.
+    /// to end.
     pub(crate) fn find(command: &'static str) -> Self {
         let manager = ServiceManager::find().unwrap_or_else(|error| {
             output::say(&format!(

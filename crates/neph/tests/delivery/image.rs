@@ -106,9 +106,9 @@ impl Engine {
     }
 
     fn do_it(&self, arguments: &[&str]) -> String {
-        let (is_good, said) = self.ask(arguments);
-        assert!(is_good, "{} {arguments:?}: {said}", self.command[0]);
-        said
+        let (is_good, printed) = self.ask(arguments);
+        assert!(is_good, "{} {arguments:?}: {printed}", self.command[0]);
+        printed
     }
 
     /// Runs neph in a container in the test's namespace, with these options of the engine.
@@ -180,39 +180,43 @@ fn check_settings(engine: &Engine) {
 fn check_reflector(engine: &Engine) {
     let options =
         "--detach --name reflector --read-only --cap-drop ALL --env NEPH_HEALTH=127.0.0.1:8080";
-    let (is_good, said) = engine.neph(options, &format!("reflect --listen {AT}"));
-    assert!(is_good, "{said}");
+    let (is_good, printed) = engine.neph(options, &format!("reflect --listen {AT}"));
+    assert!(is_good, "{printed}");
     let mut last = String::new();
     let is_healthy = poll(PACE, PATIENCE, || {
-        let (is_good, said) = engine.ask(&["exec", "reflector", "/neph", "health"]);
-        last = said;
+        let (is_good, printed) = engine.ask(&["exec", "reflector", "/neph", "health"]);
+        last = printed;
         is_good
     });
     assert!(is_healthy, "{last}{}", engine.ask(&["logs", "reflector"]).1);
     assert!(last.contains("answers (a reflector)"), "{last}");
-    let told = engine.do_it(&["logs", "reflector"]);
+    let logs = engine.do_it(&["logs", "reflector"]);
     assert!(
-        told.contains("privileges: no capabilities, no_new_privs on, seccomp on"),
-        "{told}"
+        logs.contains("privileges: no capabilities, no_new_privs on, seccomp on"),
+        "{logs}"
     );
     let target = format!("ws://{AT}");
-    let (is_good, said) = ran(neph().args(["ping", &target, "--no-icmp", "-c", "5", "-i", "50ms"]));
-    assert!(is_good && said.contains("5 replies"), "{said}");
+    let (is_good, printed) =
+        ran(neph().args(["ping", &target, "--no-icmp", "-c", "5", "-i", "50ms"]));
+    assert!(is_good && printed.contains("5 replies"), "{printed}");
     // What needs no privilege, as the user of the image.
     for target in ["ws", "http", "tcp", "udp"] {
         let arguments = format!("ping {target}://{AT} --no-icmp -c 5 -i 50ms");
-        let (is_good, said) = engine.neph("--rm --read-only --cap-drop ALL", &arguments);
-        assert!(is_good && said.contains("5 replies"), "{target}: {said}");
+        let (is_good, printed) = engine.neph("--rm --read-only --cap-drop ALL", &arguments);
+        assert!(
+            is_good && printed.contains("5 replies"),
+            "{target}: {printed}"
+        );
     }
 }
 
 /// Root without its rights but for raw sockets sends ICMP echo; without that one too it cannot.
 fn check_icmp(engine: &Engine) {
     let ping = "ping icmp://127.0.0.1 -c 3 -i 50ms";
-    let (is_good, said) = engine.neph("--rm --user 0:0 --cap-drop ALL --cap-add NET_RAW", ping);
-    assert!(is_good && said.contains("3 replies"), "{said}");
-    let (is_good, said) = engine.neph("--rm --user 0:0 --cap-drop ALL", ping);
-    assert!(!is_good && !said.contains("replies"), "{said}");
+    let (is_good, printed) = engine.neph("--rm --user 0:0 --cap-drop ALL --cap-add NET_RAW", ping);
+    assert!(is_good && printed.contains("3 replies"), "{printed}");
+    let (is_good, printed) = engine.neph("--rm --user 0:0 --cap-drop ALL", ping);
+    assert!(!is_good && !printed.contains("replies"), "{printed}");
 }
 
 fn check_end(engine: &Engine) {
@@ -327,11 +331,11 @@ fn a_program_that_is_not_static_becomes_no_image() {
     }
     let mut tool = process::command(root().join("tools/image"));
     let folder = tempfile::tempdir().expect("a folder");
-    let (is_good, said) = ran(tool
+    let (is_good, printed) = ran(tool
         .args(["--binary", env!("CARGO_BIN_EXE_neph"), "--output"])
         .arg(folder.path()));
     assert!(
-        !is_good && said.contains("needs a dynamic linker"),
-        "{said}"
+        !is_good && printed.contains("needs a dynamic linker"),
+        "{printed}"
     );
 }

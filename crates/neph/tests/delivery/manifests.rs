@@ -79,11 +79,11 @@ fn the_api_of_kubernetes_takes_the_manifests() {
         return;
     }
     let mut tool = process::command(root().join("tools/manifests"));
-    let (is_good, said) = ran(&mut tool);
-    assert!(is_good, "{said}");
+    let (is_good, printed) = ran(&mut tool);
+    assert!(is_good, "{printed}");
     assert!(
-        said.contains("Valid: 8, Invalid: 0, Errors: 0, Skipped: 0"),
-        "{said}"
+        printed.contains("Valid: 8, Invalid: 0, Errors: 0, Skipped: 0"),
+        "{printed}"
     );
     // A key that no container has.
     let folder = tempfile::tempdir().expect("a folder");
@@ -93,8 +93,8 @@ fn the_api_of_kubernetes_takes_the_manifests() {
         .expect("a manifest")
         .replace("containerPort:", "containerport:");
     fs::write(&wrong, manifest).expect("writable");
-    let (is_good, said) = ran(tool.arg(&wrong));
-    assert!(!is_good && said.contains("containerport"), "{said}");
+    let (is_good, printed) = ran(tool.arg(&wrong));
+    assert!(!is_good && printed.contains("containerport"), "{printed}");
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn the_arguments_of_pods_are_those_of_the_program() {
             one.replace("$(NODE_NAME)", "node")
                 .replace("$(NEPH_CONTROLLER)", "wss://control.example:7443")
         });
-        let (is_good, said) = ran(neph().args(arguments).arg("--help"));
-        assert!(is_good, "{file}: {said}");
+        let (is_good, printed) = ran(neph().args(arguments).arg("--help"));
+        assert!(is_good, "{file}: {printed}");
     }
     let agent = object("agent.yaml", "DaemonSet");
     let controller = text(&agent, &format!("{CONTAINER}.env.1.value"));

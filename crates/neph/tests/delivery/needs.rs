@@ -20,7 +20,7 @@ pub(crate) fn target() -> PathBuf {
 }
 
 /// Reports that a test is skipped.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+#[expect(clippy::print_stdout, reason = "a skipped test is reported")]
 pub(crate) fn skip(test: &str, why: &str) {
     assert!(
         std::env::var("CI").as_deref() != Ok("true"),

@@ -54,9 +54,9 @@ fn the_package_has_program_units_pages_and_completions_and_starts_nothing() {
     if !has(test, &["cargo-deb", "dpkg-deb", "git"]) || static_binary(test).is_none() {
         return;
     }
-    let (is_good, said) = ran(&mut tool());
-    assert!(is_good, "{said}");
-    let package = said.lines().last().expect("its path").to_owned();
+    let (is_good, printed) = ran(&mut tool());
+    assert!(is_good, "{printed}");
+    let package = printed.lines().last().expect("its path").to_owned();
     let sum = run("sha256sum", &[&package]);
     let listed = run("dpkg-deb", &["-c", &package]);
     for (mode, path) in FILES {

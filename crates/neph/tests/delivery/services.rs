@@ -40,7 +40,7 @@ impl Manager {
 
     /// Starts neph with a watchdog of this many milliseconds. Its messages go to a file.
     fn start(&mut self, arguments: &[&str], watchdog: u64) {
-        let said = fs::File::create(self.path("said")).expect("a file");
+        let printed = fs::File::create(self.path("printed")).expect("a file");
         let mut command: Command = neph();
         command
             .args(arguments)
@@ -49,7 +49,7 @@ impl Manager {
             .env("WATCHDOG_USEC", (watchdog * 1000).to_string())
             .env_remove("WATCHDOG_PID")
             .stdout(Stdio::null())
-            .stderr(said);
+            .stderr(printed);
         self.child = Some(command.spawn().expect("neph runs"));
     }
 
@@ -62,7 +62,7 @@ impl Manager {
             heard = String::from_utf8_lossy(&bytes[..count]).into_owned();
             heard.starts_with(beginning)
         });
-        assert!(came, "no {beginning}: {}", self.said());
+        assert!(came, "no {beginning}: {}", self.printed());
         heard
     }
 
@@ -73,8 +73,8 @@ impl Manager {
         address.expect("an address").to_owned()
     }
 
-    fn said(&self) -> String {
-        fs::read_to_string(self.path("said")).unwrap_or_default()
+    fn printed(&self) -> String {
+        fs::read_to_string(self.path("printed")).unwrap_or_default()
     }
 
     /// Asks neph to end; its exit status.
@@ -109,21 +109,21 @@ fn a_reflector_reports_that_it_answers_that_it_lives_and_that_it_stops() {
     let mut manager = Manager::new();
     manager.start(&["reflect", "--listen", "127.0.0.1:0"], 1000);
     let address = manager.hear_address();
-    let (status, said) = health(&[&address]);
-    assert_eq!(status, 0, "{said}");
+    let (status, printed) = health(&[&address]);
+    assert_eq!(status, 0, "{printed}");
     assert_eq!(
-        said,
+        printed,
         format!("http://{address}/health answers (a reflector)\n")
     );
     for _ in 0..3 {
         manager.hear("WATCHDOG=1");
     }
     assert_eq!(manager.end(), 0);
-    let (status, said) = health(&[&address]);
-    assert_eq!(status, 1, "{said}");
+    let (status, printed) = health(&[&address]);
+    assert_eq!(status, 1, "{printed}");
     assert!(
-        said.contains(&address) && said.contains("refused"),
-        "{said}"
+        printed.contains(&address) && printed.contains("refused"),
+        "{printed}"
     );
 }
 
@@ -135,10 +135,10 @@ fn a_loop_of_a_reflector_that_stands_still_is_reported_to_nobody_as_alive() {
     let target = format!("udp://{}", manager.hear_address());
     manager.hear("WATCHDOG=1");
     let arguments = ["ping", &target, "-c", "1", "--timeout", "5s", "--no-icmp"];
-    let (is_good, said) = ran(neph().args(arguments));
-    assert!(is_good, "{said}");
+    let (is_good, printed) = ran(neph().args(arguments));
+    assert!(is_good, "{printed}");
     let still = "neph-stamp stands still";
-    assert!(manager.said().contains(still), "{}", manager.said());
+    assert!(manager.printed().contains(still), "{}", manager.printed());
     manager.hear("WATCHDOG=1");
 }
 
@@ -158,9 +158,9 @@ fn a_controller_and_its_agent_report_and_the_agent_is_ready_without_its_controll
     );
     let address = control.hear_address();
     control.hear("WATCHDOG=1");
-    let (status, said) = health(&[&address]);
-    assert_eq!(status, 0, "{said}");
-    assert_eq!(said, format!("https://{address}/health answers\n"));
+    let (status, printed) = health(&[&address]);
+    assert_eq!(status, 0, "{printed}");
+    assert_eq!(printed, format!("https://{address}/health answers\n"));
 
     let mut agent = Manager::new();
     let controller = format!("wss://{address}");
@@ -183,7 +183,7 @@ fn a_controller_and_its_agent_report_and_the_agent_is_ready_without_its_controll
     agent.hear("STATUS=without a controller");
     assert_eq!(agent.end(), 0);
 
-    // Enrolled: with the same arguments, without the invitation, and nobody to connect to.
+    // Enrolled: with the same arguments, without the invitation and without a controller.
     fs::remove_file(&file).expect("it is there");
     agent.start(&arguments, 4000);
     agent.hear("READY=1");
@@ -211,7 +211,7 @@ fn invite(control: &Manager, file: &str) {
 fn an_invitation_that_cannot_be_used_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("invitation");
-    let said = |file: &Path| {
+    let printed = |file: &Path| {
         let mut agent = neph();
         agent.args([
             "agent",
@@ -228,33 +228,37 @@ fn an_invitation_that_cannot_be_used_is_named() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert!(
-        said(&file).starts_with("neph: --invite-file: read "),
+        printed(&file).starts_with("neph: --invite-file: read "),
         "{}",
-        said(&file)
+        printed(&file)
     );
     fs::write(&file, "none").expect("writable");
     let mode =
         |mode| fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(mode));
     mode(0o644).expect("ours");
-    assert!(said(&file).contains("has mode 0644"), "{}", said(&file));
+    assert!(
+        printed(&file).contains("has mode 0644"),
+        "{}",
+        printed(&file)
+    );
     mode(0o600).expect("ours");
     assert!(
-        said(&file).contains("this is no invitation"),
+        printed(&file).contains("this is no invitation"),
         "{}",
-        said(&file)
+        printed(&file)
     );
 }
 
 #[test]
 fn what_health_cannot_ask_is_a_wrong_argument_and_silence_ends_in_time() {
-    let (status, said) = health(&["udp://127.0.0.1:9"]);
-    assert_eq!(status, 2, "{said}");
+    let (status, printed) = health(&["udp://127.0.0.1:9"]);
+    assert_eq!(status, 2, "{printed}");
     // It takes connections, and answers nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("bound").to_string();
-    let (status, said) = health(&[&address, "--timeout", "500ms"]);
-    assert_eq!(status, 1, "{said}");
-    assert!(said.contains("no answer in"), "{said}");
+    let (status, printed) = health(&[&address, "--timeout", "500ms"]);
+    assert_eq!(status, 1, "{printed}");
+    assert!(printed.contains("no answer in"), "{printed}");
     let (status, _) = health(&["--timeout", "0"]);
     assert_eq!(status, 2);
 }
@@ -267,8 +271,8 @@ fn a_service_manager_that_is_not_there_stops_nothing() {
         .env("NOTIFY_SOCKET", "/no/such/socket")
         .stderr(Stdio::piped());
     let mut child = reflect.spawn().expect("neph runs");
-    let said = std::io::BufReader::new(child.stderr.take().expect("piped"));
-    let mut lines = std::io::BufRead::lines(said).map_while(Result::ok);
+    let printed = std::io::BufReader::new(child.stderr.take().expect("piped"));
+    let mut lines = std::io::BufRead::lines(printed).map_while(Result::ok);
     let first = lines.next().expect("a line");
     assert!(first.contains("NOTIFY_SOCKET: "), "{first}");
     let second = lines.next().expect("a line");

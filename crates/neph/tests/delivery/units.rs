@@ -49,8 +49,8 @@ fn systemd_finds_no_mistake_in_the_units() {
         let path = folder.path().join(format!("{name}.service"));
         fs::write(&path, text).expect("writable");
         let mut verify = process::command("systemd-analyze");
-        let (is_good, said) = ran(verify.args(["verify", "--man=no"]).arg(&path));
-        assert!(is_good && said.is_empty(), "{name}: {said}");
+        let (is_good, printed) = ran(verify.args(["verify", "--man=no"]).arg(&path));
+        assert!(is_good && printed.is_empty(), "{name}: {printed}");
     }
 }
 
@@ -62,8 +62,8 @@ fn the_units_are_exposed_little() {
     for name in UNITS {
         let path = root().join(format!("deploy/systemd/{name}.service"));
         let arguments = ["security", "--offline=true", &path.display().to_string()];
-        let said = run("systemd-analyze", &arguments);
-        let level = said.split("exposure level for ").nth(1);
+        let printed = run("systemd-analyze", &arguments);
+        let level = printed.split("exposure level for ").nth(1);
         let level = level.and_then(|rest| rest.split(' ').nth(1));
         let level: f64 = level.and_then(|level| level.parse().ok()).expect("a level");
         assert!(level <= MOST_EXPOSED, "{name}: {level}");
@@ -102,8 +102,8 @@ fn the_arguments_of_units_are_those_of_the_program() {
             "{arguments:?}"
         );
         // Arguments are read before help is shown: wrong ones end it.
-        let (is_good, said) = ran(neph().args(&arguments).arg("--help"));
-        assert!(is_good, "{name}: {said}");
+        let (is_good, printed) = ran(neph().args(&arguments).arg("--help"));
+        assert!(is_good, "{name}: {printed}");
     }
     let (is_good, _) = ran(neph().args(["reflect", "--no-such-option", "--help"]));
     assert!(!is_good, "wrong arguments would not be seen");
