@@ -37,9 +37,12 @@ struct Engine {
     command: Vec<String>,
     /// What each container needs here.
     more: Vec<String>,
-    /// Podman's containers.conf.
-    settings: Option<PathBuf>,
-    daemon: Option<Child>,
+    /// The control group of its containers, below every mount.
+    group: String,
+    /// The engine, or the process whose folders its commands see.
+    daemon: Child,
+    /// Folders that were made to be hidden.
+    made: Vec<&'static str>,
     folder: TempDir,
 }
 
@@ -47,50 +50,84 @@ fn words(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
+/// Where engines keep things beside their own folders.
+const KEPT: [&str; 8] = [
+    "/etc/docker",
+    "/run/containerd",
+    "/run/containers",
+    "/run/docker",
+    "/run/libpod",
+    "/var/lib/cni",
+    "/var/lib/containers",
+    "/var/lib/docker",
+];
+
+/// Starts a program that does not see what engines of the host keep, and whose own goes with it.
+fn start_hidden(program: &str, log: &Path) -> Child {
+    let script = format!(
+        "for folder in {}; do mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit 1; done; \
+         echo hidden >&2; exec {program}",
+        KEPT.join(" ")
+    );
+    let mut command = process::command("unshare");
+    // Each program takes the place of the one before: the child is the program itself.
+    command.args(["--mount", "sh", "-c", &script]);
+    command
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(log).expect("a file"));
+    command.spawn().expect("unshare runs")
+}
+
 impl Engine {
+    /// All its commands see the same folders: those of a process that waits.
     fn podman() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = folder.path().display();
-        let command = words(&format!(
-            "podman --root {at}/root --runroot {at}/run --tmpdir {at}/tmp --storage-driver vfs \
-             --cgroup-manager cgroupfs --runtime runc"
-        ));
-        // Podman would raise limits, which not every root may.
+        let (folder, made) = (tempfile::tempdir().expect("a folder"), missing());
+        let log = folder.path().join("log");
+        let daemon = start_hidden("sleep infinity", &log);
+        let is_up = || fs::read_to_string(&log).is_ok_and(|text| text.contains("hidden"));
+        assert!(
+            poll(PACE, PATIENCE, is_up),
+            "{:?}",
+            fs::read_to_string(&log)
+        );
         let settings = folder.path().join("containers.conf");
         // Locks in shared memory would stay.
         fs::write(&settings, "[engine]\nlock_type = \"file\"\n").expect("writable");
-        let more = words("--ulimit nofile=1024:1024 --ulimit nproc=1024:1024");
+        let at = folder.path().display();
+        let command = words(&format!(
+            "nsenter --mount --target {} env CONTAINERS_CONF={} podman --root {at}/root --runroot {at}/run \
+             --tmpdir {at}/tmp --storage-driver vfs --cgroup-manager cgroupfs --runtime runc",
+            daemon.id(),
+            settings.display()
+        ));
+        // Podman would raise limits, which not every root may.
+        let limits = "--ulimit nofile=1024:1024 --ulimit nproc=1024:1024";
+        let group = format!("neph-delivery-podman-{}", std::process::id());
         Self {
             command,
-            more,
-            settings: Some(settings),
-            daemon: None,
+            more: words(&format!("{limits} --cgroup-parent /{group}")),
+            group,
+            daemon,
+            made,
             folder,
         }
     }
 
-    /// With folders that hide those of an engine that the host has.
     fn docker() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let at = folder.path().display();
-        let hide = "for folder in /run/containerd /run/docker /var/lib/docker /etc/docker; do \
-                    mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit 1; done";
-        let script = format!(
-            "{hide}; exec dockerd --data-root {at}/data --exec-root {at}/exec -p {at}/pid \
-             -H unix://{at}/sock --cgroup-parent /{} --bridge none --iptables=false \
-             --exec-opt native.cgroupdriver=cgroupfs",
-            group()
+        let (folder, made) = (tempfile::tempdir().expect("a folder"), missing());
+        let (log, at) = (folder.path().join("log"), folder.path().display());
+        let group = format!("neph-delivery-docker-{}", std::process::id());
+        let program = format!(
+            "dockerd --data-root {at}/data --exec-root {at}/exec -p {at}/pid -H unix://{at}/sock \
+             --cgroup-parent /{group} --bridge none --iptables=false \
+             --exec-opt native.cgroupdriver=cgroupfs"
         );
-        let log = fs::File::create(folder.path().join("log")).expect("a file");
-        let mut daemon = process::command("unshare");
-        // Each program takes the place of the one before: the child is the engine itself.
-        daemon.args(["--mount", "sh", "-c", &script]);
-        daemon.stdout(Stdio::null()).stderr(log);
         let engine = Self {
             command: words(&format!("docker -H unix://{at}/sock")),
             more: Vec::new(),
-            settings: None,
-            daemon: Some(daemon.spawn().expect("unshare runs")),
+            group,
+            daemon: start_hidden(&program, &log),
+            made,
             folder,
         };
         let is_up = poll(PACE, PATIENCE, || engine.ask(&["info"]).0);
@@ -101,7 +138,6 @@ impl Engine {
 
     fn ask(&self, arguments: &[&str]) -> (bool, String) {
         let mut command: Command = process::command(&self.command[0]);
-        command.envs(self.settings.iter().map(|path| ("CONTAINERS_CONF", path)));
         ran(command.args(&self.command[1..]).args(arguments))
     }
 
@@ -128,29 +164,39 @@ impl Drop for Engine {
         // Containers before their engine.
         self.ask(&["rm", "--force", "reflector"]);
         self.ask(&["rmi", "--force", &name()]);
-        if let Some(daemon) = &mut self.daemon {
-            let _ = process::ask(daemon.id(), Request::End);
-            let _ = daemon.wait();
-            remove_groups(&group());
+        let _ = process::ask(self.daemon.id(), Request::End);
+        let _ = self.daemon.wait();
+        for folder in &self.made {
+            // Empty: what was in it was in another mount namespace.
+            let _ = fs::remove_dir(folder);
         }
+        remove_groups(&self.group);
     }
 }
 
-/// What Docker's control groups are called, below every mount.
-fn group() -> String {
-    format!("neph-delivery-{}", std::process::id())
+/// Folders of engines that this host does not have.
+fn missing() -> Vec<&'static str> {
+    let all = KEPT.into_iter();
+    all.filter(|folder| !Path::new(folder).exists()).collect()
 }
 
-/// Removes control groups of this name: their processes are gone.
+/// Removes control groups of this name, below every mount: their processes are gone.
 fn remove_groups(name: &str) {
     let mounts = fs::read_dir("/sys/fs/cgroup")
         .into_iter()
         .flatten()
         .flatten();
-    for mount in mounts {
-        let _ = fs::remove_dir(mount.path().join(name));
+    for mount in mounts
+        .map(|mount| mount.path())
+        .chain([PathBuf::from("/sys/fs/cgroup")])
+    {
+        let group = mount.join(name);
+        let inner = fs::read_dir(&group).into_iter().flatten().flatten();
+        for folder in inner.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+            let _ = fs::remove_dir(folder);
+        }
+        let _ = fs::remove_dir(group);
     }
-    let _ = fs::remove_dir(Path::new("/sys/fs/cgroup").join(name));
 }
 
 /// The image as the engine shows it.
@@ -264,7 +310,7 @@ fn check(test: &str, programs: &[&str], engine: fn() -> Engine) {
 fn podman_runs_the_image() {
     check(
         "podman_runs_the_image",
-        &["podman", "runc", "ip"],
+        &["podman", "runc", "unshare", "nsenter", "ip"],
         Engine::podman,
     );
 }
