@@ -12,7 +12,7 @@ FROM_TO = $(CURDIR)=/neph $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo $(abspath $(
 REPRODUCIBLE = RUSTFLAGS="$(strip $(RUSTFLAGS) $(FROM_TO:%=--remap-path-prefix=%))" \
 	CFLAGS="$(strip $(CFLAGS) $(FROM_TO:%=-ffile-prefix-map=%))"
 
-.PHONY: help demo gallery test test-fast test-system check deny release static sbom reproducible advisories fuzz truth docs man cargo lab-packages test-packages
+.PHONY: help demo gallery test test-fast test-system test-delivery check deny release static image deb manifests sbom reproducible advisories fuzz truth docs man cargo cargo-deb lab-packages test-packages
 
 help:
 	@echo "make demo    build neph, measure over an emulated network, write a report (about 90 s after the build)"
@@ -20,6 +20,7 @@ help:
 	@echo "make test    every test; as root also those that make network namespaces"
 	@echo "make test-fast  those that need no root, several at a time (some three minutes)"
 	@echo "make test-system  the others: sockets, network namespaces, other programs; one at a time"
+	@echo "make test-delivery  package, image and units alone, after building the static binary that they need"
 	@echo "make check   formatting, lints and links of the documentation; of the fuzz targets too"
 	@echo "make deny    licences, sources and advisories of dependencies"
 	@echo "make release the release binary, the same bytes in any folder, with its bill of materials (CycloneDX)"
@@ -27,6 +28,9 @@ help:
 	@echo "make sbom    the bill of materials alone: $(TARGET)/neph.cdx.json"
 	@echo "make advisories  refreshes supply/advisories.tsv, which make test checks dependencies against"
 	@echo "make static  one static binary for containers and guests: $(TARGET)/$(MUSL)/release/neph"
+	@echo "make image   a container image of it, without an engine: $(TARGET)/image, OCI layout and docker-archive"
+	@echo "make deb     the Debian package: $(TARGET)/debian"
+	@echo "make manifests  holds deploy/kubernetes to the schemas of Kubernetes (needs Go)"
 	@echo "make fuzz    every parser of outside bytes, SECONDS=$(SECONDS) each; with EXECUTIONS=N until each"
 	@echo "             has run so often, going on where it was ended"
 	@echo "make truth   how often reports are wrong, in worlds whose truth is known (some minutes)"
@@ -63,7 +67,7 @@ gallery: cargo lab-packages
 # other programs, one at a time: many of them measure, and two that measure disturb each other.
 FAST = --lib --test architecture --test paths --test plans --test reference --test report --test schemas \
 	--test supply
-SYSTEM = --test cli --test diagnosis --test gate --test kill --test lab --test probe --test tshark
+SYSTEM = --test cli --test delivery --test diagnosis --test gate --test kill --test lab --test probe --test tshark
 TEST = $(CARGO) test --workspace --no-fail-fast
 WITH_READERS = NEPH_PYTHON=$$(tools/readers $(TARGET)/readers); \
 	test -z "$$NEPH_PYTHON" || export NEPH_PYTHON;
@@ -76,6 +80,14 @@ test-fast: cargo
 
 test-system: cargo test-packages
 	@$(WITH_READERS) tools/tests "RUST_TEST_THREADS=1 $(TEST) $(SYSTEM)"
+
+# Package and image need the static binary and cargo-deb, which make test does not build.
+test-delivery: static test-packages cargo-deb
+	@tools/need podman:podman
+	RUST_TEST_THREADS=1 $(CARGO) test -p neph --test delivery --test packaging
+
+cargo-deb: cargo
+	@command -v cargo-deb >/dev/null || $(CARGO) install cargo-deb --locked
 
 # The fuzz targets are outside of the workspace: without the check they fall behind it unseen.
 ADVISORIES := https://github.com/rustsec/advisory-db
@@ -131,6 +143,15 @@ static: cargo
 	@tools/sbom --target $(MUSL) --binary $(TARGET)/$(MUSL)/release/neph \
 		--output $(TARGET)/$(MUSL)/release/neph.cdx.json
 	@file $(TARGET)/$(MUSL)/release/neph 2>/dev/null || ls -l $(TARGET)/$(MUSL)/release/neph
+
+image: static
+	tools/image
+
+deb: release cargo-deb
+	tools/deb
+
+manifests:
+	tools/manifests
 
 fuzz: cargo
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked

@@ -15,11 +15,12 @@ use std::time::Duration;
 use neph_agent::remote::{
     LONGEST_FRAME, ToAgent, decode_from_agent, decode_to_agent, encode_from_agent, encode_to_agent,
 };
-use neph_model::{AgentName, Span, Stop};
+use neph_model::{AgentName, Span};
 use neph_sys::clock::{self, RawNanos};
 
 use crate::bus::drain;
 use crate::hub::Hub;
+use crate::turning::Turning;
 use crate::{Bus, FromBus, NotConnected};
 
 /// How often a socket that is idle is looked at.
@@ -89,12 +90,12 @@ fn read_frame(stream: &mut impl Read) -> io::Result<(AgentName, Vec<u8>)> {
     Ok((name.ok_or_else(bad)?, bytes.to_vec()))
 }
 
-/// Serves campaigns, one at a time, until `stop` is set.
-pub(crate) fn serve(listener: &UnixListener, hub: &Arc<Hub>, stop: &Stop) {
-    while !stop.is_set() {
+/// Serves campaigns, one at a time, until it is asked to stop.
+pub(crate) fn serve(listener: &UnixListener, hub: &Arc<Hub>, turning: Turning<'_>) {
+    while turning.goes_on() {
         match listener.accept() {
             Ok((stream, _)) => {
-                if let Err(error) = campaign(stream, hub, stop) {
+                if let Err(error) = campaign(stream, hub, turning) {
                     tracing::debug!("a campaign's connection: {error}");
                 }
             }
@@ -103,7 +104,7 @@ pub(crate) fn serve(listener: &UnixListener, hub: &Arc<Hub>, stop: &Stop) {
     }
 }
 
-fn campaign(mut stream: UnixStream, hub: &Arc<Hub>, stop: &Stop) -> io::Result<()> {
+fn campaign(mut stream: UnixStream, hub: &Arc<Hub>, turning: Turning<'_>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(STUCK))?;
     let Some(mut bus) = hub.attach() else {
@@ -123,7 +124,7 @@ fn campaign(mut stream: UnixStream, hub: &Arc<Hub>, stop: &Stop) -> io::Result<(
         }
     });
     let done = loop {
-        if stop.is_set() || reader.is_finished() {
+        if !turning.goes_on() || reader.is_finished() {
             break Ok(());
         }
         for (agent, message) in to_agents.try_iter() {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use neph_agent::remote::read_json;
 use neph_model::Stop;
 use neph_sys::clock;
+use neph_sys::pulse::Pulse;
 use neph_text::{DiskError, Existing, lock_folder, write_whole};
 
 use crate::campaign_socket::{self, socket_path};
@@ -21,6 +22,7 @@ use crate::hub::{Hub, Presence};
 use crate::nats::{Bridge, NatsError};
 use crate::registry::{Registry, RegistryError};
 use crate::server::{Server, ServerError};
+use crate::turning::Turning;
 
 /// How often it is written down who is connected.
 const WRITTEN: Duration = Duration::from_secs(1);
@@ -53,6 +55,7 @@ pub struct Controller {
     _bridge: Option<Bridge>,
     stop: Stop,
     threads: Vec<JoinHandle<()>>,
+    pulses: Vec<Pulse>,
     socket: PathBuf,
     _lock: File,
 }
@@ -90,10 +93,28 @@ impl Controller {
         set.map_err(DiskError::of("listen at", &socket))?;
         let stop = Stop::new();
         let mut threads = Vec::new();
+        let (campaigns_turn, presence_turns) = (Pulse::new("campaigns"), Pulse::new("presence"));
+        let pulses = vec![
+            server.pulse().clone(),
+            campaigns_turn.clone(),
+            presence_turns.clone(),
+        ];
         let (for_campaigns, ended) = (Arc::clone(&hub), stop.clone());
-        let campaigns = move || campaign_socket::serve(&listener, &for_campaigns, &ended);
+        let campaigns = move || {
+            let turning = Turning {
+                stop: &ended,
+                pulse: &campaigns_turn,
+            };
+            campaign_socket::serve(&listener, &for_campaigns, turning);
+        };
         let (path, ended) = (presence_path(folder), stop.clone());
-        let presence = move || write_presence(&hub, &path, &ended);
+        let presence = move || {
+            let turning = Turning {
+                stop: &ended,
+                pulse: &presence_turns,
+            };
+            write_presence(&hub, &path, turning);
+        };
         for (name, work) in [
             ("campaigns", Box::new(campaigns) as Box<dyn FnOnce() + Send>),
             ("presence", Box::new(presence)),
@@ -106,9 +127,17 @@ impl Controller {
             _bridge: bridge,
             stop,
             threads,
+            pulses,
             socket,
             _lock: lock,
         })
+    }
+
+    /// The loops of its port, of its socket for campaigns, and of the file that lists who is connected. Each
+    /// turns every second or more often, unless a disk or a campaign's process stands still: that may take
+    /// 10 s.
+    pub fn pulses(&self) -> &[Pulse] {
+        &self.pulses
     }
 
     /// Where it listens for agents.
@@ -131,9 +160,9 @@ fn presence_path(folder: &Path) -> PathBuf {
     folder.join("connected.json")
 }
 
-fn write_presence(hub: &Hub, path: &Path, stop: &Stop) {
+fn write_presence(hub: &Hub, path: &Path, turning: Turning<'_>) {
     let mut before = None;
-    while !stop.is_set() {
+    while turning.goes_on() {
         let now = hub.presence();
         if before.as_ref() != Some(&now) {
             let text = serde_json::to_vec(&now).map_err(io::Error::from);

@@ -16,6 +16,7 @@ mod nats;
 mod reception;
 mod registry;
 mod server;
+mod turning;
 
 pub use authority::AuthorityError;
 pub use bus::{Bus, FromBus, NotConnected};

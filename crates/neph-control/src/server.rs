@@ -21,6 +21,7 @@ use neph_agent::remote::{Enrolled, LONGEST_FRAME, ToAgent, encode_to_agent};
 use neph_model::AgentName;
 use neph_model::Wall;
 use neph_sys::clock;
+use neph_sys::pulse::Pulse;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
@@ -38,6 +39,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const BEAT: Duration = Duration::from_secs(3);
 /// After so many beats without one it is gone.
 const SILENT_BEATS: u32 = 5;
+/// How often the thread of all connections shows that it goes on.
+const TURN: Duration = Duration::from_secs(1);
 /// Connections at a time: NATS is for fleets that outgrow this.
 const CONNECTIONS: usize = 8192;
 /// The buffer of a request, bytes: the least that hyper takes is 8 KiB.
@@ -66,6 +69,7 @@ pub enum ServerError {
 #[derive(Debug)]
 pub(crate) struct Server {
     address: SocketAddr,
+    pulse: Pulse,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -104,20 +108,29 @@ impl Server {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(ServerError::Thread)?;
         let shared = Shared { registry, hub };
+        let pulse = Pulse::new("controller");
+        let turning = pulse.clone();
         let thread = std::thread::Builder::new().name("controller".to_owned());
         let thread = thread.spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
                     () = accept(listener, tls, shared) => {}
+                    () = turn(&turning) => {}
                     _ = stopped => {}
                 }
             });
         });
         Ok(Self {
             address,
+            pulse,
             stop: Some(stop),
             thread: Some(thread.map_err(ServerError::Thread)?),
         })
+    }
+
+    /// The thread of all connections: it turns every second, unless one of them stops it.
+    pub(crate) const fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// Where it listens.
@@ -134,6 +147,14 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+/// Shows that the thread has time for what is due.
+async fn turn(pulse: &Pulse) {
+    loop {
+        pulse.beat();
+        tokio::time::sleep(TURN).await;
     }
 }
 

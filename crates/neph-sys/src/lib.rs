@@ -1,7 +1,8 @@
 //! What Nephoscope asks of the kernel: the only crate with `unsafe`.
 //!
 //! Owns system calls and their errors: clocks, stamped sockets, TCP state, packet rings, network
-//! namespaces, scheduling, power management, giving up privileges. Knows no Nephoscope type and decides nothing.
+//! namespaces, scheduling, power management, giving up privileges, and reports to a service
+//! manager. Knows no Nephoscope type and decides nothing.
 
 pub mod awake;
 pub mod bpf;
@@ -15,11 +16,13 @@ pub mod icmp_error;
 pub mod links;
 pub mod memory;
 pub mod netns;
+pub mod notify;
 pub mod offload;
 pub mod place;
 pub mod port_filter;
 pub mod ppoll;
 pub mod process;
+pub mod pulse;
 pub mod queue;
 pub mod restrict;
 pub mod ring;

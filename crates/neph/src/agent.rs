@@ -11,14 +11,16 @@ use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
     ControllerAddress, EnrolError, Guard, Identity, IdentityError, Invitation, Link, LinkLost,
-    ServeError, WebSocketLink, Worker, enrol, serve,
+    NoInvitation, ServeError, WebSocketLink, Worker, enrol, serve,
 };
 use neph_control::NatsLink;
 use neph_model::{Span, Stop, Wall};
+use neph_probe::read_private;
 use neph_sys::clock;
 use neph_text::{Existing, FileKind, Source, read_text, write_whole};
 
 use crate::exit::{Failure, Outcome};
+use crate::service::Service;
 use crate::{interrupt, output, version};
 
 mod privileges;
@@ -39,6 +41,10 @@ pub(crate) struct Args {
     /// Enrol with this invitation first: the line that neph control invite printed
     #[arg(long, value_name = "LINE", env = "NEPH_INVITE", hide_env_values = true)]
     invite: Option<Invitation>,
+    /// Enrol with the invitation in this file (mode 0600), unless it is enrolled already: for services that
+    /// are started anew
+    #[arg(long, value_name = "FILE", conflicts_with = "invite")]
+    invite_file: Option<PathBuf>,
     /// Folder of the agent: its key, and results until they are stored
     #[arg(long, value_name = "FOLDER", default_value = ".neph-agent")]
     folder: PathBuf,
@@ -49,12 +55,16 @@ pub(crate) struct Args {
 
 /// Serves controllers until ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let mut service = Service::find("agent");
     let identity = identity(args)?;
     identity.tls().map_err(Failure::usage)?;
     let policy = policy(args)?;
     privileges::give_up(&policy, &args.folder)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let mut worker = worker(args, &identity, policy)?;
+    // Ready before its controller answers: a start that waited for it would fail where the controller is
+    // away, and what was measured would wait for an agent that is ended and started in turns.
+    service.ready("looks for its controller", vec![worker.pulse().clone()]);
     let mut rest = FIRST_REST;
     let mut addresses = args.controller.iter().cycle();
     while !stop.is_set() {
@@ -66,9 +76,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             Some(Ok(mut link)) => {
                 rest = FIRST_REST;
                 output::say(&format!("neph agent: connected to {address}"));
+                service.status(&format!("connected to {address}"));
                 match serve(&mut worker, link.as_mut(), &stop) {
                     Ok(()) => break,
-                    Err(ServeError::Link(why)) => output::say(&format!("neph agent: {why}")),
+                    Err(ServeError::Link(why)) => without(&service, &why.to_string()),
                     Err(ServeError::Worker(why)) => return Err(Failure::refused(why)),
                 }
             }
@@ -76,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 if matches!(why, EnrolError::Revoked) {
                     worker.revoked();
                 }
-                output::say(&format!("neph agent: {address}: {why}"));
+                without(&service, &format!("{address}: {why}"));
             }
         }
         wait(rest, &mut worker, &stop)?;
@@ -140,6 +151,12 @@ fn dial(
     ))
 }
 
+/// Reports why there is no connection.
+fn without(service: &Service, why: &str) {
+    output::say(&format!("neph agent: {why}"));
+    service.status(&format!("without a controller: {why}"));
+}
+
 /// What is measured goes on without a connection.
 fn work(worker: &mut Worker<LocalExecutor>) -> Result<(), Failure> {
     // What it reports is asked for on the next connection.
@@ -192,9 +209,21 @@ fn identity(args: &Args) -> Result<Identity, Failure> {
             args.folder.display()
         ))),
         (Err(IdentityError::None(_)), Some(invitation)) => redeem(args, invitation),
-        (Err(error @ IdentityError::None(_)), None) => Err(Failure::usage(error)),
+        (Err(error @ IdentityError::None(_)), None) => match &args.invite_file {
+            Some(path) => redeem(args, &invitation_in(path)?),
+            None => Err(Failure::usage(error)),
+        },
         (Err(error), _) => Err(Failure::refused(error)),
     }
+}
+
+/// The invitation in a file.
+fn invitation_in(path: &Path) -> Result<Invitation, Failure> {
+    let failure = |why: String| Failure::usage(format!("--invite-file: {why}"));
+    let bytes = read_private(FileKind::Secret, path).map_err(|error| failure(error.to_string()))?;
+    let text = str::from_utf8(&bytes).unwrap_or_default();
+    text.parse()
+        .map_err(|error: NoInvitation| failure(format!("{}: {error}", path.display())))
 }
 
 fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {

@@ -4,8 +4,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::{
-    agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, hops, import,
-    lab, list, ping, read, reflect, report, shell, show, stress, trace, version, watch,
+    agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, health, hops,
+    import, lab, list, ping, read, reflect, report, shell, show, stress, trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.
@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Hops(Box<hops::Args>),
     /// Answers probes: WebSocket, HTTP, TCP and STAMP on one port.
     Reflect(Box<reflect::Args>),
+    /// Checks whether a reflector or a controller answers: exit status 0 or 1, for health checks.
+    Health(health::Args),
     /// Checks a plan: every mistake with its line, column and remedy.
     Check(campaign::PlanArgs),
     /// Shows what a plan would do: scenarios, order, messages, bytes, minutes.

@@ -19,6 +19,7 @@ use neph_model::{AgentName, Wall};
 use neph_sys::{clock, files};
 
 use crate::exit::{Failure, Outcome};
+use crate::service::Service;
 use crate::{format, interrupt, output, value};
 
 /// How often ctrl-C is looked for.
@@ -125,6 +126,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     // A connection is a file.
     files::raise_limit().map_err(Failure::refused)?;
+    let mut service = Service::find("control");
     let folder = &args.folder.folder;
     let nats = match &args.bus {
         None => None,
@@ -142,9 +144,12 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
         controller.address(),
         folder.display()
     ));
+    let status = format!("listens at {}", controller.address());
+    service.ready(&status, controller.pulses().to_vec());
     while !stop.is_set() {
         clock::nap(PATIENCE);
     }
+    drop(service);
     drop(controller);
     Ok(Outcome::Done)
 }

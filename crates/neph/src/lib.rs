@@ -20,6 +20,7 @@ mod export;
 mod flows;
 mod format;
 mod gallery;
+mod health;
 mod hops;
 mod import;
 mod interrupt;
@@ -35,6 +36,7 @@ mod recording;
 mod reflect;
 mod report;
 mod resolving;
+mod service;
 mod shell;
 mod shipped;
 mod show;
@@ -79,6 +81,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Clock(args) => clock::run(&args),
         Command::Hops(args) => hops::run(&args),
         Command::Reflect(args) => reflect::run(&args),
+        Command::Health(args) => health::run(&args),
         Command::Check(args) => campaign::check(&args),
         Command::Plan(args) => campaign::preview(&args),
         Command::Run(args) => campaign::run(&args),

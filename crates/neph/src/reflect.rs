@@ -19,6 +19,7 @@ use crate::awake::AwakeChoice;
 use crate::exit::{Failure, Outcome};
 use crate::ping::TlsChoice;
 use crate::privileges::{self, Needs, Row, UserChoice};
+use crate::service::Service;
 use crate::{format, interrupt, output, value};
 use neph_documents::Format;
 use neph_documents::reflected::{CertificateDocument, ReflectLine};
@@ -149,6 +150,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before a port is taken.
     args.user.find()?;
     memory::return_large_blocks();
+    let mut service = Service::find("reflect");
     let asked = spec.caps;
     // More connections than files would leave none for newcomers.
     if let Ok(files) = files::raise_limit() {
@@ -167,6 +169,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         show_start(&reflector, &force, args.format)?;
         say_what_fits(&asked, &fitting_caps(spec.caps));
     }
+    service.ready(
+        &format!("answers at {}", reflector.address()),
+        reflector.pulses().to_vec(),
+    );
     let mut told = Vec::new();
     let mut waited = Duration::ZERO;
     while !stop.is_set() {
@@ -178,6 +184,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             tell(&mut told, reflector.counted(), args.format)?;
         }
     }
+    drop(service);
     let counted = reflector.stop();
     if !args.quiet {
         tell(&mut Vec::new(), counted, args.format)?;

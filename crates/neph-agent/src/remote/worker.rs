@@ -11,6 +11,7 @@ use neph_model::{
     Prepared, Span, Stop, Ticket, Update, Wall,
 };
 use neph_sys::clock;
+use neph_sys::pulse::Pulse;
 
 use super::beat::Beats;
 use super::guard::Admission;
@@ -33,6 +34,7 @@ pub struct Worker<E> {
     running: BTreeMap<Ticket, OrderId>,
     version: String,
     guard: Guard,
+    pulse: Pulse,
 }
 
 impl<E: Executor> Worker<E> {
@@ -62,6 +64,7 @@ impl<E: Executor> Worker<E> {
             running: BTreeMap::new(),
             version: version.to_owned(),
             guard,
+            pulse: Pulse::new("agent"),
         })
     }
 
@@ -77,6 +80,11 @@ impl<E: Executor> Worker<E> {
     /// How often something was refused, by the reason.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
         self.guard.refusals()
+    }
+
+    /// The loop in which orders are looked after: it turns with each call of [`Self::work`].
+    pub const fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// Whether an order is being carried out.
@@ -193,6 +201,7 @@ impl<E: Executor> Worker<E> {
     /// # Errors
     /// The disk refuses, or the executor is gone: an agent ends then, and the next one reports what it has.
     pub fn work(&mut self, patience: Span) -> Result<Vec<FromAgent>, WorkerLost> {
+        self.pulse.beat();
         self.watch()?;
         let mut messages = Vec::new();
         for (ticket, update) in self.executor.poll(patience)? {

@@ -12,6 +12,7 @@ use neph_model::Span;
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::memory;
 use neph_sys::ppoll::{self, Awaited};
+use neph_sys::pulse::Pulse;
 
 use super::Shared;
 use super::counters::Counted;
@@ -27,9 +28,10 @@ const HEADROOM: usize = 512 << 10;
 const STACK: usize = 512 << 10;
 
 /// Accepts connections until the reflector stops.
-pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+pub(super) fn accept(listener: &TcpListener, shared: &Arc<Shared>, pulse: &Pulse) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     while !shared.stop.is_set() {
+        pulse.beat();
         let mut awaited = [Awaited::readable(listener.as_fd())];
         if ppoll::wait(&mut awaited, Some(TICK)).is_err() || !awaited[0].is_readable() {
             continue;

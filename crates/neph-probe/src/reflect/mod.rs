@@ -31,6 +31,7 @@ use std::thread::{self, JoinHandle};
 
 use neph_model::{Fingerprint, ReflectorCaps, ReflectorIdentity, ReflectorSpec, Span, Stop};
 use neph_sys::place::Place;
+use neph_sys::pulse::Pulse;
 use neph_sys::stamp::KeepAwake;
 use rustls::ServerConfig;
 
@@ -86,6 +87,7 @@ pub struct Reflector {
     certificate: Option<ShownCertificate>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    pulses: Vec<Pulse>,
     _awake: KeepAwake,
 }
 
@@ -173,6 +175,12 @@ impl Reflector {
         self.certificate.as_ref()
     }
 
+    /// The loops that accept connections and answer datagrams; each turns every 100 ms at least, unless it
+    /// waits to answer (`think`).
+    pub fn pulses(&self) -> &[Pulse] {
+        &self.pulses
+    }
+
     /// What it did and refused so far, by name, in a fixed order.
     pub fn counted(&self) -> Vec<(Counted, u64)> {
         self.shared.counters.all()
@@ -214,15 +222,17 @@ impl Bound {
             certificate: self.certificate,
             shared: self.shared,
             threads: Vec::new(),
+            pulses: Vec::new(),
             _awake: self.awake,
         };
         for (listener, udp) in self.sockets {
             let accepting = Arc::clone(&reflector.shared);
-            let accept = move || accept::accept(&listener, &accepting);
+            let (accepts, answers) = (Pulse::new("neph-accept"), Pulse::new("neph-stamp"));
+            reflector.pulses.extend([accepts.clone(), answers.clone()]);
+            let accept = move || accept::accept(&listener, &accepting, &accepts);
             reflector.threads.push(spawn("neph-accept", accept)?);
-            reflector
-                .threads
-                .push(spawn("neph-stamp", move || udp.run())?);
+            let answer = move || udp.run(&answers);
+            reflector.threads.push(spawn("neph-stamp", answer)?);
         }
         Ok(reflector)
     }

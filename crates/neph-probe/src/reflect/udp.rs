@@ -10,6 +10,7 @@ use std::time::Duration;
 use neph_model::{Instant, Own, Span};
 use neph_sys::clock;
 use neph_sys::destination::{self, Stamping};
+use neph_sys::pulse::Pulse;
 use neph_sys::stamp::{self, Batch, Carrier, Family, Notice, Patience, Point, SendStamp};
 use neph_wire::marks::PreviousTx;
 use neph_wire::stamp::{Auth, Key, StampError, decode_request, reflect};
@@ -104,7 +105,7 @@ impl Answerer {
         })
     }
 
-    pub(super) fn run(mut self) {
+    pub(super) fn run(mut self, pulse: &Pulse) {
         let mut requests = Batch::new(BATCH, LARGEST);
         let mut reply = Vec::with_capacity(LARGEST);
         while !self.shared.stop.is_set() {
@@ -140,6 +141,7 @@ impl Answerer {
                 }
             }
             // Here, where no reply waits for it.
+            pulse.beat();
             self.read_notices();
             self.synchrony.refresh(app_rx);
             self.ask_drops(app_rx);

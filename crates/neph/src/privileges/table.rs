@@ -74,6 +74,7 @@ const FAST: Kept = kept(
 
 impl Row {
     pub(crate) const REFLECT: Self = row("reflect", &[], OWN);
+    pub(crate) const HEALTH: Self = row("health", &[], USUAL);
     pub(crate) const PING: Self = row(
         "ping",
         &[
@@ -217,8 +218,9 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 11] = [
+    const ALL: [Row; 12] = [
         Row::REFLECT,
+        Row::HEALTH,
         Row::PING,
         Row::FLOWS,
         Row::TRACE,

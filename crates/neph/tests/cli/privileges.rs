@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use neph_sys::clock;
@@ -205,6 +206,10 @@ fn each_command_of_root_keeps_what_the_table_has() {
             &place,
         );
         keeps(&["clock", at], NICE, &place);
+        // It takes connections and answers nothing: it lasts.
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = silent.local_addr().expect("bound").to_string();
+        keeps(&["health", &address, "--timeout", "20s"], 0, &place);
         keeps(&["watch", "lo"], RAW | NICE | ADMIN | BPF | LOCK, &place);
         keeps(
             &["hops", "a=iface:lo", "b=iface:lo"],

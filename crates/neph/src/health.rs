@@ -1,0 +1,149 @@
+//! `neph health`: whether a reflector or a controller answers, for health checks of containers and services.
+
+use clap::Args as ClapArgs;
+use neph_model::{REFLECT_PORT, Span, Target};
+use neph_probe::{Asking, Discovery, Resolve, Trust, discover, now};
+
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::privileges::{Needs, Row, UserChoice};
+use crate::resolving;
+use crate::value;
+
+/// Controllers answer at this path, reflectors at every one.
+const PATH: &str = "/health";
+
+/// Options of `neph health`.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Args {
+    /// HOST:PORT or URL of a reflector or a controller; port 8080 unless one is given
+    #[arg(
+        value_name = "ADDRESS",
+        env = "NEPH_HEALTH",
+        default_value = "localhost"
+    )]
+    address: String,
+    /// How long it may take in all
+    #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "2s")]
+    timeout: Span,
+}
+
+/// Asks once. Exit status 1 without an answer with a status of 200 to 299.
+pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
+    let targets = targets(&args.address)?;
+    Needs::of(&Row::HEALTH).restrict(&UserChoice::default())?;
+    let latest = now() + args.timeout;
+    let mut why = "no answer".to_owned();
+    for target in &targets {
+        for address in target.addresses(None).map_err(resolving::failure)? {
+            let patience = latest - now();
+            if patience <= Span::ZERO {
+                break;
+            }
+            let asking = Asking {
+                tls_version: None,
+                // It is asked whether something answers, not who it is: made certificates are the rule here.
+                trust: Trust::Anything,
+                patience,
+                site: None,
+            };
+            let found = discover(target, address, &asking)?;
+            if is_healthy(&found) {
+                let who = if found.reflector {
+                    " (a reflector)"
+                } else {
+                    ""
+                };
+                output::line(&format!("{target} answers{who}"))?;
+                return Ok(Outcome::Done);
+            }
+            why = reason(&found);
+        }
+    }
+    Err(Failure::refused(format!("{}: {why}", args.address)))
+}
+
+fn is_healthy(found: &Discovery) -> bool {
+    found
+        .http
+        .is_some_and(|status| (200..300).contains(&status))
+}
+
+/// Why it is not healthy.
+fn reason(found: &Discovery) -> String {
+    match (found.http, &found.silence) {
+        (Some(status), _) => format!("it answers with HTTP status {status}"),
+        (None, Some(why)) => why.clone(),
+        (None, None) => "what answers is no HTTP".to_owned(),
+    }
+}
+
+/// Where to ask, in this order: without a scheme in plain text, then with TLS.
+fn targets(text: &str) -> Result<Vec<Target>, Failure> {
+    let at = |scheme: &str| Target::with_port(scheme, text, REFLECT_PORT);
+    let typed = match text.split_once("://") {
+        Some(("http" | "https", _)) => vec![Target::parse(text)],
+        Some((scheme @ ("ws" | "wss"), rest)) => {
+            let scheme = scheme.replace("ws", "http");
+            vec![Target::parse(&format!("{scheme}://{rest}"))]
+        }
+        Some((scheme, _)) => {
+            return Err(Failure::usage(format!(
+                "{text}: health is asked over HTTP, not {scheme}; write HOST:PORT, http:// or https://"
+            )));
+        }
+        None => vec![at("http"), at("https")],
+    };
+    let typed: Result<Vec<Target>, _> = typed.into_iter().collect();
+    typed
+        .map_err(Failure::usage)?
+        .into_iter()
+        .map(with_path)
+        .collect()
+}
+
+/// The target at the path of health checks, unless it has one.
+fn with_path(target: Target) -> Result<Target, Failure> {
+    if target.path() != "/" {
+        return Ok(target);
+    }
+    let written = target.written();
+    let text = format!("{}{PATH}", written.trim_end_matches('/'));
+    Target::parse(&text).map_err(Failure::usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> Vec<String> {
+        let targets = targets(text).expect("targets");
+        targets.iter().map(Target::written).collect()
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_asked_in_plain_text_and_with_tls() {
+        let both = [
+            "http://localhost:8080/health",
+            "https://localhost:8080/health",
+        ];
+        assert_eq!(written("localhost"), both);
+        let both = ["http://[::1]:7443/health", "https://[::1]:7443/health"];
+        assert_eq!(written("[::1]:7443"), both);
+    }
+
+    #[test]
+    fn a_url_is_asked_as_it_is_written() {
+        for (typed, asked) in [
+            ("http://h:1", "http://h:1/health"),
+            ("wss://h:7443", "https://h:7443/health"),
+            ("ws://h/", "http://h/health"),
+            ("https://h/up?x=1", "https://h/up?x=1"),
+        ] {
+            assert_eq!(written(typed), [asked], "{typed}");
+        }
+        for wrong in ["udp://h:1", "http://", "h:0", "h:port"] {
+            assert!(matches!(targets(wrong), Err(Failure::Usage(_))), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A command that a service manager runs: when it is ready, what it does, and that it still does it.
+//!
+//! Owns the thread that answers the watchdog. It does so only while every loop that does the command's work
+//! turns: a process that hangs is ended by the service manager and started anew. How it is reported is
+//! neph-sys' `notify`.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use neph_model::Stop;
+use neph_sys::clock;
+use neph_sys::notify::{Report, ServiceManager};
+use neph_sys::pulse::Pulse;
+
+use crate::output;
+
+/// How often the thread looks whether it is to end.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// Signs of life in the time that the service manager waits for one.
+const SIGNS: u32 = 4;
+
+/// This process to its service manager. Without one, nothing is reported.
+#[derive(Debug)]
+pub(crate) struct Service {
+    command: &'static str,
+    manager: Option<Arc<ServiceManager>>,
+    watchdog: Option<(Stop, JoinHandle<()>)>,
+}
+
+impl Service {
+    /// Finds the service manager: before privileges are given up. One that cannot be reached is no reason
+    /// to end.
+    pub(crate) fn find(command: &'static str) -> Self {
+        let manager = ServiceManager::find().unwrap_or_else(|error| {
+            output::say(&format!(
+                "neph {command}: nothing is reported to the service manager: NOTIFY_SOCKET: {error}"
+            ));
+            None
+        });
+        Self {
+            command,
+            manager: manager.map(Arc::new),
+            watchdog: None,
+        }
+    }
+
+    /// The start is over. From now on the watchdog is answered as long as all these loops turn.
+    pub(crate) fn ready(&mut self, status: &str, loops: Vec<Pulse>) {
+        self.report(Report::Ready(status));
+        let Some(manager) = &self.manager else {
+            return;
+        };
+        let Some(interval) = manager.watchdog() else {
+            return;
+        };
+        let watching = Watching {
+            command: self.command,
+            manager: Arc::clone(manager),
+            interval,
+            loops,
+        };
+        let stop = Stop::new();
+        let ended = stop.clone();
+        let thread = thread::Builder::new().name("watchdog".to_owned());
+        match thread.spawn(move || watching.run(&ended)) {
+            Ok(thread) => self.watchdog = Some((stop, thread)),
+            Err(error) => output::say(&format!(
+                "neph {}: the watchdog is not answered: {error}",
+                self.command
+            )),
+        }
+    }
+
+    /// What the process does now, in a few words.
+    pub(crate) fn status(&self, status: &str) {
+        self.report(Report::Status(status));
+    }
+
+    fn report(&self, report: Report<'_>) {
+        if let Some(manager) = &self.manager {
+            // A service manager that is gone changes nothing here.
+            let _ = manager.report(report);
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.report(Report::Stopping);
+        if let Some((stop, thread)) = self.watchdog.take() {
+            stop.set();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the watchdog's thread needs.
+struct Watching {
+    command: &'static str,
+    manager: Arc<ServiceManager>,
+    interval: Duration,
+    loops: Vec<Pulse>,
+}
+
+impl Watching {
+    fn run(&self, stop: &Stop) {
+        let pace = self.interval / SIGNS;
+        let mut waited = pace;
+        let mut is_silent = false;
+        while !stop.is_set() {
+            if waited >= pace {
+                waited = Duration::ZERO;
+                is_silent = self.look(is_silent);
+            }
+            let nap = PATIENCE.min(pace);
+            clock::nap(nap);
+            waited += nap;
+        }
+    }
+
+    /// Reports a sign of life if all loops turn; whether one does not.
+    fn look(&self, was_silent: bool) -> bool {
+        let silent = self
+            .loops
+            .iter()
+            .find(|one| one.silence() > self.interval / 2);
+        match silent {
+            None => {
+                let _ = self.manager.report(Report::Alive);
+            }
+            Some(one) if !was_silent => output::say(&format!(
+                "neph {}: {} stands still for {:.0} s; the watchdog is not answered until it goes on",
+                self.command,
+                one.name(),
+                one.silence().as_secs_f64()
+            )),
+            Some(_) => {}
+        }
+        silent.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+    use neph_sys::deadline::wait_until;
+
+    use super::*;
+
+    /// A service manager that reads what came.
+    struct Manager {
+        socket: UnixDatagram,
+        service: Service,
+    }
+
+    impl Manager {
+        fn new(name: &str, watchdog: Duration) -> Self {
+            let name = format!("neph-service-{name}-{}", std::process::id());
+            let address = SocketAddr::from_abstract_name(&name).expect("a name");
+            let socket = UnixDatagram::bind_addr(&address).expect("a socket");
+            socket.set_nonblocking(true).expect("a socket");
+            let path = format!("@{name}");
+            let manager = ServiceManager::at(OsStr::new(&path), Some(watchdog)).expect("there");
+            let service = Service {
+                command: "test",
+                manager: Some(Arc::new(manager)),
+                watchdog: None,
+            };
+            Self { socket, service }
+        }
+
+        /// Whether this comes within 20 s; what comes before it is left out.
+        fn hears(&self, text: &str) -> bool {
+            let mut bytes = [0; 512];
+            wait_until(Duration::from_secs(20), || {
+                let count = self.socket.recv(&mut bytes).unwrap_or(0);
+                &bytes[..count] == text.as_bytes()
+            })
+        }
+
+        fn drain(&self) {
+            let mut bytes = [0; 512];
+            while self.socket.recv(&mut bytes).is_ok() {}
+        }
+    }
+
+    #[test]
+    fn ready_a_status_and_the_end_are_reported() {
+        let mut manager = Manager::new("all", Duration::from_mins(1));
+        manager.service.ready("listens", vec![Pulse::new("loop")]);
+        assert!(manager.hears("READY=1\nSTATUS=listens"));
+        assert!(manager.hears("WATCHDOG=1"), "at once");
+        manager.service.status("busy");
+        assert!(manager.hears("STATUS=busy"));
+        let Manager { socket, service } = manager;
+        drop(service);
+        let mut bytes = [0; 512];
+        let count = socket.recv(&mut bytes).expect("it waits");
+        assert_eq!(&bytes[..count], b"STOPPING=1");
+    }
+
+    #[test]
+    fn the_watchdog_is_answered_while_all_loops_turn_and_not_while_one_stands_still() {
+        let interval = Duration::from_millis(400);
+        let mut manager = Manager::new("watchdog", interval);
+        let (turns, stands) = (Pulse::new("turns"), Pulse::new("stands"));
+        let stop = Stop::new();
+        let (beating, ended) = (turns.clone(), stop.clone());
+        let turning = thread::spawn(move || {
+            wait_until(Duration::from_mins(2), || {
+                beating.beat();
+                ended.is_set()
+            })
+        });
+        manager.service.ready("", vec![turns, stands.clone()]);
+        assert!(manager.hears("WATCHDOG=1"));
+        // It stands still from now on: what was sent before that was seen is left out.
+        assert!(wait_until(Duration::from_secs(20), || stands.silence() > interval));
+        manager.drain();
+        assert!(wait_until(Duration::from_secs(20), || stands.silence() > interval * 3));
+        let mut bytes = [0; 512];
+        assert!(
+            manager.socket.recv(&mut bytes).is_err(),
+            "nothing is answered"
+        );
+        stands.beat();
+        assert!(manager.hears("WATCHDOG=1"), "it turns");
+        stop.set();
+        assert!(turning.join().expect("it ends"), "it was asked to end");
+    }
+}

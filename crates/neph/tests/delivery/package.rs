@@ -1,0 +1,99 @@
+//! The Debian package: what is in it, for whom, and that nothing of it starts by itself.
+
+use std::process::Command;
+
+use neph_sys::process;
+
+use crate::needs::{has, ran, root, run, static_binary, target};
+
+const TARGET: &str = "x86_64-unknown-linux-musl";
+
+fn tool() -> Command {
+    let mut tool = process::command(root().join("tools/deb"));
+    // Packed less, and in a fifth of the time.
+    tool.args([TARGET, "--fast"])
+        .env("CARGO_TARGET_DIR", target());
+    tool
+}
+
+/// Files that the package must have, each with its mode.
+const FILES: [(&str, &str); 19] = [
+    ("-rwxr-xr-x", "./usr/bin/neph"),
+    ("-rw-r--r--", "./usr/lib/systemd/system/neph-agent.service"),
+    (
+        "-rw-r--r--",
+        "./usr/lib/systemd/system/neph-control.service",
+    ),
+    (
+        "-rw-r--r--",
+        "./usr/lib/systemd/system/neph-reflector.service",
+    ),
+    ("-rw-r--r--", "./usr/lib/sysusers.d/neph.conf"),
+    ("-rw-r--r--", "./etc/default/neph-agent"),
+    ("-rw-r--r--", "./etc/default/neph-control"),
+    ("-rw-r--r--", "./etc/default/neph-reflector"),
+    ("-rw-r--r--", "./usr/share/man/man1/neph.1.gz"),
+    ("-rw-r--r--", "./usr/share/man/man1/neph-agent.1.gz"),
+    ("-rw-r--r--", "./usr/share/man/man1/neph-control-serve.1.gz"),
+    ("-rw-r--r--", "./usr/share/man/man1/neph-health.1.gz"),
+    ("-rw-r--r--", "./usr/share/man/man1/neph-reflect.1.gz"),
+    ("-rw-r--r--", "./usr/share/bash-completion/completions/neph"),
+    (
+        "-rw-r--r--",
+        "./usr/share/fish/vendor_completions.d/neph.fish",
+    ),
+    ("-rw-r--r--", "./usr/share/zsh/vendor-completions/_neph"),
+    ("-rw-r--r--", "./usr/share/doc/neph/copyright"),
+    ("-rw-r--r--", "./usr/share/doc/neph/neph.cdx.json.gz"),
+    ("-rw-r--r--", "./usr/share/doc/neph/deploy.md.gz"),
+];
+
+#[test]
+fn the_package_has_program_units_pages_and_completions_and_starts_nothing() {
+    let test = "the_package_has_program_units_pages_and_completions_and_starts_nothing";
+    if !has(test, &["cargo-deb", "dpkg-deb", "git"]) || static_binary(test).is_none() {
+        return;
+    }
+    let (is_good, printed) = ran(&mut tool());
+    assert!(is_good, "{printed}");
+    let package = printed.lines().last().expect("its path").to_owned();
+    let sum = run("sha256sum", &[&package]);
+    let listed = run("dpkg-deb", &["-c", &package]);
+    for (mode, path) in FILES {
+        let is_it = |line: &&str| line.starts_with(mode) && line.ends_with(&format!(" {path}"));
+        let line = listed.lines().find(is_it);
+        let line = line.unwrap_or_else(|| panic!("{mode} {path}: {listed}"));
+        assert!(
+            line.contains(" root/root ") || line.contains(" 0/0 "),
+            "{line}"
+        );
+    }
+    let field = |name: &str| run("dpkg-deb", &["-f", &package, name]).trim().to_owned();
+    assert_eq!(field("Package"), "neph");
+    assert_eq!(field("Version"), format!("{}-1", env!("CARGO_PKG_VERSION")));
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().display().to_string();
+    run("dpkg-deb", &["-R", &package, &at]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    assert_eq!(
+        read("DEBIAN/conffiles").lines().collect::<Vec<_>>(),
+        ["neph-agent", "neph-control", "neph-reflector"].map(|name| format!("/etc/default/{name}"))
+    );
+    let after = read("DEBIAN/postinst");
+    assert!(after.contains("systemd-sysusers"), "{after}");
+    // What an administrator has enabled stays so, what runs is started anew, and nothing else is.
+    let counted = |text: &str| after.matches(text).count();
+    let enabled = counted("deb-systemd-helper enable");
+    assert_eq!(enabled, counted("--quiet was-enabled"), "{after}");
+    let invoked = counted("deb-systemd-invoke");
+    assert_eq!(
+        invoked,
+        counted("deb-systemd-invoke try-restart"),
+        "{after}"
+    );
+    let version = run(folder.path().join("usr/bin/neph"), &["--version"]);
+    assert!(version.starts_with("neph "), "{version}");
+    // The same binary, the same package.
+    assert!(ran(&mut tool()).0);
+    assert_eq!(run("sha256sum", &[&package]), sum);
+}
