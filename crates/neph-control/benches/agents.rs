@@ -215,6 +215,7 @@ fn order_all(folder: &Path, agents: usize, round: usize) {
     let sites = Sites {
         agents: (0..agents).map(|at| (at.to_string(), name(at))).collect(),
         default: None,
+        reflectors: BTreeMap::new(),
     };
     let bus = CampaignSocket::connect(folder).unwrap();
     let signer = Registry::open(folder).unwrap().signer().unwrap();

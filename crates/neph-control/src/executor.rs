@@ -3,7 +3,9 @@
 //! Owns which agent a site is, and joins what several agents report of one order. What is measured comes in
 //! journals, after the measurement.
 
+mod adopt;
 mod shares;
+mod standing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,14 +13,15 @@ use std::path::Path;
 
 use neph_agent::remote::Signer;
 use neph_model::{
-    AgentName, CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId, Span,
-    Ticket, Update, Wall,
+    AgentName, CampaignId, Executor, ExecutorLost, ExperimentId, Order, OrderFailed, OrderId,
+    ReflectorOrder, Span, Ticket, Update, Wall,
 };
 use neph_sys::clock;
 
 use crate::dispatcher::Dispatcher;
 use crate::{Bus, FromBus, InboxError};
 use shares::{Running, Share};
+use standing::Standing;
 
 /// Which agent is at which site.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Sites {
     pub agents: BTreeMap<String, AgentName>,
     /// Who carries out orders that name no site.
     pub default: Option<AgentName>,
+    /// Agents that answer probes as long as the executor is there.
+    pub reflectors: BTreeMap<AgentName, ReflectorOrder>,
 }
 
 impl Sites {
@@ -78,6 +83,9 @@ pub struct AgentsExecutor<B: Bus> {
     /// Experiments that were reported and are not stored yet, by the order that an agent has.
     unstored: BTreeMap<OrderId, BTreeSet<ExperimentId>>,
     waiting: Vec<(Ticket, Update)>,
+    standing: Standing,
+    /// Orders that wait for reflectors.
+    held: Vec<(Ticket, Order)>,
 }
 
 impl<B: Bus> AgentsExecutor<B> {
@@ -100,6 +108,8 @@ impl<B: Bus> AgentsExecutor<B> {
     fn with_time(dispatcher: Dispatcher, sites: Sites, bus: B, elapsed: Elapsed) -> Self {
         Self {
             bus,
+            standing: Standing::new(sites.reflectors.clone()),
+            held: Vec::new(),
             sites,
             dispatcher,
             elapsed,
@@ -137,6 +147,73 @@ impl<B: Bus> AgentsExecutor<B> {
             places,
             prepared: None,
             result: submitted.err().map(Err),
+        }
+    }
+
+    /// Sends an order to those that it concerns.
+    fn send(&mut self, ticket: Ticket, order: Order) {
+        let mut experiments = Vec::new();
+        let mut shares = Vec::new();
+        if let Order::Experiments(orders) = order {
+            experiments.extend(orders.iter().map(|one| one.experiment.id));
+            let mut by_site: BTreeMap<Option<String>, (Vec<usize>, Vec<_>)> = BTreeMap::new();
+            for (place, one) in orders.into_iter().enumerate() {
+                let (places, of_site) = by_site.entry(one.site.clone()).or_default();
+                places.push(place);
+                of_site.push(one);
+            }
+            let start = (by_site.len() > 1).then(|| now() + LEAD);
+            for (site, (places, mut of_site)) in by_site {
+                for one in &mut of_site {
+                    one.start = start;
+                }
+                let order = Order::Experiments(of_site);
+                shares.push(self.share(site.as_deref(), order, places));
+            }
+        } else {
+            let site = order.site().map(str::to_owned);
+            shares.push(self.share(site.as_deref(), order, Vec::new()));
+        }
+        let mut running = Running {
+            shares,
+            experiments,
+            is_prepared: false,
+            held: Vec::new(),
+        };
+        if let Some(result) = running.all_done() {
+            self.waiting.push((ticket, Update::Done(result)));
+        } else {
+            self.running.insert(ticket, running);
+        }
+    }
+
+    /// Orders reflectors, and sends what has waited for them.
+    fn send_held(&mut self) -> Result<(), InboxError> {
+        let now = (self.elapsed.0)();
+        for (agent, order) in self.standing.due(now) {
+            let id = self
+                .dispatcher
+                .submit(agent.clone(), Order::Reflector(order))?;
+            self.standing.ordered(agent, id);
+        }
+        if !self.held.is_empty() && self.standing.is_ready(now) {
+            for (ticket, order) in std::mem::take(&mut self.held) {
+                self.send(ticket, order);
+            }
+        }
+        Ok(())
+    }
+
+    /// What an update means, of a reflector or of an order.
+    fn heard(&mut self, id: OrderId, update: Update) -> Result<Vec<(Ticket, Update)>, InboxError> {
+        match self.standing.note(id, &update, (self.elapsed.0)()) {
+            None => self.join(id, update),
+            Some(is_over) => {
+                if is_over {
+                    self.dispatcher.stored(id)?;
+                }
+                Ok(Vec::new())
+            }
         }
     }
 
@@ -208,8 +285,13 @@ impl From<InboxError> for ExecutorLost {
 /// Agents that are there get to know what is stored.
 impl<B: Bus> Drop for AgentsExecutor<B> {
     fn drop(&mut self) {
+        for id in self.standing.end() {
+            self.dispatcher.cancel(id);
+        }
         let until = (self.elapsed.0)() + self.confirmation_wait;
-        while self.dispatcher.has_confirmations() && (self.elapsed.0)() < until {
+        while (self.dispatcher.has_confirmations() || self.standing.is_under_way())
+            && (self.elapsed.0)() < until
+        {
             if self.poll(Span::from_millis(20)).is_err() {
                 return;
             }
@@ -220,44 +302,13 @@ impl<B: Bus> Drop for AgentsExecutor<B> {
 impl<B: Bus> Executor for AgentsExecutor<B> {
     fn submit(&mut self, order: Order) -> Ticket {
         let ticket = self.ticket();
-        let mut experiments = Vec::new();
-        let mut shares = Vec::new();
-        if let Order::Experiments(orders) = order {
-            experiments.extend(orders.iter().map(|one| one.experiment.id));
-            let mut by_site: BTreeMap<Option<String>, (Vec<usize>, Vec<_>)> = BTreeMap::new();
-            for (place, one) in orders.into_iter().enumerate() {
-                let (places, of_site) = by_site.entry(one.site.clone()).or_default();
-                places.push(place);
-                of_site.push(one);
-            }
-            let start = (by_site.len() > 1).then(|| now() + LEAD);
-            for (site, (places, mut of_site)) in by_site {
-                for one in &mut of_site {
-                    one.start = start;
-                }
-                let order = Order::Experiments(of_site);
-                shares.push(self.share(site.as_deref(), order, places));
-            }
-        } else {
-            let site = order.site().map(str::to_owned);
-            shares.push(self.share(site.as_deref(), order, Vec::new()));
-        }
-        let mut running = Running {
-            shares,
-            experiments,
-            is_prepared: false,
-            held: Vec::new(),
-        };
-        if let Some(result) = running.all_done() {
-            self.waiting.push((ticket, Update::Done(result)));
-        } else {
-            self.running.insert(ticket, running);
-        }
+        self.held.push((ticket, order));
         // The next poll sends it, with all that were submitted meanwhile.
         ticket
     }
 
     fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
+        self.send_held()?;
         let mut updates = std::mem::take(&mut self.waiting);
         self.send_due();
         let patience = if updates.is_empty() {
@@ -270,7 +321,7 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
                 continue;
             };
             for (id, update) in self.dispatcher.heard(&agent, message)? {
-                updates.extend(self.join(id, update)?);
+                updates.extend(self.heard(id, update)?);
             }
         }
         self.send_due();
@@ -285,6 +336,10 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     }
 
     fn cancel(&mut self, ticket: Ticket) {
+        if let Some(place) = self.held.iter().position(|(held, _)| *held == ticket) {
+            let (ticket, order) = self.held.remove(place);
+            self.send(ticket, order);
+        }
         let Some(running) = self.running.get(&ticket) else {
             return;
         };
@@ -316,52 +371,6 @@ impl<B: Bus> Executor for AgentsExecutor<B> {
     }
 
     fn adopt(&mut self, campaign: CampaignId) -> Result<Vec<(Ticket, Order)>, ExecutorLost> {
-        let known: BTreeSet<OrderId> = self
-            .running
-            .values()
-            .flat_map(|running| running.shares.iter().filter_map(|share| share.id))
-            .chain(self.unstored.keys().copied())
-            .collect();
-        let open = self.dispatcher.open_orders();
-        let left: Vec<(OrderId, Order)> = open
-            .filter(|(id, _)| !known.contains(id))
-            .map(|(id, order)| (id, order.clone()))
-            .collect();
-        let mut adopted = Vec::new();
-        for (id, order) in left {
-            let Order::Experiments(orders) = &order else {
-                // It is done over with its block.
-                self.dispatcher.cancel(id);
-                self.dispatcher.stored(id)?;
-                continue;
-            };
-            let experiments: Vec<_> = orders.iter().map(|one| &one.experiment).collect();
-            if experiments.iter().any(|one| one.campaign != campaign) {
-                continue;
-            }
-            let experiments: Vec<ExperimentId> = experiments.iter().map(|one| one.id).collect();
-            let share = Share {
-                id: Some(id),
-                places: (0..experiments.len()).collect(),
-                prepared: None,
-                result: None,
-            };
-            self.dispatcher.follow(id);
-            let ticket = self.ticket();
-            self.running.insert(
-                ticket,
-                Running {
-                    shares: vec![share],
-                    experiments,
-                    is_prepared: false,
-                    held: Vec::new(),
-                },
-            );
-            adopted.push((ticket, order));
-        }
-        Ok(adopted)
+        self.adopt_orders(campaign)
     }
 }
-
-#[cfg(test)]
-mod tests;

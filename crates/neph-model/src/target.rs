@@ -172,6 +172,22 @@ impl Target {
     pub const fn has_credentials(&self) -> bool {
         self.credentials.is_some()
     }
+    /// The same at another host: a name, or an address without brackets.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn at_host(&self, host: &str) -> Result<Self, NoTarget> {
+        let port = match self.port {
+            0 => String::new(),
+            port => format!(":{port}"),
+        };
+        let (scheme, host) = (self.scheme.name, bracketed(host));
+        let moved = Self::parse(&format!("{scheme}://{host}{port}{}", self.path))?;
+        Ok(Self {
+            credentials: self.credentials.clone(),
+            ..moved
+        })
+    }
     /// With the credentials of `other`, if it is at the same scheme, host and port.
     #[must_use]
     pub fn with_credentials_of(mut self, other: &Self) -> Self {

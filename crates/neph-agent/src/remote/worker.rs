@@ -87,9 +87,13 @@ impl<E: Executor> Worker<E> {
         &self.pulse
     }
 
-    /// Whether an order is being carried out.
+    /// Whether something is measured, or made for a measurement. To answer probes is neither.
     pub fn is_busy(&self) -> bool {
-        !self.running.is_empty()
+        let answers = |id: &OrderId| {
+            let kept = self.shelf.kept(*id);
+            kept.is_some_and(|kept| matches!(kept.order, Order::Reflector(_)))
+        };
+        !self.running.values().all(answers)
     }
 
     /// How many orders are being carried out.

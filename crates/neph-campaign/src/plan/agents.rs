@@ -1,8 +1,9 @@
 //! `[[site]]`: sites at a distance, and the agent that measures at each.
 
-use neph_model::AgentName;
+use neph_model::{AgentName, ReflectorSpec, Target};
 use neph_text::{Fault, Fields, Node, Placed, Problems};
 
+use super::reflector::reflector;
 use super::word::word;
 
 /// A site at a distance.
@@ -12,6 +13,10 @@ pub struct AgentSite {
     pub name: Placed<String>,
     /// The agent that is there.
     pub agent: Placed<AgentName>,
+    /// Where other sites reach it: what a target that names the site leads to.
+    pub address: Option<String>,
+    /// What answers probes there as long as the campaign runs; nothing of the campaign's if absent.
+    pub reflector: Option<ReflectorSpec>,
 }
 
 fn agent_name(node: &Node) -> Result<AgentName, Fault> {
@@ -24,11 +29,42 @@ fn agent_name(node: &Node) -> Result<AgentName, Fault> {
     })
 }
 
+/// A name or an address, without a port.
+fn address(node: &Node) -> Result<String, Fault> {
+    let text = word(node)?;
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    match Target::icmp(bare) {
+        Ok(target) => Ok(target.host().to_owned()),
+        Err(_) => Err(Fault::new(
+            format!("'{text}' is no address of a host"),
+            "write a name or an address without a port, as \"192.0.2.7\"",
+        )),
+    }
+}
+
+/// The flags of `neph reflect`, as a list; an empty one is a reflector of all defaults.
+fn reflector_of(table: &mut Fields<'_>) -> Option<ReflectorSpec> {
+    let entry = table.entry("reflector")?;
+    let span = entry.node.span.clone();
+    let flags = table
+        .one_or_list_with("reflector", word)
+        .unwrap_or_default();
+    match reflector(flags.iter().map(|flag| flag.value.as_str())) {
+        Ok(spec) => Some(spec),
+        Err(fault) => {
+            table.fault(span, fault.what, fault.remedy);
+            None
+        }
+    }
+}
+
 pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
     let mut sites: Vec<AgentSite> = Vec::new();
     for mut table in fields.tables("site") {
         let name = table.required_with("name", word);
         let agent = table.required_with("agent", agent_name);
+        let address = table.optional_with("address", address);
+        let reflector = reflector_of(&mut table);
         if let (Some(name), Some(agent)) = (name, agent) {
             if sites.iter().any(|other| other.name.value == name.value) {
                 let what = format!("there are two sites '{}'", name.value);
@@ -38,7 +74,12 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Vec<AgentSite> {
                 let what = format!("two sites have agent {}", agent.value);
                 table.fault(agent.span.clone(), what, "an agent is at one site");
             }
-            sites.push(AgentSite { name, agent });
+            sites.push(AgentSite {
+                name,
+                agent,
+                address: address.map(|address| address.value),
+                reflector,
+            });
         }
         table.finish();
     }
@@ -68,6 +109,66 @@ pub(super) fn check(
             let what = format!("there is no site '{}'", name.value);
             let remedy = format!("write one of {}, or add a [[site]]", known.join(", "));
             problems.add(name.span.clone(), Fault::new(what, remedy));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_text::Source;
+
+    use crate::expand::scenarios;
+    use crate::plan::parse;
+
+    /// A mesh: each site measures the two others.
+    const MESH: &str = "version = 1\nname = \"mesh\"\ninterval = \"10ms\"\nmessages = 10\n\
+        from = [\"ams\", \"lju\", \"mil\"]\n\
+        [[site]]\nname = \"ams\"\nagent = \"a\"\naddress = \"10.0.0.1\"\nreflector = [\"--listen\", \":8600\"]\n\
+        [[site]]\nname = \"lju\"\nagent = \"l\"\naddress = \"2001:db8::2\"\nreflector = []\n\
+        [[site]]\nname = \"mil\"\nagent = \"m\"\n\
+        [[endpoint]]\nname = \"to ams\"\nurl = \"udp://ams:8600\"\n\
+        [[endpoint]]\nname = \"to lju\"\nurl = \"ws://lju:8080/x\"\n\
+        [[endpoint]]\nname = \"to mil\"\nurl = \"icmp://mil\"\n";
+
+    #[test]
+    fn a_target_that_names_a_site_leads_to_its_address_and_no_site_measures_itself() {
+        let plan = parse(&Source::new("p.toml", MESH)).expect("a good plan");
+        let of = |place: usize| {
+            let endpoint = &plan.endpoints[place];
+            (endpoint.target.to_string(), endpoint.at.as_deref())
+        };
+        assert_eq!(of(0), ("udp://10.0.0.1:8600".to_owned(), Some("ams")));
+        assert_eq!(of(1), ("ws://[2001:db8::2]:8080/x".to_owned(), Some("lju")));
+        // Without an address its name is looked up like any other.
+        assert_eq!(of(2), ("icmp://mil".to_owned(), Some("mil")));
+        let circuits: Vec<(String, String)> = scenarios(&plan)
+            .iter()
+            .map(|one| (one.site().unwrap_or("").to_owned(), one.endpoint.clone()))
+            .collect();
+        assert_eq!(circuits.len(), 6, "{circuits:?}");
+        assert!(
+            circuits
+                .iter()
+                .all(|(from, to)| !to.ends_with(from.as_str()))
+        );
+        let ports: Vec<Option<u16>> = plan
+            .agents
+            .iter()
+            .map(|site| site.reflector.as_ref().map(|spec| spec.address.port()))
+            .collect();
+        assert_eq!(ports, [Some(8600), Some(8080), None]);
+    }
+
+    #[test]
+    fn what_is_no_address_or_no_flag_is_refused_with_its_place() {
+        for (from, to, part) in [
+            ("10.0.0.1", "10.0.0.1:8600", "is no address of a host"),
+            ("--listen", "--lisen", "--listen"),
+        ] {
+            let problems = parse(&Source::new("p.toml", MESH.replace(from, to)));
+            let problems = problems.expect_err("a mistake");
+            let text = format!("{problems:?}");
+            assert!(text.contains(part), "{text}");
         }
     }
 }

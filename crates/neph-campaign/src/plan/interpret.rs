@@ -231,13 +231,13 @@ fn one_length(axes: &TypedAxes, problems: &Problems<'_>) {
 fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     for endpoint in &typed.endpoints {
-        let (Some(name), Some(target)) = (&endpoint.name, &endpoint.target) else {
+        let (Some(name), Some(written)) = (&endpoint.name, &endpoint.target) else {
             continue;
         };
         let scope = Scope {
             own: endpoint,
             top: &typed.axes,
-            target: &target.value,
+            target: &written.value,
             problems,
         };
         let Some(mut axes) = scope.axes() else {
@@ -248,12 +248,14 @@ fn endpoints(typed: &TypedPlan, problems: &Problems<'_>) -> Vec<Endpoint> {
         let seasons = &typed.sections.seasons;
         season::apply(&mut axes, seasons, pause, &endpoint.span, problems);
         places::check(&axes, endpoint, typed, problems);
+        let (target, at) = places::target(endpoint, &written.value, typed);
+        places::without_itself(&mut axes, at.as_deref());
         let mode = endpoint.mode.as_ref().or(typed.course.mode.as_ref());
         endpoints.push(Endpoint {
             name: name.value.clone(),
-            target: target.value.clone(),
-            written_at: target.span.clone(),
-            at: endpoint.at.as_ref().map(|site| site.value.clone()),
+            target,
+            written_at: written.span.clone(),
+            at,
             mode: mode.map_or(Mode::Quiet, |mode| mode.value),
             axes,
             alarms: alarms::of(&endpoint.axes, &typed.axes),

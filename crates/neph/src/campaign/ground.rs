@@ -6,9 +6,12 @@ use std::path::Path;
 use neph_agent::LocalExecutor;
 use neph_agent::lab::{GroundError, LabGround, LabPlan, SiteReflector};
 use neph_campaign::Plan;
+use neph_campaign::estimate::estimate;
+use neph_campaign::expand::scenarios;
+use neph_campaign::plan::AgentSite;
 use neph_control::{AgentsExecutor, CampaignSocket, Sites};
 use neph_lab::Lab;
-use neph_model::{Executor, Stop};
+use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
 use super::Read;
 use crate::exit::Failure;
@@ -84,12 +87,28 @@ fn agents(plan: &Plan, given: Option<&Path>) -> Result<Box<dyn Executor>, Failur
     let pairs = pairs.map(|site| (site.name.value.clone(), site.agent.value.clone()));
     let sites = Sites {
         agents: pairs.collect(),
+        reflectors: reflectors(plan),
         default: None,
     };
     let bus = CampaignSocket::connect(folder).map_err(Failure::refused)?;
     let signer = registry.signer().map_err(Failure::refused)?;
     let executor = AgentsExecutor::new(&folder.join("inbox"), sites, bus, signer);
     Ok(Box::new(executor.map_err(Failure::refused)?))
+}
+
+/// The reflectors that a plan wants at its sites: for longer than it can take, but no longer than a day, after which
+/// each is ordered anew.
+fn reflectors(plan: &Plan) -> BTreeMap<AgentName, ReflectorOrder> {
+    const LEAST: Span = Span::from_secs(600);
+    const MOST: Span = Span::from_secs(23 * 3600);
+    let whole = estimate(plan, &scenarios(plan)).whole;
+    let duration = (whole.times(2) + LEAST).min(MOST);
+    let sites = plan.agents.iter();
+    let order = |site: &AgentSite| {
+        let spec = site.reflector.clone()?;
+        Some((site.agent.value.clone(), ReflectorOrder { spec, duration }))
+    };
+    sites.filter_map(order).collect()
 }
 
 fn failure(error: GroundError) -> Failure {

@@ -51,7 +51,12 @@ impl Drop for Program {
 
 /// The usual policy, which allows this host too.
 fn of_this_host() -> String {
-    DEFAULT_POLICY.replace("\"127.0.0.0/8\", \"::1/128\", ", "")
+    let text = DEFAULT_POLICY.replace("\"127.0.0.0/8\", \"::1/128\", ", "");
+    let text = text.replace("\"throughput\"]", "\"throughput\", \"reflector\"]");
+    text.replace(
+        "# listen = [\"8080\", \"9000-9010\"]",
+        "listen = [\"1024-65535\"]",
+    )
 }
 
 /// A controller and two agents, in a folder.
@@ -310,6 +315,49 @@ fn circuits_in_conflict_never_overlap_and_those_of_a_round_do() {
         }
     }
     assert_eq!(pairs, BLOCKS * 2, "{experiments:?}");
+}
+
+/// Agents that answer for each other: no reflector but theirs.
+#[test]
+fn sites_measure_each_other_by_reflectors_of_their_agents() {
+    let sites = Sites::new(&["127.0.0.1"]);
+    let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
+    let names = SITES.map(|site| format!("\"{site}\"")).join(", ");
+    let mut plan = format!(
+        "version = 1\nname = \"mesh\"\ninterval = \"10ms\"\nmessages = 40\nblocks = 3\n\
+         from = [{names}]\n[companion]\nenabled = false\n"
+    );
+    for (site, port) in SITES.iter().zip(&ports) {
+        plan.push_str(&format!(
+            "[[site]]\nname = \"{site}\"\nagent = \"{site}\"\naddress = \"127.0.0.1\"\n\
+             reflector = [\"--listen\", \"127.0.0.1:{port}\"]\n\
+             [[endpoint]]\nname = \"to {site}\"\nurl = \"udp://{site}:{port}\"\n"
+        ));
+    }
+    fs::write(sites.place.path("p.toml"), plan).expect("writable");
+    let ended = sites.run(&["run", "p.toml"]).0.wait().expect("it ends");
+    let experiments = sites.experiments();
+    assert!(ended.success(), "{experiments:?}");
+    assert_eq!(experiments.len(), 6);
+    for one in &experiments {
+        assert_eq!(
+            (&one["status"], &one["messages"]),
+            (&"complete".into(), &40.into()),
+            "{one}"
+        );
+        assert_eq!(one["lost"].as_u64().unwrap_or(0), 0, "{one}");
+    }
+    eventually("the reflectors have ended", SOON, || {
+        ports
+            .iter()
+            .all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err())
+            && is_empty(&sites.place.path("control/inbox"))
+    });
+}
+
+fn free_port() -> u16 {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    socket.local_addr().expect("bound").port()
 }
 
 /// A plan of one message.

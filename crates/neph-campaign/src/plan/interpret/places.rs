@@ -1,10 +1,41 @@
 //! From where an endpoint is measured, and whether there is such a place.
 
-use neph_model::ParameterName;
+use neph_model::{Parameter, ParameterName, Target};
 use neph_text::{Fault, Problems};
 
 use super::super::meaning::Axes;
 use super::super::typed::{TypedEndpoint, TypedPlan};
+
+/// The target of an endpoint, and the site at which it is: one whose name stands in the place of the host leads to
+/// that site's address.
+pub(super) fn target(
+    endpoint: &TypedEndpoint,
+    written: &Target,
+    typed: &TypedPlan,
+) -> (Target, Option<String>) {
+    let at = endpoint.at.as_ref().map(|site| site.value.clone());
+    let mut sites = typed.sections.agents.iter();
+    let Some(site) = sites.find(|site| site.name.value == written.host()) else {
+        return (written.clone(), at);
+    };
+    let moved = site.address.as_deref().map(|host| written.at_host(host));
+    let target = moved
+        .and_then(Result::ok)
+        .unwrap_or_else(|| written.clone());
+    (target, at.or_else(|| Some(site.name.value.clone())))
+}
+
+/// A site does not measure itself where a list names all.
+pub(super) fn without_itself(axes: &mut Axes, at: Option<&str>) {
+    let Some(at) = at else { return };
+    let Some(from) = axes.parameters.get_mut(&ParameterName::Site) else {
+        return;
+    };
+    let is_itself = |value: &Parameter| value.site().is_some_and(|site| site == at);
+    if from.iter().any(|value| !is_itself(value)) {
+        from.retain(|value| !is_itself(value));
+    }
+}
 
 /// Whether what is measured has a place, and each place that it names is there to be.
 pub(super) fn check(

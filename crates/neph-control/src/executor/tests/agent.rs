@@ -1,5 +1,6 @@
 //! An agent in this process that measures with sockets, the bus to it, and something to measure.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -141,6 +142,7 @@ impl OneAgent {
         let sites = Sites {
             agents: all.iter().map(of).collect(),
             default: None,
+            reflectors: BTreeMap::new(),
         };
         let bus = ToAll(all.iter().map(|one| one.bus.clone()).collect());
         AgentsExecutor::new(inbox, sites, bus, signer()).expect("writable")

@@ -84,6 +84,7 @@ impl World {
             let sites = Sites {
                 agents: ["a", "b"].map(|site| (site.to_owned(), name(site))).into(),
                 default: None,
+                reflectors: BTreeMap::new(),
             };
             let time = Arc::clone(&self.time);
             let elapsed = Elapsed(Box::new(move || {

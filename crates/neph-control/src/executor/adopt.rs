@@ -1,0 +1,61 @@
+//! Orders that an earlier process submitted: those of this campaign go on, what is not an experiment is ended.
+
+use std::collections::BTreeSet;
+
+use neph_model::{CampaignId, ExecutorLost, ExperimentId, Order, OrderId, Ticket};
+
+use super::AgentsExecutor;
+use super::shares::{Running, Share};
+use crate::Bus;
+
+impl<B: Bus> AgentsExecutor<B> {
+    pub(super) fn adopt_orders(
+        &mut self,
+        campaign: CampaignId,
+    ) -> Result<Vec<(Ticket, Order)>, ExecutorLost> {
+        let known: BTreeSet<OrderId> = self
+            .running
+            .values()
+            .flat_map(|running| running.shares.iter().filter_map(|share| share.id))
+            .chain(self.unstored.keys().copied())
+            .collect();
+        let open = self.dispatcher.open_orders();
+        let left: Vec<(OrderId, Order)> = open
+            .filter(|(id, _)| !known.contains(id))
+            .map(|(id, order)| (id, order.clone()))
+            .collect();
+        let mut adopted = Vec::new();
+        for (id, order) in left {
+            let Order::Experiments(orders) = &order else {
+                // It is done over with its block.
+                self.dispatcher.cancel(id);
+                self.dispatcher.stored(id)?;
+                continue;
+            };
+            let experiments: Vec<_> = orders.iter().map(|one| &one.experiment).collect();
+            if experiments.iter().any(|one| one.campaign != campaign) {
+                continue;
+            }
+            let experiments: Vec<ExperimentId> = experiments.iter().map(|one| one.id).collect();
+            let share = Share {
+                id: Some(id),
+                places: (0..experiments.len()).collect(),
+                prepared: None,
+                result: None,
+            };
+            self.dispatcher.follow(id);
+            let ticket = self.ticket();
+            self.running.insert(
+                ticket,
+                Running {
+                    shares: vec![share],
+                    experiments,
+                    is_prepared: false,
+                    held: Vec::new(),
+                },
+            );
+            adopted.push((ticket, order));
+        }
+        Ok(adopted)
+    }
+}

@@ -1,0 +1,105 @@
+//! Reflectors at the sites of agents: they answer as long as the executor is there.
+//!
+//! Owns when one is ordered, and whether all are there. One that ends, or whose agent was killed, is ordered anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neph_model::{AgentName, OrderId, ReflectorOrder, Span, Update};
+
+/// How long experiments wait for reflectors: an agent may be away, and its site is not all of a campaign.
+const PATIENCE: Span = Span::from_secs(20);
+/// From the end of one to the next order for it.
+const REST: Span = Span::from_secs(1);
+
+/// The reflectors of a campaign.
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    wanted: BTreeMap<AgentName, ReflectorOrder>,
+    /// Those that are ordered.
+    ordered: BTreeMap<OrderId, AgentName>,
+    /// Those that answer.
+    ready: BTreeSet<AgentName>,
+    /// When the next order of those that are not ordered is due.
+    due: BTreeMap<AgentName, Span>,
+    /// Since when it is waited.
+    since: Option<Span>,
+    is_over: bool,
+}
+
+impl Standing {
+    pub(super) fn new(wanted: BTreeMap<AgentName, ReflectorOrder>) -> Self {
+        let due = wanted.keys().map(|agent| (agent.clone(), Span::ZERO));
+        Self {
+            due: due.collect(),
+            wanted,
+            ..Self::default()
+        }
+    }
+
+    /// Those that are to be ordered at `now`.
+    pub(super) fn due(&mut self, now: Span) -> Vec<(AgentName, ReflectorOrder)> {
+        if self.is_over {
+            return Vec::new();
+        }
+        let due: Vec<AgentName> = self
+            .due
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(agent, _)| agent.clone())
+            .collect();
+        let each = due.into_iter().filter_map(|agent| {
+            self.due.remove(&agent);
+            let order = self.wanted.get(&agent)?.clone();
+            Some((agent, order))
+        });
+        each.collect()
+    }
+
+    pub(super) fn ordered(&mut self, agent: AgentName, id: OrderId) {
+        self.ordered.insert(id, agent);
+    }
+
+    /// Takes note of an update, if it is of a reflector; whether its order is over.
+    pub(super) fn note(&mut self, id: OrderId, update: &Update, now: Span) -> Option<bool> {
+        let agent = self.ordered.get(&id)?.clone();
+        let is_over = match update {
+            Update::Progress(_) => {
+                self.ready.insert(agent);
+                false
+            }
+            Update::Done(result) => {
+                if let Err(why) = result
+                    && !self.is_over
+                {
+                    tracing::warn!("the reflector at agent {agent} does not answer: {why}");
+                }
+                self.ordered.remove(&id);
+                self.ready.remove(&agent);
+                self.due.insert(agent, now + REST);
+                true
+            }
+            _ => false,
+        };
+        Some(is_over)
+    }
+
+    /// Whether all answer, or were waited for long enough.
+    pub(super) fn is_ready(&mut self, now: Span) -> bool {
+        if self.ready.len() == self.wanted.len() {
+            return true;
+        }
+        let since = *self.since.get_or_insert(now);
+        now - since > PATIENCE
+    }
+
+    /// None is ordered any more: those that are have to be ended.
+    pub(super) fn end(&mut self) -> Vec<OrderId> {
+        self.is_over = true;
+        self.ordered.keys().copied().collect()
+    }
+
+    /// Whether one is ordered.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.ordered.is_empty()
+    }
+}
