@@ -109,7 +109,7 @@ fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) 
             continue;
         };
         for mut round in table.rounds {
-            round.start = round.start + before.makespan;
+            round.start += before.makespan;
             before.rounds.push(round);
         }
         before.makespan += table.makespan;

@@ -176,8 +176,7 @@ impl Agreement {
         };
         *standing = match (report, *standing) {
             // What ended is over, however often it is reported.
-            (_, Standing::CarriedOut) => Standing::CarriedOut,
-            (Report::CarriedOut, _) => Standing::CarriedOut,
+            (_, Standing::CarriedOut) | (Report::CarriedOut, _) => Standing::CarriedOut,
             // That nobody heard of a begin follows from the decision: it is no reason of its own.
             (Report::Refused(Missed::NotNotified), standing) if is_missed => standing,
             (Report::Refused(why), _) => Standing::Missed(*why),
@@ -222,11 +221,10 @@ impl Agreement {
         let begins = self.decided == Some(true);
         let not_ready = self.parties.iter().filter_map(|(party, standing)| {
             let why = match standing {
-                Standing::CarriedOut => return None,
                 Standing::Missed(why) => *why,
                 Standing::Unheard => Missed::Silent,
                 Standing::Ready if begins => Missed::Silent,
-                Standing::Ready => return None,
+                Standing::Ready | Standing::CarriedOut => return None,
             };
             Some(NotReady {
                 party: party.clone(),
@@ -234,9 +232,8 @@ impl Agreement {
             })
         });
         let not_ready: Vec<NotReady> = not_ready.collect();
-        let all = self.parties.values();
-        let is_over = |standing: &Standing| *standing == Standing::CarriedOut;
-        if all.copied().all(|standing| is_over(&standing)) {
+        let mut all = self.parties.values();
+        if all.all(|standing| *standing == Standing::CarriedOut) {
             return Outcome::CarriedOut;
         }
         if not_ready.is_empty() {

@@ -96,7 +96,7 @@ fn by_length(demand: &Demand<'_>) -> Vec<Vec<usize>> {
     classes
         .flat_map(|tasks| {
             let of_circuits = circuit_rounds(demand, &tasks);
-            of_circuits.unwrap_or_else(|| search::rounds(demand, tasks))
+            of_circuits.unwrap_or_else(|| search::rounds(demand, &tasks))
         })
         .collect()
 }
@@ -161,9 +161,9 @@ fn merged(demand: &Demand<'_>, mut rounds: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
     }
     let mut occupied = vec![Occupancy::free(demand.resources.len()); count];
     for (round, tasks) in rounds.iter().enumerate() {
-        tasks
-            .iter()
-            .for_each(|task| occupied[round].take(*task, demand));
+        for task in tasks {
+            occupied[round].take(*task, demand);
+        }
     }
     for from in (0..count).rev() {
         rounds[from].sort_by_key(|task| (demand.slots[*task], Reverse(*task)));

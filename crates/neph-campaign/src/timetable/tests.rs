@@ -10,8 +10,8 @@ use crate::order::Generator;
 
 const MINUTE: Span = Span::from_secs(60);
 
-fn host(name: impl ToString, mode: Mode) -> Claim {
-    Claim::new(Resource::Host(name.to_string()), mode)
+fn host(name: impl std::fmt::Display, mode: Mode) -> Claim {
+    Claim::new(Resource::Host(format!("{name}")), mode)
 }
 
 fn link(name: &str, mode: Mode) -> Claim {
@@ -239,7 +239,9 @@ fn mixed(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
     let tasks = graph.into_iter().map(|task| {
         let mode = Mode::ALL[generator.below(4) as usize];
         let mut claims = task.claims().to_vec();
-        claims.iter_mut().for_each(|claim| claim.mode = mode);
+        for claim in &mut claims {
+            claim.mode = mode;
+        }
         if generator.below(5) == 0 {
             claims.push(link(&format!("l{}", generator.below(3)), mode));
         }
