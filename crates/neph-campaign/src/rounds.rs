@@ -147,7 +147,7 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
     let mut endpoints = plan.endpoints.iter();
     let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
     let mode = endpoint.map_or(Mode::Quiet, |endpoint| endpoint.mode);
-    // Fleets of other flow sets are never beside one another at a site: their rates would add up.
+    // Fleets of other flow sets are never in one round at a site: their rates would add up.
     let mode = if scenario.flows().is_some() {
         mode.min(Mode::Quiet)
     } else {

@@ -177,7 +177,7 @@ impl Agreement {
         *standing = match (report, *standing) {
             // What ended is over, however often it is reported.
             (_, Standing::CarriedOut) | (Report::CarriedOut, _) => Standing::CarriedOut,
-            // That nobody heard of a begin follows from the decision: it is no reason of its own.
+            // That a party was not notified follows from the decision: it is no reason of its own.
             (Report::Refused(Missed::NotNotified), standing) if is_missed => standing,
             (Report::Refused(why), _) => Standing::Missed(*why),
             (Report::Ready(_), Standing::Unheard) if is_decided => {
@@ -206,7 +206,7 @@ impl Agreement {
         let is_ready = |standing: &Standing| *standing == Standing::Ready;
         let all_ready = self.parties.values().all(is_ready);
         if self.decided.is_none() && (all_ready || now >= self.deadline()) {
-            // Whoever decides may have slept: a decision after the start reaches nobody in time.
+            // What decides may have slept: a decision after the start reaches no party in time.
             self.decided = Some(all_ready && now < self.times.start);
         }
         match self.decided {
@@ -237,7 +237,7 @@ impl Agreement {
             return Outcome::CarriedOut;
         }
         if not_ready.is_empty() {
-            // All were ready, and whoever decides was not there in time.
+            // All were ready, and what decides was not there in time.
             let all = self.parties.keys().map(|party| NotReady {
                 party: party.clone(),
                 why: Missed::NotNotified,

@@ -24,7 +24,7 @@ const MOST_ENDS: usize = 2_000;
 
 /// Puts tasks into rounds that follow each other, so that their lengths together are short.
 ///
-/// Meshes of equally long tasks get as few rounds as there can be. Elsewhere the result may be longer than
+/// Meshes of equally long tasks get as few rounds as there can be. For other tasks it may be longer than
 /// needed; [`Timetable::bound`] shows by how much at most. Takes well below a second for 20,000 tasks.
 pub fn rounds(tasks: &[Task]) -> Timetable {
     let demand = Demand::of(tasks);
