@@ -136,6 +136,13 @@ fn a_graph_of_200_sites_takes_a_tenth_more_than_the_bound_at_most() {
 }
 
 #[test]
+#[ignore = "in release it shows how long 19,000 tasks of all modes and several lengths take"]
+fn tasks_of_all_kinds_between_200_sites_come_near_to_the_bound() {
+    let table = rounds(&mixed(200, 95, 1));
+    assert!(table.ratio() <= 1.1, "{}", table.ratio());
+}
+
+#[test]
 fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
     let star: Vec<Task> = (1..40).map(|to| circuit(0, to, MINUTE)).collect();
     assert_eq!(right(&star).makespan, MINUTE.times(39));
