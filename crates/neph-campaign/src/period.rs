@@ -1,6 +1,7 @@
 //! Whether a block fits the period of its plan (`every`), and what would fit.
 
 use neph_model::{Scenario, Span};
+use neph_text::counted::counted;
 use neph_text::{Fault, Problems};
 
 use crate::estimate::{Estimate, estimate, in_words};
@@ -23,21 +24,36 @@ pub fn check(plan: &Plan, problems: &Problems<'_>) {
     }
     let found = rounds(plan, &matrix);
     let what = format!(
-        "a block takes {} ({} rounds of experiments{}), which does not fit into every = {}",
-        in_words(cost.block),
-        found.table.rounds.len(),
+        "a block takes {} ({} of experiments{}), which does not fit into every = {}",
+        words(cost.block),
+        counted(found.table.rounds.len() as u64, "round"),
         checks(&cost),
-        in_words(every.value)
+        words(every.value)
     );
-    let remedy = remedy(every.value, &cost, &found, &matrix);
+    let mut remedy = remedy(every.value, &cost, &found, &matrix);
+    if plan.agents.is_empty() {
+        remedy += "; on one host experiments run one after the other";
+    } else if found.table.bound.span > every.value - cost.checks {
+        let reason = &found.table.bound.reason;
+        remedy += &format!("; no other order helps, since {reason}");
+    }
     problems.add(every.span.clone(), Fault::new(what, remedy));
+}
+
+/// With every digit where hours, minutes and seconds would hide what matters.
+fn words(span: Span) -> String {
+    if span < Span::from_secs(60) {
+        span.exact()
+    } else {
+        in_words(span)
+    }
 }
 
 fn checks(cost: &Estimate) -> String {
     if cost.checks == Span::ZERO {
         return String::new();
     }
-    format!(", throughput checks {}", in_words(cost.checks))
+    format!(", throughput checks {}", words(cost.checks))
 }
 
 /// What would fit: a longer period, shorter experiments, fewer of them.
@@ -59,8 +75,8 @@ fn remedy(every: Span, cost: &Estimate, found: &PlanRounds, matrix: &[Scenario])
         if each > 0 {
             ways.push(format!(
                 "experiments of at most {} instead of {}",
-                in_words(Span::from_secs(each)),
-                in_words(longest)
+                words(Span::from_secs(each)),
+                words(longest)
             ));
         }
     }
@@ -70,14 +86,7 @@ fn remedy(every: Span, cost: &Estimate, found: &PlanRounds, matrix: &[Scenario])
             "at most {fitting} of the {count} rounds: fewer endpoints, sites or values"
         ));
     }
-    let ways = ways.join(", or ");
-    if found.table.bound.span <= room {
-        return ways;
-    }
-    format!(
-        "{ways}; no other order helps, since {}",
-        found.table.bound.reason
-    )
+    ways.join(", or ")
 }
 
 /// A period that is long enough, as a plan writes it: whole minutes, or seconds below ten minutes.

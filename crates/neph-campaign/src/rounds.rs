@@ -109,7 +109,7 @@ fn one_after_the_other(tasks: &[Task], parts: impl Iterator<Item = Vec<usize>>) 
             continue;
         };
         for mut round in table.rounds {
-            round.start = round.start + before.makespan;
+            round.start += before.makespan;
             before.rounds.push(round);
         }
         before.makespan += table.makespan;
@@ -147,7 +147,7 @@ fn claims(plan: &Plan, scenario: &Scenario) -> Vec<Claim> {
     let mut endpoints = plan.endpoints.iter();
     let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
     let mode = endpoint.map_or(Mode::Quiet, |endpoint| endpoint.mode);
-    // Fleets of other flow sets are never beside one another at a site: their rates would add up.
+    // Fleets of other flow sets are never in one round at a site: their rates would add up.
     let mode = if scenario.flows().is_some() {
         mode.min(Mode::Quiet)
     } else {

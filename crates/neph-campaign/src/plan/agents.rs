@@ -42,7 +42,7 @@ fn address(node: &Node) -> Result<String, Fault> {
     }
 }
 
-/// The flags of `neph reflect`, as a list; an empty one is a reflector of all defaults.
+/// The flags of `neph reflect`.
 fn reflector_of(table: &mut Fields<'_>) -> Option<ReflectorSpec> {
     let entry = table.entry("reflector")?;
     let span = entry.node.span.clone();
@@ -123,8 +123,8 @@ mod tests {
     /// A mesh: each site measures the two others.
     const MESH: &str = "version = 1\nname = \"mesh\"\ninterval = \"10ms\"\nmessages = 10\n\
         from = [\"ams\", \"lju\", \"mil\"]\n\
-        [[site]]\nname = \"ams\"\nagent = \"a\"\naddress = \"10.0.0.1\"\nreflector = [\"--listen\", \":8600\"]\n\
-        [[site]]\nname = \"lju\"\nagent = \"l\"\naddress = \"2001:db8::2\"\nreflector = []\n\
+        [[site]]\nname = \"ams\"\nagent = \"a\"\naddress = \"10.0.0.1\"\nreflector = [\"--listen\", \"[::]:8600\"]\n\
+        [[site]]\nname = \"lju\"\nagent = \"l\"\naddress = \"2001:db8::2\"\nreflector = \"--tls\"\n\
         [[site]]\nname = \"mil\"\nagent = \"m\"\n\
         [[endpoint]]\nname = \"to ams\"\nurl = \"udp://ams:8600\"\n\
         [[endpoint]]\nname = \"to lju\"\nurl = \"ws://lju:8080/x\"\n\
@@ -163,7 +163,7 @@ mod tests {
     fn what_is_no_address_or_no_flag_is_refused_with_its_place() {
         for (from, to, part) in [
             ("10.0.0.1", "10.0.0.1:8600", "is no address of a host"),
-            ("--listen", "--lisen", "--listen"),
+            ("--tls", "--tsl", "--tls"),
         ] {
             let problems = parse(&Source::new("p.toml", MESH.replace(from, to)));
             let problems = problems.expect_err("a mistake");

@@ -42,9 +42,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
     let congestions = written(&typed, Parameter::congestion);
     let stresses = written(&typed, Parameter::stress);
     let names = names(&typed);
-    season::check(&typed.sections, &all_axes(&typed), problems);
     let skip_spans: Vec<Range<usize>> = typed.skips.iter().map(|skip| skip.span.clone()).collect();
-    shared::check(&typed, problems);
     let sections = typed.sections;
     compare::check_sections(&sections, &names, problems);
     fleet::check_trace(&sections, &endpoints, problems);
@@ -52,8 +50,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         .throughput
         .and_then(|typed| throughput(typed, &endpoints, problems));
     let course = typed.course;
-    let every = shared::period(&course, problems);
-    let own_interval = course.block_interval.map(|v| span(v.value));
+    let (block_interval, every) = shared::period(&course, problems);
     fleet::check_pairs(course.pairs.as_ref(), &endpoints, problems);
     let positive =
         |value: Option<Placed<Nanos>>| value.and_then(|v| above_zero(&v, "time", problems));
@@ -68,11 +65,7 @@ pub(crate) fn plan(typed: TypedPlan, problems: &Problems<'_>) -> Plan {
         endpoints,
         skips: skips(typed.skips, &names, problems),
         blocks: counted("blocks", course.blocks, 1),
-        block_interval: every
-            .as_ref()
-            .map(|every| every.value)
-            .or(own_interval)
-            .unwrap_or(Span::ZERO),
+        block_interval,
         every,
         pause: course.pause.map_or(Span::ZERO, |v| span(v.value)),
         order: course.order.unwrap_or_default(),
@@ -177,6 +170,8 @@ fn at_least_one(value: &Placed<u32>, noun: &str, problems: &Problems<'_>) -> u32
 /// What the top of a plan can get wrong whatever the endpoints are.
 fn check_top(typed: &TypedPlan, problems: &Problems<'_>) {
     stress::check_names(&written(typed, Parameter::stress), problems);
+    season::check(&typed.sections, &all_axes(typed), problems);
+    shared::check(typed, problems);
     let (sections, sites) = (&typed.sections, written(typed, Parameter::site));
     agents::check(&sections.agents, sections.has_lab, &sites, problems);
     if typed.endpoints.is_empty() {

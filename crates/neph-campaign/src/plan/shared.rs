@@ -64,18 +64,25 @@ pub(crate) fn mode(fields: &mut Fields<'_>) -> Option<Placed<Mode>> {
     fields.optional_with("mode", |node| choice(node, &modes))
 }
 
+const LINK: &str = "shared_link";
+const OVERLAY: &str = "shared_overlay";
+
+fn resource(table: &str, name: &str) -> Resource {
+    if table == LINK {
+        Resource::Link(name.to_owned())
+    } else {
+        Resource::Overlay(name.to_owned())
+    }
+}
+
 /// Reads every shared link and overlay of a plan.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Vec<Shared> {
-    let kinds: [(&str, fn(String) -> Resource); 2] = [
-        ("shared_link", Resource::Link),
-        ("shared_overlay", Resource::Overlay),
-    ];
     let mut found: Vec<Shared> = Vec::new();
-    for (key, resource) in kinds {
+    for key in [LINK, OVERLAY] {
         for mut table in fields.tables(key) {
             let name = table.required_with("name", word);
             let shared = Shared {
-                resource: resource(name.as_ref().map_or_else(String::new, |n| n.value.clone())),
+                resource: resource(key, name.as_ref().map_or("", |name| &name.value)),
                 sites: table.one_or_list_with("sites", word).unwrap_or_default(),
                 endpoints: table
                     .one_or_list_with("endpoints", word)

@@ -5,11 +5,8 @@ use crate::expand::scenarios;
 use crate::plan::parse;
 
 fn plan(top: &str, rest: &str) -> (Plan, Vec<Scenario>) {
-    let sites = ["ams", "lju", "mil"];
-    let sites: String = sites
-        .iter()
-        .map(|site| format!("[[site]]\nname = \"{site}\"\nagent = \"{site}\"\n"))
-        .collect();
+    let site = |name| format!("[[site]]\nname = \"{name}\"\nagent = \"{name}\"\n");
+    let sites = ["ams", "lju", "mil"].map(site).concat();
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"1s\"\nduration = \"1min\"\npause = \"1s\"\n{top}\n\
          {sites}{rest}"

@@ -122,12 +122,6 @@ impl Lab {
         }
     }
 
-    fn scenarios(&self) -> Vec<neph_model::Scenario> {
-        let store = Self::store(self.folder.path());
-        let campaign = store.campaigns().expect("campaigns")[0].id;
-        store.scenarios(campaign).expect("scenarios")
-    }
-
     fn experiments(&self) -> Vec<neph_model::Experiment> {
         let store = Self::store(self.folder.path());
         let campaign = store.campaigns().expect("campaigns")[0].id;

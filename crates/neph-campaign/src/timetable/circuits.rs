@@ -149,7 +149,9 @@ impl<'c> Colouring<'c> {
                 }
             })
             .collect();
-        path.iter().for_each(|edge| self.clear(*edge));
+        for edge in path {
+            self.clear(*edge);
+        }
         for (edge, colour) in path.iter().zip(new) {
             self.paint(*edge, colour);
         }
@@ -187,7 +189,9 @@ impl<'c> Colouring<'c> {
         let colour = colours[self.any(colours.len())];
         let taken = [self.at[from][colour], self.at[to][colour]];
         let taken: Vec<usize> = taken.into_iter().flatten().collect();
-        taken.iter().for_each(|other| self.clear(*other));
+        for other in &taken {
+            self.clear(*other);
+        }
         self.paint(edge, colour);
         taken
     }

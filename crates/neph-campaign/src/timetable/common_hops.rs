@@ -13,7 +13,7 @@ pub struct CircuitRoute {
     pub from: String,
     /// Where it ends: the name of the other site, or of the endpoint.
     pub to: String,
-    /// By distance: who answered; `None` where nobody did, or several, so that it is not known who
+    /// By distance: who answered; `None` where no router did, or several, so that it is not known who
     /// forwards. The destination is no hop.
     pub hops: Vec<Option<IpAddr>>,
 }

@@ -31,7 +31,7 @@ pub(super) fn rounds(circuits: &[Circuit], ends: usize) -> Option<Vec<Vec<usize>
 
 /// Every pair of `ends` once, the lesser first, in rounds in which no end is twice.
 fn circle(ends: usize) -> Vec<Vec<(usize, usize)>> {
-    // With an odd number the end that stands still is nobody.
+    // With an odd number the end that stands still does not exist.
     let places = ends + ends % 2;
     let moving = places - 1;
     (0..moving)

@@ -74,7 +74,9 @@ fn starts(demand: &Demand<'_>, mut order: Vec<usize>) -> Vec<Span> {
         let Some((end, over)) = running.pop_first() else {
             return starts;
         };
-        over.iter().for_each(|task| occupied.release(*task, demand));
+        for task in over {
+            occupied.release(task, demand);
+        }
         now = end;
     }
 }

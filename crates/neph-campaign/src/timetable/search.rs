@@ -54,8 +54,8 @@ pub(super) fn longest_first(demand: &Demand<'_>, mut tasks: Vec<usize>) -> Vec<V
 }
 
 /// Rounds of tasks of one length.
-pub(super) fn rounds(demand: &Demand<'_>, tasks: Vec<usize>) -> Vec<Vec<usize>> {
-    let mut best = longest_first(demand, tasks.clone());
+pub(super) fn rounds(demand: &Demand<'_>, tasks: &[usize]) -> Vec<Vec<usize>> {
+    let mut best = longest_first(demand, tasks.to_vec());
     let slot = tasks.first().map_or(Span::ZERO, |task| demand.slots[*task]);
     let part = Demand {
         resources: demand.resources.clone(),

@@ -176,9 +176,8 @@ impl Agreement {
         };
         *standing = match (report, *standing) {
             // What ended is over, however often it is reported.
-            (_, Standing::CarriedOut) => Standing::CarriedOut,
-            (Report::CarriedOut, _) => Standing::CarriedOut,
-            // That nobody heard of a begin follows from the decision: it is no reason of its own.
+            (_, Standing::CarriedOut) | (Report::CarriedOut, _) => Standing::CarriedOut,
+            // That a party was not notified follows from the decision: it is no reason of its own.
             (Report::Refused(Missed::NotNotified), standing) if is_missed => standing,
             (Report::Refused(why), _) => Standing::Missed(*why),
             (Report::Ready(_), Standing::Unheard) if is_decided => {
@@ -207,7 +206,7 @@ impl Agreement {
         let is_ready = |standing: &Standing| *standing == Standing::Ready;
         let all_ready = self.parties.values().all(is_ready);
         if self.decided.is_none() && (all_ready || now >= self.deadline()) {
-            // Whoever decides may have slept: a decision after the start reaches nobody in time.
+            // What decides may have slept: a decision after the start reaches no party in time.
             self.decided = Some(all_ready && now < self.times.start);
         }
         match self.decided {
@@ -222,11 +221,10 @@ impl Agreement {
         let begins = self.decided == Some(true);
         let not_ready = self.parties.iter().filter_map(|(party, standing)| {
             let why = match standing {
-                Standing::CarriedOut => return None,
                 Standing::Missed(why) => *why,
                 Standing::Unheard => Missed::Silent,
                 Standing::Ready if begins => Missed::Silent,
-                Standing::Ready => return None,
+                Standing::Ready | Standing::CarriedOut => return None,
             };
             Some(NotReady {
                 party: party.clone(),
@@ -234,13 +232,12 @@ impl Agreement {
             })
         });
         let not_ready: Vec<NotReady> = not_ready.collect();
-        let all = self.parties.values();
-        let is_over = |standing: &Standing| *standing == Standing::CarriedOut;
-        if all.copied().all(|standing| is_over(&standing)) {
+        let mut all = self.parties.values();
+        if all.all(|standing| *standing == Standing::CarriedOut) {
             return Outcome::CarriedOut;
         }
         if not_ready.is_empty() {
-            // All were ready, and whoever decides was not there in time.
+            // All were ready, and what decides was not there in time.
             let all = self.parties.keys().map(|party| NotReady {
                 party: party.clone(),
                 why: Missed::NotNotified,

@@ -10,8 +10,8 @@ use crate::order::Generator;
 
 const MINUTE: Span = Span::from_secs(60);
 
-fn host(name: impl ToString, mode: Mode) -> Claim {
-    Claim::new(Resource::Host(name.to_string()), mode)
+fn host(name: impl std::fmt::Display, mode: Mode) -> Claim {
+    Claim::new(Resource::Host(format!("{name}")), mode)
 }
 
 fn link(name: &str, mode: Mode) -> Claim {
@@ -136,6 +136,13 @@ fn a_graph_of_200_sites_takes_a_tenth_more_than_the_bound_at_most() {
 }
 
 #[test]
+#[ignore = "in release it shows how long 19,000 tasks of all modes and several lengths take"]
+fn tasks_of_all_kinds_between_200_sites_come_near_to_the_bound() {
+    let table = rounds(&mixed(200, 95, 1));
+    assert!(table.ratio() <= 1.1, "{}", table.ratio());
+}
+
+#[test]
 fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
     let star: Vec<Task> = (1..40).map(|to| circuit(0, to, MINUTE)).collect();
     assert_eq!(right(&star).makespan, MINUTE.times(39));
@@ -239,7 +246,9 @@ fn mixed(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
     let tasks = graph.into_iter().map(|task| {
         let mode = Mode::ALL[generator.below(4) as usize];
         let mut claims = task.claims().to_vec();
-        claims.iter_mut().for_each(|claim| claim.mode = mode);
+        for claim in &mut claims {
+            claim.mode = mode;
+        }
         if generator.below(5) == 0 {
             claims.push(link(&format!("l{}", generator.below(3)), mode));
         }

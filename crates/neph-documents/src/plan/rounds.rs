@@ -27,7 +27,9 @@ pub(super) fn write(out: &mut impl Write, plan: &Plan, scenarios: &[Scenario]) -
         write!(out, " ({in_turn} one experiment after the other)")?;
     }
     writeln!(out)?;
-    write_bound(out, &found)?;
+    if !plan.agents.is_empty() {
+        write_bound(out, &found)?;
+    }
     if let Some(every) = &plan.every {
         writeln!(out, "every: a block begins every {}", time(every.value))?;
     }

@@ -116,11 +116,8 @@ mod tests {
             text.contains("circuits ams-x and lju-y share the link 10.0.0.7 -> 10.0.0.8"),
             "{text}"
         );
-        let table: String = text
-            .lines()
-            .skip(3)
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let table: Vec<&str> = text.lines().skip(3).collect();
+        let table = table.join("\n");
         let declared = plan::parse(&Source::new("p.toml", format!("{PLAN}{table}")));
         let shared = declared.expect("a good plan").shared;
         assert!(shared[0].carries(Some("ams"), "x", None));

@@ -390,7 +390,7 @@ fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
         ),
         (
             plan("every = \"5ms\"\n", ""),
-            "p.toml:5:9: a block takes 0 s (1 rounds of experiments), which does not fit into every",
+            "p.toml:5:9: a block takes 10 ms (1 round of experiments), which does not",
         ),
     ] {
         fs::write(place.path("p.toml"), text).expect("writable");

@@ -89,14 +89,21 @@ fn check_sites(typed: &TypedPlan, problems: &Problems<'_>) {
     }
 }
 
-/// The period of blocks, which excludes an interval between them.
-pub(super) fn period(course: &TypedCourse, problems: &Problems<'_>) -> Option<Placed<Span>> {
+/// The interval between blocks, and the period that no block may outlast, if there is one.
+pub(super) fn period(
+    course: &TypedCourse,
+    problems: &Problems<'_>,
+) -> (Span, Option<Placed<Span>>) {
     if let (Some(every), Some(_)) = (&course.every, &course.block_interval) {
         let what = "both every and block_interval are given";
         let remedy = "remove block_interval: every is one that no block may outlast";
         problems.add(every.span.clone(), Fault::new(what, remedy));
     }
-    course.every.clone()
+    let interval = course.block_interval.as_ref();
+    let interval = interval.map(|interval| Span::from_nanos(interval.value.0));
+    let every = course.every.clone();
+    let period = every.as_ref().map(|every| every.value);
+    (period.or(interval).unwrap_or(Span::ZERO), every)
 }
 
 #[cfg(test)]

@@ -51,7 +51,10 @@ fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
     assert_eq!(lab.fake.together, [2; 6]);
     let experiments = lab.experiments();
     assert!(all_complete_once(&experiments, 12));
-    let scenarios = lab.scenarios();
+    let scenarios = {
+        let store = Lab::store(lab.folder.path());
+        store.scenarios(campaign.id).expect("scenarios")
+    };
     for one in &experiments {
         let scenario = |of: &neph_model::Experiment| {
             let mut all = scenarios.iter();
