@@ -23,6 +23,8 @@ mod cut;
 mod cut_short;
 #[path = "cli/diagnoses.rs"]
 mod diagnoses;
+#[path = "cli/distant.rs"]
+mod distant;
 #[path = "cli/dns.rs"]
 mod dns;
 #[path = "cli/edges.rs"]
