@@ -16,6 +16,7 @@ mod pace;
 mod pinned;
 mod room;
 mod stream;
+pub mod throughput;
 mod transfer;
 mod upload;
 mod video;

@@ -5,6 +5,7 @@
 
 pub mod awake;
 pub mod bpf;
+pub mod bulk;
 pub mod clock;
 pub mod deadline;
 pub mod destination;
@@ -21,6 +22,7 @@ pub mod port_filter;
 pub mod ppoll;
 pub mod process;
 pub mod queue;
+pub mod random;
 pub mod restrict;
 pub mod ring;
 pub mod sched;
