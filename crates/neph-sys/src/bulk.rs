@@ -1,5 +1,5 @@
 //! Many bytes with few system calls: UDP segmentation offload (GSO), UDP receive offload (GRO), TCP
-//! data that is discarded without a copy, and drops at a socket's receive buffer.
+//! data that is discarded without a copy.
 //!
 //! Owns the socket options and control messages of udp(7), tcp(7) and socket(7) for that. Measured over
 //! veth on 2 cores: 1448-byte datagrams one at a time 2 Gbit/s, 45 of them in each call 70 Gbit/s; TCP
@@ -19,7 +19,7 @@ use crate::stamp::{Family, set_option};
 const UDP_GRO: libc::c_int = 104;
 /// `UDP_SEGMENT` of linux/udp.h.
 const UDP_SEGMENT: libc::c_int = 103;
-/// Room for a stamp (32), a segment size (24) and a counter of drops (24).
+/// Room for a stamp (32) and a segment size (24).
 const CONTROL: usize = 128;
 
 /// Datagrams of one size that the kernel takes in one call, at most (`UDP_MAX_SEGMENTS` of the oldest
@@ -45,13 +45,12 @@ pub fn join_datagrams(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, UDP_GRO, 1)
 }
 
-/// Asks for a receive stamp and the number of drops at the full receive buffer with each datagram.
+/// Asks for a receive stamp with each call.
 ///
 /// # Errors
 /// None known on Linux.
-pub fn enable_receive_details(socket: BorrowedFd<'_>) -> io::Result<()> {
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
+pub fn enable_stamps(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
 /// Makes room for `bytes` that are written and not sent yet: as much of it as is permitted
@@ -104,9 +103,6 @@ pub struct Burst {
     pub segment: Option<usize>,
     /// When the kernel received the first of them.
     pub stamp: Option<WallNanos>,
-    /// Datagrams that the kernel dropped at the full receive buffer since the socket was opened, until
-    /// these were queued; wraps at 2^32. Absent as long as there are none.
-    pub drops: Option<u32>,
 }
 
 impl Burst {
@@ -162,10 +158,6 @@ fn read_control(header: &libc::msghdr, burst: &mut Burst) {
                 let at: libc::timespec = unsafe { data.cast::<libc::timespec>().read_unaligned() };
                 burst.stamp = Some(WallNanos(at.tv_sec * 1_000_000_000 + at.tv_nsec));
             }
-            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) if has(4) => {
-                // SAFETY: the message has four bytes.
-                burst.drops = Some(unsafe { data.cast::<u32>().read_unaligned() });
-            }
             (libc::SOL_UDP, UDP_GRO) if has(2) => {
                 // The kernel writes an int, old ones 16 bits; sizes are below 65536 and bytes beyond are 0.
                 // SAFETY: the message has two bytes.
@@ -193,7 +185,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::deadline::wait_until;
     use crate::ppoll::{self, Awaited};
 
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -216,7 +207,7 @@ mod tests {
     fn one_call_sends_many_datagrams_and_one_call_receives_them_with_their_size() {
         let (sender, receiver) = pair();
         join_datagrams(receiver.as_fd()).expect("Linux 5.0");
-        enable_receive_details(receiver.as_fd()).expect("Linux");
+        enable_stamps(receiver.as_fd()).expect("Linux");
         segment_datagrams(sender.as_fd(), 100).expect("Linux 4.18");
         let sent: Vec<u8> = (0..=249).collect();
         assert_eq!(sender.send(&sent).expect("it is sent"), 250);
@@ -225,7 +216,6 @@ mod tests {
             wait(receiver.as_fd());
             let burst = receive(receiver.as_fd(), &mut buffer).expect("datagrams");
             assert!(burst.stamp.is_some());
-            assert_eq!(burst.drops.unwrap_or(0), 0);
             for datagram in burst.datagrams(&buffer) {
                 sizes.push(datagram.len());
                 bytes.extend_from_slice(datagram);
@@ -234,25 +224,6 @@ mod tests {
         assert_eq!((sizes, bytes), (vec![100, 100, 50], sent));
         let nothing = receive(receiver.as_fd(), &mut buffer).expect_err("all was taken");
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
-    }
-
-    #[test]
-    fn what_does_not_fit_the_receive_buffer_is_counted() {
-        let (sender, receiver) = pair();
-        enable_receive_details(receiver.as_fd()).expect("Linux");
-        set_option(receiver.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 1).expect("the least");
-        for _ in 0..100 {
-            sender.send(&[7; 1000]).expect("it is sent");
-        }
-        let mut buffer = [0; 2000];
-        let mut drops = None;
-        assert!(wait_until(PATIENCE, || {
-            while let Ok(burst) = receive(receiver.as_fd(), &mut buffer) {
-                drops = burst.drops.or(drops);
-            }
-            sender.send(&[8; 1000]).expect("it is sent");
-            drops.is_some_and(|drops| drops >= 90)
-        }));
     }
 
     #[test]

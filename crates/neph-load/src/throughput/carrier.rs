@@ -42,7 +42,7 @@ impl Carrier {
     ) -> io::Result<Self> {
         if !sends {
             stamp::make_room(socket.as_fd(), RECEIVE_ROOM)?;
-            bulk::enable_receive_details(socket.as_fd())?;
+            bulk::enable_stamps(socket.as_fd())?;
             // Kernels before 5.0 give one datagram in each call.
             let _ = bulk::join_datagrams(socket.as_fd());
         }

@@ -116,7 +116,7 @@ fn the_limit_is_named_from_what_was_counted() {
                 tcp.srtt_mean = Span::from_millis(46);
             }),
             LimitKind::Path,
-            "500 segments retransmitted (0.5 %); the round-trip time rose from 20.0 ms to 46.0 ms",
+            "500 segments retransmitted (0.5 %); the round-trip time rose from 20.00 ms to 46.00 ms",
         ),
         (
             tcp(|totals, _| totals.sender = usage(0.2, 0.3, 0.2)),

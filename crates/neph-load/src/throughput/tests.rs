@@ -38,10 +38,18 @@ fn spec(read_pause: Span) -> ServerSpec {
 fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     let server = Server::bind(spec).expect("a port");
     let stop = Stop::new();
+    /// Also where the work panics.
+    struct Stopped<'a>(&'a Stop);
+    impl Drop for Stopped<'_> {
+        fn drop(&mut self) {
+            self.0.set();
+        }
+    }
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
+        let stopped = Stopped(&stop);
         let worked = work(&server);
-        stop.set();
+        drop(stopped);
         serving.join().expect("no panic").expect("it serves");
         worked
     })
@@ -130,48 +138,32 @@ fn a_receiver_that_reads_slowly_is_named() {
 }
 
 #[test]
-fn a_server_that_is_busy_refuses_with_how_long() {
+fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measured() {
     with_server(&spec(Span::ZERO), |server| {
         let (stop, address) = (Stop::new(), server.address());
-        thread::scope(|scope| {
-            let long = Ask {
-                duration_ns: 30_000_000_000,
-                ..ask(Protocol::Tcp, Direction::Up)
-            };
-            let first = scope.spawn({
-                let stop = stop.clone();
-                move || {
-                    let mut seconds = 0;
-                    let mut ends = |_: &Second| {
-                        let second = measure(
-                            address,
-                            &ask(Protocol::Udp, Direction::Up),
-                            &Stop::new(),
-                            &mut |_| {},
-                        );
-                        let refused = second.expect_err("it is busy").to_string();
-                        assert!(refused.contains("busy with a test of 127.0.0.1"), "{refused}");
-                        seconds += 1;
-                        stop.set();
-                    };
-                    let measured = measure(address, &long, &stop, &mut ends);
-                    (measured.expect("it was stopped"), seconds)
-                }
+        let long = Ask {
+            duration_ns: 30_000_000_000,
+            ..ask(Protocol::Tcp, Direction::Up)
+        };
+        let other = ask(Protocol::Udp, Direction::Down);
+        let mut refusal = None;
+        let measured = measure(address, &long, &stop, &mut |_| {
+            refusal.get_or_insert_with(|| {
+                measure(address, &other, &Stop::new(), &mut |_| {})
+                    .expect_err("it is busy")
+                    .to_string()
             });
-            let (measured, seconds) = first.join().expect("no panic");
-            assert!(measured.is_stopped && measured.fault.is_none(), "{measured:?}");
-            assert!(seconds >= 1);
-            let totals = &measured.results()[0].totals;
-            assert!(totals.lasted < Span::from_secs(20));
-            assert!(is_near(totals.goodput, 3.0), "{totals:?}");
+            stop.set();
         });
+        let measured = measured.expect("what was measured is kept");
+        assert!(measured.is_stopped && measured.fault.is_none(), "{:?}", measured.fault);
+        let refusal = refusal.expect("a second was measured");
+        assert!(refusal.contains("busy with a test of 127.0.0.1 for up to "), "{refusal}");
+        let totals = &measured.results()[0].totals;
+        assert!(totals.lasted < Span::from_secs(20));
+        assert!(is_near(totals.goodput, 3.0), "{totals:?}");
         // The place is free at once.
-        let next = measure(
-            address,
-            &ask(Protocol::Udp, Direction::Down),
-            &Stop::new(),
-            &mut |_| {},
-        );
+        let next = measure(address, &other, &Stop::new(), &mut |_| {});
         next.expect("it is measured");
     });
 }

@@ -64,7 +64,7 @@ pub struct UdpTotals {
     pub received: u64,
     /// That were sent and did not come.
     pub lost: u64,
-    /// Of these, dropped at the receiver's socket.
+    /// Of these, dropped at the receiver's socket; an estimate where the kernel joins datagrams.
     pub socket_drops: u64,
     /// That came out of order (RFC 4737).
     pub reordered: u64,
@@ -380,7 +380,7 @@ fn udp(ends: Ends<'_>) -> UdpTotals {
         received,
         // Also the last ones, of which the receiver cannot know.
         lost: sent_count.saturating_sub(received),
-        socket_drops: sum(|one| one.socket_drops),
+        socket_drops: sum(|one| one.socket_drops).min(sent_count.saturating_sub(received)),
         reordered: sum(|one| one.reordered),
         reordering_extent: extents.max().unwrap_or(0),
         duplicates: sum(|one| one.duplicates),

@@ -8,6 +8,7 @@ use neph_model::Span;
 use neph_sys::bulk::{self, Burst};
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
+use neph_sys::stamp;
 use neph_wire::throughput::{
     Content, Header, ReceivedInterval, StreamVariation, UdpCounters,
 };
@@ -34,7 +35,8 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
         sequence: Sequence::default(),
         delays: Delays::default(),
         bytes: 0,
-        drops: Drops::default(),
+        dropped: 0,
+        given: Given::default(),
         offset: clock::pair().offset(),
         socket,
         id,
@@ -55,20 +57,20 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
     Ok(())
 }
 
-/// Drops at the socket, from a counter that wraps.
-#[derive(Clone, Copy, Debug, Default)]
-struct Drops {
-    last: u32,
-    count: u64,
+/// Datagrams that were dropped at the socket, from the kernel's counter of packets and its last value.
+/// Where the kernel joins datagrams (GRO), a packet that it drops has as many as one that it gives, on
+/// the average.
+fn dropped_datagrams(packets: u64, given: Given) -> u64 {
+    let datagrams = u128::from(packets) * u128::from(given.datagrams.max(1));
+    let datagrams = datagrams / u128::from(given.calls.clamp(1, given.datagrams.max(1)));
+    u64::try_from(datagrams).unwrap_or(u64::MAX)
 }
 
-impl Drops {
-    fn see(&mut self, counter: Option<u32>) {
-        if let Some(counter) = counter {
-            self.count += u64::from(counter.wrapping_sub(self.last));
-            self.last = counter;
-        }
-    }
+/// What receive calls gave, since the beginning.
+#[derive(Clone, Copy, Debug, Default)]
+struct Given {
+    calls: u64,
+    datagrams: u64,
 }
 
 struct Receiver<'a> {
@@ -80,7 +82,9 @@ struct Receiver<'a> {
     sequence: Sequence,
     delays: Delays,
     bytes: u64,
-    drops: Drops,
+    /// Packets that the kernel dropped at this socket until now.
+    dropped: u64,
+    given: Given,
     /// Wall minus monotonic clock, nanoseconds.
     offset: i64,
 }
@@ -151,7 +155,7 @@ impl Receiver<'_> {
     }
 
     fn take(&mut self, burst: Burst) {
-        self.drops.see(burst.drops);
+        self.given.calls += 1;
         let stamp = burst.stamp.map(|stamp| stamp.0.saturating_sub(self.offset));
         let came_ns = stamp.unwrap_or_else(|| clock::raw().0);
         for datagram in burst.datagrams(&self.buffer) {
@@ -162,6 +166,7 @@ impl Receiver<'_> {
             if !is_ours || header.content != Content::Data {
                 continue;
             }
+            self.given.datagrams += 1;
             let arrival = self.sequence.arrive(header.sequence);
             if arrival != Arrival::Duplicate {
                 self.bytes += datagram.len() as u64;
@@ -174,6 +179,10 @@ impl Receiver<'_> {
     fn put(&mut self, is_late: bool) {
         let passed: Passed = self.course.pass(self.course.elapsed());
         let counted = self.sequence.take();
+        // A kernel without the counter (before 4.12) shows none.
+        let dropped = stamp::dropped(self.socket.as_fd()).unwrap_or(0);
+        let packets = dropped.saturating_sub(self.dropped);
+        self.dropped = dropped;
         let udp = UdpCounters {
             datagrams: counted.datagrams,
             lost: counted.lost(),
@@ -181,7 +190,7 @@ impl Receiver<'_> {
             reordered: counted.reordered,
             reordering_extent: counted.extent,
             duplicates: counted.duplicates,
-            socket_drops: std::mem::take(&mut self.drops.count),
+            socket_drops: dropped_datagrams(packets, self.given),
             jitter_ns: self.delays.jitter(),
             variation: self.delays.take_interval(),
         };
@@ -208,11 +217,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_counted_across_the_wrap_of_their_counter() {
-        let mut drops = Drops::default();
-        drops.see(None);
-        drops.see(Some(u32::MAX));
-        drops.see(Some(1));
-        assert_eq!(drops.count, u64::from(u32::MAX) + 2);
+    fn a_dropped_packet_has_as_many_datagrams_as_one_that_is_given() {
+        let given = |calls, datagrams| Given { calls, datagrams };
+        assert_eq!(dropped_datagrams(0, given(10, 450)), 0);
+        assert_eq!(dropped_datagrams(7, given(10, 450)), 315);
+        assert_eq!(dropped_datagrams(7, given(10, 10)), 7);
+        assert_eq!(dropped_datagrams(7, Given::default()), 7);
     }
 }

@@ -101,7 +101,8 @@ pub struct UdpCounters {
     pub reordering_extent: u64,
     /// That came more than once.
     pub duplicates: u64,
-    /// That the kernel dropped because the socket's receive buffer was full (`SO_RXQ_OVFL`).
+    /// That the kernel dropped because the socket's receive buffer was full (`SO_MEMINFO`). It counts
+    /// packets; of joined ones (GRO) each counts as many datagrams as those that came had on average.
     pub socket_drops: u64,
     /// Interarrival jitter at the end of the interval (RFC 3550, section 6.4.1).
     pub jitter_ns: u64,

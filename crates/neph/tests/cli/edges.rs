@@ -8,7 +8,7 @@ use neph_sys::process;
 use crate::neph::{Place, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 27] = [
+pub(crate) const COMMANDS: [&str; 28] = [
     "demo",
     "gallery",
     "ping",
@@ -30,6 +30,7 @@ pub(crate) const COMMANDS: [&str; 27] = [
     "export",
     "import",
     "lab",
+    "throughput",
     "stress",
     "control",
     "agents",
