@@ -5,8 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     agent, campaign, clock, control, demo, diagnose, execute, export, flows, gallery, hops, import,
-    lab, list, ping, read, reflect, report, shell, show, stress, throughput, trace, version,
-    watch,
+    lab, list, ping, read, reflect, report, shell, show, stress, throughput, trace, version, watch,
 };
 
 /// Measures latency in cloud networks, layer by layer, and says where the time went.

@@ -121,7 +121,11 @@ impl Args {
         let rate = self.rate.map_or(default, |most| most.0);
         let ask = Ask {
             version: VERSION,
-            protocol: if self.udp { Protocol::Udp } else { Protocol::Tcp },
+            protocol: if self.udp {
+                Protocol::Udp
+            } else {
+                Protocol::Tcp
+            },
             direction: match self.direction {
                 DirectionChoice::Up => Direction::Up,
                 DirectionChoice::Down => Direction::Down,
@@ -136,12 +140,16 @@ impl Args {
         };
         if !(32..=Ask::LARGEST_DATAGRAM).contains(&datagram_bytes) {
             let (size, most) = (self.size.exact(), Ask::LARGEST_DATAGRAM);
-            return Err(Failure::usage(format!("--size {size}: write 32 to {most} bytes")));
+            return Err(Failure::usage(format!(
+                "--size {size}: write 32 to {most} bytes"
+            )));
         }
         let (least, most) = (Ask::SHORTEST_NS, Ask::LONGEST_NS);
         if !(least..=most).contains(&ask.duration_ns) {
             let duration = self.duration;
-            return Err(Failure::usage(format!("--duration {duration}: write 100ms to 24h")));
+            return Err(Failure::usage(format!(
+                "--duration {duration}: write 100ms to 24h"
+            )));
         }
         ask.check().map_err(Failure::usage)?;
         Ok(ask)
@@ -168,7 +176,9 @@ impl Args {
         let version: Option<IpVersion> = self.version.version();
         let found = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
-        let measured = measure(found.address, &ask, &stop, &mut |second| writer.second(second));
+        let measured = measure(found.address, &ask, &stop, &mut |second| {
+            writer.second(second)
+        });
         let measured = measured.map_err(failure)?;
         writer.end(&measured)?;
         Ok(match &measured.fault {

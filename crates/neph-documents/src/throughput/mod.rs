@@ -6,7 +6,9 @@ mod second;
 mod stream;
 mod text;
 
-pub use direction::{DirectionDocument, TcpDocument, UdpDocument, UsageDocument, VariationDocument};
+pub use direction::{
+    DirectionDocument, TcpDocument, UdpDocument, UsageDocument, VariationDocument,
+};
 pub use document::{ServedLine, ThroughputDocument, ThroughputLine};
 pub use second::SecondRow;
 pub use stream::{CoreDocument, CpuSecondDocument, EndDocument, ReceivedDocument, SentDocument};

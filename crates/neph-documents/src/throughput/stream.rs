@@ -1,8 +1,6 @@
 //! Each second of each stream at each end, as it was counted there.
 
-use neph_wire::throughput::{
-    CoreShare, CpuInterval, Intervals, ReceivedInterval, SentInterval,
-};
+use neph_wire::throughput::{CoreShare, CpuInterval, Intervals, ReceivedInterval, SentInterval};
 use schemars::JsonSchema;
 use serde::Serialize;
 

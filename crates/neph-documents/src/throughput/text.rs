@@ -110,12 +110,7 @@ fn udp_lines(udp: &UdpTotals) -> String {
     let mut text = format!(
         "  {} of {} datagrams lost ({loss:.2} %), {} of them at the receiver's socket; {} reordered \
          (extent {}), {} duplicated\n",
-        udp.lost,
-        udp.sent,
-        udp.socket_drops,
-        udp.reordered,
-        udp.reordering_extent,
-        udp.duplicates,
+        udp.lost, udp.sent, udp.socket_drops, udp.reordered, udp.reordering_extent, udp.duplicates,
     );
     let span = |nanos: Option<u64>| {
         let span = nanos.map(|nanos| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)));

@@ -56,7 +56,10 @@ impl Control {
     /// This end's address.
     pub(super) fn local(&self) -> Result<SocketAddr, ThroughputError> {
         let local = self.stream.local_addr();
-        local.map_err(ThroughputError::socket("ask for our address towards", self.peer))
+        local.map_err(ThroughputError::socket(
+            "ask for our address towards",
+            self.peer,
+        ))
     }
 
     /// Whether connections of this end can have this congestion control: one sentence if not.

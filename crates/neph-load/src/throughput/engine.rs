@@ -87,7 +87,8 @@ impl Engine<'_> {
             let spawned = carriers.into_iter().try_for_each(|(stream, carrier)| {
                 let work = move || {
                     if let Err(error) = self.carry(carrier, stream, run) {
-                        let mut faults = faults_there.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut faults =
+                            faults_there.lock().unwrap_or_else(PoisonError::into_inner);
                         faults.get_or_insert_with(|| format!("stream {stream}: {error}"));
                         halt.set();
                     }
@@ -157,6 +158,10 @@ fn meter(board: &Board, streams: &AtomicUsize) {
         if is_over {
             return;
         }
-        clock::nap(TICK.min(due - elapsed).max(Span::from_millis(1)).to_duration());
+        clock::nap(
+            TICK.min(due - elapsed)
+                .max(Span::from_millis(1))
+                .to_duration(),
+        );
     }
 }

@@ -39,7 +39,9 @@ pub enum ThroughputError {
         reason: String,
     },
     /// The other end sent something else.
-    #[error("{peer} does not speak neph's throughput protocol ({source}); is it neph throughput serve?")]
+    #[error(
+        "{peer} does not speak neph's throughput protocol ({source}); is it neph throughput serve?"
+    )]
     Foreign {
         /// The other end.
         peer: SocketAddr,
@@ -100,10 +102,7 @@ pub(super) const READY: &str = "the message that all streams are open";
 
 impl ThroughputError {
     /// A call on a socket to this peer.
-    pub(super) fn socket(
-        operation: &'static str,
-        peer: SocketAddr,
-    ) -> impl Fn(io::Error) -> Self {
+    pub(super) fn socket(operation: &'static str, peer: SocketAddr) -> impl Fn(io::Error) -> Self {
         move |source| Self::Socket {
             operation,
             peer,

@@ -170,7 +170,10 @@ fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
     }
     let has_no_time = |end: &Usage| end.thread >= FULL || is_full(end, FULL) && end.waited < MOSTLY;
     if has_no_time(receiver) {
-        return Some(limit(LimitKind::Receiver, &format!("its {}", work(receiver))));
+        return Some(limit(
+            LimitKind::Receiver,
+            &format!("its {}", work(receiver)),
+        ));
     }
     if has_no_time(sender) {
         return Some(limit(LimitKind::Sender, &format!("its {}", work(sender))));

@@ -5,9 +5,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 
 use neph_model::{Span, Stop};
-use neph_wire::throughput::{
-    Ask, Content, Header, Preamble, Protocol, ServerMessage, Token,
-};
+use neph_wire::throughput::{Ask, Content, Header, Preamble, Protocol, ServerMessage, Token};
 
 use super::carrier::Carrier;
 use super::control::Control;
@@ -39,7 +37,9 @@ pub(super) fn open(
     let mut hello_at = now();
     loop {
         if now() >= hello_at {
-            carriers.iter().for_each(|(stream, carrier)| greet(carrier, *stream, token));
+            carriers
+                .iter()
+                .for_each(|(stream, carrier)| greet(carrier, *stream, token));
             hello_at = now() + HELLO_EVERY;
         }
         match control.poll(READY)? {
@@ -68,8 +68,7 @@ fn connection(
     let mut stream: TcpStream = connect(server, PATIENCE).map_err(&failed)?;
     stream.write_all(&preamble.encode()).map_err(&failed)?;
     let sends = End::Client.sends(ask, preamble.stream);
-    Carrier::tcp(stream, ask, sends)
-        .map_err(ThroughputError::socket("set up a stream to", server))
+    Carrier::tcp(stream, ask, sends).map_err(ThroughputError::socket("set up a stream to", server))
 }
 
 /// From the address that the control connection has: the server sends to no other.

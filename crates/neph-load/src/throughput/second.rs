@@ -83,9 +83,8 @@ fn is_complete(measured: &Measured, index: u32) -> bool {
     let streams = usize::from(measured.ask.streams);
     measured.directions().all(|direction| {
         let (sent, received) = of_second(measured.ends(direction), index);
-        let has_cpu = |cpu: &[neph_wire::throughput::CpuInterval]| {
-            cpu.iter().any(|one| one.index == index)
-        };
+        let has_cpu =
+            |cpu: &[neph_wire::throughput::CpuInterval]| cpu.iter().any(|one| one.index == index);
         let ends = measured.ends(direction);
         sent.len() >= streams
             && received.len() >= streams
@@ -100,10 +99,7 @@ fn is_passed(measured: &Measured, index: u32) -> bool {
     received.any(|one| !one.is_late && one.index >= index + 2)
 }
 
-fn of_second<'a>(
-    ends: Ends<'a>,
-    index: u32,
-) -> (Vec<&'a SentInterval>, Vec<&'a ReceivedInterval>) {
+fn of_second<'a>(ends: Ends<'a>, index: u32) -> (Vec<&'a SentInterval>, Vec<&'a ReceivedInterval>) {
     let sent = ends.sender.sent.iter().filter(|one| one.index == index);
     let received = ends.receiver.received.iter();
     let received = received.filter(|one| one.index == index && !one.is_late);
@@ -131,7 +127,9 @@ fn of(measured: &Measured, index: u32) -> Vec<Second> {
 }
 
 fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
-    second.sent = sum(sent.iter().map(|one| rate(one.bytes, one.from_ns, one.to_ns)));
+    second.sent = sum(sent
+        .iter()
+        .map(|one| rate(one.bytes, one.from_ns, one.to_ns)));
     let tcp = sent.iter().filter_map(|one| one.tcp);
     for one in tcp {
         second.retransmissions += one.retransmissions;
@@ -148,7 +146,9 @@ fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
 }
 
 fn add_received(second: &mut Second, received: &[&ReceivedInterval], ends: Ends<'_>) {
-    let goodput = received.iter().map(|one| rate(one.bytes, one.from_ns, one.to_ns));
+    let goodput = received
+        .iter()
+        .map(|one| rate(one.bytes, one.from_ns, one.to_ns));
     second.goodput = sum(goodput);
     let to = received.iter().map(|one| one.to_ns).max().unwrap_or(0);
     second.to = Span::from_nanos(i64::try_from(to).unwrap_or(i64::MAX));

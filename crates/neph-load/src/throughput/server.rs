@@ -43,11 +43,15 @@ impl ServerCaps {
         let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX));
         if duration > self.duration {
             let most = self.duration;
-            return Err(format!("{duration} is asked for, this server grants {most}"));
+            return Err(format!(
+                "{duration} is asked for, this server grants {most}"
+            ));
         }
         if ask.streams > self.streams {
             let (asked, most) = (ask.streams, self.streams);
-            return Err(format!("{asked} streams are asked for, this server grants {most}"));
+            return Err(format!(
+                "{asked} streams are asked for, this server grants {most}"
+            ));
         }
         let Some(most) = self.rate else { return Ok(()) };
         match ask.rate_bit_s.map(BitRate) {
@@ -334,7 +338,10 @@ mod tests {
             change(&mut one);
             caps.admit(&one).expect_err("above the cap")
         };
-        assert!(refused(|ask| ask.duration_ns += 1).ends_with(&format!("this server grants {}", caps.duration)));
+        assert!(
+            refused(|ask| ask.duration_ns += 1)
+                .ends_with(&format!("this server grants {}", caps.duration))
+        );
         assert!(refused(|ask| ask.streams = 5).ends_with("this server grants 4"));
         let most = "this server grants 1 Gbit/s";
         assert!(refused(|ask| ask.rate_bit_s = Some(1_000_000_001)).ends_with(most));

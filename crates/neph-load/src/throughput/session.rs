@@ -63,7 +63,11 @@ impl Session<'_> {
     fn admit(&self, ask: &Ask) -> Result<Token, String> {
         ask.check().map_err(|error| error.to_string())?;
         self.spec.caps.admit(ask)?;
-        if let Some(name) = ask.congestion.as_deref().filter(|_| ask.direction.has_down()) {
+        if let Some(name) = ask
+            .congestion
+            .as_deref()
+            .filter(|_| ask.direction.has_down())
+        {
             self.control.try_congestion(name)?;
         }
         let local = self.control.local().map_err(|error| error.to_string())?;
@@ -157,11 +161,7 @@ impl Session<'_> {
     }
 
     /// Sends what was counted, and hears whether the client has ended.
-    fn turn(
-        &mut self,
-        turn: Turn<'_>,
-        is_ended: &mut bool,
-    ) -> Result<Decision, ThroughputError> {
+    fn turn(&mut self, turn: Turn<'_>, is_ended: &mut bool) -> Result<Decision, ThroughputError> {
         let intervals = turn.board.take();
         if !intervals.is_empty() {
             self.control.send(&ServerMessage::Intervals(intervals))?;

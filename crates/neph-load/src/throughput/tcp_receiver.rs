@@ -51,12 +51,7 @@ pub(super) fn receive(stream: &TcpStream, id: u16, run: Run<'_>) -> io::Result<(
             Err(error) => break Err(error),
         }
     };
-    put(
-        id,
-        run,
-        course.pass(course.elapsed()),
-        received - counted,
-    );
+    put(id, run, course.pass(course.elapsed()), received - counted);
     ended
 }
 

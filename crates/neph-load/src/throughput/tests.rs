@@ -156,9 +156,16 @@ fn a_server_that_is_busy_refuses_with_how_long_and_a_stop_keeps_what_was_measure
             stop.set();
         });
         let measured = measured.expect("what was measured is kept");
-        assert!(measured.is_stopped && measured.fault.is_none(), "{:?}", measured.fault);
+        assert!(
+            measured.is_stopped && measured.fault.is_none(),
+            "{:?}",
+            measured.fault
+        );
         let refusal = refusal.expect("a second was measured");
-        assert!(refusal.contains("busy with a test of 127.0.0.1 for up to "), "{refusal}");
+        assert!(
+            refusal.contains("busy with a test of 127.0.0.1 for up to "),
+            "{refusal}"
+        );
         let totals = &measured.results()[0].totals;
         assert!(totals.lasted < Span::from_secs(20));
         assert!(is_near(totals.goodput, 3.0), "{totals:?}");

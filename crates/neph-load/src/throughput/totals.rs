@@ -281,8 +281,15 @@ fn usage<T: Threaded>(intervals: impl IntoIterator<Item = T>, cpu: &[CpuInterval
     let mut usage = Usage {
         waited: ratio(sum(&|one| one.waited_ns), length),
         paced: ratio(sum(&|one| one.paced_ns), length),
-        process: nanos(cpu.iter().map(|one| one.process_ns).fold(0, u64::saturating_add)),
-        rcvbuf_errors: cpu.iter().map(|one| one.rcvbuf_errors).fold(0, u64::saturating_add),
+        process: nanos(
+            cpu.iter()
+                .map(|one| one.process_ns)
+                .fold(0, u64::saturating_add),
+        ),
+        rcvbuf_errors: cpu
+            .iter()
+            .map(|one| one.rcvbuf_errors)
+            .fold(0, u64::saturating_add),
         ..Usage::default()
     };
     let streams = threads.iter().map(|one| one.stream);
@@ -324,9 +331,14 @@ fn add_core(usage: &mut Usage, threads: Vec<Thread>, cpu: &[CpuInterval]) {
 }
 
 fn tcp(sent: &[SentInterval]) -> TcpTotals {
-    let all: Vec<_> = sent.iter().filter_map(|one| Some((one.index, one.tcp?))).collect();
+    let all: Vec<_> = sent
+        .iter()
+        .filter_map(|one| Some((one.index, one.tcp?)))
+        .collect();
     let sum = |of: fn(&neph_wire::throughput::TcpCounters) -> u64| {
-        all.iter().map(|(_, one)| of(one)).fold(0, u64::saturating_add)
+        all.iter()
+            .map(|(_, one)| of(one))
+            .fold(0, u64::saturating_add)
     };
     let count = all.len() as u64;
     let micros = |count: u64| Span::from_micros(i64::try_from(count).unwrap_or(i64::MAX));
@@ -349,9 +361,8 @@ fn tcp(sent: &[SentInterval]) -> TcpTotals {
 }
 
 fn udp(ends: Ends<'_>) -> UdpTotals {
-    let sent = |of: fn(&SentInterval) -> u64| {
-        ends.sender.sent.iter().map(of).fold(0, u64::saturating_add)
-    };
+    let sent =
+        |of: fn(&SentInterval) -> u64| ends.sender.sent.iter().map(of).fold(0, u64::saturating_add);
     let all: Vec<_> = ends
         .receiver
         .received
@@ -359,14 +370,18 @@ fn udp(ends: Ends<'_>) -> UdpTotals {
         .filter_map(|one| Some((one, one.udp?)))
         .collect();
     let sum = |of: fn(&neph_wire::throughput::UdpCounters) -> u64| {
-        all.iter().map(|(_, one)| of(one)).fold(0, u64::saturating_add)
+        all.iter()
+            .map(|(_, one)| of(one))
+            .fold(0, u64::saturating_add)
     };
     let extents = all.iter().map(|(_, one)| one.reordering_extent);
     let (sent_count, received) = (sent(|one| one.datagrams), sum(|one| one.datagrams));
     let streams = all.iter().map(|(one, _)| one.stream);
     let streams: std::collections::BTreeSet<u16> = streams.collect();
     let jitter = streams.into_iter().map(|stream| {
-        let own = all.iter().filter(|(one, _)| one.stream == stream && !one.is_late);
+        let own = all
+            .iter()
+            .filter(|(one, _)| one.stream == stream && !one.is_late);
         let (count, sum) = own.fold((0_u64, 0_u64), |(count, sum), (_, one)| {
             (count + 1, sum.saturating_add(one.jitter_ns))
         });

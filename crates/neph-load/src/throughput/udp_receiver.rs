@@ -9,9 +9,7 @@ use neph_sys::bulk::{self, Burst};
 use neph_sys::clock;
 use neph_sys::ppoll::{self, Awaited};
 use neph_sys::stamp;
-use neph_wire::throughput::{
-    Content, Header, ReceivedInterval, StreamVariation, UdpCounters,
-};
+use neph_wire::throughput::{Content, Header, ReceivedInterval, StreamVariation, UdpCounters};
 
 use super::course::{Course, Passed};
 use super::run::{Run, TICK};

@@ -34,7 +34,11 @@ pub(super) fn send(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<()> 
     let size = usize::try_from(run.ask.datagram_bytes).unwrap_or(usize::MAX);
     let mut sender = Sender {
         burst: burst(run.rate(), size),
-        buffer: vec![0x5a; size.saturating_mul(bulk::MOST_SEGMENTS).min(bulk::LARGEST_BURST)],
+        buffer: vec![
+            0x5a;
+            size.saturating_mul(bulk::MOST_SEGMENTS)
+                .min(bulk::LARGEST_BURST)
+        ],
         course: Course::begin(),
         pace: Pace::new(run.rate()),
         size,
