@@ -1,4 +1,4 @@
-"""Throughput of neph beside iperf3 over a veth pair: Gbit/s, and CPU seconds per gigabyte of both ends.
+"""Throughput of neph and iperf3 over a veth pair: Gbit/s, and CPU seconds per gigabyte of both ends.
 
     cargo build --release -p neph
     python3 benches/throughput.py --neph target/release/neph --json throughput.json

@@ -76,7 +76,7 @@ pub fn set_code_point(socket: BorrowedFd<'_>, family: Family, dscp: u8) -> io::R
 }
 
 /// Takes received bytes of a TCP connection out of its queue without copying them (`MSG_TRUNC`, tcp(7)):
-/// how many; 0 at the end of the stream. Does not wait. `buffer` says how many at most; its content
+/// how many; 0 at the end of the stream. Does not wait. The length of `buffer` is the maximum; its content
 /// does not matter and is not changed by kernels that discard.
 ///
 /// # Errors

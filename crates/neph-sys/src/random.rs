@@ -1,4 +1,4 @@
-//! Bytes that nobody can guess.
+//! Random bits that cannot be guessed.
 
 #![expect(unsafe_code, reason = "system calls; each block says why it is sound")]
 

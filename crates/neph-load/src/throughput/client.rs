@@ -80,7 +80,7 @@ struct Client<'a> {
     seconds: Seconds,
     on_second: &'a mut dyn FnMut(&Second),
     is_done: bool,
-    /// When the server was told that nothing more is sent.
+    /// When the server was sent the end.
     ended: Option<Instant<Own>>,
 }
 

@@ -34,7 +34,7 @@ impl End {
     }
 }
 
-/// What is told to who watches.
+/// What a watching function is given.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn<'a> {
     /// What was counted and not taken yet.

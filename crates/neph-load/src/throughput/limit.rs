@@ -3,7 +3,9 @@
 use neph_model::BitRate;
 use neph_text::counted::counted;
 
-use super::totals::{TcpTotals, Totals, UdpTotals, Usage, ratio};
+use super::rates::ratio;
+use super::totals::{TcpTotals, Totals, UdpTotals};
+use super::usage::Usage;
 
 /// What was asked for is met from this share on.
 const MET: f64 = 0.99;

@@ -4,7 +4,8 @@ use neph_model::{BitRate, Span};
 use neph_wire::throughput::{Direction, ReceivedInterval, SentInterval};
 
 use super::measured::{Ends, Measured};
-use super::totals::{Threaded, busiest, core_busy, nanos, rate};
+use super::rates::{nanos, rate};
+use super::usage::{Threaded, busiest, core_busy};
 
 /// A second of one direction, all streams together.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -169,6 +169,7 @@ impl Server {
                 let Ok((stream, peer)) = self.listener.accept() else {
                     continue;
                 };
+                let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
                 if threads.fetch_add(1, Ordering::AcqRel) >= MOST_THREADS {
                     threads.fetch_sub(1, Ordering::AcqRel);
                     continue;
@@ -279,7 +280,7 @@ impl Serving<'_> {
             };
             session.serve()
         });
-        // What a test broke off for was told with its end; another peer's nonsense is no event.
+        // The end of a test was reported with its fault; nonsense of other peers is no event.
         drop(served);
     }
 }

@@ -77,7 +77,7 @@ impl Session<'_> {
             let left = (active.until - now()).max(Span::ZERO).nanos() / 1_000_000_000;
             let other = active.peer.ip().to_canonical();
             return Err(format!(
-                "busy with a test of {other} for up to {left} s more; try again then"
+                "busy with a test of {other} for up to {left} s more; retry then"
             ));
         }
         let duration = Span::from_nanos(i64::try_from(ask.duration_ns).unwrap_or(i64::MAX / 2));

@@ -21,7 +21,7 @@ pub(super) struct Active {
     pub(super) until: Instant<Own>,
     /// Streams that came.
     pub(super) carriers: BTreeMap<u16, Carrier>,
-    /// Data flows: nobody comes any more.
+    /// Data flows: no more streams are taken.
     pub(super) is_started: bool,
 }
 

@@ -147,4 +147,51 @@ proptest! {
         }
         prop_assert_eq!(read, sent);
     }
+
+    /// As the fuzz target does, near to what is meant.
+    #[test]
+    fn any_bytes_are_read_the_same_in_pieces_and_never_panic(
+        place in 0_usize..2_000,
+        byte: u8,
+        piece in 1_usize..50,
+    ) {
+        let cpu = CpuInterval {
+            cores: vec![CoreShare::default(); 2],
+            ..CpuInterval::default()
+        };
+        let received = ReceivedInterval {
+            udp: Some(UdpCounters::default()),
+            ..ReceivedInterval::default()
+        };
+        let sent = SentInterval {
+            tcp: Some(TcpCounters::default()),
+            ..SentInterval::default()
+        };
+        let intervals = Intervals {
+            sent: vec![sent],
+            received: vec![received],
+            variation: Vec::new(),
+            cpu: vec![cpu],
+        };
+        let mut bytes = encode_line(&ServerMessage::Intervals(intervals));
+        if let Some(changed) = bytes.get_mut(place) {
+            *changed = byte;
+        }
+        let _ = Header::decode(&bytes);
+        let read = |piece: usize| {
+            let (mut lines, mut read) = (Lines::default(), Vec::new());
+            for piece in bytes.chunks(piece) {
+                lines.push(piece);
+                loop {
+                    match lines.next::<ServerMessage>() {
+                        Ok(Some(message)) => read.push(message),
+                        Ok(None) => break,
+                        Err(_) => return read,
+                    }
+                }
+            }
+            read
+        };
+        prop_assert_eq!(read(bytes.len()), read(piece));
+    }
 }

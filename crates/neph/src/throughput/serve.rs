@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let show = |event: ServedEvent| {
         if !args.quiet {
-            tell(event, args.format);
+            show_event(event, args.format);
         }
     };
     server.run(&stop, &show).map_err(Failure::refused)?;
@@ -92,7 +92,7 @@ fn show_start(address: SocketAddr, force: &InForce, format: Format) -> Result<()
     Ok(())
 }
 
-fn tell(event: ServedEvent, format: Format) {
+fn show_event(event: ServedEvent, format: Format) {
     if format == Format::Ndjson {
         let line = match event {
             ServedEvent::Began { peer, ask } => ServedLine::began(peer.to_string(), &ask),
