@@ -38,7 +38,7 @@ fn read<M: DeserializeOwned>(bytes: &[u8], piece: usize) -> Vec<M> {
     for piece in bytes.chunks(piece) {
         lines.push(piece);
         loop {
-            match lines.next() {
+            match lines.next_message() {
                 Ok(Some(message)) => messages.push(message),
                 Ok(None) => break,
                 Err(_) => return messages,

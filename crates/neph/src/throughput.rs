@@ -177,7 +177,7 @@ impl Args {
         let found = resolving::find(&target, version, None)?;
         let mut writer = Writer::begin(self.format, &ask)?;
         let measured = measure(found.address, &ask, &stop, &mut |second| {
-            writer.second(second)
+            writer.second(second);
         });
         let measured = measured.map_err(failure)?;
         writer.end(&measured)?;

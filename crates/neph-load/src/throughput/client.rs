@@ -69,8 +69,8 @@ pub fn measure(
         token,
         read_pause: Span::ZERO,
     };
-    let fault = engine.run(carriers, &mut |turn| client.turn(turn))?;
-    client.finish(fault)
+    let fault = engine.run(carriers, &mut |turn| Ok(client.turn(turn)))?;
+    Ok(client.finish(fault))
 }
 
 struct Client<'a> {
@@ -85,7 +85,7 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn turn(&mut self, turn: Turn<'_>) -> Result<Decision, ThroughputError> {
+    fn turn(&mut self, turn: Turn<'_>) -> Decision {
         self.measured.client.append(turn.board.take());
         if self.stop.is_set() {
             self.measured.is_stopped = true;
@@ -116,11 +116,11 @@ impl Client<'_> {
             self.keep(Err(ThroughputError::Silent { peer, awaited }));
         }
         let is_over = turn.is_over && (self.is_done || self.measured.fault.is_some());
-        Ok(if is_over {
+        if is_over {
             Decision::Leave
         } else {
             Decision::GoOn
-        })
+        }
     }
 
     fn hear(&mut self) -> Result<(), ThroughputError> {
@@ -136,17 +136,17 @@ impl Client<'_> {
     /// What was counted outlives a fault.
     fn keep(&mut self, outcome: Result<(), ThroughputError>) {
         if let Err(error) = outcome {
-            self.measured.fault.get_or_insert(error.to_string());
+            self.measured.fault.get_or_insert_with(|| error.to_string());
         }
     }
 
-    fn finish(mut self, fault: Option<String>) -> Result<Measured, ThroughputError> {
+    fn finish(mut self, fault: Option<String>) -> Measured {
         for second in self.seconds.rest(&self.measured) {
             (self.on_second)(&second);
         }
         let mut measured = self.measured;
         // A fault of ours makes the server's stream break; ours is the cause.
         measured.fault = fault.or(measured.fault);
-        Ok(measured)
+        measured
     }
 }

@@ -13,6 +13,8 @@ const MET: f64 = 0.99;
 const FULL: f64 = 0.97;
 /// A core that is as good as full: what it is asked meanwhile waits.
 const BUSY: f64 = 0.90;
+/// A thread, or the soft interrupts of its core, that has a good part of it.
+const AT_WORK: f64 = 0.25;
 /// A thread that hardly ever waits for its socket: it always has something to do.
 const NEVER: f64 = 0.10;
 /// A thread that mostly waits for its socket.
@@ -90,7 +92,7 @@ pub(super) fn judge(totals: &Totals) -> Limit {
     }
     let judged = asked(totals).or_else(|| match (&totals.tcp, &totals.udp) {
         (Some(tcp), _) => of_tcp(totals, tcp),
-        (None, Some(udp)) => of_udp(totals, udp),
+        (None, Some(udp)) => Some(of_udp(totals, udp)),
         (None, None) => None,
     });
     judged.unwrap_or_else(|| {
@@ -114,7 +116,7 @@ fn asked(totals: &Totals) -> Option<Limit> {
     })
 }
 
-fn of_udp(totals: &Totals, udp: &UdpTotals) -> Option<Limit> {
+fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
     let drops = ratio(udp.socket_drops, udp.sent);
     if drops >= DROPS && udp.socket_drops >= udp.lost_on_the_path() {
         let evidence = format!(
@@ -122,7 +124,7 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Option<Limit> {
             percent(drops),
             work(&totals.receiver)
         );
-        return Some(limit(LimitKind::Receiver, &evidence));
+        return limit(LimitKind::Receiver, &evidence);
     }
     if udp.loss() >= LOSS {
         let lost = counted(udp.lost_on_the_path(), "datagram");
@@ -131,21 +133,21 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Option<Limit> {
             udp.sent,
             percent(ratio(udp.lost_on_the_path(), udp.sent))
         );
-        return Some(limit(LimitKind::Path, &evidence));
+        return limit(LimitKind::Path, &evidence);
     }
     if udp.refused > udp.sent / 100 {
         let evidence = format!(
             "its kernel refused {} for want of buffers",
             counted(udp.refused, "datagram")
         );
-        return Some(limit(LimitKind::Sender, &evidence));
+        return limit(LimitKind::Sender, &evidence);
     }
     if totals.sender.waited >= MOSTLY {
         let evidence = format!(
             "the sender waited {} of the time for room in its send buffer, and all that it sent arrived",
             percent(totals.sender.waited)
         );
-        return Some(limit(LimitKind::Path, &evidence));
+        return limit(LimitKind::Path, &evidence);
     }
     let evidence = format!(
         "it sent {} although {}, and all of it arrived; its {}",
@@ -153,7 +155,7 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Option<Limit> {
         wanted(totals.asked),
         work(&totals.sender)
     );
-    Some(limit(LimitKind::Sender, &evidence))
+    limit(LimitKind::Sender, &evidence)
 }
 
 fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
@@ -181,7 +183,7 @@ fn of_tcp(totals: &Totals, tcp: &TcpTotals) -> Option<Limit> {
         return Some(limit(LimitKind::Sender, &format!("its {}", work(sender))));
     }
     for (end, kind) in [(receiver, LimitKind::Receiver), (sender, LimitKind::Sender)] {
-        if is_full(end, BUSY) {
+        if is_full(end, BUSY) && is_at_work(end) {
             return Some(limit(kind, &format!("its {}", work(end))));
         }
     }
@@ -238,6 +240,11 @@ fn path(sender: &Usage, tcp: &TcpTotals) -> String {
 
 fn is_full(end: &Usage, least: f64) -> bool {
     end.core_busy.is_some_and(|busy| busy >= least)
+}
+
+/// Whether a good part of what its core does is this test's: the core may be busy with other programs.
+fn is_at_work(end: &Usage) -> bool {
+    end.thread >= AT_WORK || end.core_softirq.is_some_and(|share| share >= AT_WORK)
 }
 
 fn wanted(asked: Option<BitRate>) -> String {

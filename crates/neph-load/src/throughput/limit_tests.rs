@@ -49,10 +49,12 @@ fn udp(change: fn(&mut Totals, &mut UdpTotals)) -> Totals {
     totals
 }
 
-#[test]
-fn the_limit_is_named_from_what_was_counted() {
-    let table = [
-        // What was asked for goes before all.
+/// Counts, the limit that they show, and a part of its sentence.
+type Case = (Totals, LimitKind, &'static str);
+
+/// What was asked for goes before all.
+fn cases_of_a_rate() -> Vec<Case> {
+    vec![
         (
             tcp(|totals, _| {
                 totals.asked = Some(BitRate(1_009_000_000));
@@ -66,7 +68,12 @@ fn the_limit_is_named_from_what_was_counted() {
             LimitKind::Path,
             "waited 70 % of the time for acknowledgements",
         ),
-        // TCP.
+    ]
+}
+
+/// Windows, and ends that are short of CPU.
+fn cases_of_tcp() -> Vec<Case> {
+    vec![
         (
             tcp(|_, tcp| tcp.rwnd_limited = 0.6),
             LimitKind::ReceiveWindow,
@@ -105,6 +112,21 @@ fn the_limit_is_named_from_what_was_counted() {
             LimitKind::Sender,
             "its core 1 92 %",
         ),
+    ]
+}
+
+/// Neither a window nor a CPU.
+fn cases_of_a_path() -> Vec<Case> {
+    vec![
+        // The cores are busy with other programs.
+        (
+            tcp(|totals, _| {
+                totals.sender = usage(0.04, 0.94, 0.95);
+                totals.receiver = usage(0.04, 1.0, 0.95);
+            }),
+            LimitKind::Path,
+            "waited 95 % of the time",
+        ),
         (
             tcp(|_, tcp| tcp.sndbuf_limited = 0.8),
             LimitKind::Sender,
@@ -128,7 +150,11 @@ fn the_limit_is_named_from_what_was_counted() {
             LimitKind::Unknown,
             "nothing was sent",
         ),
-        // UDP.
+    ]
+}
+
+fn cases_of_udp() -> Vec<Case> {
+    vec![
         (
             udp(|_, udp| {
                 udp.received = 90_000;
@@ -171,8 +197,18 @@ fn the_limit_is_named_from_what_was_counted() {
             LimitKind::Sender,
             "although 2 Gbit/s was asked for",
         ),
+    ]
+}
+
+#[test]
+fn the_limit_is_named_from_what_was_counted() {
+    let cases = [
+        cases_of_a_rate(),
+        cases_of_tcp(),
+        cases_of_a_path(),
+        cases_of_udp(),
     ];
-    for (totals, kind, evidence) in table {
+    for (totals, kind, evidence) in cases.into_iter().flatten() {
         let limit = judge(&totals);
         assert_eq!(limit.kind, kind, "{}", limit.sentence);
         assert!(limit.sentence.contains(evidence), "{}", limit.sentence);

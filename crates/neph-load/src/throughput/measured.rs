@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use neph_model::Wall;
 use neph_wire::throughput::{Ask, Direction, Intervals};
 
+use super::ends::Ends;
 use super::limit::{Limit, judge};
 use super::totals::Totals;
 
@@ -87,11 +88,4 @@ impl Measured {
         });
         results.collect()
     }
-}
-
-/// The two ends of one direction.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ends<'a> {
-    pub(super) sender: &'a Intervals,
-    pub(super) receiver: &'a Intervals,
 }

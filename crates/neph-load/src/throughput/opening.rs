@@ -37,9 +37,9 @@ pub(super) fn open(
     let mut hello_at = now();
     loop {
         if now() >= hello_at {
-            carriers
-                .iter()
-                .for_each(|(stream, carrier)| greet(carrier, *stream, token));
+            for (stream, carrier) in &carriers {
+                greet(carrier, *stream, token);
+            }
             hello_at = now() + HELLO_EVERY;
         }
         match control.poll(READY)? {

@@ -58,7 +58,9 @@ mod tests {
     #[test]
     fn few_values_are_all_kept_and_of_many_an_even_part() {
         let mut few = Reservoir::new(4);
-        [3, 1, 2].map(|value| few.push(value));
+        for value in [3, 1, 2] {
+            few.push(value);
+        }
         assert_eq!(few.sorted(), [1, 2, 3]);
         let mut many = Reservoir::new(1_000);
         (0..100_000).for_each(|value| many.push(value));

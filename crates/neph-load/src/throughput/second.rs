@@ -3,7 +3,8 @@
 use neph_model::{BitRate, Span};
 use neph_wire::throughput::{Direction, ReceivedInterval, SentInterval};
 
-use super::measured::{Ends, Measured};
+use super::ends::Ends;
+use super::measured::Measured;
 use super::rates::{nanos, rate};
 use super::usage::{Threaded, busiest, core_busy};
 
@@ -100,7 +101,7 @@ fn is_passed(measured: &Measured, index: u32) -> bool {
     received.any(|one| !one.is_late && one.index >= index + 2)
 }
 
-fn of_second<'a>(ends: Ends<'a>, index: u32) -> (Vec<&'a SentInterval>, Vec<&'a ReceivedInterval>) {
+fn of_second(ends: Ends<'_>, index: u32) -> (Vec<&SentInterval>, Vec<&ReceivedInterval>) {
     let sent = ends.sender.sent.iter().filter(|one| one.index == index);
     let received = ends.receiver.received.iter();
     let received = received.filter(|one| one.index == index && !one.is_late);
@@ -139,7 +140,7 @@ fn add_sent(second: &mut Second, sent: &[&SentInterval], ends: Ends<'_>) {
         let srtt = Span::from_micros(i64::from(one.srtt_us));
         second.srtt = second.srtt.max(Some(srtt));
     }
-    let threads = sent.iter().map(|one| one.thread());
+    let threads = sent.iter().map(Threaded::thread);
     if let Some(busiest) = busiest(threads) {
         second.sender_thread = busiest.share;
         second.sender_core = core_busy(&ends.sender.cpu, second.index, busiest.core);
@@ -161,7 +162,7 @@ fn add_received(second: &mut Second, received: &[&ReceivedInterval], ends: Ends<
         second.jitter = second.jitter.max(Some(nanos(one.jitter_ns)));
         second.pdv_p95 = second.pdv_p95.max(one.variation.pdv_p95_ns.map(nanos));
     }
-    let threads = received.iter().map(|one| one.thread());
+    let threads = received.iter().map(Threaded::thread);
     if let Some(busiest) = busiest(threads) {
         second.receiver_thread = busiest.share;
         second.receiver_core = core_busy(&ends.receiver.cpu, second.index, busiest.core);

@@ -62,7 +62,7 @@ pub(crate) enum Arrival {
 /// The numbers of one stream, from 0 on.
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
-    /// The number after the highest that came (RFC 4737: NextExp).
+    /// The number after the highest that came (RFC 4737: `NextExp`).
     next: u64,
     /// Datagrams that came, duplicates not counted.
     came: u64,
@@ -177,7 +177,9 @@ mod tests {
     #[test]
     fn missing_is_lost_until_it_comes_in_a_later_interval() {
         let mut sequence = Sequence::default();
-        [0, 1, 5].map(|number| sequence.arrive(number));
+        for number in [0, 1, 5] {
+            sequence.arrive(number);
+        }
         let first = sequence.take();
         assert_eq!((first.lost(), first.found()), (3, 0));
         assert_eq!(sequence.arrive(3), Arrival::Late);

@@ -10,7 +10,7 @@ use super::carrier::Carrier;
 use super::control::Control;
 use super::engine::{Decision, End, Engine, Turn};
 use super::error::ThroughputError;
-use super::server::{ServedEvent, ServerSpec};
+use super::served::{ServedEvent, ServerSpec};
 use super::slot::{Active, Slot};
 use crate::transfer::now;
 

@@ -34,17 +34,18 @@ fn spec(read_pause: Span) -> ServerSpec {
     }
 }
 
+/// Stops a server, also where the work panics.
+struct Stopped<'a>(&'a Stop);
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
 /// Does something while a server is there.
 fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     let server = Server::bind(spec).expect("a port");
     let stop = Stop::new();
-    /// Also where the work panics.
-    struct Stopped<'a>(&'a Stop);
-    impl Drop for Stopped<'_> {
-        fn drop(&mut self) {
-            self.0.set();
-        }
-    }
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
         let stopped = Stopped(&stop);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use neph_model::{BitRate, Span};
 use neph_wire::throughput::{Ask, Protocol, ReceivedInterval, SentInterval, Variation};
 
-use super::measured::Ends;
+use super::ends::Ends;
 use super::rates::{nanos, rate, ratio};
 use super::usage::{Usage, usage};
 

@@ -45,7 +45,7 @@ impl Lines {
     ///
     /// # Errors
     /// The line is too long, or no message. It is taken out all the same.
-    pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LineError> {
+    pub fn next_message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LineError> {
         let rest = self.bytes.get(self.searched..).unwrap_or_default();
         let Some(found) = rest.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();

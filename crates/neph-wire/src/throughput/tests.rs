@@ -70,17 +70,17 @@ fn a_token_is_16_hexadecimal_digits_and_never_shown() {
     assert!(!format!("{granted:?}").contains("ab"));
     let mut lines = Lines::default();
     lines.push(b"{\"message\":\"granted\",\"token\":\"+0000000000000ab\"}\n");
-    assert!(lines.next::<ServerMessage>().is_err());
+    assert!(lines.next_message::<ServerMessage>().is_err());
 }
 
 #[test]
 fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
     let mut lines = Lines::default();
     lines.push(&vec![b' '; LONGEST_LINE]);
-    assert!(matches!(lines.next::<ClientMessage>(), Ok(None)));
+    assert!(matches!(lines.next_message::<ClientMessage>(), Ok(None)));
     lines.push(b"  ");
     assert!(matches!(
-        lines.next::<ClientMessage>(),
+        lines.next_message::<ClientMessage>(),
         Err(LineError::Long)
     ));
 }
@@ -137,7 +137,7 @@ proptest! {
         for cut in cuts.into_iter().cycle() {
             let (now, later) = rest.split_at(cut.min(rest.len()));
             lines.push(now);
-            while let Some(message) = lines.next::<ClientMessage>().expect("a message") {
+            while let Some(message) = lines.next_message::<ClientMessage>().expect("a message") {
                 read.push(message);
             }
             rest = later;
@@ -183,7 +183,7 @@ proptest! {
             for piece in bytes.chunks(piece) {
                 lines.push(piece);
                 loop {
-                    match lines.next::<ServerMessage>() {
+                    match lines.next_message::<ServerMessage>() {
                         Ok(Some(message)) => read.push(message),
                         Ok(None) => break,
                         Err(_) => return read,

@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         },
         read_pause: args.read_pause,
     };
-    let server = Server::bind(&spec).map_err(not_started)?;
+    let server = Server::bind(&spec).map_err(|error| not_started(&error))?;
     // No thread runs yet, and nothing more is opened but connections that come.
     let force = Needs::of(&Row::THROUGHPUT_SERVE)
         .without_connections()
@@ -142,8 +142,8 @@ fn in_words(ask: &Ask) -> String {
 }
 
 /// Why there is no server; where the port is the reason, with what to do.
-fn not_started(error: ThroughputError) -> Failure {
-    let remedy = match &error {
+fn not_started(error: &ThroughputError) -> Failure {
+    let remedy = match error {
         ThroughputError::Listen { source, .. } => match source.kind() {
             ErrorKind::AddrInUse => {
                 "; another program listens there: end it, or choose another port with --listen"
