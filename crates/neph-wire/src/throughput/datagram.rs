@@ -1,6 +1,6 @@
 //! The header of each UDP datagram of a throughput test.
 
-use super::message::Token;
+use super::token::Token;
 
 const MAGIC: [u8; 4] = *b"NTPd";
 const VERSION: u8 = 1;

@@ -9,6 +9,7 @@ mod interval;
 mod line;
 mod message;
 mod preamble;
+mod token;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use interval::{
 };
 pub use line::{LONGEST_LINE, LineError, Lines, encode_line};
 pub use message::{
-    Ask, AskError, ClientMessage, Direction, Intervals, Protocol, ServerMessage, Token, VERSION,
+    Ask, AskError, ClientMessage, Direction, Intervals, Protocol, ServerMessage, VERSION,
 };
 pub use preamble::Preamble;
+pub use token::Token;

@@ -1,6 +1,6 @@
 //! What the client sends first on a TCP connection that carries data.
 
-use super::message::Token;
+use super::token::Token;
 
 /// Says to which test and stream a connection belongs: 16 bytes, numbers in network byte order.
 ///
