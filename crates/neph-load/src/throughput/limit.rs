@@ -149,8 +149,13 @@ fn of_udp(totals: &Totals, udp: &UdpTotals) -> Limit {
         );
         return limit(LimitKind::Path, &evidence);
     }
+    let arrived = if udp.lost == 0 {
+        "all of it arrived".to_owned()
+    } else {
+        format!("only {} of it was lost", percent(udp.loss()))
+    };
     let evidence = format!(
-        "it sent {} although {}, and all of it arrived; its {}",
+        "it sent {} although {}, and {arrived}; its {}",
         totals.sent,
         wanted(totals.asked),
         work(&totals.sender)

@@ -193,6 +193,11 @@ fn cases_of_udp() -> Vec<Case> {
              was busy 60 % of the time, its core 1 99 %",
         ),
         (
+            udp(|_, udp| udp.received = 99_900),
+            LimitKind::Sender,
+            "and only 0.1 % of it was lost; its thread",
+        ),
+        (
             udp(|totals, _| totals.asked = Some(BitRate(2_000_000_000))),
             LimitKind::Sender,
             "although 2 Gbit/s was asked for",
